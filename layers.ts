@@ -4,7 +4,7 @@ const PARTS = {
   base: [],
   wire: ["base"],
   rpc: ["base", "wire/channel.ts"],
-  // The two waists: dialects and capabilities meet here, and nowhere else.
+  // The two waists: the only interfaces between dialects and capabilities.
   tool: ["base"],
   session: ["base"],
   // No dialect imports another.
@@ -15,7 +15,7 @@ const PARTS = {
   store: ["base"],
   git: ["base"],
   sandbox: ["base"],
-  // Capabilities do not import each other. Some are clients of a protocol, too.
+  // Capabilities do not import each other. Some also use a protocol as a client.
   identity: ["base", "tool", "git", "store"],
   review: ["base", "tool", "git", "store"],
   agent: ["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store"],
@@ -26,24 +26,24 @@ const PARTS = {
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /**
- * The layer map: each folder of src/, and what it may import beside itself. The linter enforces it,
- * and a test holds the table in docs/ARCHITECTURE.md against it. A folder stands for all that is in
+ * The layer map: each folder of src/, and what it may import in addition to itself. The linter enforces
+ * it, and a test compares the table in docs/ARCHITECTURE.md with it. A folder stands for everything in
  * it; a name that ends in `.ts` is one file.
  */
 export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   ...PARTS,
   gateway: Object.keys(PARTS),
-  // A command calls the capability that does its work, or the gateway where parts are composed.
+  // A command calls the capability that does its work, or the gateway if it needs several parts.
   cli: [
     ...["base", "tool", "session", "protocol/acp", "git", "store"],
     ...["identity", "review", "agent", "upstream", "plugin", "run", "gateway"],
   ],
 };
 
-/** How many folders deep the files of a layer may lie; deeper ones may import nothing. */
+/** How deep the folders of a layer may be nested; files in deeper ones may import nothing. */
 const DEPTH = 4;
 
-/** The map as rules of the linter, which knows an import by its text: hence a rule for each depth. */
+/** The map as linter rules. The linter matches the text of an import, so each depth needs its own rule. */
 export function layerRules(): OxlintOverride[] {
   return [
     forbid("src/**/*", ["../**"], "this folder is not in layers.ts: say there what it may import"),
@@ -63,7 +63,7 @@ function layerRule(layer: string, allowed: readonly string[], depth: number): Ox
 
 function forbid(files: string, group: string[], message: string): OxlintOverride {
   const patterns = [
-    // A detour would hide where an import leads. First, since an exception below ends the search.
+    // A detour would hide the target of an import. This rule is first, because an exception below ends the search.
     { regex: String.raw`(?:^\.|[^.])/\.\./`, message: "write the path without detours" },
     { group, message },
   ];

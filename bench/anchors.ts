@@ -10,7 +10,7 @@ const MADE = "made-up history";
 const OURS = "this repository";
 const COMMITS = 20;
 
-/** Where comments end up after the code has changed, on histories whose truth is known. */
+/** Positions of comments after the code has changed, on histories where the right answer is known. */
 export const anchors: Bench = {
   name: "anchors",
   plan: async ({ quick }) => ({
@@ -43,7 +43,7 @@ export const anchors: Bench = {
   }),
 };
 
-/** Whoever makes a history up knows of each line what became of it, also of those of equal words. */
+/** In a generated history the fate of each line is known, also of lines with equal text. */
 function madeUp(files: number): Sample {
   const score = new AnchorScore();
   for (let seed = 1; seed <= files; seed++) {

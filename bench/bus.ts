@@ -13,7 +13,7 @@ const STDIO = "plugin on stdio";
 const AT_ONCE = 32;
 const WARM_UP = 1_000;
 
-/** A tool call over the bus, a stream for each; all processes of both sides are counted. */
+/** A tool call over the bus, one stream for each; all processes of both sides are counted. */
 export const busBench: Bench = {
   name: "bus",
   plan: async ({ quick }) => {
@@ -47,7 +47,7 @@ export const busBench: Bench = {
 const ONE = "1 plugin";
 const MANY = "100 plugins";
 
-/** The same with more and more plugins: what one costs must not depend on how many there are. */
+/** The same with more plugins: the cost of one must not depend on their number. */
 export const busPlugins: Bench = {
   name: "bus-plugins",
   plan: async ({ quick }) => {
@@ -65,9 +65,9 @@ export const busPlugins: Bench = {
           unit: "µs",
           digits: 0,
         },
-        // Each is left alone for longer than an acknowledgement waits for something to go with.
+        // Each is idle for longer than an acknowledgement is delayed.
         { key: "serial", label: "to all in turn", unit: "µs", digits: 0 },
-        // Calls that go over one connection at once share packets: here hardly any does.
+        // Concurrent calls on one connection share packets; here hardly any do.
         { key: "cpu", label: `${AT_ONCE} at once`, unit: "µs", digits: 0 },
         { key: "memory", label: "memory of both sides", unit: "MB", digits: 0 },
       ],

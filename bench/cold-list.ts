@@ -12,7 +12,7 @@ const BARE = "bare loop";
 const NONE = "trunkline mcp, no servers";
 const TEN = "trunkline mcp, ten servers";
 
-/** From starting the program to its list of tools. The servers are known, and are not started. */
+/** From starting the program to its list of tools. The servers are configured, but not started. */
 export const coldList: Bench = {
   name: "cold-list",
   plan: async ({ quick }) => {
@@ -31,7 +31,7 @@ export const coldList: Bench = {
     writeFileSync(join(folder, "config.jsonc"), JSON.stringify({ mcpServers: servers }));
     const none = () => start(["dist/trunkline.js", "mcp"], env, 0);
     const ten = () => start(["dist/trunkline.js", "mcp"], envOfTen, 10);
-    // The first start asks the servers; others remember what they offer, and keep compiled code.
+    // The first start asks the servers; later ones use the cached offer and compiled code.
     for (let warmUp = 0; warmUp < 7; warmUp++) for (const each of [ten, none]) await each();
     return {
       describe: "node started, initialize and tools/list answered; not for the first time",
@@ -58,7 +58,7 @@ const UPSTREAM = {
   args: [join(import.meta.dirname, "servers/mcp-upstream.mjs")],
 };
 
-/** Each server offers one tool, beside those of the house. The bare loop has no list. */
+/** Each server offers one tool, beside Trunkline's own. The bare loop has no list. */
 async function start(
   args: string[],
   env: Record<string, string>,

@@ -20,7 +20,7 @@ export const coldStart: Bench = {
     const mcp = () => startTwice([TRUNKLINE, "mcp"], MCP_PARAMS, MCP_PARAMS.protocolVersion);
     const acp = () => startTwice([TRUNKLINE, "acp"], ACP_PARAMS, ACP_PARAMS.protocolVersion);
     const isBuilt = existsSync(join(ROOT, TRUNKLINE));
-    // A program keeps its compiled code when it ends, at its first few starts.
+    // A program caches compiled code when it ends, at its first few starts.
     if (isBuilt) for (const warmUp of [mcp, mcp, mcp, acp, acp, acp]) await warmUp();
     const reason = `${TRUNKLINE} is missing; npm run build makes it`;
     return {
@@ -54,7 +54,7 @@ const CLIENT = { name: "bench", version: "1.0.0" };
 const MCP_PARAMS = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: CLIENT };
 const ACP_PARAMS = { protocolVersion: 1, clientCapabilities: {}, clientInfo: CLIENT };
 
-/** Nothing of the person who runs the bench takes part in it. */
+/** An environment without the settings of the person who runs the bench. */
 const HOME = join(ROOT, ".cache/bench");
 const ENVIRONMENT = {
   XDG_CACHE_HOME: join(HOME, "cache"),
@@ -69,7 +69,7 @@ interface Start {
   readonly [quantity: string]: number;
 }
 
-/** Whatever disturbs a start only makes it slower. */
+/** Other work on the machine can only make a start slower, so the best counts. */
 async function startTwice(...how: Parameters<typeof start>): Promise<Start> {
   const [one, two] = [await start(...how), await start(...how)];
   return {

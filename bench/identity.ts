@@ -11,7 +11,7 @@ const GIT = "one git config call";
 const DETECT = "detect";
 const SWITCH = "switch";
 
-/** Finding the identity of a repository, and switching to another, beside a single call of git. */
+/** Detecting the identity of a repository and switching to another, compared with one call of git. */
 export const identityBench: Bench = {
   name: "identity",
   plan: async ({ quick }) => {

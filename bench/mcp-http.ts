@@ -8,7 +8,7 @@ const DOOR = "trunkline, /mcp";
 const AT_ONCE = 32;
 const WARM_UP = 2_000;
 
-/** tools/call of 2026-07-28, a POST each, over connections that stay open. */
+/** tools/call of 2026-07-28, one POST each, over keep-alive connections. */
 export const mcpHttp: Bench = {
   name: "mcp-http",
   plan: async ({ quick }) => {
@@ -68,7 +68,7 @@ const META = {
   "io.modelcontextprotocol/clientCapabilities": {},
 };
 
-/** Where a server listens, and what it wants to be shown. */
+/** The address of a server, and the token that it requires. */
 interface Reach {
   readonly port: number;
   readonly token?: string | undefined;
@@ -82,7 +82,7 @@ function call({ port, token }: Reach, agent: Agent, id: number): Promise<void> {
   const params = { name: "echo", arguments: { text: `hello ${id}` }, _meta: META };
   const body = JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params });
   return new Promise((resolve, reject) => {
-    // Both are sent the same, though only one looks at it.
+    // Both get the same headers, though only one checks them.
     const authorization = `Bearer ${token ?? NO_TOKEN}`;
     const headers = { ...HEADERS, authorization, "content-length": Buffer.byteLength(body) };
     const options = { host: "127.0.0.1", port, path: "/mcp", method: "POST", agent, headers };

@@ -15,7 +15,7 @@ const GATEWAY = "trunkline mcp, server behind it";
 
 const WARM_UP = 20_000;
 
-/** tools/call as the product serves it, and as it passes it on to another server. */
+/** tools/call as the product serves it, and as it forwards it to another server. */
 export const mcpStdio: Bench = {
   name: "mcp-stdio",
   plan: async ({ quick }) => {

@@ -7,7 +7,7 @@ interface RunOptions extends BenchOptions {
   readonly doc: string | undefined;
 }
 
-/** Instead of running anything. */
+/** Returned instead of options if nothing is to be run. */
 interface Word {
   readonly says: string;
   readonly exitCode: number;
@@ -57,7 +57,7 @@ function usage(names: string): string {
 `;
 }
 
-/** `websocket` calls all that begin so. */
+/** A prefix selects all benches that begin with it, such as `websocket`. */
 function isCalled({ name }: Bench, word: string): boolean {
   return name === word || name.startsWith(`${word}-`);
 }

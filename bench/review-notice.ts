@@ -13,7 +13,7 @@ const BARE = "bare watch";
 const OURS = "trunkline mcp";
 const COMMENTS = 100;
 
-/** From a comment's being safe in the store to a client's being told of it. */
+/** From storing a comment to notifying a client. */
 export const reviewNotice: Bench = {
   name: "review-notice",
   plan: async ({ quick }) => {
@@ -55,7 +55,7 @@ const HELLO = [
   { id: 2, method: "resources/subscribe", params: { uri: "lazygit://messages" } },
 ];
 
-/** Lines by which a program says that it is ready, or has noticed something. */
+/** Lines with which a program reports that it is ready, or has noticed a comment. */
 const READY = /^ready$|"id":2,/;
 const NOTICED = /^changed$|notifications\/message/;
 
@@ -77,12 +77,12 @@ async function measure(
     program.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
   }
   await program.until(ready.promise);
-  // It begins to look once its start is over.
+  // It begins to watch after its start.
   await comment(reviews);
   await program.until(heard.promise);
   const delays: number[] = [];
   for (let n = 0; n < COMMENTS; n++) {
-    // What came late of the one before is not taken for this one.
+    // A late notice of the previous comment must not count for this one.
     await new Promise((resolve) => setTimeout(resolve, 20));
     heard = Promise.withResolvers<number>();
     await comment(reviews);

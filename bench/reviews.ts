@@ -44,7 +44,7 @@ export const reviewAdd: Bench = {
     const bare = (): Promise<Sample> =>
       timed([join(ROOT, "bench/servers/bare-commit.mjs"), join(folder, "bare.db")], folder, env);
     const isBuilt = existsSync(TRUNKLINE);
-    // The store is made, and compiled code kept, with the first ones.
+    // The first runs create the database and cache compiled code.
     for (let n = 0; n < 3; n++) await (isBuilt ? add() : bare());
     return {
       describe: "a process that commits one comment to SQLite with synchronous = FULL",

@@ -1,4 +1,4 @@
-// Measures Trunkline against the least that could do the same work, and against other people's.
+// Compares Trunkline with the smallest program that does the same work, and with other implementations.
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { anchors } from "./anchors.ts";
@@ -90,12 +90,12 @@ function quote(file: string, bench: string, output: string): void {
   writeFileSync(file, fillMeasured(readFileSync(file, "utf8"), bench, output));
 }
 
-/** One line that says what is going on, for a person who waits. */
+/** One line of progress, for a person who waits. */
 function status(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 }
 
-/** Says how it went, in a line and as an exit code. */
+/** Prints the outcome in one line, and returns the exit code. */
 function conclude(reports: readonly Report[], failures: number, options: BenchOptions): number {
   const missed = reports.flatMap(({ figures }) => figures.filter(({ isMet }) => !isMet)).length;
   const skipped = reports.flatMap(({ skipped }) => skipped).length;

@@ -17,10 +17,10 @@ const SESSIONS = 100;
 const AT_ONCE = 4;
 const TEXT = JSON.stringify({ kind: "update", update: { text: "word ".repeat(24) } });
 
-/** Brings one round of events to the disk, and resolves when all are there. */
+/** Writes one round of events to the disk, and resolves when all are stored. */
 type Write = (round: number) => Promise<void>;
 
-/** How the events of many sessions are best kept, each on disk before it is acknowledged. */
+/** Ways to store the events of many sessions, each on disk before it is acknowledged. */
 export const sessionLogBench: Bench = {
   name: "session-log",
   plan: async ({ quick }) => {

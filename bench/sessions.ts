@@ -10,7 +10,7 @@ const SESSIONS = "sessions";
 /** Kilobytes that an idle session may take. */
 const MOST_MEMORY = 50;
 
-/** What it costs that conversations are kept: against a loop that only passes updates on. */
+/** The cost of storing conversations, compared with a loop that only forwards updates. */
 export const sessionsBench: Bench = {
   name: "sessions",
   plan: async ({ quick }) => {
@@ -56,7 +56,7 @@ export const sessionsBench: Bench = {
 
 const CHUNK = /"sessionId":"([^"]+)".*"text":"[^"0-9]*(\d+)"/;
 
-/** What each session has shown: chunks that are counted from 0, twice, since one time is to warm up. */
+/** The updates that each session has shown: chunks counted from 0, twice, the first time to warm up. */
 class Order {
   readonly #next = new Map<string, number>();
   #problem: string | undefined;

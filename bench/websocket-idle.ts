@@ -6,12 +6,12 @@ import { WebSocketLoad } from "./harness/websocket-load.ts";
 const BARE = "bare ws";
 const OURS = "trunkline";
 
-/** Before the first measurement, so that code and pools are there already. */
+/** Connections before the first measurement, so that code and pools are loaded. */
 const FIRST = 200;
-/** What a process has open beside its connections. */
+/** File descriptors that a process has open beside its connections. */
 const OTHER_FILES = 100;
 
-/** What a connection costs that says nothing, and one that has been answered once. */
+/** Memory of a connection that is silent, and of one that has been answered once. */
 export const websocketIdle: Bench = {
   name: "websocket-idle",
   plan: async ({ quick }) => {
@@ -56,7 +56,7 @@ async function measureIdle(file: string, connections: number): Promise<Sample> {
   return { idle, answered };
 }
 
-/** Node raises its own soft limit to the hard one, so only that can be in the way. */
+/** Node raises its own soft limit to the hard limit, so only the hard limit matters. */
 function whyTooFewFiles(needed: number): string | undefined {
   const limits = readFileSync("/proc/self/limits", "utf8");
   const hard = /^Max open files\s+\S+\s+(\d+)/m.exec(limits)?.[1];

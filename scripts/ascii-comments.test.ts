@@ -10,5 +10,5 @@ test("withAsciiComments() changes letters in comments, and no length", () => {
 });
 
 test("withAsciiComments() fails on a letter that means something", () => {
-  assert.throws(() => withAsciiComments('f("…");'), /Cannot leave … at 3 out of the code/);
+  assert.throws(() => withAsciiComments('f("…");'), /it has … at 3 outside of comments/);
 });

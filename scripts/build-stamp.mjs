@@ -1,14 +1,14 @@
-// Tells whether what is built is what the sources say. Plain JavaScript for old Nodes.
+// Tells whether the build is up to date with the sources. Plain JavaScript for old Nodes.
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** What a build is made of. */
+/** The inputs of a build. */
 const INPUTS = ["src", "scripts", "package.json", "package-lock.json"];
 const STAMP = ".cache/build-stamp";
 const LAUNCHER = "dist/trunkline.js";
 
-/** A text that changes when any file does which a build is made of. */
+/** A text that changes whenever an input of the build changes. */
 export function stampOf(root) {
   const hash = createHash("sha256");
   const add = (path) => {
@@ -19,7 +19,7 @@ export function stampOf(root) {
     if (!statSync(join(root, input)).isDirectory()) add(input);
     else for (const file of filesIn(root, input)) add(file);
   }
-  // Somebody may have removed it, or put another build in its place.
+  // Somebody may have removed the build or replaced it.
   hash.update(
     existsSync(join(root, LAUNCHER)) ? String(statSync(join(root, LAUNCHER)).mtimeMs) : "",
   );

@@ -25,12 +25,12 @@ import { pluginModule } from "./plugin-module.ts";
 const ROOT = join(import.meta.dirname, "..");
 const ENTRY = "src/cli/main.ts";
 
-/** The commands that others start again and again: each is one file with all it needs at once. */
+/** The commands that other programs start often: each is one file with everything it needs at the start. */
 const HOT = ["mcp", "acp", "review add"];
 
 /**
- * What they need where there is a configuration or a server to be asked, and what they watch soon
- * after a start: one file each, too.
+ * What they need if there is a configuration or a server to ask, and what they watch soon after a
+ * start: also one file each.
  */
 const WHOLE = [
   "src/gateway/config/schema/schema.gen.ts",
@@ -48,16 +48,16 @@ const OPTIONS = {
   target: "node26",
   // The default prefers "main", which for jsonc-parser is a format that cannot be bundled.
   mainFields: ["module", "main"],
-  // For Node it is CommonJS, of which a chunk that is imported later has no names but "default".
+  // For Node it is CommonJS, and a chunk of it that is imported later exports only "default".
   alias: { yaml: join(ROOT, "node_modules/yaml/browser/index.js") },
   define: {
     __TRUNKLINE_VERSION__: JSON.stringify(packageJson.version),
-    // Leaves out the native helpers that ws would look for.
+    // Leaves out the optional native helpers of ws.
     "process.env.WS_NO_BUFFER_UTIL": '"1"',
     "process.env.WS_NO_UTF_8_VALIDATE": '"1"',
   },
-  // Removes what the definitions make dead. Shorter names and lines would start no faster, and
-  // stack traces would say less.
+  // Removes code that the definitions make unreachable. Shorter names and lines would not start faster,
+  // and would make stack traces less readable.
   minifySyntax: true,
   legalComments: "none",
   metafile: true,
@@ -65,7 +65,7 @@ const OPTIONS = {
   logLevel: "warning",
 } as const satisfies BuildOptions;
 
-/** Not modules, but what the launcher runs with the code that it has kept of them. */
+/** Scripts, not modules: the launcher runs them with cached compiled code. */
 const SCRIPT = {
   format: "cjs",
   outExtension: { ".js": ".cjs" },
@@ -73,7 +73,7 @@ const SCRIPT = {
   footer: { js: "})" },
 } as const satisfies BuildOptions;
 
-/** Programs that run native code: whoever starts one has its code in memory. */
+/** Programs that run native code: the process that starts one has its code in memory. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   __TRUNKLINE_QUIC_ENGINE__: "src/wire/quic/engine-main.ts",
   __TRUNKLINE_SANDBOX_ENTER__: "src/sandbox/enter-main.ts",
@@ -114,7 +114,7 @@ async function bundle(): Promise<Build> {
     if (chunk === undefined) throw new Error(`Cannot find ${source} among the bundled files`);
     return chunk;
   };
-  /** Makes one script of an entry and all that it imports at once. */
+  /** Makes one script of an entry and all of its static imports. */
   const whole = async (
     entry: string,
     name: string,
@@ -165,7 +165,7 @@ function isBuildFailure(error: unknown): error is BuildFailure {
 try {
   await installBuild(join(ROOT, "dist"), await bundle());
 } catch (error) {
-  // esbuild has told what is wrong.
+  // esbuild has printed the errors.
   if (!isBuildFailure(error)) throw error;
   process.exitCode = 1;
 } finally {

@@ -5,7 +5,7 @@ const NAMESPACE = "builtin";
 
 /**
  * Lets CommonJS packages that require("node:…") run inside an ES module bundle, where there is no
- * `require`. A banner with `createRequire` would do too, but costs every chunk at every start.
+ * `require`. A banner with `createRequire` would work too, but would slow down every chunk at every start.
  */
 export const builtinRequires: Plugin = {
   name: "builtin-requires",

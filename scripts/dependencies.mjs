@@ -7,15 +7,15 @@ import { capture } from "./run.mjs";
 
 export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** The Node that everything runs with, whichever one started us. */
+/** The pinned Node, which runs everything, whichever Node started this script. */
 export const NODE = join(ROOT, "node_modules/node/bin/node");
 
-/** What npm has installed, in its own words. Written last, so a broken-off installation has none. */
+/** npm's record of what it has installed. npm writes it last, so an interrupted installation has none. */
 const RECORD = join(ROOT, "node_modules/.package-lock.json");
 
 const LOCK = join(ROOT, "package-lock.json");
 
-/** Whether node_modules holds what package-lock.json asks for. */
+/** Whether node_modules matches package-lock.json. */
 export function dependenciesInstalled() {
   if (!existsSync(RECORD) || !existsSync(NODE)) return false;
   const installed = packagesOf(RECORD);
@@ -47,7 +47,7 @@ export async function installDependencies(say) {
   }
 }
 
-/** npm under the Node that runs it now: the one in node_modules is about to be replaced. */
+/** Runs npm with the current Node: the one in node_modules is about to be replaced. */
 function npm() {
   const { npm_execpath: script, npm_node_execpath: node } = process.env;
   return script?.endsWith("npm-cli.js") && node !== undefined ? [node, script] : ["npm"];
@@ -57,7 +57,7 @@ function noNpm(error) {
   throw new Failure(`Cannot start npm (${error.message}). Install Node.js with npm.`);
 }
 
-/** Optional packages are there or not, as the platform has it. */
+/** Optional packages may be missing, depending on the platform. */
 function isIn(installed, path, { version, integrity, optional }) {
   const found = installed[path];
   if (found === undefined) return optional === true;

@@ -1,6 +1,6 @@
-// Writes what is made from other files: checks and types, the messages of the bus, the schema of the
-// configuration, tables in the documents. With --check it writes nothing, and fails when a file is
-// out of date.
+// Generates files from other files: checks and types, the messages of the bus, the schema of the
+// configuration, tables in the documents. With --check it writes nothing, and fails if a file is out
+// of date.
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
@@ -11,7 +11,7 @@ import { compileModules } from "./schema/schema-modules.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** The modules first: the rest is made by code that imports them. */
+/** The modules first: the code that generates the rest imports them. */
 async function* generate(): AsyncGenerator<Outputs> {
   yield await compileModules(ROOT);
   yield await compileProtos(ROOT);

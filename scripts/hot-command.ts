@@ -3,9 +3,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * Puts the code of one command into the same file as the program's shell, and makes a script of that.
- * `command` is one or two words: `mcp`, `review add`. Its code is in the file that the last of them
- * names, and its entry is in the table that `commands.ts` imports the first of them from.
+ * Bundles one command with the program's shell into a script. `command` is one or two words: `mcp`,
+ * `review add`. The last word is the name of the file with its handler; the first word is imported by
+ * `commands.ts` from the table with its entry.
  */
 export async function hotCommand(root: string, command: string): Promise<Plugin> {
   const folder = join(root, "src/cli");
@@ -16,7 +16,7 @@ export async function hotCommand(root: string, command: string): Promise<Plugin>
   const { table = "" } = imports.exec(await readFile(program, "utf8"))?.groups ?? {};
   if (table === "") throw new Error(`Cannot find where commands.ts imports '${first}' from`);
   const edits: Readonly<Record<string, (source: string) => string>> = {
-    // The launcher has seen which command it is: the others are not looked for.
+    // The launcher has already recognised the command, so the others are not needed.
     [program]: (source) =>
       replaced(source, /\n {2}commands: \[[^\]]*\]/, `\n  commands: [${first}]`),
     [join(folder, table)]: (source) => {
@@ -24,14 +24,14 @@ export async function hotCommand(root: string, command: string): Promise<Plugin>
       const code = replaced(source, `import("${path}")`, "Promise.resolve(hotCommand)");
       return `import * as hotCommand from "${path}";\n${code}`;
     },
-    // A script cannot wait at its top.
+    // A script has no top-level await.
     [join(folder, "main.ts")]: (source) =>
       replaced(source, "await runProcess(run);", "void runProcess(run);"),
   };
   return {
     name: "hot-command",
     setup(build) {
-      // Entries of other commands are not used any more: leave them out.
+      // Entries of other commands are no longer used, and can be left out.
       build.onResolve({ filter: /-command\.ts$/ }, ({ path, resolveDir }) => ({
         path: join(resolveDir, path),
         sideEffects: false,

@@ -4,16 +4,16 @@ import { join } from "node:path";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** One build: chunks, whose names carry the hash of their content, and the file that starts them. */
+/** One build: chunks, whose names contain the hash of their content, and the file that starts them. */
 export interface Build {
   readonly chunks: ReadonlyMap<string, Uint8Array | string>;
   readonly launcher: { readonly name: string; readonly text: string };
 }
 
 /**
- * Puts a build in place, the launcher last: a program that starts meanwhile finds either the old
- * build or the new one whole. A running plugin loads the chunks that its module was built with, so
- * those that the new build has replaced stay for a day.
+ * Installs a build, the launcher last: a program that starts meanwhile finds either the complete old
+ * build or the complete new one. A running plugin loads the chunks that its module was built with, so
+ * replaced chunks are kept for a day.
  */
 export async function installBuild(folder: string, build: Build, now = new Date()): Promise<void> {
   const { chunks, launcher } = build;
@@ -25,7 +25,7 @@ export async function installBuild(folder: string, build: Build, now = new Date(
   }
   await install(join(folder, launcher.name), launcher.text, 0o755, now);
   replaced.delete(launcher.name);
-  // Not quite now, which would make them part of the new build.
+  // A slightly older date than now, which would mark them as part of the new build.
   const before = new Date(now.getTime() - 1);
   for (const name of replaced) {
     await utimes(join(folder, name), before, before).catch(ignoreMissing);
@@ -45,7 +45,7 @@ async function install(
   await rename(temporary, path);
 }
 
-/** The files of the build that is in place: they carry the launcher's date. */
+/** The files of the installed build: they have the launcher's date. */
 async function installedBuild(folder: string, launcher: string): Promise<Set<string>> {
   const names = new Set<string>();
   const date = await dateOf(join(folder, launcher));

@@ -1,17 +1,17 @@
 #!/usr/bin/env node
-// Becomes dist/trunkline.js. Its syntax is one that old Nodes read, so that they can say so.
+// Becomes dist/trunkline.js. Old Nodes can parse its syntax, so that it can tell them that they are too old.
 
-/** Put in by the build: what each command starts with, and the file that holds all other code. */
+/** Filled in by the build: the script of each fast command, and the file with all other code. */
 const BUILD = "BUILD";
 
 /** The folder of this file, with a separator at its end. */
 let folder;
-/** The open file. It stays open: whatever becomes of the package, this process can go on. */
+/** The open file. It stays open, so that this process works even if the package is replaced. */
 let pack;
-/** Where each part of it is, once one was needed. */
+/** The offset of each part, read when a part is first needed. */
 let places;
 let areModulesServed = false;
-/** Scripts by name, each of which is run once. */
+/** Scripts by name; each is run once. */
 const loaded = new Map();
 
 (() => {
@@ -39,14 +39,14 @@ const loaded = new Map();
   void import(`./${BUILD.main}`);
 })();
 
-/** Not with import.meta, which is no syntax for old Nodes. */
+/** Without import.meta, which old Nodes cannot parse. */
 function openPack() {
   const { openSync, realpathSync } = process.getBuiltinModule("node:fs");
   folder = realpathSync.native(process.argv[1]).replace(/[^\\/]*$/, "");
   pack = openSync(folder + BUILD.pack, "r");
 }
 
-/** The text of a part, which has its name ahead of it. */
+/** The text of a part, which is preceded by its name. */
 function readPart(name, at, length) {
   const { readSync } = process.getBuiltinModule("node:fs");
   const head = name.length + 1;
@@ -64,7 +64,7 @@ function readPart(name, at, length) {
   );
 }
 
-/** Undefined when there is none of that name. */
+/** Undefined if there is no part of that name. */
 function readPlaced(name) {
   if (places === undefined) {
     places = new Map(JSON.parse(readPart("index", BUILD.index[0], BUILD.index[1])));
@@ -74,9 +74,9 @@ function readPlaced(name) {
 }
 
 /**
- * Runs a script with the code that was compiled for it at earlier starts. Node's own cache is filled
- * before a script has run, when hardly a function is compiled: ours when it has done its work, over
- * a few starts, since they differ in what they need.
+ * Runs a script with the code that was compiled for it at earlier starts. Node fills its own cache
+ * before a script has run, when few functions are compiled. Ours is filled when the script has done its
+ * work, over a few starts, because they use different functions.
  */
 function loadScript(name, text) {
   const { Script } = process.getBuiltinModule("node:vm");
@@ -90,7 +90,7 @@ function loadScript(name, text) {
       isKept = true;
     };
     process.on("exit", keep);
-    // Not everybody lets a program end by itself.
+    // An editor may kill the program, in which case there is no "exit".
     setTimeout(keep, 5000).unref();
   }
   const module = { exports: {} };
@@ -98,7 +98,7 @@ function loadScript(name, text) {
   return module.exports;
 }
 
-/** For scripts: what they need later on. */
+/** `require` for scripts, for what they load later. */
 function load(path) {
   const name = path.slice("./".length);
   if (name.endsWith(".cjs")) {
@@ -110,7 +110,7 @@ function load(path) {
   return process.getBuiltinModule("node:module").createRequire(file)(file);
 }
 
-/** Has Node find our modules in the pack, as if each were a file beside this one. */
+/** Makes Node load our modules from the pack, as if each were a file beside this one. */
 function serveModules() {
   if (areModulesServed) return;
   areModulesServed = true;
@@ -135,7 +135,7 @@ function serveModules() {
   });
 }
 
-/** V8 trusts code without a look, so it is there twice: what differs is not as we have written it. */
+/** V8 does not verify cached code, so it is stored twice: if the copies differ, it is corrupt. */
 function keptCode(name) {
   const { readFileSync, statSync } = process.getBuiltinModule("node:fs");
   try {
@@ -148,7 +148,7 @@ function keptCode(name) {
     const code = bytes.subarray(0, length);
     return code.equals(bytes.subarray(length, -1)) ? { code, starts: bytes[2 * length] } : {};
   } catch {
-    // Without it the program starts more slowly. That is no reason not to start.
+    // Without the cache the program only starts more slowly.
     return {};
   }
 }
@@ -169,7 +169,7 @@ function keepCode(name, code, starts) {
   }
 }
 
-/** A script's name carries the hash of its text, for which alone its code is right. */
+/** A script's name contains the hash of its text; the cached code is valid only for that text. */
 function codePath(folder, name) {
   return `${folder}/${name}.${process.version}-${process.arch}`;
 }
@@ -183,16 +183,16 @@ function removeOld(folder) {
   }
 }
 
-/** For modules, which are many and seldom needed, Node's own cache will do. */
+/** For modules, which are many and seldom needed, Node's own cache is enough. */
 function cacheModules() {
   try {
     const folders = cacheFolders("compile");
     process.getBuiltinModule("node:fs").mkdirSync(folders[1], { recursive: true, mode: 0o700 });
     if (!folders.every(isPrivate)) return;
-    // Which does nothing when it is enabled already.
+    // This does nothing if the cache is already enabled.
     process.getBuiltinModule("node:module").enableCompileCache(folders[1]);
   } catch {
-    // As above.
+    // Without the cache the program only starts more slowly, as above.
   }
 }
 
@@ -205,7 +205,7 @@ function cacheFolders(name) {
   return [ours, `${ours}/${name}`];
 }
 
-/** What is in a cache is run, so its folder must be one that nobody else can write to. */
+/** Cached code is executed, so nobody else may be able to write to its folder. */
 function isPrivate(path) {
   const stats = process.getBuiltinModule("node:fs").statSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return false;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 const NAMESPACE = "outside";
 
-/** Leaves what is imported when needed outside a script, in the chunk that `chunkOf` names. */
+/** Keeps dynamic imports out of a script: they load the chunk that `chunkOf` names. */
 export function lazyOutside(chunkOf: (source: string) => string): Plugin {
   return {
     name: "lazy-outside",
@@ -14,7 +14,7 @@ export function lazyOutside(chunkOf: (source: string) => string): Plugin {
         const chunk = chunkOf(join(resolveDir, path));
         return { path: chunk.replace(/\.\w+$/, ""), namespace: NAMESPACE, pluginData: chunk };
       });
-      // The launcher brings its own `require`, which knows scripts and modules.
+      // The launcher has its own `require`, which loads scripts and modules.
       build.onLoad({ filter: /./, namespace: NAMESPACE }, ({ pluginData: chunk }) => ({
         contents: `module.exports = require(${JSON.stringify(`./${chunk as string}`)});`,
       }));

@@ -9,11 +9,11 @@ interface Package {
   readonly files: readonly string[];
   readonly license: string | undefined;
   readonly repository: string | undefined;
-  /** Of its licence file. */
+  /** The text of its licence file. */
   readonly text: string | undefined;
 }
 
-/** The licence texts of the packages among bundled files, which must travel with their code. */
+/** The licence texts of bundled packages, which must be distributed with their code. */
 export async function licenses(root: string, inputs: readonly string[]): Promise<string> {
   const found = Map.groupBy(new Set(inputs), packageOf);
   const names = [...found.keys()].filter((name) => name !== undefined).toSorted();
@@ -49,7 +49,7 @@ async function licenseOf(root: string, one: Package, all: readonly Package[]): P
   if (license !== undefined && notices.length > 0) {
     return [`License: ${license}`, ...notices].join("\n\n");
   }
-  // Packages of one repository are published together, and not each brings the text along.
+  // Packages of one repository are published together, and not all include the text.
   const sibling = all.find(
     (each) =>
       each.text !== undefined &&
@@ -58,10 +58,12 @@ async function licenseOf(root: string, one: Package, all: readonly Package[]): P
       each.repository === repository,
   );
   if (sibling?.text !== undefined) return sibling.text;
-  throw new Error(`Cannot bundle ${name}: it has no licence file, and says nothing of its own`);
+  throw new Error(
+    `Cannot bundle ${name}: it has no licence file, and its sources state no licence`,
+  );
 }
 
-/** What the files of a package say themselves of who wrote them and what is allowed. */
+/** Copyright and licence statements in the files of a package. */
 async function noticesIn(paths: readonly string[]): Promise<string[]> {
   const heads = paths.map(async (path) => HEAD.exec(await readFile(path, "utf8"))?.[0] ?? "");
   const notices = (await Promise.all(heads)).filter((head) => /copyright/i.test(head));

@@ -17,12 +17,12 @@ const STALE_MS = 15_000;
 const RETRY_MS = 200;
 
 /**
- * Runs `work` while no other process does so under the same folder. `waiting` is called once when
- * another one is at it.
+ * Runs `work` while no other process holds the lock of the same folder. `waiting` is called once if
+ * another process holds it.
  *
- * The lock is the folder with one file in it, named for its owner. A stale lock is taken apart by
- * deleting exactly the file that was seen to be stale, then the folder, which only goes while it is
- * empty: a lock that somebody took in between cannot be broken.
+ * The lock is the folder with one file in it, named for its owner. A stale lock is broken by deleting
+ * exactly the file that was found stale, then the folder, which is removed only while it is empty. So a
+ * lock that another process took in between cannot be broken.
  */
 export async function withLock(folder, work, waiting = () => {}) {
   const owner = join(folder, `${hostname()}.${process.pid}.${randomUUID()}`);
@@ -45,7 +45,7 @@ function acquire(folder, owner) {
   mkdirSync(dirname(folder), { recursive: true });
   return attempt(() => {
     mkdirSync(folder);
-    // Fails when another process saw the folder empty and removed it; then the lock is not ours.
+    // Fails if another process found the folder empty and removed it; then the lock is not ours.
     writeFileSync(owner, "", { flag: "wx" });
   });
 }
@@ -74,7 +74,7 @@ function isRunning(pid) {
   }
 }
 
-/** Whether a file operation succeeded; losing a race for it is no error. */
+/** Whether a file operation succeeded; losing a race is not an error. */
 function attempt(operation) {
   try {
     operation();

@@ -1,26 +1,26 @@
 import { createHash } from "node:crypto";
 
-/** Where a part begins, with its name ahead of it, and how many bytes it has without that. */
+/** The offset of a part, including its name, and its length in bytes without the name. */
 export type Place = readonly [at: number, length: number];
 
 export interface Pack {
   readonly bytes: Uint8Array;
-  /** Carries the hash of the bytes. */
+  /** Contains the hash of the bytes. */
   readonly name: string;
-  /** Where the table of all places is. */
+  /** The offset of the table of all parts. */
   readonly index: Place;
 }
 
 /**
- * Puts all code that is loaded when needed into one file. A running program holds that file open, so
- * whatever becomes of the package, it can load what it was started with. The launcher reads it.
+ * Puts all code that is loaded on demand into one file. A running program holds that file open, so it
+ * can load its own code even if the package is replaced. The launcher reads it.
  */
 export function packOf(parts: ReadonlyMap<string, Uint8Array | string>): Pack {
   const pieces: Uint8Array[] = [];
   let size = 0;
   const add = (name: string, content: Uint8Array | string): Place => {
     const bytes = Buffer.from(content);
-    // The name lets a reader see that it reads what it means to.
+    // The name lets a reader verify that it reads the right part.
     const head = Buffer.from(`${name}\n`);
     const at = size;
     pieces.push(head, bytes);

@@ -9,14 +9,14 @@ import { cheapBuiltins } from "./cheap-builtins.ts";
 
 const FOLDER = "src/plugin/sdk";
 
-/** The modules that plugins import, by the name of their file, and where they come from. */
+/** The modules that plugins import, by file name, with their sources. */
 const ENTRIES: Readonly<Record<string, string>> = {
   plugin: "trunkline-plugin",
   "plugin-test": "trunkline-plugin-test",
 };
 
 export interface PluginModule {
-  /** Those whose names carry a hash come first: the others import them. */
+  /** Files whose names contain a hash come first, because the others import them. */
   readonly files: readonly (readonly [name: string, content: Uint8Array | string])[];
   readonly inputs: readonly string[];
 }
@@ -48,7 +48,7 @@ export async function pluginModule(root: string, options: BuildOptions): Promise
   return { files, inputs: Object.keys(built.metafile.inputs) };
 }
 
-/** The declarations of the modules and of what those name, each in a file of `dist/` itself. */
+/** The declarations of the modules and of the types they use, each in a file in `dist/`. */
 async function declarations(root: string): Promise<[name: string, text: string][]> {
   await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-types-"));
   const settings = join(folder.path, "tsconfig.json");

@@ -23,14 +23,14 @@ const PROGRAMS = [
   { command: "nginx", package: "nginx-light", why: "the tests come through it", optional: true },
 ];
 
-/** Where Debian keeps servers, though not on everybody's PATH. */
+/** Where Debian installs servers; not everybody has this in PATH. */
 const SERVER_FOLDERS = ["/usr/sbin", "/sbin"];
 
 export function missingPrograms(programs = PROGRAMS) {
   return programs.filter(({ command }) => !isInstalled(command));
 }
 
-/** Installs the programs where that can be done without asking, else says what to install. */
+/** Installs the programs if we are root on Debian, and otherwise says what to install. */
 export async function installPrograms(missing, say) {
   const packages = missing.map((program) => program.package);
   const canInstall = process.getuid?.() === 0 && isInstalled("apt-get");

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-/** Milliseconds between two lines where nobody watches: a log is read later. */
+/** Milliseconds between two lines in a log. */
 const EVERY_MS = 5_000;
-/** The same in a terminal, where each line takes the place of the one before. */
+/** The same in a terminal, where each line replaces the one before. */
 const EVERY_MS_IN_TERMINAL = 250;
 
-/** Does some work, and says every few seconds how far it is, which `describe` puts into words. */
+/** Runs some work, and prints its progress every few seconds, in the words of `describe`. */
 export async function withProgress(describe, work, { out = process.stderr, everyMs } = {}) {
   const begun = Date.now();
   let last = "";
@@ -34,7 +34,7 @@ export function countPackages(root, packages) {
   return { present: present.length, expected: expected.length };
 }
 
-/** npm leaves out an optional package that is for other systems, processors or C libraries. */
+/** npm skips optional packages for other systems, processors or C libraries. */
 function isForThisMachine({ os, cpu, libc }) {
   const fits = (all, own) => all === undefined || all.includes(own);
   return fits(os, process.platform) && fits(cpu, process.arch) && fits(libc, "glibc");

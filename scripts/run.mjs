@@ -3,15 +3,16 @@ import { spawn } from "node:child_process";
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
- * Milliseconds until a signal is passed on. A terminal sends Ctrl-C to the whole process group, so
- * the child has it already, and one that takes a second signal for "at once" must not get another
- * while it stops. Only when somebody signalled us alone is it still there by then.
+ * Milliseconds until a signal is forwarded. A terminal sends Ctrl-C to the whole process group, so the
+ * child has received it already, and a child that treats a second signal as "at once" must not get
+ * another while it stops. If only this process was signalled, the child is still running after this
+ * time.
  */
 const ECHO_MS = 800;
 
 /**
- * Runs a program to its end, in the foreground: it has the terminal. Resolves to its exit code, 0
- * also when it was signalled and ended well. If a signal ended it, it ends this process too.
+ * Runs a program in the foreground, with the terminal, until it ends. Resolves to its exit code, 0 also
+ * if it was signalled and exited normally. If a signal ended it, the same signal ends this process.
  */
 export async function run(command, args, options = {}) {
   const { code, signal } = await finish(spawn(command, args, { stdio: "inherit", ...options }));
@@ -19,8 +20,8 @@ export async function run(command, args, options = {}) {
 }
 
 /**
- * Runs one step of several, in the background. Resolves to its exit code and all it printed. No
- * further step follows a signal, however this one ended.
+ * Runs one step of several, in the background. Resolves to its exit code and output. After a signal no
+ * further step is run, however this one ended.
  */
 export async function capture(command, args, options = {}) {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
@@ -32,7 +33,7 @@ export async function capture(command, args, options = {}) {
   return { code, output: Buffer.concat(chunks).toString() };
 }
 
-/** How the child ended, and the first signal that it or this process got meanwhile. */
+/** How the child ended, and the first signal that it or this process received. */
 async function finish(child) {
   let heard;
   let echo;
@@ -52,7 +53,7 @@ async function finish(child) {
   }
 }
 
-/** Ends this process as the signal would have, so that whoever started it sees the same. */
+/** Ends this process with the signal, so that its parent sees the right exit status. */
 function dieBy(signal) {
   process.kill(process.pid, signal);
   return new Promise(() => {});

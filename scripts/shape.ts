@@ -1,12 +1,12 @@
-// Measures what a reader meets first: how large folders and files are, and where the tests are.
-// `npm run ok` prints the table and fails where a figure is beyond its bound.
+// Measures the structure of the sources: the size of folders and files, and where the tests are.
+// `npm run ok` prints the table and fails if a figure exceeds its limit.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** A file of the program that people wrote: neither a test nor generated. */
+/** A hand-written source file: neither a test nor generated. */
 interface Source {
   readonly path: string;
   readonly lines: readonly string[];
@@ -21,12 +21,12 @@ interface Row {
 
 /** Files with fewer lines are too small to be read alone. */
 const SMALL = 40;
-/** A file decides something where it takes one of two ways. */
+/** A file decides something if it contains a branch. */
 const DECISION = /\bif \(|\bswitch \(|\bcatch\b|\bwhile \(| \? |&&|\|\||\?\?/;
-/** Comparisons with a revision of MCP, or with what is known by one. */
+/** Comparisons with a revision of MCP, or with a constant for one. */
 const REVISION_TEST =
   /isModern\(|[=!]== (?:MODERN|"20\d\d-\d\d-\d\d"|"modern"|"legacy")|[<>]=? "20\d\d-/;
-/** A comment that says where a rule of a protocol stands. */
+/** A comment that cites the section of a protocol rule. */
 const CITATION =
   /(?:MCP|ACP|JSON-RPC|RFC|Orchestra|guide|specification|SARIF|QUIC)\b.*?(?:[§"“]|section|\d{4})/i;
 
@@ -123,7 +123,7 @@ function share(
   return { what, is, wanted, isFine: isFine(count / all) };
 }
 
-/** Without comments and texts, in which anything may stand. */
+/** The code without comments and strings. */
 function codeOf(lines: readonly string[]): string {
   return lines
     .join("\n")

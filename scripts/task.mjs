@@ -1,5 +1,5 @@
-// Runs one task of package.json's scripts. Plain JavaScript for old Nodes, with nothing installed:
-// it is what brings the dependencies and the Node that everything else runs with.
+// Runs one task of package.json's scripts. Plain JavaScript for old Nodes, without dependencies: it
+// installs the dependencies, and the Node that runs everything else.
 import { availableParallelism } from "node:os";
 import { join, sep } from "node:path";
 import { isBuilt, noteBuild } from "./build-stamp.mjs";
@@ -15,11 +15,11 @@ const FORMAT = ["node_modules/oxfmt/bin/oxfmt"];
 const LINT = ["node_modules/oxlint/bin/oxlint"];
 const TYPES = ["node_modules/typescript/bin/tsc", "--project", "."];
 const GENERATE = ["scripts/generate.ts"];
-/** Measures what a reader meets first; its table is shown also where all is well. */
+/** Measures the structure of the sources; its table is printed even if the check passes. */
 const SHAPE = ["scripts/shape.ts"];
-/** Fails each test file that leaves anything behind. */
+/** Fails each test file that leaves processes, sockets, timers or files behind. */
 const NOTHING_LEFT = "--import=./test/support/nothing-left.ts";
-/** Most of a small test file's time is stripping types: what one has stripped is there for the next. */
+/** Most of a small test file's time is type stripping, so its results are cached between files. */
 const COMPILE_CACHE = ".cache/compile";
 
 const SOURCES = join("src", sep);
@@ -103,10 +103,10 @@ async function test(args, { tests, needed }) {
     );
     return needed || words.length > 0 ? 1 : 0;
   }
-  // Tests beside the sources run those; the others start the program as users have it.
+  // Tests beside the sources run the sources; the others run the built program.
   if (files.some((file) => !file.startsWith(SOURCES))) await build();
-  // Node leaves one processor free. These tests wait for programs, disks and clocks half of their
-  // time, so two more files than processors keep all of these busy.
+  // By default Node leaves one processor free. These tests wait for programs, disks and timers half of
+  // the time, so two more files than processors keep all processors busy.
   const concurrency = `--test-concurrency=${availableParallelism() + 2}`;
   const env = { ...process.env, NODE_COMPILE_CACHE: join(ROOT, COMPILE_CACHE) };
   return node(["--test", NOTHING_LEFT, "--test-reporter=spec", concurrency, ...options, ...files], {
@@ -114,7 +114,7 @@ async function test(args, { tests, needed }) {
   });
 }
 
-/** Runs every step, also after one that failed, so that one run shows all there is to do. */
+/** Runs every step, even after a failure, so that one run shows all problems. */
 async function check(steps) {
   const failed = [];
   for (const [name, args] of Object.entries(steps)) {
@@ -133,7 +133,7 @@ function node(args, options) {
   return run(NODE, args, options);
 }
 
-/** What npm tells its scripts is not for the programs that a server starts, such as npx. */
+/** Removes npm's own variables, which must not reach programs that a server starts, such as npx. */
 function withoutNpm() {
   return Object.fromEntries(Object.entries(process.env).filter(([key]) => !/^npm_/i.test(key)));
 }

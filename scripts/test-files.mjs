@@ -1,10 +1,10 @@
 import { readdirSync } from "node:fs";
 import { join, sep } from "node:path";
 
-/** Tests against other people's programs: apart, since those have to be fetched first. */
+/** Tests with other people's programs: separate, because those have to be downloaded first. */
 const INTEROP = join("test", "interop") + sep;
 
-/** What some tests install for themselves. */
+/** Folders into which some tests install packages. */
 const INSTALLED = sep + join("node_modules", sep);
 
 /** The project's test files, relative to its root. */

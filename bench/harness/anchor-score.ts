@@ -1,12 +1,12 @@
 import { LineMatcher, VersionMatcher } from "../../src/review/anchor/line-position.ts";
 import type { Sample } from "./bench.ts";
 
-/** What became of a line, from 1. `undecided` is not counted, but how many are is told. */
+/** The fate of a line, numbered from 1. `undecided` lines are not scored, but their number is reported. */
 export type Fate =
   | { readonly kind: "surviving" | "rewritten"; readonly line: number }
   | { readonly kind: "gone" | "undecided" };
 
-/** Counts how well lines are followed whose fate is known. */
+/** Counts how well lines with a known fate are followed. */
 export class AnchorScore {
   readonly #counts = { surviving: 0, rewritten: 0, gone: 0, undecided: 0 };
   readonly #right = { surviving: 0, rewritten: 0, gone: 0 };
@@ -17,15 +17,15 @@ export class AnchorScore {
   #milliseconds = 0;
 
   /**
-   * Comments on every line of the first text, and looks for it in the last as the program does: by
-   * these two, and where that leaves a doubt by those between them.
+   * Comments on every line of the first text, and searches it in the last as the program does: in
+   * these two texts and, if the result is uncertain, in those between them.
    */
   placeAll(texts: readonly (readonly string[])[], fateOf: (at: number) => Fate): void {
     const before = texts[0] ?? [];
     const direct = new LineMatcher(before, texts.at(-1) ?? []);
     const versions = new VersionMatcher(texts);
     for (const [at, text] of before.entries()) {
-      // Nobody has anything to say of an empty line or a brace.
+      // Nobody comments on an empty line or a brace.
       if (!/[\p{L}\p{N}]/u.test(text)) continue;
       const fate = fateOf(at);
       this.#counts[fate.kind]++;

@@ -1,4 +1,4 @@
-/** What one measurement of a variant gave, by the key of each quantity. */
+/** The result of one measurement of a variant, by the key of each quantity. */
 export type Sample = Readonly<Record<string, number>>;
 
 export interface Quantity {
@@ -11,7 +11,7 @@ export interface Quantity {
 /** One of the programs that are compared. */
 export interface Variant {
   readonly name: string;
-  /** Measures once, in a process of its own. Throws when an answer is wrong. */
+  /** Measures once, in a separate process. Throws if an answer is wrong. */
   readonly measure: () => Promise<Sample>;
 }
 
@@ -22,8 +22,8 @@ export interface Skipped {
 }
 
 /**
- * A figure: how many times as much of a quantity one variant takes as another; or, where there is a
- * third, how many times as much it takes on top of that one; or, alone, how much it takes.
+ * A figure: the ratio of a quantity between two variants; or, with a third, the ratio of what the first
+ * takes in addition to the third; or, alone, the quantity of one variant.
  */
 export interface Comparison {
   readonly quantity: string;
@@ -45,7 +45,7 @@ export interface Plan {
 }
 
 export interface BenchOptions {
-  /** Fewer rounds and messages: to see that it works, not to quote. */
+  /** Fewer rounds and messages: shows that the bench works; the figures are not reliable. */
   readonly quick: boolean;
   /** Do not install anything. */
   readonly offline: boolean;

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 
 /**
- * Microseconds of CPU that a process has used so far, in all its threads. Unlike the clock on the
- * wall it does not count what other programs of the machine take.
+ * Microseconds of CPU that a process has used so far, in all its threads. Unlike elapsed time it does
+ * not include what other programs of the machine use.
  */
 export function cpuTime(pid: number): number {
   const folder = `/proc/${pid}/task`;
@@ -15,16 +15,16 @@ function threadTime(folder: string): number {
   try {
     return Number(readFileSync(`${folder}/schedstat`, "utf8").split(" ", 1)[0]);
   } catch (error) {
-    // A thread may end between the listing and the look.
+    // A thread may end between listing and reading it.
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
     throw error;
   }
 }
 
-/** Long enough for a program to load what it puts off until after its first answer. */
+/** Long enough for a program to load what it defers until after its first answer. */
 const QUIET_MS = 30;
 
-/** Resolves once a process has used no CPU for a while, and says how much it has used. */
+/** Resolves with the CPU time used, once a process has used none for a while. */
 export async function cpuTimeWhenQuiet(pid: number): Promise<number> {
   let before = -1;
   let now = cpuTime(pid);

@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 
 import type { Fate } from "./anchor-score.ts";
 
-/** Where a line of one version is in the next: its index, or what else became of it. */
+/** Where a line of one version is in the next: its index, or its fate. */
 type Step = number | "gone" | "undecided";
 
-/** A version of a file, and what git says has changed since the one before. */
+/** A version of a file, and its changes since the previous one according to git. */
 interface Version {
   readonly lines: readonly string[];
   readonly hunks: readonly Hunk[];
@@ -18,25 +18,25 @@ interface Hunk {
   readonly added: readonly string[];
 }
 
-/** Git's own measure of what can be told to have been moved (`git blame -M`). */
+/** Git's own threshold for moved lines (`git blame -M`). */
 const LETTERS_OF_A_MOVE = 20;
-/** A line of which more than this share of words is left was rewritten, not replaced. */
+/** A line that keeps more than this share of its words was rewritten, not replaced. */
 const WORDS_LEFT = 0.6;
 
 /**
- * What became of the lines of a file, by git's word and nothing of ours: one commit after the other,
- * by `git diff --diff-algorithm=histogram`.
+ * The fate of the lines of a file according to git, without our code: commit by commit, by
+ * `git diff --diff-algorithm=histogram`.
  *
  * - A line that no hunk touches survives.
- * - One that a hunk removes was moved where the commit adds the same words once and removes them
+ * - A line that a hunk removes was moved if the commit adds the same words once and removes them
  *   once, and they have 20 letters or more.
- * - Else it is rewritten where the hunk adds one with most of its words (more than 0.6 of both lines'
- *   words are common, lines in the same order). It is followed on, and counts as rewritten if it
- *   does not have its first words in the end.
- * - Else, where its words are 20 letters or more: if the commit adds them once and removes them once
- *   among what is left, it was moved; if it adds them more often, nobody can say: it is undecided;
- *   so is one that a later commit puts back.
- * - Else it is gone.
+ * - Otherwise it was rewritten if the hunk adds a line with most of its words (more than 0.6 of both
+ *   lines' words are common, lines in the same order). It is followed further, and counts as rewritten
+ *   unless it has its first words again in the end.
+ * - Otherwise, if its words have 20 letters or more: if the commit adds them once and removes them once
+ *   among the remaining lines, it was moved; if it adds them more often, it is undecided; so is a line
+ *   that a later commit restores.
+ * - Otherwise it is gone.
  */
 export class GitTruth {
   readonly texts: readonly (readonly string[])[];
@@ -128,7 +128,7 @@ function movesIn(hunks: readonly Hunk[]): Map<number, number> {
   return moves;
 }
 
-/** Where each text is. */
+/** The indexes of each text. */
 function placesOf(parts: readonly [number, readonly string[]][]): Map<string, number[]> {
   const places = new Map<string, number[]>();
   for (const [first, lines] of parts) {
@@ -173,7 +173,7 @@ function wordsOf(line: string): string[] {
   return line.match(/[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
 }
 
-/** The share of the words of both that they have in common. */
+/** The share of words that two lines have in common. */
 function common(one: readonly string[], other: readonly string[]): number {
   if (one.length + other.length === 0) return 0;
   const left = [...other];
@@ -194,7 +194,7 @@ function hunksOf(diff: string): Hunk[] {
     const [head = "", ...body] = part.split("\n");
     const [, oldAt, oldCount = "1", newAt, newCount = "1"] =
       /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(head) ?? [];
-    // Where nothing is removed or added, git names the line before.
+    // For an empty side of a hunk, git gives the number of the line before it.
     const from = (line: string | undefined, count: string): number =>
       Number(line) - (count === "0" ? 0 : 1);
     hunks.push({

@@ -1,8 +1,8 @@
 import type { Sample, Variant } from "./bench.ts";
 
 /**
- * Measures every variant once a round. Whatever slows the machine down for a while then slows them
- * all, and the ratio of two measurements of the same round does not show it.
+ * Measures every variant once in each round. A temporary slowdown of the machine then affects all of
+ * them, and hardly changes the ratio of two measurements of the same round.
  */
 export async function interleave(
   variants: readonly Variant[],
@@ -11,7 +11,7 @@ export async function interleave(
 ): Promise<Map<string, Sample[]>> {
   const samples = new Map<string, Sample[]>(variants.map(({ name }) => [name, []]));
   for (let round = 0; round < rounds; round++) {
-    // Every other round backwards: none has always the same one before it.
+    // Every other round runs backwards, so that no variant always follows the same one.
     const order = round % 2 === 0 ? variants : variants.toReversed();
     for (const variant of order) {
       progress(round, variant);

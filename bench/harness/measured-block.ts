@@ -1,4 +1,4 @@
-/** Puts a bench's output where a document shows it. Throws when the document does not. */
+/** Replaces a bench's output in a document. Throws if the document has no block for it. */
 export function fillMeasured(document: string, bench: string, output: string): string {
   const [begin, end] = [`<!-- measured: ${bench} -->\n`, "<!-- /measured -->"];
   const from = document.indexOf(begin);

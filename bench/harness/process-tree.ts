@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { cpuTime } from "./cpu-time.ts";
 import { residentSize } from "./resident-size.ts";
 
-/** A process and all that it has started. */
+/** A process and all of its descendants. */
 export function processTree(pid: number): number[] {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
     const text = readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8");
@@ -16,7 +16,7 @@ export function cpuTimeOfTrees(pids: readonly number[]): number {
   return sum(pids, cpuTime);
 }
 
-/** Kilobytes of memory that they have in RAM. */
+/** Kilobytes of their resident memory. */
 export function residentSizeOfTrees(pids: readonly number[]): number {
   return sum(pids, residentSize);
 }

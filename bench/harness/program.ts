@@ -7,11 +7,11 @@ export const ROOT = join(import.meta.dirname, "../..");
 
 export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** How the streams after stderr are made; the fourth one is `program.extra`. */
+  /** Types of the streams after stderr; the fourth one is `program.extra`. */
   readonly more?: readonly ("pipe" | "ipc")[];
 }
 
-/** A Node program that is measured. It ends with its owner, and its failure is the owner's. */
+/** A Node program that is measured. It ends with its owner, and its failure fails the owner. */
 export class Program implements AsyncDisposable {
   readonly pid: number;
   /** Rejects when the program ends without having been asked to. */
@@ -30,7 +30,7 @@ export class Program implements AsyncDisposable {
     const failed = Promise.withResolvers<never>();
     const complaints = child.stderr === null ? Promise.resolve("") : text(child.stderr);
     child.on("error", failed.reject);
-    // That nobody reads any more is told by the exit.
+    // A broken pipe is reported by the exit.
     for (const stream of child.stdio) stream?.on("error", () => {});
     child.on("exit", (code, signal) => {
       this.#exited.resolve();
@@ -58,7 +58,7 @@ export class Program implements AsyncDisposable {
     return this.#stream(3) as Readable & Writable;
   }
 
-  /** Waits for something the program must bring about. */
+  /** Waits for something that the program must do, or for its failure. */
   async until<T>(event: Promise<T>): Promise<T> {
     return await Promise.race([event, this.failed]);
   }
@@ -74,7 +74,7 @@ export class Program implements AsyncDisposable {
     return this.until(new Promise((resolve) => this.#child.once("message", resolve)));
   }
 
-  /** Closes the program's input, which must make it end well. */
+  /** Closes the program's input, which must make it exit with 0. */
   async finish(): Promise<void> {
     this.#isEnding = true;
     if (this.#child.connected) this.#child.disconnect();
@@ -94,7 +94,7 @@ export class Program implements AsyncDisposable {
   }
 }
 
-/** The environment without what would change how Node runs a program. */
+/** The environment without variables that change how Node runs a program. */
 function plainEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith("NODE_")),

@@ -9,8 +9,7 @@ interface Lock {
 }
 
 /**
- * Brings what Trunkline is measured against and does not need itself. Returns why it is not there,
- * or nothing.
+ * Installs the packages that Trunkline is compared with. Returns the reason if they cannot be used.
  */
 export function installReferencePackages(isOffline: boolean): string | undefined {
   if (isInstalled()) return undefined;
@@ -24,7 +23,7 @@ export function installReferencePackages(isOffline: boolean): string | undefined
   return status === 0 ? undefined : `npm ci in bench/ failed: ${stderr.trim()}`;
 }
 
-/** npm writes its own record last: an installation that was broken off has none. */
+/** npm writes its own record last: an interrupted installation has none. */
 function isInstalled(): boolean {
   const record = join(FOLDER, "node_modules/.package-lock.json");
   if (!existsSync(record)) return false;

@@ -8,11 +8,11 @@ export interface Measured {
 
 export interface Figure extends Comparison {
   readonly ratio: Spread;
-  /** True where there is no target. */
+  /** True if there is no target. */
   readonly isMet: boolean;
 }
 
-/** What a bench found out. */
+/** The results of a bench. */
 export interface Report {
   readonly bench: string;
   readonly describe: string;
@@ -43,7 +43,7 @@ export function reportOf(bench: string, plan: Plan, samples: Map<string, Sample[
   };
 }
 
-/** The ratio is taken within each round, where both had the same machine; alone, a figure is itself. */
+/** The ratio is computed within each round, in which conditions were the same for both. */
 function figureOf(comparison: Comparison, samples: Map<string, Sample[]>): Figure {
   const { quantity, of, over, against, atMost = Infinity, atLeast = 0 } = comparison;
   const dividends = valuesOf(samples.get(of) ?? [], quantity);

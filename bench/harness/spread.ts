@@ -1,4 +1,4 @@
-/** Several measurements of one thing: the one in the middle, and the ones at the ends. */
+/** The median, lowest and highest of several measurements. */
 export interface Spread {
   readonly median: number;
   readonly lowest: number;

@@ -2,7 +2,7 @@ import { readLines } from "./line-reader.ts";
 import type { Program } from "./program.ts";
 import { Tally } from "./tally.ts";
 
-/** One kind of request, told apart by its id, and what its answer must be. */
+/** One kind of request, identified by its id, and the expected answer. */
 export interface Exchange {
   readonly request: (id: number) => string;
   readonly isRight: (id: number, result: unknown) => boolean;
@@ -27,7 +27,7 @@ export class StdioLoad {
     readLines(program.stdout, (line) => this.#answered(line));
   }
 
-  /** Sends the request that opens the conversation, with the id 0, and returns its result. */
+  /** Sends `initialize` with the id 0, and returns its result. */
   async open(method: string, params: unknown): Promise<unknown> {
     this.#program.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 0, method, params })}\n`);
     return await this.#program.until(this.#first.promise);

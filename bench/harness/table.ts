@@ -1,7 +1,7 @@
 import type { Figure, Report } from "./report.ts";
 import type { Spread } from "./spread.ts";
 
-/** A report as a person reads it. */
+/** A report as text for people. */
 export function renderReport(report: Report): string {
   const { bench, describe, rounds, quantities, variants, figures, skipped } = report;
   const measured = renderTable([
@@ -30,7 +30,7 @@ export function renderReport(report: Report): string {
     .join("\n");
 }
 
-/** Columns as wide as they need to be: words to the left, everything that is counted to the right. */
+/** Columns as wide as needed: text to the left, numbers to the right. */
 function renderTable(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {

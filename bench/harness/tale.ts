@@ -1,6 +1,6 @@
 import { SeededRandom } from "../../test/support/seeded-random.ts";
 
-/** A line with an identity: two of the same text are still two. */
+/** A line with an identity, so that two lines of equal text can be told apart. */
 export interface TaleLine {
   text: string;
 }
@@ -11,7 +11,7 @@ const WORDS = (
   "panel theme layer pixel brush input focus click event stack graph node edge path seed crate bolt"
 ).split(" ");
 
-/** A made-up source file and what becomes of it, commit by commit, line by line. */
+/** A generated source file and its history, commit by commit, line by line. */
 export class Tale {
   readonly #random: SeededRandom;
   readonly #original = new Map<TaleLine, string>();
@@ -63,7 +63,7 @@ export class Tale {
         break;
       }
       case 11: {
-        // Moved to elsewhere, as it is.
+        // Moved elsewhere, unchanged.
         const from = this.#functionStart();
         const moved = this.lines.splice(from, this.#functionLength(from));
         this.lines.splice(this.#functionStart(), 0, ...moved);

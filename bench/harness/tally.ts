@@ -1,4 +1,4 @@
-/** Counts what has arrived and was right, for those who wait until enough has. */
+/** Counts correct answers, and resolves when enough have arrived. */
 export class Tally {
   #count = 0;
   #wanted = 0;
@@ -14,14 +14,14 @@ export class Tally {
     if (this.#count === this.#wanted) this.#reached.resolve();
   }
 
-  /** Something else arrived than what was expected: whoever waits hears of it. */
+  /** An unexpected answer arrived: rejects the wait. */
   wrong(message: string): void {
     this.#wrong ??= new Error(message);
     this.#reached.reject(this.#wrong);
     this.#reached.promise.catch(() => {});
   }
 
-  /** Resolves when the count has come to `wanted`. One may wait at a time. */
+  /** Resolves when the count has reached `wanted`. Only one caller may wait at a time. */
   reach(wanted: number): Promise<void> {
     if (this.#wrong !== undefined) return Promise.reject(this.#wrong);
     if (this.#count >= wanted) return Promise.resolve();

@@ -38,7 +38,7 @@ export class WebSocketLoad implements AsyncDisposable {
     return await this.#order({ echo: messages, window });
   }
 
-  /** Makes the server collect its garbage. */
+  /** Makes the server run a garbage collection. */
   async tidy(): Promise<void> {
     await this.#server.ask("tidy");
   }

@@ -1,4 +1,4 @@
-// The least that could keep a comment: a process that opens a database and commits one row to it.
+// The smallest program that could store a comment: a process that opens a database and commits one row to it.
 import { DatabaseSync } from "node:sqlite";
 
 const database = new DatabaseSync(process.argv[2]);

@@ -1,4 +1,4 @@
-// The yardstick of a gateway: a server behind it, ids rewritten both ways, batched writes.
+// The baseline for a gateway: a server behind it, ids rewritten both ways, batched writes.
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 

@@ -1,4 +1,4 @@
-// The least that could notice a comment: a process that watches a folder and says when it changes.
+// The smallest program that could notice a comment: it watches a folder and reports changes.
 import { watch } from "node:fs";
 
 watch(process.argv[2], () => process.stdout.write("changed\n"));

@@ -1,4 +1,4 @@
-// The yardstick: the least a Node program can do to answer JSON-RPC lines, with batched writes.
+// The baseline: the smallest Node program that answers JSON-RPC lines, with batched writes.
 let rest = "";
 process.stdin.setEncoding("utf8");
 process.stdin.on("data", (chunk) => {

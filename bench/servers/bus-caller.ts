@@ -1,4 +1,4 @@
-// The asking side: calls a tool that echoes, over the bus, HTTP/2, or a child's standard streams.
+// The calling side: calls an echo tool over the bus, HTTP/2, or a child's standard streams.
 import { spawn } from "node:child_process";
 import { connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
@@ -95,7 +95,7 @@ async function load({ count, atOnce, among = calls.length }: Load): Promise<void
 interface Load {
   readonly count: number;
   readonly atOnce: number;
-  /** How many of the addresses are called, in turn; else all. */
+  /** How many of the addresses are called, in turn; default all. */
   readonly among?: number;
 }
 

@@ -1,4 +1,4 @@
-// The answering side of the bus: so many plugins that echo, each at an address of its own.
+// The answering side of the bus: a number of echo plugins, each at its own address.
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

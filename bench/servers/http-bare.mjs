@@ -1,4 +1,4 @@
-// The yardstick: the least a Node program can do to answer JSON-RPC over HTTP.
+// The baseline: the smallest Node program that answers JSON-RPC over HTTP.
 import { createServer } from "node:http";
 import { offer } from "./offer.ts";
 

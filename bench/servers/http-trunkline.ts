@@ -1,5 +1,5 @@
-// The gateway's HTTP server with one tool, and a data folder of its own. It says its port and the
-// token that is to be shown.
+// The gateway's HTTP server with one tool and its own data folder. It reports its port and the token
+// that it requires.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// The answering side of the yardstick: the same tool over HTTP/2 with certificates on both sides.
+// The answering side of the baseline: the same tool over HTTP/2 with certificates on both sides.
 import { createSecureServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { BusCertificates } from "../../src/plugin/bus-certificates.ts";

@@ -1,4 +1,4 @@
-// The least that is an MCP server with one tool, for gateways to stand in front of.
+// The smallest MCP server with one tool, to be placed behind a gateway.
 const tools = [{ name: "echo", description: "Says the same", inputSchema: { type: "object" } }];
 const answers = {
   initialize: () => ({

@@ -1,3 +1,3 @@
-// Stands where another bench has an answering side.
+// A placeholder for the answering side, which this bench does not need.
 process.send({ addresses: [] });
 process.on("disconnect", () => process.exit());

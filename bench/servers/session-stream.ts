@@ -1,6 +1,6 @@
-// Passes updates of many sessions from an agent's output on to a client: as a bare loop, through
-// sessions that keep all of it, or through such that only act as if. Says what an update cost, and
-// what an idle session takes.
+// Forwards updates of many sessions from an agent's output to a client: as a bare loop, through
+// sessions that store all of them, or through sessions with a store that keeps nothing. Reports the
+// cost of an update and the memory of an idle session.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ import { streamChannel } from "../../src/wire/channel/stream.ts";
 const [mode = "", ...sizes] = process.argv.slice(2);
 const [open = 0, streaming = 0, each = 0] = sizes.map(Number);
 const warmUp = Math.floor(each / 5);
-/** The reader looks at every line, and may fall behind; it is not on trial. */
+/** The reader parses every line and may fall behind; its cost is not measured. */
 const PATIENCE = 60_000;
 
 /** Starts the agent. */
@@ -31,7 +31,7 @@ function source(count: number, ids: readonly string[]): Readable {
   return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] }).stdout;
 }
 
-/** Microseconds of CPU that each of so many updates took. */
+/** Microseconds of CPU for each update. */
 async function cpuOf(count: number, work: () => Promise<void>): Promise<number> {
   const before = process.cpuUsage();
   await work();
@@ -39,7 +39,7 @@ async function cpuOf(count: number, work: () => Promise<void>): Promise<number> 
   return (user + system) / count;
 }
 
-/** The least that a relay can do: find the lines, parse, write. */
+/** The smallest relay: find the lines, parse, write. */
 function pass(input: Readable): Promise<void> {
   let rest = "";
   input.setEncoding("utf8").on("data", (text: string) => {
@@ -70,7 +70,7 @@ async function sessions(): Promise<object> {
   const all = new Sessions({
     store: log,
     limits: {
-      // The rate is for people's screens; here every update is to be sent.
+      // Without a rate limit, so that every update is sent.
       ...resolveSessionLimits({ "session/update": { rate: { limit: 1e12, windowMs: 1 } } }),
       backlog: { updates: Infinity, characters: Infinity },
     },
@@ -114,14 +114,14 @@ async function sessions(): Promise<object> {
   return { cpu, memory };
 }
 
-/** Acknowledges what was appended in one turn of the event loop, and keeps nothing. */
+/** Acknowledges what was appended in one turn of the event loop, and stores nothing. */
 function appendNothing(): SessionLog["append"] {
   let waiting: ReturnType<SessionLog["append"]> | undefined;
   let last = 0;
   return () => {
     last++;
     waiting ??= {
-      // What is shown has to have some number.
+      // Shown updates need a number.
       get last() {
         return last;
       },
@@ -137,7 +137,7 @@ function appendNothing(): SessionLog["append"] {
   };
 }
 
-/** Somebody who looks on. */
+/** An attached client. */
 const onlooker: SessionClient = {
   name: "onlooker",
   principal: OWNER,
@@ -156,10 +156,10 @@ const onlooker: SessionClient = {
   ask: () => Promise.reject(new Error("Nobody is there")),
 };
 
-/** Kilobytes that one session takes that is open, is looked at, and in which nothing is said. */
+/** Kilobytes of memory of one open session with a client attached and no messages. */
 async function openMany(all: Sessions): Promise<{ ids: string[]; memory: number }> {
   const place = { cwd: "/tmp", additionalDirectories: [], mcpServers: [] };
-  // What is loaded and compiled once is not a session's.
+  // Code that is loaded and compiled once must not count for the sessions.
   for (let at = 0; at < 20; at++) await all.create(place);
   const before = usedMemory();
   const ids: string[] = [];

@@ -1,4 +1,4 @@
-// The least that is a plugin: a child that echoes on its standard streams.
+// The smallest plugin: a child that echoes on its standard streams.
 import { createInterface } from "node:readline";
 
 createInterface({ input: process.stdin }).on("line", (line) => {

@@ -1,4 +1,4 @@
-// The whole road of a message: framing, peer, validation, handler, and back.
+// The whole path of a message: framing, peer, validation, handler, and back.
 import type { Check } from "../../src/base/check.ts";
 import { method } from "../../src/rpc/method.ts";
 import { Peer } from "../../src/rpc/peer.ts";

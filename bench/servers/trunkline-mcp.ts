@@ -1,5 +1,5 @@
-// The MCP door with one tool, as `trunkline mcp` serves it: revision, policy, schema, toolbox, and
-// with a folder named on the command line the record of calls in it.
+// The MCP door with one tool, as `trunkline mcp` serves it: revision, policy, schema, toolbox, and, if
+// a folder is named on the command line, the audit.
 import { Connection } from "../../src/protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
 import { Peer } from "../../src/rpc/peer.ts";

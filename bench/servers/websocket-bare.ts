@@ -1,4 +1,4 @@
-// The yardstick: the least a server on `ws` can do to answer JSON-RPC.
+// The baseline: the smallest server on `ws` that answers JSON-RPC.
 import { createServer } from "node:http";
 import { type RawData, WebSocketServer } from "ws";
 import { offer } from "./offer.ts";

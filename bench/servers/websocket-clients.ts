@@ -1,13 +1,13 @@
-// Many WebSocket clients in a process of their own, moved by the messages of the parent process.
+// Many WebSocket clients in a separate process, controlled by messages of the parent process.
 import { type RawData, WebSocket } from "ws";
 import { Tally } from "../harness/tally.ts";
 
 export type Order =
   | { readonly open: number; readonly port: number }
-  /** Requests over all connections, so many at a time on each. */
+  /** Total requests over all connections, and how many at a time on each. */
   | { readonly echo: number; readonly window: number };
 
-/** A local port serves once for each address, so ten thousand connections need a few of these. */
+/** Each address has its own local ports, so ten thousand connections need several addresses. */
 const SOURCES = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"];
 /** Handshakes at a time. */
 const OPENING = 100;

@@ -6,7 +6,7 @@ export function indent(lines: readonly string[]): string[] {
   return lines.map((line) => `  ${line}`);
 }
 
-/** A key as it stands in source: bare when it can be. */
+/** A key as source code: without quotes if possible. */
 export function keyText(key: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(key) ? key : JSON.stringify(key);
 }
@@ -21,7 +21,7 @@ export function is(type: TypeName, value: string): string {
   return `typeof ${value} === "${type}"`;
 }
 
-/** The condition that a value is not of a type. `isPart` when it stands beside others. */
+/** The condition that a value is not of a type. `isPart` if it is combined with others. */
 export function isNot(type: TypeName, value: string, isPart: boolean): string {
   if (type === "object" || type === "array") return `!${is(type, value)}`;
   if (type === "null") return `${value} !== null`;
@@ -31,7 +31,7 @@ export function isNot(type: TypeName, value: string, isPart: boolean): string {
   return isPart ? `(${text})` : text;
 }
 
-/** A member that every object inherits is read only when it is the object's own. */
+/** A member that every object inherits is read only if it is the object's own. */
 export function readMember(value: string, key: string): string {
   const member = keyText(key) === key ? `${value}.${key}` : `${value}[${JSON.stringify(key)}]`;
   if (!INHERITED.has(key)) return member;

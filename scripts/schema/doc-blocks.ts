@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import type { Outputs } from "./outputs.ts";
 
-/** Makes the Markdown of a block. */
+/** Generates the Markdown of a block. */
 export type Block = () => Promise<string>;
 
 const BLOCK = /^<!-- generated: (\S+) -->\n[\s\S]*?^<!-- \/generated -->$/gm;
@@ -21,7 +21,7 @@ export async function fillDocuments(
   return outputs;
 }
 
-/** What stands between `<!-- generated: NAME -->` and `<!-- /generated -->` is replaced. */
+/** Replaces the text between `<!-- generated: NAME -->` and `<!-- /generated -->`. */
 export async function fillBlocks(
   file: string,
   text: string,

@@ -5,7 +5,7 @@ import { ALL_CODES } from "../../src/rpc/codes.ts";
 import { type Block, table } from "./doc-blocks.ts";
 import { FIXED_LIMITS, type FixedLimit } from "./fixed-limits.ts";
 
-/** Who the codes of a domain belong to. */
+/** Names of the domains of error codes. */
 const DOMAINS: Readonly<Record<keyof typeof ALL_CODES, string>> = {
   STANDARD: "JSON-RPC",
   ACP: "ACP",
@@ -14,7 +14,7 @@ const DOMAINS: Readonly<Record<keyof typeof ALL_CODES, string>> = {
   TRUNKLINE: "Trunkline",
 };
 
-/** What the documents have made from the code, by the name in their marks. */
+/** The generated blocks of the documents, by the name in their markers. */
 export const BLOCKS: Readonly<Record<string, Block>> = {
   "error-codes": async () => errorCodes(),
   "message-limits": async () => messageLimits(MESSAGE_LIMITS),
@@ -54,7 +54,7 @@ function configurableLimits(limits: Readonly<Record<string, LimitEntry>>): strin
   return table(["key", "default", "bounds", "beyond it"], rows);
 }
 
-/** Keys of other parts of the configuration that bound something. */
+/** Keys of other parts of the configuration that are limits. */
 const PART_LIMITS = [
   "models.maxSteps",
   "models.toolTimeout",

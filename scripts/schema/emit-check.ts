@@ -2,12 +2,12 @@ import { FunctionEmitter } from "./emit-function.ts";
 import { isPlainReference } from "./kinds.ts";
 import type { Schema, Schemas } from "./schema.ts";
 
-/** Whether a function says what is wrong, or only whether anything is. */
+/** Whether a function returns the problem, or only whether there is one. */
 export type Mode = "check" | "test";
 
 /**
- * Emits one exported check for each schema, and the functions that alternatives need: a `test` tells
- * without allocating that one alternative does not fit, before the next is tried.
+ * Emits one exported check for each schema, and the functions that alternatives need: a `test` finds
+ * out without allocating whether one alternative matches, before the next is tried.
  */
 export class CheckEmitter {
   readonly schemas: Schemas;
@@ -30,7 +30,7 @@ export class CheckEmitter {
       .join("\n");
   }
 
-  /** The name of the function for a schema that stands inside another; emits it when it is new. */
+  /** The name of the function for a schema inside another; emits the function if it is new. */
   function(schema: Schema, mode: Mode, owner: string): string {
     const isReference = schema.$ref !== undefined && isPlainReference(schema);
     const name = isReference ? (schema.$ref ?? "").slice(1) : this.#nameOf(schema, owner);
@@ -59,7 +59,7 @@ export class CheckEmitter {
   #emit(name: string, schema: Schema, mode: Mode): string {
     const functionName = mode === "check" ? `check${name}` : `fits${name}`;
     if (this.#functions.has(functionName)) return functionName;
-    // Claims the name first: a schema may contain itself.
+    // Reserves the name first, because a schema may contain itself.
     this.#functions.set(functionName, "");
     const body = new FunctionEmitter(this, name, mode).body(schema);
     const lines = body.map((line) => `  ${line}\n`).join("");

@@ -11,14 +11,14 @@ interface Place {
   readonly path: readonly string[];
 }
 
-/** What is known of a value before its schema is emitted. */
+/** What is already known about a value before its schema is emitted. */
 interface Known {
   readonly kind?: Kind;
-  /** A member that was already looked at. */
+  /** A member that was already checked. */
   readonly tag?: string;
 }
 
-/** What is emitted for values of some types. */
+/** The code for values of some types. */
 interface Branch {
   readonly types: readonly TypeName[];
   readonly body: readonly string[];
@@ -79,7 +79,7 @@ export class FunctionEmitter {
     return this.#byType(branches, at, sentences.types(types), known.kind);
   }
 
-  /** Chooses by type. A value of none of the types fails. */
+  /** Branches by type. A value of none of the types fails. */
   #byType(branches: readonly Branch[], at: Place, says: string, known?: Kind): string[] {
     const [only] = branches;
     if (only === undefined) return [];
@@ -103,7 +103,7 @@ export class FunctionEmitter {
     return [...lines, rest, `  ${this.#fail(at, says)}`, "}"];
   }
 
-  /** What a schema says of values of one type. */
+  /** The checks of a schema for values of one type. */
   #ofType(type: TypeName, schema: Schema, at: Place, known: Known): string[] {
     if (type === "string") return this.#string(schema, at);
     if (type === "number" || type === "integer") return this.#number(schema, at);
@@ -238,7 +238,7 @@ export class FunctionEmitter {
       return { types, body: this.#several(fitting, at, types) };
     });
     const says = sentences.types(typesOf(alternatives, schemas));
-    // Alternatives that contradict themselves leave nothing that could pass.
+    // No value can pass if all alternatives contradict themselves.
     return branches.length === 0 ? [this.#fail(at, says)] : this.#byType(branches, at, says);
   }
 
@@ -281,7 +281,7 @@ export class FunctionEmitter {
     return [`switch (${readMember(at.value, tag)}) {`, ...indent([...cases, ...rest]), "}"];
   }
 
-  /** Alternatives that nothing tells apart: each is tested, and only when all fail asked why. */
+  /** Alternatives without a distinguishing member: each is tested, and only if all fail is the problem determined. */
   #tried(alternatives: readonly Schema[], at: Place): string[] {
     const named = (one: Schema, mode: Mode): string =>
       this.#emitter.function(one, mode, this.#owner);

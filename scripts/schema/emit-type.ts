@@ -69,7 +69,7 @@ function objectType(schema: Schema, indent: string): string {
   return members.length === 0 ? "Record<string, never>" : `{\n${members.join("")}${indent}}`;
 }
 
-/** The type of the members that are not named, when they may be read at all. */
+/** The type of unnamed members, if they may be read. */
 function othersType(schema: Schema, named: readonly string[], indent: string): string | undefined {
   const others = schema.additionalProperties;
   if (others === false) return undefined;

@@ -1,4 +1,4 @@
-/** A limit that no configuration changes, and that somebody who uses the program can meet. */
+/** A limit that cannot be configured, but that a user can reach. */
 export interface FixedLimit {
   readonly part: string;
   readonly what: string;
@@ -6,7 +6,7 @@ export interface FixedLimit {
   readonly value: number;
   /** What happens beyond it. */
   readonly beyond: string;
-  /** The part of src/, a file anywhere in it, and the constant there, which a test looks at. */
+  /** The folder of src/, a file anywhere in it, and the constant there; a test checks its value. */
   readonly folder: string;
   readonly file: string;
   readonly constant: string;
@@ -49,18 +49,18 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
   JSON: [
     ["characters of an id", "count", 512, "answered with -32600", "rpc: id.ts", "LONGEST_ID"],
     [
-      "bytes of a message whose nesting is not looked at",
+      "bytes up to which a message's nesting is not checked",
       "bytes",
       8 * KIB,
-      "its nesting is compared with `limits.maxDepth`",
+      "its nesting is checked against `limits.maxDepth`",
       "rpc: complexity.ts",
       "UNSEEN",
     ],
     [
-      "bytes of a message whose work is not counted",
+      "bytes up to which a message's work is not estimated",
       "bytes",
       64 * KIB,
-      "its work is compared with `limits.maxWork`",
+      "its work is checked against `limits.maxWork`",
       "rpc: complexity.ts",
       "CHEAP",
     ],
@@ -70,7 +70,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "MCP sessions at once",
       "count",
       1_000,
-      "the session idle longest, of the client with most, is given up; 503 where none is idle",
+      "the longest idle session of the client with most sessions is closed; 503 if none is idle",
       "protocol/mcp/serve: options.ts",
       "maxSessions",
     ],
@@ -78,12 +78,12 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "time without a request until an MCP session ends",
       "milliseconds",
       24 * HOUR,
-      "the session is over",
+      "the session is closed",
       "protocol/mcp/serve: options.ts",
       "sessionIdle",
     ],
     [
-      "events of an MCP session kept for a client that comes back",
+      "events of an MCP session kept for a client that reconnects",
       "count",
       1_000,
       "the oldest are dropped",
@@ -102,7 +102,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "ACP connections over HTTP at once",
       "count",
       1_000,
-      "the connection idle longest, of the client with most, is given up; 503 where none is idle",
+      "the longest idle connection of the client with most connections is closed; 503 if none is idle",
       "protocol/acp: acp-http.ts",
       "MOST_CONNECTIONS",
     ],
@@ -185,7 +185,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "cancelGrace",
     ],
     [
-      "time until a session that nobody looks at is put away",
+      "time until a session without clients is unloaded",
       "milliseconds",
       30 * MINUTE,
       "it is loaded again when somebody opens it",
@@ -206,12 +206,12 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "lines of one `read_file`",
       "count",
       2_000,
-      "the model reads on from a later line",
+      "the model can read on from a later line",
       "agent: read-file.ts",
       "MOST_LINES",
     ],
     [
-      "time of one command, where the model asks for the longest",
+      "longest time that a model can set for one command",
       "milliseconds",
       30 * MINUTE,
       "a longer time is refused",
@@ -235,7 +235,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "MOST_TURNS",
     ],
     [
-      "terminals that an agent has open",
+      "open terminals of an agent",
       "count",
       32,
       "it has to release one first",
@@ -253,7 +253,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "MOST",
     ],
     [
-      "time that a task is kept, where the client asks for the longest",
+      "longest time that a client can ask to keep a task",
       "milliseconds",
       24 * HOUR,
       "the task is kept that long",
@@ -292,7 +292,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "bytes of a drop file",
       "bytes",
       8 * MIB,
-      "it is not taken in",
+      "it is not imported",
       "review: drop-files.ts",
       "LARGEST",
     ],
@@ -302,7 +302,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "time of one git command on this machine",
       "milliseconds",
       30 * SECOND,
-      "it is stopped, and what needed it fails",
+      "it is stopped, and the operation that needed it fails",
       "git: git.ts",
       "TIMEOUT",
     ],
@@ -310,7 +310,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "bytes that it prints",
       "bytes",
       64 * MIB,
-      "it is stopped, and what needed it fails",
+      "it is stopped, and the operation that needed it fails",
       "git: git.ts",
       "MAX_OUTPUT",
     ],
@@ -338,12 +338,12 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "bytes of one frame",
       "bytes",
       16 * MIB,
-      "the exchange is broken off",
+      "the exchange is aborted",
       "wire: length-prefixed.ts",
       "MAX_FRAME",
     ],
     [
-      "requests that a plugin has under way",
+      "running requests of a plugin",
       "count",
       2_048,
       "a further one is refused",

@@ -12,7 +12,7 @@ const TYPES: ReadonlySet<string> = new Set([
 
 const FORMATS: ReadonlySet<unknown> = new Set(["absolute-path", "uuid", "uri"]);
 
-/** Keywords that say something of one type only, and so need it named beside them. */
+/** Keywords that apply to one type only, which has to be named beside them. */
 const TYPE_OF: Readonly<Record<string, TypeName>> = {
   properties: "object",
   required: "object",
@@ -42,8 +42,8 @@ const OTHERS: ReadonlySet<string> = new Set([
 const TAKEN: ReadonlySet<string> = new Set(["Alternative", "Check", "Problem", "Record"]);
 
 /**
- * Looks at the schemas of a file before they are compiled. A keyword that does not compile must not
- * pass in silence: its author believes that it is checked.
+ * Checks the schemas of a file before they are compiled. An unsupported keyword must be an error: its
+ * author would believe that it is checked.
  */
 export function inspect(schemas: unknown): Schemas {
   if (!isRecord(schemas)) throw new Error("Cannot compile: 'schemas' must be an object");
@@ -102,7 +102,7 @@ function inspectKeywords(schema: Schema, name: string, at: readonly string[], al
   }
 }
 
-/** Every schema that stands directly inside another, and where. */
+/** Every schema directly inside another, with its path. */
 export function* parts(schema: Schema): Generator<[at: readonly string[], part: unknown]> {
   for (const [key, part] of Object.entries(schema.properties ?? {}))
     yield [["properties", key], part];

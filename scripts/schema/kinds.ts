@@ -7,7 +7,7 @@ import {
   target,
 } from "./schema.ts";
 
-/** What a value can be told apart by before it is looked into. */
+/** The kinds of value that can be distinguished without reading their content. */
 export type Kind = Exclude<TypeName, "integer">;
 
 export const KINDS: readonly Kind[] = ["string", "number", "boolean", "null", "array", "object"];
@@ -36,7 +36,7 @@ export function kindsOf(
 }
 
 /**
- * The member that tells alternatives apart: required in each, with a constant that no other has.
+ * The member that distinguishes alternatives: required in each, with a constant that no other has.
  */
 export function findTag(alternatives: readonly Schema[], all: Schemas): string | undefined {
   const objects = alternatives.map((alternative) => target(alternative, all));
@@ -48,22 +48,22 @@ export function findTag(alternatives: readonly Schema[], all: Schemas): string |
   });
 }
 
-/** The members that a value needs to be the one that is meant. */
+/** The members that a value must have to match an alternative. */
 export function requiredOf(schema: Schema, all: Schemas): readonly string[] {
   return target(schema, all).required ?? [];
 }
 
-/** Says nothing about a value. */
+/** Whether a schema accepts every value. */
 export function isAnything(schema: Schema): boolean {
   return Object.keys(schema).every((keyword) => isAnnotation(keyword));
 }
 
-/** Only stands for another schema. */
+/** Whether a schema only refers to another. */
 export function isPlainReference(schema: Schema): boolean {
   return Object.keys(schema).every((keyword) => keyword === "$ref" || isAnnotation(keyword));
 }
 
-/** Only lists the values it accepts. */
+/** Whether a schema only lists the values it accepts. */
 export function isOnlyList(schema: Schema): boolean {
   return Object.keys(schema).every((keyword) => {
     return ["type", "const", "enum"].includes(keyword) || isAnnotation(keyword);

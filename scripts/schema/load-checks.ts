@@ -8,7 +8,7 @@ import { compile } from "./compile.ts";
 
 const BASE = join(import.meta.dirname, "../../src/base");
 
-/** Compiles schemas and loads the emitted code, to see what it does. Keys are schema names. */
+/** Compiles schemas and loads the emitted code, for tests. Keys are schema names. */
 export async function loadChecks(schemas: unknown): Promise<Readonly<Record<string, Check>>> {
   await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-schema-"));
   const file = join(folder.path, "schema.gen.ts");

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 /** Texts of generated files, by their path from the root of the repository. */
 export type Outputs = ReadonlyMap<string, string>;
 
-/** The files that are not there as they should be. */
+/** The files that are missing or out of date. */
 export function findOutdated(root: string, outputs: Outputs): string[] {
   return [...outputs]
     .filter(([file, text]) => read(join(root, file)) !== text)

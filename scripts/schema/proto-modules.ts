@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 
 import type { Outputs } from "./outputs.ts";
 
-/** Where the messages of each Protobuf file go, both by their path from the root. */
+/** The output file of each Protobuf file, both as paths from the root. */
 const MODULES: Readonly<Record<string, string>> = {
   "proto/orchestra/plugin/v1/plugin.proto": "src/protocol/bus/plugin.gen.ts",
 };

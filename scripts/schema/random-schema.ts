@@ -14,7 +14,7 @@ const TYPES: readonly TypeName[] = [
   "null",
 ];
 
-/** Makes the same schemas and values for the same seed. */
+/** Generates random schemas and values, the same for the same seed. */
 export class RandomSchema {
   #state: number;
   #names: readonly string[] = [];
@@ -30,7 +30,7 @@ export class RandomSchema {
     return Object.fromEntries(names.map((name, i) => [name, this.#schema(3, names.slice(0, i))]));
   }
 
-  /** A value that often fits a schema, and often only nearly. */
+  /** A value that often matches a schema, and often almost does. */
   value(schema: Schema, all: Schemas, depth = 0): unknown {
     if (depth > 6 || this.#chance(0.08)) return this.#anyValue(2);
     if (schema.$ref !== undefined)
@@ -66,7 +66,7 @@ export class RandomSchema {
       object[this.#pick(KEYS)] = others ? this.value(others, all, depth + 1) : 1;
     }
     if (this.#chance(0.05)) {
-      // As a hostile peer would send it: an own member, which must not pass for a prototype.
+      // As a hostile peer would send it: an own member, which must not be treated as the prototype.
       const value = { a: 1, type: "a", kind: "a" };
       Object.defineProperty(object, "__proto__", { value, enumerable: true });
     }

@@ -10,7 +10,7 @@ export async function compileModules(root: string): Promise<Outputs> {
   const outputs = new Map<string, string>();
   for (const file of globSync("src/**/schema.ts", { cwd: root }).toSorted()) {
     const path = join(root, file);
-    // A file of this name may hold another kind of schema; only this export asks to be compiled.
+    // A file of this name may contain another kind of schema; only this export is compiled.
     if (!/^export const schemas\b/m.test(readFileSync(path, "utf8"))) continue;
     const module = (await import(pathToFileURL(path).href)) as { readonly schemas: unknown };
     outputs.set(file.replace(/\.ts$/, ".gen.ts"), compileFile(file, module.schemas));

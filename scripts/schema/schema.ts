@@ -1,4 +1,4 @@
-/** What JSON calls a value. "integer" is a number without a fraction. */
+/** JSON types. "integer" is a number without a fraction. */
 export type TypeName = "string" | "number" | "integer" | "boolean" | "object" | "array" | "null";
 
 export type Scalar = string | number | boolean | null;
@@ -21,16 +21,16 @@ export interface Schema {
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly pattern?: string;
-  /** What fits the pattern, in words that end "must be …". */
+  /** Description of the pattern that completes "must be …". */
   readonly "x-form"?: string;
   readonly format?: Format;
   readonly anyOf?: readonly Schema[];
-  /** Told apart by one member that is a different constant in each. */
+  /** Distinguished by one member that is a different constant in each. */
   readonly oneOf?: readonly Schema[];
   /** Another schema of the same file: "#Name". */
   readonly $ref?: string;
   readonly description?: string;
-  /** For the documentation; a check changes nothing. */
+  /** For the documentation; checks do not set defaults. */
   readonly default?: unknown;
   readonly [annotation: `x-${string}`]: unknown;
 }
@@ -43,7 +43,7 @@ export function namedTypes(schema: Schema): readonly TypeName[] {
   return typeof schema.type === "string" ? [schema.type] : schema.type;
 }
 
-/** The values that a schema lists, when it lists them. */
+/** The values that a schema lists, if it does. */
 export function listedValues(schema: Schema): readonly Scalar[] | undefined {
   return schema.const === undefined ? schema.enum : [schema.const];
 }

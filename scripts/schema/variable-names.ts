@@ -8,15 +8,15 @@ const TAKEN: readonly string[] = (
   "var void while with yield"
 ).split(" ");
 
-/** Gives out variable names, each once in a function, so that no scope shadows another. */
+/** Hands out variable names, each once in a function, so that no scope shadows another. */
 export class VariableNames {
   readonly #taken = new Set(TAKEN);
 
-  /** A name like the wish. */
+  /** A name as close to the wish as possible. */
   add(wish: string): string {
     const word = wish.replace(/\W+(\w?)/g, (_, next: string) => next.toUpperCase());
     const base = /^[A-Za-z_]/.test(word) ? word : `_${word}`;
-    // Functions are named in these ways; a variable must not hide one.
+    // Emitted functions have such names; a variable must not shadow one.
     const safe = /^(?:check|fits|pattern)[A-Z\d]/.test(base) ? `_${base}` : base;
     let name = safe;
     for (let number = 2; this.#taken.has(name); number++) name = `${safe}${number}`;

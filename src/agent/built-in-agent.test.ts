@@ -7,7 +7,7 @@ import { REJECT } from "../../test/agent/sample-turn.ts";
 
 for (const anthropic of [false, true]) {
   describe(`the built-in agent, with a model of ${anthropic ? "Anthropic's kind" : "OpenAI's kind"}`, () => {
-    it("passes on what the model says and ends the turn", async () => {
+    it("forwards the model's text and ends the turn", async () => {
       await using llm = await FakeLlm.start([{ content: "Hello from the model." }]);
       await using rig = new AgentRig({ llm, anthropic });
       const { turn, end } = await rig.turn("hi");
@@ -17,7 +17,7 @@ for (const anthropic of [false, true]) {
       assert.equal(turn.ofKind("usage_update").length, 1);
     });
 
-    it("has tools called and gives the model their answers", async () => {
+    it("calls tools and gives the model their results", async () => {
       await using llm = await FakeLlm.start([
         { toolCalls: [{ name: "read_file", arguments: { path: "a.txt" } }] },
         { content: "It says one." },
@@ -33,7 +33,7 @@ for (const anthropic of [false, true]) {
       assert.equal(turn.text, "It says one.");
     });
 
-    it("shows an edit as a diff, asks for it, and writes it when it is allowed", async () => {
+    it("shows an edit as a diff, asks for permission, and writes it if allowed", async () => {
       await using llm = await FakeLlm.start([
         {
           toolCalls: [
@@ -54,7 +54,7 @@ for (const anthropic of [false, true]) {
       assert.deepEqual(done?.locations, [{ path: `${rig.cwd}/a.txt`, line: 2 }]);
     });
 
-    it("leaves a file alone when the edit is refused, and the model hears of it", async () => {
+    it("does not change a file if the edit is refused, and tells the model", async () => {
       await using llm = await FakeLlm.start([
         { toolCalls: [{ name: "write_file", arguments: { path: "a.txt", content: "x" } }] },
         { content: "All right." },

@@ -26,7 +26,7 @@ function stored(turn: SampleTurn): HistoryEntry[] {
 }
 
 describe("a session's settings", () => {
-  it("are told in today's form and in the one before", async () => {
+  it("are sent in the current form and in the older one", async () => {
     await using llm = await FakeLlm.start([{ content: "Hi." }]);
     await using rig = new AgentRig({ llm });
     const { modes, models, configOptions } = (await rig.open()).settings;
@@ -44,7 +44,7 @@ describe("a session's settings", () => {
     );
   });
 
-  it("change, and everybody is told", async () => {
+  it("can be changed, and all clients are told", async () => {
     await using rig = new AgentRig();
     const session = await rig.open();
     await session.setMode?.("ask");
@@ -64,7 +64,7 @@ describe("a session's settings", () => {
     );
   });
 
-  it("come back as they were chosen; a model that is gone is reported", async () => {
+  it("are restored when the session is loaded; a model that no longer exists is reported", async () => {
     await using rig = new AgentRig();
     const session = await rig.open({ chosen: { modeId: "architect", modelId: "openai/gone" } });
     assert.equal(session.settings.modes?.currentModeId, "architect");
@@ -73,8 +73,8 @@ describe("a session's settings", () => {
   });
 });
 
-describe("a model whose provider takes its time", () => {
-  it("is waited for with the first prompt, not with the session", async () => {
+describe("a model whose provider answers slowly", () => {
+  it("is waited for by the first prompt, not by session/new", async () => {
     for (const chosen of [{}, { modelId: "slow/late" }]) {
       await using llm = await FakeLlm.start([{ content: "Here I am." }]);
       const models = new SlowModels();
@@ -93,7 +93,7 @@ describe("a model whose provider takes its time", () => {
 });
 
 describe("a model whose provider cannot be reached", () => {
-  it("is not taken for none: the provider is named, and why it failed", async () => {
+  it("is reported with the provider's name and the reason, not as a missing model", async () => {
     const find = (name: string) =>
       name === "OPENAI_BASE_URL" ? "http://127.0.0.1:1/v1" : undefined;
     const log = new Log("error", () => {});
@@ -143,7 +143,7 @@ class SlowModels implements ModelSource {
 }
 
 describe("a mode", () => {
-  it("keeps the model from what it does not allow, whether it is offered or not", async () => {
+  it("refuses tools that it does not allow, even if the model calls them without being offered them", async () => {
     const call = { name: "write_file", arguments: { path: "a", content: "x" } };
     const run = { name: "run_command", arguments: { command: "true" } };
     await using llm = await FakeLlm.start([{ toolCalls: [call, run] }, { content: "No." }]);
@@ -160,7 +160,7 @@ describe("a mode", () => {
     assert.ok(llm.tools.includes("run_command") && !llm.tools.includes("edit_file"));
   });
 
-  it("holds for commands, too", async () => {
+  it("applies to slash commands too", async () => {
     await using rig = new AgentRig({ files: { "a.txt": "a" } });
     rig.commitAll();
     rig.write("a.txt", "b");
@@ -173,7 +173,7 @@ describe("a mode", () => {
 });
 
 describe("a loaded session", () => {
-  it("knows what was said and done before", async () => {
+  it("gives the model the earlier messages and tool calls", async () => {
     await using llm = await FakeLlm.start([
       { content: "Reading.", toolCalls: [{ name: "read_file", arguments: { path: "a.txt" } }] },
       { content: "It says one." },
@@ -193,8 +193,8 @@ describe("a loaded session", () => {
   });
 });
 
-describe("tools of others", () => {
-  it("are offered to the model, and asked about unless they are harmless", async () => {
+describe("tools of other servers", () => {
+  it("are offered to the model, and need permission unless they are harmless", async () => {
     const offer = new Offer();
     const schema = { inputSchema: { type: "object" } };
     offer.tools.add({
@@ -224,7 +224,7 @@ describe("tools of others", () => {
     assert.equal(refused.text, "Done.");
   });
 
-  it("get their questions answered as far as the client goes, and else hear that they cannot", async () => {
+  it("get answers to their questions if the client supports that, and otherwise an error", async () => {
     const offer = new Offer();
     const inputSchema = { type: "object" };
     const question = (properties: object): Question => ({
@@ -255,7 +255,7 @@ describe("tools of others", () => {
     assert.match(more.seen(1), /"cave":\s*\\?"left/);
   });
 
-  it("of a dead server delay nothing and are reported", async () => {
+  it("of a dead server cause no delay, and the server is reported", async () => {
     const offer = new Offer();
     await using llm = await FakeLlm.start([{ content: "Hi." }]);
     const openServers = async (): Promise<never> =>
@@ -275,8 +275,8 @@ describe("tools of others", () => {
   });
 });
 
-describe("an editor that offers it", () => {
-  it("is asked for files, and its unsaved text counts", async () => {
+describe("an editor that supports it", () => {
+  it("is asked for files, so unsaved text is used", async () => {
     await using llm = await FakeLlm.start([
       { toolCalls: [{ name: "read_file", arguments: { path: "a.txt" } }] },
       {
@@ -304,7 +304,7 @@ describe("an editor that offers it", () => {
     assert.equal(rig.read("a.txt"), "on disk\n");
   });
 
-  it("runs commands in its terminal, which is let go of in the end", async () => {
+  it("runs commands in its terminal, which is released at the end", async () => {
     await using llm = await FakeLlm.start([
       { toolCalls: [{ name: "run_command", arguments: { command: "make world" } }] },
       { content: "Done." },
@@ -330,8 +330,8 @@ describe("an editor that offers it", () => {
   });
 });
 
-describe("what is said about the work", () => {
-  it("stands in the text where the client shows no notices, and stays from the model", async () => {
+describe("notices about the work", () => {
+  it("are sent as text to clients that show no notices, and are hidden from the model", async () => {
     await using llm = await FakeLlm.start([
       { error: { message: "Oops" }, status: 500 },
       { content: "Fine." },

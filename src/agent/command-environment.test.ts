@@ -31,7 +31,7 @@ class Shell implements Disposable {
 const PROFILE = 'echo "Welcome!"; PATH="/home/ada/bin:$PATH"; eval "$4"';
 
 describe("loginPath()", () => {
-  it("asks the person's shell, once, where there is but the system's own", async () => {
+  it("asks the login shell, once, if PATH is the system default", async () => {
     using shell = new Shell(PROFILE);
     const env = { PATH: BARE, SHELL: shell.path };
     assert.equal(await loginPath(env), `/home/ada/bin:${BARE}`);
@@ -39,13 +39,13 @@ describe("loginPath()", () => {
     assert.equal(shell.asked, 1);
   });
 
-  it("leaves a PATH alone that somebody has set up", async () => {
+  it("keeps a PATH that somebody has set", async () => {
     using shell = new Shell(PROFILE);
     const PATH = `/opt/tools:${BARE}`;
     assert.equal(await loginPath({ PATH, SHELL: shell.path }), PATH);
   });
 
-  it("does with what there is where the shell is no help", async () => {
+  it("keeps the current PATH if the shell gives no answer", async () => {
     using shell = new Shell("exit 3");
     assert.equal(await loginPath({ PATH: BARE, SHELL: shell.path }), BARE);
     assert.equal(await loginPath({ PATH: BARE, SHELL: "/no/such/shell" }), BARE);
@@ -53,7 +53,7 @@ describe("loginPath()", () => {
 });
 
 describe("harmlessVariables()", () => {
-  it("keeps what programs need and leaves out what is a secret by name or by looks", () => {
+  it("keeps variables that programs need, and removes secrets, by name or by content", () => {
     const env = {
       PATH: "/bin",
       GOPATH: "/go",

@@ -8,8 +8,8 @@ import { limitsFor } from "../base/limit/limits.ts";
 import { Log } from "../base/log.ts";
 import { ExternalAgent } from "./external-agent.ts";
 
-describe("another agent, driven", { timeout: 60_000 }, () => {
-  it("is given up when it does not say hello in time, and not asked twice", async () => {
+describe("an external agent", { timeout: 60_000 }, () => {
+  it("is stopped if it does not answer initialize in time, and is not asked twice", async () => {
     covers("acp.timeout.initialize");
     assert.deepEqual(limitsFor("initialize").timeout, 30_000);
     const heard: string[] = [];
@@ -29,7 +29,7 @@ describe("another agent, driven", { timeout: 60_000 }, () => {
     assert.equal(hellos.length, 1);
   });
 
-  it("leaves no question behind when it dies while it asks", async () => {
+  it("leaves no open permission request if it dies while it asks", async () => {
     await using driven = await DrivenAgent.open();
     const end = driven.client.prompt(driven.sessionId, "permission");
     const { id } = await driven.client.request("session/request_permission");

@@ -10,15 +10,15 @@ const BLOB = { type: "resource", resource: { uri: "file:///b", blob: "AA==" } };
 const IMAGE = { type: "image", data: "AA==", mimeType: "image/png" };
 const AUDIO = { type: "audio", data: "AA==", mimeType: "audio/wav" };
 
-describe("what another agent takes", () => {
-  it("is sent as it is where it is offered", () => {
+describe("ExternalCapabilities", () => {
+  it("keep content that the agent supports", () => {
     const promptCapabilities = { image: true, audio: true, embeddedContext: true };
     const offer = new ExternalCapabilities("able", { promptCapabilities });
     const prompt = [TEXT, RESOURCE, BLOB, IMAGE, AUDIO];
     assert.deepEqual(offer.adaptPrompt(prompt), prompt);
   });
 
-  it("is text and links where nothing is offered", () => {
+  it("turn other content into text and links", () => {
     const offer = new ExternalCapabilities("plain", {});
     assert.deepEqual(offer.adaptPrompt([TEXT, RESOURCE, BLOB]), [
       TEXT,
@@ -29,7 +29,7 @@ describe("what another agent takes", () => {
     assert.throws(() => offer.adaptPrompt([AUDIO]), /Agent 'plain' does not support audio/);
   });
 
-  it("has servers of the kinds that it knows", () => {
+  it("include only MCP servers of a supported type", () => {
     const offer = new ExternalCapabilities("some", { mcpCapabilities: { http: true } });
     const taken = [undefined, "http", "sse"].map((type) => {
       return offer.supportsServer({ name: "x", ...(type === undefined ? {} : { type }) });
@@ -37,7 +37,7 @@ describe("what another agent takes", () => {
     assert.deepEqual(taken, [true, true, false]);
   });
 
-  it("has sessions taken up, closed and widened only where it says so", () => {
+  it("allow loading, resuming, closing and additional folders only if the agent supports them", () => {
     const none = new ExternalCapabilities("none", { sessionCapabilities: { resume: null } });
     assert.deepEqual(
       [none.canLoad, none.canResume, none.canClose, none.supportsDirectories],
@@ -55,7 +55,7 @@ describe("what another agent takes", () => {
 const AGENT = { name: "codex", commandLine: "codex-acp" };
 
 describe("explainLogin()", () => {
-  it("says which ways there are to log in to an agent, and what to run for them", () => {
+  it("lists the ways to log in to an agent, and the commands for them", () => {
     const error = new SessionError("auth-required", "Authentication required", {});
     const explained = explainLogin(error, AGENT, [
       { id: "chat-gpt", name: "ChatGPT" },
@@ -67,7 +67,7 @@ describe("explainLogin()", () => {
     assert.match(explained.message, /Terminal \(run: codex-acp --login\)\./);
   });
 
-  it("leaves other failures as they are", () => {
+  it("leaves other errors unchanged", () => {
     const error = new Error("no");
     assert.equal(explainLogin(error, AGENT, []), error);
   });

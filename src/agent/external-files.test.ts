@@ -6,8 +6,8 @@ import { describe, it } from "node:test";
 
 import { DrivenAgent } from "../../test/agent/driven-agent.ts";
 
-describe("the files that another agent may use", { timeout: 30_000 }, () => {
-  it("cannot write through a link that leads out of the workspace, to nothing yet", async () => {
+describe("files that an external agent uses", { timeout: 30_000 }, () => {
+  it("cannot be written through a dangling link that leads out of the workspace", async () => {
     await using driven = await DrivenAgent.open();
     const outside = `${driven.folder}-outside`;
     symlinkSync(outside, join(driven.folder, "link"));
@@ -18,7 +18,7 @@ describe("the files that another agent may use", { timeout: 30_000 }, () => {
     assert.equal(await driven.say(`read ${driven.folder}/inner`), "text");
   });
 
-  it("cannot wait for ever on a pipe in the workspace", async () => {
+  it("are refused if they are a pipe in the workspace, instead of waiting for ever", async () => {
     await using driven = await DrivenAgent.open();
     const pipe = join(driven.folder, "pipe");
     execFileSync("mkfifo", [pipe]);

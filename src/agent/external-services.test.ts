@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 
 import { DrivenAgent } from "../../test/agent/driven-agent.ts";
 
-describe("what another agent asks of us", { timeout: 30_000 }, () => {
-  it("is told what we do for it", async () => {
+describe("requests of an external agent", { timeout: 30_000 }, () => {
+  it("are announced as supported", async () => {
     await using driven = await DrivenAgent.open();
     assert.deepEqual(JSON.parse(await driven.say("capabilities")), {
       fs: { readTextFile: true, writeTextFile: true },
@@ -13,7 +13,7 @@ describe("what another agent asks of us", { timeout: 30_000 }, () => {
     });
   });
 
-  it("has its forms filled in by who can, and closed where nobody can", async () => {
+  it("reach a client that can show forms, and are cancelled if there is none", async () => {
     await using none = await DrivenAgent.open({ elicitation: { url: {} } });
     assert.deepEqual(JSON.parse(await none.say("form")), { action: "cancel" });
     assert.ok(!none.client.messages.some(({ method }) => method === "elicitation/create"));

@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 
 import { DrivenAgent } from "../../test/agent/driven-agent.ts";
 
-describe("a session of another agent", { timeout: 30_000 }, () => {
-  it("is heard ahead of its answer to session/new, and shown after ours", async () => {
+describe("a session of an external agent", { timeout: 30_000 }, () => {
+  it("may send updates before its answer to session/new, and they are shown after ours", async () => {
     await using driven = await DrivenAgent.open({}, { flags: ["--greets"] });
     const { client, sessionId } = driven;
     await client.find(() => client.text === "Welcome. ");
@@ -13,7 +13,7 @@ describe("a session of another agent", { timeout: 30_000 }, () => {
     assert.ok(answered < shown, `answered as ${answered}, shown as ${shown}`);
   });
 
-  it("has a mode that it changes itself told in both forms", async () => {
+  it("announces in both forms a mode that the agent changed itself", async () => {
     await using driven = await DrivenAgent.open();
     await driven.say("mode ask");
     const { updates } = driven.client;
@@ -22,7 +22,7 @@ describe("a session of another agent", { timeout: 30_000 }, () => {
     assert.equal(told?.configOptions[0].currentValue, "ask");
   });
 
-  it("is not given a prompt that was called off before it was there", async () => {
+  it("does not get a prompt that was cancelled before the agent was ready", async () => {
     await using driven = await DrivenAgent.open();
     const { client, sessionId } = driven;
     await assert.rejects(client.prompt(sessionId, "crash"));
@@ -32,7 +32,7 @@ describe("a session of another agent", { timeout: 30_000 }, () => {
     assert.equal(await driven.say("recall"), "undefined");
   });
 
-  it("asks in a turn that begins before one that was given up ends", async () => {
+  it("can ask in a turn that begins before an abandoned one ends", async () => {
     await using driven = await DrivenAgent.open({}, { sessionLimits: { cancelGrace: 1 } });
     const { client, sessionId } = driven;
     client.answer = () => ({ result: { outcome: { outcome: "selected", optionId: "once" } } });
@@ -44,7 +44,7 @@ describe("a session of another agent", { timeout: 30_000 }, () => {
     assert.deepEqual(JSON.parse(said), { outcome: "selected", optionId: "once" });
   });
 
-  it("is begun once by all who find that it has died", async () => {
+  it("is restarted once by all callers that find it dead", async () => {
     await using driven = await DrivenAgent.open();
     const { client, sessionId } = driven;
     await assert.rejects(client.prompt(sessionId, "crash"));

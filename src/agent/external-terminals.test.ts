@@ -16,8 +16,8 @@ async function untilGone(pid: number): Promise<void> {
   }
 }
 
-describe("the terminals of another agent", { timeout: 30_000 }, () => {
-  it("has its commands run here where the editor has no terminals, and shown as text", async () => {
+describe("the terminals of an external agent", { timeout: 30_000 }, () => {
+  it("run here if the editor has no terminals, and are shown as text", async () => {
     await using driven = await DrivenAgent.open();
     const line = "wait|echo one; echo two >&2; pwd; exit 3";
     const { exit, output, after } = JSON.parse(await driven.say(`run ${line}`));
@@ -37,13 +37,13 @@ describe("the terminals of another agent", { timeout: 30_000 }, () => {
     assert.equal(words.output.output, "a b-$HOME");
   });
 
-  it("can kill its commands, and what they started", async () => {
+  it("can be killed, with everything they started", async () => {
     await using driven = await DrivenAgent.open();
     const { exit } = JSON.parse(await driven.say("run kill|sleep 1000 & sleep 1000"));
     assert.deepEqual(exit, { exitCode: null, signal: "SIGKILL" });
   });
 
-  it("has commands that it left behind ended with the session", async () => {
+  it("end with the session", async () => {
     await using driven = await DrivenAgent.open();
     const file = join(driven.folder, "pid");
     await driven.say(`run leave|echo $$ > ${file}.tmp; mv ${file}.tmp ${file}; exec sleep 1000`);
@@ -59,7 +59,7 @@ describe("the terminals of another agent", { timeout: 30_000 }, () => {
     await untilGone(pid);
   });
 
-  it("has its commands run at the editor where that has terminals", async () => {
+  it("run in the editor if it has terminals", async () => {
     await using driven = await DrivenAgent.open({ terminal: true });
     const results: Record<string, object> = {
       "terminal/create": { terminalId: "editor-1" },

@@ -6,11 +6,11 @@ import { hideSecrets } from "./hide-secrets.ts";
 const TOKEN = `ghp_${"a1".repeat(18)}`;
 
 describe("hideSecrets()", () => {
-  it("hides what looks like a secret, and leaves the rest as it is", () => {
+  it("hides text that looks like a secret, and leaves the rest unchanged", () => {
     assert.equal(hideSecrets(`a ${TOKEN} b\n\tc  \n`), "a ••• b\n\tc  \n");
   });
 
-  it("hides a private key over all its lines", () => {
+  it("hides all lines of a private key", () => {
     const key = "-----BEGIN PRIVATE KEY-----\nabc\ndef\n-----END PRIVATE KEY-----";
     assert.equal(hideSecrets(`x\n${key}\ny`), "x\n•••\ny");
   });

@@ -10,7 +10,7 @@ import { textResult } from "../tool/tool.ts";
 const SERVER = join(import.meta.dirname, "../../test/support/echo-server.mjs");
 
 describe("the MCP servers of a session", () => {
-  it("give the model their tools; one that cannot start is reported and delays nothing", async () => {
+  it("give the model their tools; a server that cannot start is reported and causes no delay", async () => {
     await using llm = await FakeLlm.start([
       { toolCalls: [{ name: "echo_read", arguments: { message: "hello" } }] },
       { content: "Done." },
@@ -41,7 +41,7 @@ describe("the MCP servers of a session", () => {
     assert.doesNotMatch(turn.notices, /'echo'/);
   });
 
-  it("are reported as not used where nothing can start them", async () => {
+  it("are reported as unused if nothing can start them", async () => {
     await using llm = await FakeLlm.start([{ content: "Hi." }]);
     await using rig = new AgentRig({ llm });
     const session = await rig.open({ mcpServers: [{ name: "some", command: "x" }] });
@@ -51,7 +51,7 @@ describe("the MCP servers of a session", () => {
 });
 
 describe("the toolbox", () => {
-  it("says once whose tools the model is not offered, since they are not known", async () => {
+  it("reports once which servers' tools the model is not offered, because they are unknown yet", async () => {
     const offer = new Offer();
     const why = "MCP server 'slow' is still starting, after 5 s";
     offer.waitFor({ known: () => undefined, missing: () => [{ name: "slow", why }] });
@@ -64,7 +64,7 @@ describe("the toolbox", () => {
     assert.doesNotMatch(second.turn.notices, /slow/);
   });
 
-  it("offers the model what whoever prompts may call, and no more", async () => {
+  it("offers the model only tools that the prompting person may call", async () => {
     const offer = new Offer();
     const inputSchema = { type: "object" };
     offer.tools.add({ definition: { name: "dig", inputSchema }, call: () => textResult("Gold") });

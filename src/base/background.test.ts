@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { background, BackgroundError, belongingTo, whatItBelongsTo } from "./background.ts";
 
 describe("background()", () => {
-  it("makes of a failure one that says what failed, and what that belongs to", async () => {
+  it("turns a failure into an error that says what failed, and what it belongs to", async () => {
     const heard = Promise.withResolvers<[unknown, unknown]>();
     // The test runner listens too, and takes it for a failure of the test.
     const others = process.rawListeners("unhandledRejection");
@@ -21,7 +21,7 @@ describe("background()", () => {
     assert.deepEqual(fields, { session: "s1" });
   });
 
-  it("says nothing of work that is done, or that there is not", async () => {
+  it("reports nothing for work that succeeds, or that is undefined", async () => {
     background(undefined, "Nothing");
     background(Promise.resolve(), "Something");
     await new Promise(setImmediate);

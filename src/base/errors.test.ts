@@ -3,7 +3,7 @@ import { it } from "node:test";
 
 import { originalError } from "./errors.ts";
 
-it("originalError() gives what went wrong first, however much went wrong after it", () => {
+it("originalError() returns the first error, whatever failed after it", () => {
   const first = new Error("first");
   const thrown = (): void => {
     using stack = new DisposableStack();

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Lazy } from "./lazy.ts";
 
 describe("Lazy", () => {
-  it("opens once for all who want it, and again after a failure", async () => {
+  it("opens once for all callers, and again after a failure", async () => {
     let count = 0;
     const lazy = new Lazy(async () => {
       if (++count < 3) throw new Error(`failure ${count}`);

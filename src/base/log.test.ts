@@ -29,7 +29,7 @@ describe("Log", () => {
     }
   });
 
-  it("does not look at the fields of a line that is not written", () => {
+  it("does not evaluate the fields of a line that is not written", () => {
     const { log, lines } = record("info");
     log.debug("x", {
       get costly(): string {
@@ -48,7 +48,7 @@ describe("Log", () => {
     assert.ok(Math.abs(Date.parse(String(last().time)) - Date.now()) < 60_000);
   });
 
-  it("says on every line what it was made with, the nearest word first", () => {
+  it("adds its context to every line, the innermost value first", () => {
     const { log, last } = record("info", { door: "mcp", session: 1 });
     log.with({ session: 2 }).with({ turn: 3 }).info("x", { turn: 4 });
     const { door, session, turn, level, event } = last();
@@ -82,7 +82,7 @@ describe("Log", () => {
     assert.equal(last().big, "10");
   });
 
-  it("goes on when nobody reads stderr any more", { timeout: 10_000 }, async () => {
+  it("continues when nobody reads stderr any more", { timeout: 10_000 }, async () => {
     const script = `
       const { Log } = await import(${JSON.stringify(import.meta.resolve("./log.ts"))});
       const log = new Log("info");

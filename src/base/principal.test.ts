@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { mayUseAgent, mayUseFolder, mayUseRepository, mayUseTool, OWNER } from "./principal.ts";
 
 describe("the limits of a principal", () => {
-  it("limit nothing that they do not name", () => {
+  it("do not limit what they do not name", () => {
     const limited = { id: "token 1", limits: { tools: ["review_*"] } };
     assert.equal(mayUseTool(limited, "review_list"), true);
     assert.equal(mayUseTool(limited, "juggler_switch"), false);
@@ -16,7 +16,7 @@ describe("the limits of a principal", () => {
     assert.equal(mayUseFolder(OWNER, "/"), true);
   });
 
-  it("let nothing through where the list is empty", () => {
+  it("allow nothing if the list is empty", () => {
     const limits = { agents: [], tools: [], folders: [], repositories: [] };
     const nobody = { id: "token 1", limits };
     assert.equal(mayUseTool(nobody, "x"), false);
@@ -25,7 +25,7 @@ describe("the limits of a principal", () => {
     assert.equal(mayUseRepository(nobody, ["https://example.com/a.git"]), false);
   });
 
-  it("take a repository by any of its addresses, and none without one", () => {
+  it("match a repository by any of its remotes, and never one without remotes", () => {
     const limited = { id: "token 1", limits: { repositories: ["https://example.com/team/*"] } };
     assert.equal(
       mayUseRepository(limited, ["git@other:x", "https://example.com/team/a.git"]),
@@ -35,7 +35,7 @@ describe("the limits of a principal", () => {
     assert.equal(mayUseRepository(limited, []), false);
   });
 
-  it("go by where a path leads, not by how it is written", () => {
+  it("compare paths after links are resolved", () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-limits-"));
     const inside = join(folder.path, "inside");
     mkdirSync(join(inside, "deep"), { recursive: true });

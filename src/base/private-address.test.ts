@@ -28,7 +28,7 @@ describe("isPrivateAddress()", () => {
     "",
     "1.2.3",
   ]) {
-    it(`takes '${address}' for private`, () => {
+    it(`classifies '${address}' as private`, () => {
       assert.equal(isPrivateAddress(address), true);
     });
   }
@@ -41,7 +41,7 @@ describe("isPrivateAddress()", () => {
     "::ffff:8.8.8.8",
     "64:ff9b::8.8.8.8",
   ]) {
-    it(`takes '${address}' for public`, () => {
+    it(`classifies '${address}' as public`, () => {
       assert.equal(isPrivateAddress(address), false);
     });
   }

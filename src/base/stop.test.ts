@@ -27,7 +27,7 @@ const KINDS: Record<string, () => { stop: Stop; come: (reason: Error) => void }>
 
 for (const [name, make] of Object.entries(KINDS)) {
   describe(name, () => {
-    it("tells everyone who listens, once", () => {
+    it("notifies every listener once", () => {
       const { stop, come } = make();
       const [first, second, gone] = [new Listener(), new Listener(), new Listener()];
       for (const listener of [first, second, gone]) stop.add(listener);
@@ -37,7 +37,7 @@ for (const [name, make] of Object.entries(KINDS)) {
       assert.deepEqual([first.heard, second.heard, gone.heard], [["enough"], ["enough"], []]);
     });
 
-    it("tells whoever comes later at once", () => {
+    it("notifies a later listener at once", () => {
       const { stop, come } = make();
       come(new Error("enough"));
       const late = new Listener();
@@ -45,7 +45,7 @@ for (const [name, make] of Object.entries(KINDS)) {
       assert.deepEqual(late.heard, ["enough"]);
     });
 
-    it("has a signal, asked for before or after", () => {
+    it("has a signal, whether it is requested before or after", () => {
       for (const isBefore of [true, false]) {
         const { stop, come } = make();
         const before = isBefore ? stop.signal : undefined;
@@ -55,7 +55,7 @@ for (const [name, make] of Object.entries(KINDS)) {
       }
     });
 
-    it("lets one listener remove another while they are told", () => {
+    it("lets one listener remove another while they are notified", () => {
       const { stop, come } = make();
       const second = new Listener();
       stop.add({ stopped: () => stop.remove(second) });
@@ -67,7 +67,7 @@ for (const [name, make] of Object.entries(KINDS)) {
 }
 
 describe("SignalStop", () => {
-  it("makes an error of a reason that is none", () => {
+  it("converts a reason that is not an error into one", () => {
     const listener = new Listener();
     new SignalStop(AbortSignal.abort("just so")).add(listener);
     assert.deepEqual(listener.heard, ["just so"]);

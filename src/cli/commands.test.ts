@@ -28,7 +28,7 @@ for (const path of PATHS) {
   const call = callOf(path);
   const command = last(path);
 
-  test(`the examples of '${call}' are lines that Trunkline understands`, () => {
+  test(`the examples of '${call}' are valid command lines`, () => {
     for (const { run, explains } of command.examples) {
       const parsed = parse(wordsOf(run), PROGRAM);
       assert.ok(["run", "help"].includes(parsed.kind), `${run}: ${JSON.stringify(parsed)}`);
@@ -36,7 +36,7 @@ for (const path of PATHS) {
     }
   });
 
-  test(`'${call} --help' shows how it is used, with its examples`, async () => {
+  test(`'${call} --help' shows its usage and examples`, async () => {
     let shown = "";
     const stdout = { write: (text: string) => (shown += text), on: () => undefined };
     const words = path.slice(1).map(({ name }) => name);
@@ -53,7 +53,7 @@ for (const path of PATHS) {
     );
   });
 
-  test(`'${call}' is written so that help, shells and the reference can show it`, () => {
+  test(`the texts of '${call}' have the form that help, completion and reference need`, () => {
     assert.match(command.name, /^[a-z][a-z-]*$/);
     assert.match(command.summary, /^[A-Z].*[^.]$/);
     assert.notEqual(command.load === undefined, command.commands === undefined);
@@ -84,7 +84,7 @@ for (const path of PATHS) {
     assert.ok(args.slice(0, -1).every(({ variadic }) => variadic !== true));
   });
 
-  test(`'${call}' takes over global options only with their shape`, () => {
+  test(`'${call}' replaces global options only with options of the same type`, () => {
     // Before the command is known, its options are read as the global ones.
     for (const [name, spec] of Object.entries(command.options ?? {})) {
       const shadowed = GLOBAL_OPTIONS[name];

@@ -45,7 +45,7 @@ function output(write: (text: string) => void, columns = 80): Output {
   return { isTTY: true, columns, write, on: () => undefined };
 }
 
-test("run() gives a command what it needs and resolves to its exit code", async () => {
+test("run() passes a command its input and resolves to its exit code", async () => {
   const { code, out, err, invocation } = await runSample("draw circle x --style plain", (given) => {
     given.out("to stdout");
     given.err("to stderr");
@@ -99,7 +99,7 @@ test("run() explains wrong usage and exits 2", async () => {
   assert.equal(invocation, undefined);
 });
 
-test("run() tells a failure of Trunkline's own in its words alone, and exits 1", async () => {
+test("run() prints only the message of an expected failure, and exits 1", async () => {
   const { code, err } = await runSample(
     "serve",
     () => {
@@ -111,7 +111,7 @@ test("run() tells a failure of Trunkline's own in its words alone, and exits 1",
   assert.equal(err, "trunkline: Cannot read the configuration: no such file.\n");
 });
 
-test("run() exits 2 when the command itself finds its usage wrong", async () => {
+test("run() exits 2 if the command itself reports wrong usage", async () => {
   const { code, err } = await runSample("serve --port x", () => {
     throw new TrunklineError("usage", "Cannot listen on port 'x': not a number.");
   });
@@ -123,7 +123,7 @@ test("run() exits 2 when the command itself finds its usage wrong", async () => 
   );
 });
 
-test("run() shows where a fault is only when verbose", async () => {
+test("run() shows the stack of a bug only with --verbose", async () => {
   const error = new TypeError("x is not a function", { cause: new Error("the cause") });
   const fault = (): Promise<never> => Promise.reject(error);
   const quiet = await runSample("serve", fault);
@@ -144,14 +144,14 @@ test("run() shows where a fault is only when verbose", async () => {
   }
 });
 
-test("run() does not take what the system refuses for a fault", async () => {
+test("run() does not treat an error of the operating system as a bug", async () => {
   const refused = (): Promise<never> => writeFile("/dev/null/file", "") as Promise<never>;
   const { code, err } = await runSample("serve", refused);
   assert.equal(code, 1);
   assert.match(err, /^trunkline: 'trunkline serve' failed: ENOTDIR: not a directory, open '.+'\n/);
 });
 
-test("run() masks secrets in what a failure says", async () => {
+test("run() masks secrets in error messages", async () => {
   const secret = `ghp_${"a".repeat(36)}`;
   const faults = [
     new Error(`refused ${secret}`),
@@ -174,7 +174,7 @@ test("run() prints the version, for people and for programs", async () => {
   assert.equal(facts["node"], process.version);
 });
 
-test("run() shows a person what text of others would hide, and keeps JSON as it is", async () => {
+test("run() escapes hidden characters for people, and keeps JSON unchanged", async () => {
   const value = { name: "a\u202eb\u001b[2J" };
   const { out, err } = await runSample("draw circle x", (given) => {
     given.out(`${JSON.stringify(value)}\n`);

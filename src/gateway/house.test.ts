@@ -34,7 +34,7 @@ describe("House", () => {
   const { limit } = BUFFERS;
   after(() => void (BUFFERS.limit = limit));
 
-  it("lets the process buffer two messages at least, whatever is configured", () => {
+  it("lets the process buffer at least two messages, whatever is configured", () => {
     const { limits } = defaultConfig("/nonexistent");
     houseWith({ limits: { ...limits, maxMessage: 1000, maxBuffered: 1500 } });
     assert.equal(BUFFERS.limit, 2000);
@@ -42,14 +42,14 @@ describe("House", () => {
     assert.equal(BUFFERS.limit, 5000);
   });
 
-  it("has the configured time for roots, and none of its own", () => {
+  it("uses the configured timeout for roots", () => {
     const { limits } = defaultConfig("/nonexistent");
     assert.equal(houseWith({}).rootsTimeout, undefined);
     const messages = { "roots/*": { timeout: 5 } };
     assert.equal(houseWith({ limits: { ...limits, messages } }).rootsTimeout, 5);
   });
 
-  it("traces messages only where somebody wants to see them", () => {
+  it("traces messages only if that is enabled", () => {
     assert.equal(houseWith({}).withLimits(DOOR).trace, undefined);
     const verbose = houseWith({ log: { level: "error", verbose: true } });
     const { trace } = verbose.withLimits(DOOR);

@@ -24,7 +24,7 @@ async function runProgram(
 }
 
 describe("untilSignal()", { timeout: 30_000 }, () => {
-  it("tells of the first signal, and takes the echo of it for no second one", async () => {
+  it("resolves with the first signal, and ignores the echo of it", async () => {
     const source = `
       const signalled = it.untilSignal();
       console.log("ready");
@@ -43,7 +43,7 @@ describe("untilSignal()", { timeout: 30_000 }, () => {
     assert.equal(out, "ready\nSIGTERM\necho\n");
   });
 
-  it("ends the process where a later signal says that stopping takes too long", async () => {
+  it("ends the process if a later signal says that stopping takes too long", async () => {
     const source = `
       const now = performance.now.bind(performance);
       let skipped = 0;
@@ -66,7 +66,7 @@ describe("untilSignal()", { timeout: 30_000 }, () => {
 });
 
 describe("outliveRejections()", { timeout: 30_000 }, () => {
-  it("has a process live on when a promise fails that nobody waits for, and logs it", async () => {
+  it("keeps the process alive after an unhandled rejection, and logs it", async () => {
     const source = `
       it.outliveRejections({ error: (event, { error }) => console.log(event, error.message) });
       console.log("ready");

@@ -23,7 +23,7 @@ async function actsAs(sample: SampleRepository, identities: object, chosen?: str
 }
 
 describe("agentIdentity()", { timeout: 60_000 }, () => {
-  it("goes by the folder, and adds to what an environment holds", async () => {
+  it("is chosen by the folder, and added to an environment", async () => {
     using sample = new SampleRepository();
     const identity = await actsAs(sample, { work: WORK });
     assert.equal(identity?.name, "work");
@@ -31,7 +31,7 @@ describe("agentIdentity()", { timeout: 60_000 }, () => {
     assert.deepEqual([made?.PATH, made?.[MAIL]], ["/bin", "ada@acme.test"]);
   });
 
-  it("is nobody where none is configured, none fits, or several fit equally well", async () => {
+  it("is none if none is configured, none matches, or several match equally well", async () => {
     using sample = new SampleRepository();
     assert.equal(await actsAs(sample, {}), undefined);
     const elsewhere = { ...WORK, provider: "gitlab", organizations: [] };
@@ -39,14 +39,14 @@ describe("agentIdentity()", { timeout: 60_000 }, () => {
     assert.equal(await actsAs(sample, { one: WORK, other: WORK }), undefined);
   });
 
-  it("is nobody where the one that fits does not say who commits are by", async () => {
+  it("is none if the matching identity has no email", async () => {
     using sample = new SampleRepository();
     const { email: _, ...nameless } = WORK;
     assert.equal(await actsAs(sample, { nameless }), undefined);
     await assert.rejects(actsAs(sample, { nameless }, "nameless"), /has no email/);
   });
 
-  it("is the one that was chosen, and none other where there is no such one", async () => {
+  it("is the chosen one, and an error if that does not exist", async () => {
     using sample = new SampleRepository();
     const home = { ...WORK, email: "ada@home.test", organizations: [] };
     const chosen = await actsAs(sample, { work: WORK, home }, "home");

@@ -11,7 +11,7 @@ import { SampleRepository } from "../../test/samples/sample-repository.ts";
 const allowFile = ["-c", "protocol.file.allow=always"];
 
 describe("discover()", { timeout: 60_000 }, () => {
-  it("sees every kind of repository as git itself does", async () => {
+  it("recognises every kind of repository as git itself does", async () => {
     using sample = new SampleRepository();
     sample.commit();
     const linked = sample.addWorktree("linked");
@@ -52,7 +52,7 @@ describe("discover()", { timeout: 60_000 }, () => {
     }
   });
 
-  it("sees a work tree that is its own and a folder that is shared", async () => {
+  it("distinguishes the work tree's own folder from the shared one", async () => {
     using sample = new SampleRepository();
     sample.commit();
     const linked = sample.addWorktree("linked");

@@ -5,7 +5,7 @@ import { HostileRepository } from "../../test/samples/sample-hostile-repository.
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
 describe("Git", () => {
-  it("refuses a command that it does not know, which may be an alias", async () => {
+  it("refuses an unknown command, which could be an alias", async () => {
     using sample = new HostileRepository();
     sample.fired();
     for (const mode of ["read", "write"] as const) {
@@ -14,7 +14,7 @@ describe("Git", () => {
     assert.deepEqual(sample.fired(), []);
   });
 
-  it("does not write where it is to read", async () => {
+  it("does not write when only reading is allowed", async () => {
     using sample = new SampleRepository();
     for (const args of [
       ["commit", "-m", "x"],

@@ -7,7 +7,7 @@ import { isGitOwned } from "./git-owned.ts";
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
 describe("isGitOwned()", () => {
-  it("knows .git by all its names", () => {
+  it("recognises .git under all its names", () => {
     const owned = [".git", ".git/config", "sub/.git/hooks/pre-commit", ".GIT/config", ".Git/x"];
     const odd = ["git~1/config", "GIT~1", ".git./config", ".git /config", ".git...", "a\\.git\\b"];
     const hidden = [".g\u200cit/config", "\ufeff.git/x", ".git::$INDEX_ALLOCATION/config"];
@@ -16,7 +16,7 @@ describe("isGitOwned()", () => {
     }
   });
 
-  it("leaves files alone that are only called alike", () => {
+  it("leaves files alone that only have similar names", () => {
     const names = [
       ".gitignore",
       ".gitattributes",
@@ -29,7 +29,7 @@ describe("isGitOwned()", () => {
     for (const name of names) assert.ok(!isGitOwned(join("/work", name)), name);
   });
 
-  it("knows repositories that are called otherwise", () => {
+  it("recognises repositories with other names", () => {
     using sample = new SampleRepository();
     sample.commit();
     sample.runIn(sample.home, "clone", "-q", "--bare", sample.path, "app/vendor/lib");
@@ -40,7 +40,7 @@ describe("isGitOwned()", () => {
     assert.ok(!isGitOwned(join(sample.path, "apart/README")));
   });
 
-  it("lets a work tree be written that lies in the folder of its repository", () => {
+  it("allows writing to a work tree inside the folder of its repository", () => {
     using sample = new SampleRepository();
     sample.commit();
     sample.runIn(sample.home, "clone", "-q", "--bare", sample.path, "hub");
@@ -49,7 +49,7 @@ describe("isGitOwned()", () => {
     assert.ok(isGitOwned(join(sample.home, "hub/worktrees/spoke/config.worktree")));
   });
 
-  it("does not let a repository be made piece by piece", () => {
+  it("does not allow creating a repository piece by piece", () => {
     using sample = new SampleRepository();
     const folder = join(sample.path, "made");
     mkdirSync(join(folder, "refs"), { recursive: true });

@@ -18,7 +18,7 @@ function failsWith(code: string, says: RegExp): (error: unknown) => boolean {
 }
 
 describe("Git", { timeout: 60_000 }, () => {
-  it("passes arguments as they are: no shell sees them", async () => {
+  it("passes arguments unchanged, without a shell", async () => {
     using sample = new SampleRepository();
     const value = "$(touch pwned); `touch pwned` 'x' \"y\" | & > z";
     await sample.git.run(["config", "test.value", value], { mode: "write" });
@@ -26,7 +26,7 @@ describe("Git", { timeout: 60_000 }, () => {
     assert.ok(!existsSync(join(sample.path, "pwned")));
   });
 
-  it("looks at the folder it is bound to, whatever the environment says", async () => {
+  it("uses the folder it is bound to, whatever the environment says", async () => {
     using sample = new SampleRepository();
     using other = new SampleRepository();
     const env = { ...sample.env, GIT_DIR: join(other.path, ".git"), GIT_WORK_TREE: other.path };
@@ -41,7 +41,7 @@ describe("Git", { timeout: 60_000 }, () => {
     assert.ok(!("ANTHROPIC_API_KEY" in passed) && !("GIT_INDEX_FILE" in passed));
   });
 
-  it("says what git says, with secrets masked", async () => {
+  it("reports git's message, with secrets masked", async () => {
     using sample = new SampleRepository();
     const url = "https://ada:ghp_0123456789abcdefghij0123@localhost:1/x.git";
     await assert.rejects(
@@ -50,7 +50,7 @@ describe("Git", { timeout: 60_000 }, () => {
     );
   });
 
-  it("tells a folder that is not there from one without a repository", async () => {
+  it("distinguishes a missing folder from one without a repository", async () => {
     using sample = new SampleRepository();
     await assert.rejects(
       sample.gitIn(join(sample.home, "none")).run(["status"]),

@@ -24,7 +24,7 @@ function untrusted(says: RegExp): (error: unknown) => boolean {
   };
 }
 
-describe("an ordinary git in a stranger's repository", { timeout: 120_000 }, () => {
+describe("plain git in a stranger's repository", { timeout: 120_000 }, () => {
   // Without these, nothing below would be shown.
   const LIVE: readonly (readonly [string[], string[]])[] = [
     [["status"], ["fsmonitor", "hook-post-index-change", "clean", "clean-odd", "clean-empty"]],
@@ -47,13 +47,13 @@ describe("an ordinary git in a stranger's repository", { timeout: 120_000 }, () 
     });
   }
 
-  it("runs what repositories among its files are configured to", () => {
+  it("runs programs that nested repositories configure", () => {
     using sample = new HostileRepository();
     assert.deepEqual(plainGit(sample, sample.embedded, "status"), ["embedded"]);
     assert.deepEqual(plainGit(sample, sample.nested, "status"), ["nested"]);
   });
 
-  it("runs what its remote names to fetch what is missing", () => {
+  it("runs programs that its remote names to fetch missing objects", () => {
     for (const way of ["ext", "ssh", "uploadpack"] as const) {
       using sample = new HostileRepository();
       sample.lose("a.txt", way);
@@ -85,7 +85,7 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     ["var", "GIT_PAGER"],
     ["version"],
   ];
-  it("runs nothing of it, nor of the repositories in it", async (t) => {
+  it("runs none of its programs, nor those of nested repositories", async (t) => {
     using sample = new HostileRepository();
     sample.fired();
     for (const args of READS) {
@@ -103,7 +103,7 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     }
   });
 
-  it("says what has changed nonetheless", async () => {
+  it("still reports the changes", async () => {
     using sample = new HostileRepository();
     const status = await sample.git.text(["status", "--short", "--untracked-files=no"]);
     assert.deepEqual(status.split("\n"), [
@@ -116,7 +116,7 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     assert.match(await sample.git.text(["diff", "--", "a.txt"]), /^-one\n\+two$/m);
   });
 
-  it("tells of a submodule which commit it is at, and does not look into it", async () => {
+  it("reports the commit of a submodule, and does not look into it", async () => {
     using sample = new HostileRepository();
     sample.fired();
     const status = await sample.git.text(["status", "--short", "--", "sub"]);
@@ -125,7 +125,7 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     assert.deepEqual(sample.fired(), []);
   });
 
-  it("writes nothing, not even what it found out about files", async () => {
+  it("writes nothing, not even git's index refresh", async () => {
     using sample = new HostileRepository();
     const index = join(sample.path, ".git/index");
     const before = readFileSync(index);
@@ -157,7 +157,7 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     });
   }
 
-  it("heeds neither variables nor settings of whoever started us", async () => {
+  it("ignores variables and settings of the process that started us", async () => {
     using sample = new HostileRepository();
     const canary = sample.run("config", "core.pager");
     const env = {
@@ -177,7 +177,7 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     assert.deepEqual(sample.fired(), []);
   });
 
-  it("does not take a file of the repository for git", async () => {
+  it("does not run a file of the repository called git", async () => {
     using sample = new HostileRepository();
     const script = readFileSync(sample.run("config", "core.pager"));
     writeFileSync(join(sample.path, "git"), script, { mode: 0o755 });
@@ -187,7 +187,7 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     assert.deepEqual(sample.fired(), []);
   });
 
-  it("refuses a filter whose name cannot be told to git", async () => {
+  it("refuses a filter whose name cannot be passed to git", async () => {
     using sample = new SampleRepository();
     const config = readFileSync(join(sample.path, ".git/config"));
     const filter = Buffer.from('[filter "caf\xe9"]\n\tclean = touch pwned\n', "latin1");
@@ -195,7 +195,7 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     await assert.rejects(sample.git.run(["status"]), untrusted(/not UTF-8/));
   });
 
-  it("refuses a repository with more filters than anybody configures", async () => {
+  it("refuses a repository with an implausible number of filters", async () => {
     using sample = new SampleRepository();
     const file = join(sample.path, ".git/config");
     const many = Array.from({ length: 1_001 }, (_, at) => `[filter "f${at}"]\n\tclean = x\n`);
@@ -203,7 +203,7 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     await assert.rejects(sample.git.run(["status"]), untrusted(/1001 settings of filters/));
   });
 
-  it("refuses files that are said to be somewhere else", async () => {
+  it("refuses a work tree that is configured to be somewhere else", async () => {
     using sample = new SampleRepository();
     sample.write("secret/id", "secret\n");
     sample.run("config", "core.worktree", join(sample.home, "secret"));
@@ -215,7 +215,7 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     await assert.rejects(sample.git.run(["status"]), untrusted(/core\.worktree/));
   });
 
-  it("uses a submodule and a linked work tree, whose folders are elsewhere by nature", async () => {
+  it("accepts a submodule and a linked work tree, whose git folders are elsewhere by design", async () => {
     using sample = new HostileRepository();
     for (const key of ["core.hooksPath", "core.fsmonitor", "submodule.recurse"]) {
       sample.run("config", "--unset", key);
@@ -229,7 +229,7 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     }
   });
 
-  it("refuses a bare repository among the files of another, and uses one that stands alone", async () => {
+  it("refuses a bare repository inside the files of another, and accepts one that stands alone", async () => {
     using sample = new HostileRepository();
     const inside = join(sample.embedded, "objects");
     for (const folder of [sample.embedded, inside]) {

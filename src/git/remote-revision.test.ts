@@ -64,7 +64,7 @@ describe("resolveRemoteRevision()", () => {
     assert.deepEqual(await it.find(url, "v1"), { url, branch: "", revision: head });
   });
 
-  it("takes a hash as it is, without asking anybody", async () => {
+  it("returns a full hash unchanged, without asking the remote", async () => {
     await using it = await rig();
     const revision = "a".repeat(40);
     const list = () => Promise.reject(new Error("asked"));
@@ -72,12 +72,12 @@ describe("resolveRemoteRevision()", () => {
     assert.deepEqual(found, { url: it.url, branch: "", revision });
   });
 
-  it("takes what is checked out in a folder, and where that pushes to", async () => {
+  it("uses what is checked out in a folder, and the remote that it pushes to", async () => {
     await using it = await rig();
     assert.deepEqual(await it.find(it.clone), { url: it.remote, branch: "", revision: it.head });
   });
 
-  it("says what there is not", async () => {
+  it("says what is missing: the repository, the revision or the remote", async () => {
     await using it = await rig();
     await assert.rejects(it.find(it.url, "nowhere"), /There is no branch or tag 'nowhere'/);
     it.git("-C", it.clone, "remote", "remove", "origin");

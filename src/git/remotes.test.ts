@@ -11,7 +11,7 @@ function urlsOf(sample: SampleRepository, name: string, ...options: string[]): s
 }
 
 describe("remotesOf()", { timeout: 60_000 }, () => {
-  it("rewrites addresses exactly as git does, for fetching and for pushing", async () => {
+  it("rewrites URLs exactly as git does, for fetching and for pushing", async () => {
     using sample = new SampleRepository();
     const config: [string, string][] = [
       ["url.git@github.com:.insteadOf", "gh:"],
@@ -41,7 +41,7 @@ describe("remotesOf()", { timeout: 60_000 }, () => {
     assert.equal(remotes[0]?.fetch[0]?.raw, "gh:acme/app.git");
   });
 
-  it("puts the one first that pushes go to", async () => {
+  it("puts the push remote first", async () => {
     using sample = new SampleRepository();
     for (const name of ["a", "origin", "b"]) sample.run("remote", "add", name, `h:x/${name}`);
     sample.run("config", "remote.pushDefault", "b");

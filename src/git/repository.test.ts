@@ -25,14 +25,14 @@ describe("findRepository()", { timeout: 60_000 }, () => {
     assert.deepEqual((await discover(sample.gitIn(deep))).repository, expected);
   });
 
-  it("finds nothing where there is none", async () => {
+  it("finds nothing if there is none", async () => {
     using sample = new SampleRepository();
     assert.equal(await findRepository(sample.gitIn(sample.home)), undefined);
     assert.equal((await discover(sample.gitIn(sample.home))).repository, undefined);
     await assert.rejects(openRepository(sample.gitIn(sample.home)), { code: "not-found" });
   });
 
-  it("survives line ends in the name of a folder", async () => {
+  it("handles line ends in the name of a folder", async () => {
     using sample = new SampleRepository();
     const odd = join(sample.home, "two\nlines\n.git");
     mkdirSync(odd);
@@ -42,7 +42,7 @@ describe("findRepository()", { timeout: 60_000 }, () => {
 });
 
 describe("listSubmodules()", { timeout: 60_000 }, () => {
-  it("names them, and each knows whose it is", async () => {
+  it("lists them, and each knows its parent", async () => {
     using sample = new SampleRepository();
     sample.commit();
     assert.deepEqual(await listSubmodules(sample.git, sample.path), []);

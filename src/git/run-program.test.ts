@@ -30,8 +30,8 @@ const WRITING = {
   },
 } as const;
 
-describe("runProgram(), as git is run by it", { timeout: 60_000 }, () => {
-  it("ends a git that takes too long, with what it has started", async () => {
+describe("runProgram(), running git", { timeout: 60_000 }, () => {
+  it("ends a git that takes too long, with everything it started", async () => {
     using sample = new SampleRepository();
     sample.hook("pre-commit", "sleep 60 & wait");
     const git = new Git(sample.path, { env: sample.env, timeout: 300 });
@@ -40,7 +40,7 @@ describe("runProgram(), as git is run by it", { timeout: 60_000 }, () => {
     assert.ok(performance.now() - began < 30_000);
   });
 
-  it("ends what has left its group, too", async () => {
+  it("ends descendants that left the process group too", async () => {
     using sample = new SampleRepository();
     const script = `const { spawn } = require("node:child_process");
       const left = spawn("sleep", ["60"], { detached: true, stdio: "ignore" });
@@ -61,7 +61,7 @@ describe("runProgram(), as git is run by it", { timeout: 60_000 }, () => {
     }
   });
 
-  it("gives up a git that writes more than is expected", async () => {
+  it("stops a git that writes more than expected", async () => {
     using sample = new SampleRepository();
     sample.commit();
     const git = new Git(sample.path, { env: sample.env, maxOutput: 20 });
@@ -71,7 +71,7 @@ describe("runProgram(), as git is run by it", { timeout: 60_000 }, () => {
     );
   });
 
-  it("does not wait for what git leaves running", async () => {
+  it("does not wait for processes that git leaves running", async () => {
     using sample = new SampleRepository();
     const pid = join(sample.home, "left-running");
     sample.hook("post-commit", `sleep 60 & echo $! > '${pid}'`);

@@ -22,7 +22,7 @@ function fakeSsh(sample: SampleIdentities): NodeJS.ProcessEnv {
 }
 
 describe("environmentPlan()", { timeout: 120_000 }, () => {
-  it("makes two agents commit as two people, at once, in two work trees", async () => {
+  it("lets two agents commit as two people, at once, in two work trees", async () => {
     using sample = new SampleIdentities();
     const { signing: _, ...unsigned } = HOME;
     const people = {
@@ -51,7 +51,7 @@ describe("environmentPlan()", { timeout: 120_000 }, () => {
     assert.deepEqual([sample.read(".gitconfig"), sample.read("app/.git/config")], before);
   });
 
-  it("pins the ssh key, whatever its name and whatever else is set", () => {
+  it("pins the SSH key, whatever its name and whatever else is set", () => {
     using sample = new SampleIdentities();
     const keys = ["/k/plain", "/k/with space", "/k/it's", '/k/"double"', "/k/$HOME `x` \\ ;&"];
     for (const sshKey of keys) {
@@ -70,7 +70,7 @@ describe("environmentPlan()", { timeout: 120_000 }, () => {
     }
   });
 
-  it("names a key with a percent sign so that ssh finds it", async () => {
+  it("escapes a percent sign in a key's name for ssh", async () => {
     using sample = new SampleIdentities();
     const key = join(sample.home, 'a %h "b');
     await run("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
@@ -88,7 +88,7 @@ describe("environmentPlan()", { timeout: 120_000 }, () => {
     assert.ok(stderr.includes(`identity file ${key} type 3`), stderr);
   });
 
-  it("says how to sign, and that one who does not sign does not, by anybody's key", () => {
+  it("sets signing, and turns it off for an identity that does not sign", () => {
     using sample = new SampleIdentities();
     sample.write(".gitconfig", "[commit]\n\tgpgSign = true\n[user]\n\tsigningKey = STRANGER\n");
     const config = (name: string, key: string) => {
@@ -101,7 +101,7 @@ describe("environmentPlan()", { timeout: 120_000 }, () => {
     assert.equal(config("home", "user.signingKey"), "ABCDEF0123456789");
   });
 
-  it("has ssh sign with the key that logs in, and gpg with the one for the address", () => {
+  it("signs with the login key for ssh, and with the key for the email address for gpg", () => {
     const key = (settings: typeof HOME) => {
       const { set } = environmentPlan(resolveIdentity("x", settings, { HOME: "/h" }));
       const at = Object.entries(set).find(([, value]) => value === "user.signingKey")?.[0];
@@ -113,7 +113,7 @@ describe("environmentPlan()", { timeout: 120_000 }, () => {
     assert.throws(() => key({ ...keyless, signing: { format: "ssh" } }), /no key to sign with/);
   });
 
-  it("adds to settings that the environment has, and takes the place of an identity's", () => {
+  it("adds to settings of the environment, and replaces those of another identity", () => {
     using sample = new SampleIdentities();
     const base = {
       ...sample.env,
@@ -133,7 +133,7 @@ describe("environmentPlan()", { timeout: 120_000 }, () => {
     assert.equal(identityOfEnvironment(work), "work");
   });
 
-  it("has git ask one helper for passwords and nobody else", () => {
+  it("makes git ask only our helper for passwords", () => {
     using sample = new SampleIdentities();
     sample.write(".gitconfig", "[credential]\n\thelper = stranger\n");
     const options = { credentialHelper: "!trunkline helper" };
@@ -143,7 +143,7 @@ describe("environmentPlan()", { timeout: 120_000 }, () => {
     assert.equal(sample.runWith(sample.path, env, "config", "credential.useHttpPath"), "true");
   });
 
-  it("refuses an identity that does not say who commits are by", () => {
+  it("refuses an identity without an author", () => {
     const { email: _, ...nameless } = WORK;
     const identity = resolveIdentity("work", nameless, {});
     assert.throws(() => environmentPlan(identity), /no email.*identity edit work --email/);

@@ -6,7 +6,7 @@ import { authorOf, findIdentity, resolveIdentities, resolveIdentity } from "./id
 const ENV = { HOME: "/home/ada" };
 
 describe("resolveIdentity()", () => {
-  it("fills in the host of a known provider, and leaves that of another open", () => {
+  it("fills in the host of a known provider, and leaves it open for others", () => {
     const hosts = (["github", "gitlab", "bitbucket", "other"] as const).map((provider) => {
       return resolveIdentity("x", { provider }, ENV).host;
     });
@@ -35,7 +35,7 @@ describe("resolveIdentity()", () => {
     assert.equal(kept?.key, "~/x");
   });
 
-  it("takes the account's name where no other is given, and the keychain for tokens", () => {
+  it("uses the account's name if there is no display name, and the keychain for tokens", () => {
     const { displayName, tokenSource } = resolveIdentity("x", { provider: "github", user: "ada" });
     assert.deepEqual([displayName, tokenSource], ["ada", { kind: "keychain" }]);
   });
@@ -47,7 +47,7 @@ describe("findIdentity()", () => {
     home: { provider: "gitlab" },
   });
 
-  it("says what may have been meant, and what there is", () => {
+  it("suggests similar names, and lists the identities", () => {
     assert.equal(findIdentity(identities, "home").provider, "gitlab");
     assert.throws(() => findIdentity(identities, "wrok"), {
       code: "not-found",
@@ -56,13 +56,13 @@ describe("findIdentity()", () => {
     assert.throws(() => findIdentity(identities, "zzzzzz"), /'zzzzzz'\. Configured: work, home\./);
   });
 
-  it("says how to make the first one", () => {
+  it("says how to add the first identity", () => {
     assert.throws(() => findIdentity([], "work"), /`trunkline identity add`/);
   });
 });
 
 describe("authorOf()", () => {
-  it("names the field that is missing, and the command that sets it", () => {
+  it("names the missing field, and the command that sets it", () => {
     const noUser = resolveIdentity("x", { provider: "github", email: "a@b.example" });
     assert.throws(() => authorOf(noUser), { code: "config", message: /no user.*edit x --user/ });
     const noEmail = resolveIdentity("x", { provider: "github", user: "ada" });

@@ -21,14 +21,14 @@ describe("aiTool()", () => {
   const openai = { providers: ["openai"], tool: named("openai") };
   const claude = { providers: ["claude", "anthropic"], tool: named("claude") };
 
-  it("calls that of the provider who is meant", async () => {
+  it("calls the tool of the named provider", async () => {
     covers("bus.route.ai");
     const tool = aiTool("prompt", [openai, claude], undefined);
     assert.equal(await asked(tool, "openai"), "openai");
     assert.equal(await asked(tool, "anthropic"), "claude");
   });
 
-  it("knows who speaks the language of another", async () => {
+  it("maps providers that are compatible with another", async () => {
     covers("bus.route.ai");
     const tool = aiTool("prompt", [claude, openai], undefined);
     for (const provider of ["grok", "perplexity", "deepseek", "qwen", "kimi"]) {
@@ -36,7 +36,7 @@ describe("aiTool()", () => {
     }
   });
 
-  it("falls back to claude, then to whatever there is", async () => {
+  it("falls back to claude, then to any provider", async () => {
     covers("bus.route.ai");
     assert.equal(await asked(aiTool("prompt", [openai, claude], undefined), "nobody"), "claude");
     assert.equal(await asked(aiTool("prompt", [openai], named("plain")), "nobody"), "plain");

@@ -5,7 +5,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { FairTurns } from "./fair-turns.ts";
 
 describe("FairTurns", () => {
-  it("begins work at once, and some of everybody's in each turn", async () => {
+  it("begins work at once, and some for everybody in each turn", async () => {
     const turns = new FairTurns();
     const begun: string[] = [];
     for (let number = 0; number < 100; number++) turns.begin("busy", () => begun.push("busy"));
@@ -20,7 +20,7 @@ describe("FairTurns", () => {
     assert.equal(begun.filter((name) => name === "busy").length, 100);
   });
 
-  it("keeps the order of each", async () => {
+  it("keeps the order of each guest's work", async () => {
     const turns = new FairTurns();
     const begun: number[] = [];
     for (let number = 0; number < 50; number++) turns.begin("a", () => begun.push(number));
@@ -31,7 +31,7 @@ describe("FairTurns", () => {
     );
   });
 
-  it("begins nothing more for whoever has taken long in this turn", async () => {
+  it("begins no more work in this turn for a guest that has used its time", async () => {
     const turns = new FairTurns();
     const begun: number[] = [];
     const work = (number: number) => (): void => {

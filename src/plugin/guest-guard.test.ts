@@ -5,7 +5,7 @@ import type { Connection } from "../wire/quic/connection.ts";
 import { boundedReport, GuestGuard } from "./guest-guard.ts";
 
 describe("boundedReport()", () => {
-  it("passes on a readable number of each kind, and says how many were left out", () => {
+  it("reports a limited number of each kind, and how many were left out", () => {
     const said: string[] = [];
     let time = 0;
     const report = boundedReport(
@@ -29,7 +29,7 @@ describe("boundedReport()", () => {
 describe("GuestGuard", () => {
   const connection = (name: string) => ({ peer: { name } }) as Connection;
 
-  it("has one ledger for all connections of a plugin, and one for each of anybody else", () => {
+  it("has one ledger for all connections of a plugin, and one for each other connection", () => {
     const guestOf = ({ peer }: Connection) => ({
       name: peer?.name ?? "",
       isPlugin: peer?.name === "plugin",
@@ -43,7 +43,7 @@ describe("GuestGuard", () => {
     assert.equal(guard.ledgerOf(one), guard.ledgerOf(one));
   });
 
-  it("begins no more of one plugin's work in a turn than its share, on however many connections", async () => {
+  it("limits a plugin's work in one turn, over all of its connections", async () => {
     const guard = new GuestGuard(() => ({ name: "p", isPlugin: true, mayCall: () => true }));
     const begun: number[] = [];
     for (let count = 0; count < 30; count++) {

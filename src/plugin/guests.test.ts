@@ -43,12 +43,12 @@ describe("Guests", () => {
     assert.equal(guests.of(ours).mayCall("said", "other"), false);
   });
 
-  it("lets a plugin that needs everything call everything", () => {
+  it("lets a plugin that needs '*' call everything", () => {
     const guests = new Guests({ granted: () => ["*"] });
     assert.equal(guests.of(by("any")).mayCall("x", undefined), true);
   });
 
-  it("lets bridges and our own program call whatever the policy allows, others plugins' tools alone", () => {
+  it("lets bridges and our own program call what the policy allows, and others only plugins' tools", () => {
     const guests = new Guests({ granted: () => undefined });
     for (const trusted of [BRIDGE_NAME, "transport.http-client", CONTROL_NAME, undefined]) {
       assert.equal(guests.of(by(trusted)).mayCall("x", undefined), true, trusted ?? "nobody");
@@ -57,14 +57,14 @@ describe("Guests", () => {
     assert.deepEqual([isOne, mayCall("x", undefined), mayCall("x", "a")], [false, false, true]);
   });
 
-  it("knows a plugin by its certificate, though nobody has configured it", () => {
+  it("recognises a plugin by its certificate, even if it is not configured", () => {
     const guests = new Guests({ granted: () => undefined });
     assert.equal(guests.of(by("stranger", PLUGIN_UNIT)).isPlugin, true);
     // Which a name that bridges have does not change.
     assert.equal(guests.of(by("transport.x", PLUGIN_UNIT)).mayCall("x", undefined), false);
   });
 
-  it("registers nobody without a certificate, under another name, or with endless lists", () => {
+  it("refuses to register without a certificate, under another name, or with endless lists", () => {
     const guests = new Guests({ granted: () => undefined });
     assert.match(guests.register(by(), manifest("a")) ?? "", /must show a certificate/);
     assert.match(guests.register(by("b-client"), manifest("a")) ?? "", /is that of 'b'/);
@@ -77,19 +77,19 @@ describe("Guests", () => {
 });
 
 describe("the other end of a connection", () => {
-  it("is called by its certificate, without the suffix that clients have", () => {
+  it("is named by its certificate, without the suffix of clients", () => {
     covers("bus.certs.names");
     assert.deepEqual([by("a-client"), by("a"), by()].map(nameOf), ["a", "a", "anonymous"]);
   });
 
-  it("is closed where another plugin serves than the one that was dialled", async () => {
+  it("is closed if another plugin answers than the one that was dialled", async () => {
     const [right, wrong] = [by("a"), by("b")];
     assert.equal(await expectPlugin(right, "a"), right);
     await assert.rejects(expectPlugin(wrong, "a"), /'b' serves there, not plugin 'a'/);
     assert.deepEqual([right.isClosed, wrong.isClosed], [false, true]);
   });
 
-  it("is closed where a plugin serves in place of the orchestrator", async () => {
+  it("is closed if a plugin answers in place of the orchestrator", async () => {
     const [right, wrong] = [by("orchestrator"), by("tools.evil", PLUGIN_UNIT)];
     assert.equal(await expectOrchestrator(right), right);
     await assert.rejects(expectOrchestrator(wrong), { trouble: "wrong-name" });
@@ -98,7 +98,7 @@ describe("the other end of a connection", () => {
 });
 
 describe("problemOfId()", () => {
-  it("refuses ids whose certificates are those of other programs", () => {
+  it("refuses ids whose certificates belong to other programs", () => {
     const taken = [
       "ca",
       "Orchestrator",

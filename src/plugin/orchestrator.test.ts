@@ -93,7 +93,7 @@ async function toolsOf(client: BusClient): Promise<string[]> {
 }
 
 describe("Orchestrator", { timeout: 60_000 }, () => {
-  it("lets a plugin call the tools that it said it needs, and no others of the house", async () => {
+  it("lets a plugin call the tools that it needs, and no others of Trunkline", async () => {
     await using bus = await Bus.open();
     const plugin = bus.guest("notes-client");
     assert.equal((await register(plugin, "notes", ["clock"])).accepted, true);
@@ -104,7 +104,7 @@ describe("Orchestrator", { timeout: 60_000 }, () => {
     assert.match(errorMessage, /needs_tools/);
   });
 
-  it("lets whoever is no plugin call all that the policy allows, and lists nothing else", async () => {
+  it("lets other programs call and list what the policy allows, and nothing else", async () => {
     await using bus = await Bus.open();
     const guest = bus.guest("transport.stdio-client");
     assert.deepEqual(await toolsOf(guest), ["clock", "files"]);
@@ -115,7 +115,7 @@ describe("Orchestrator", { timeout: 60_000 }, () => {
     assert.equal((await call(guest, "nothing")).errorCode, "tool_not_found");
   });
 
-  it("lets a plugin that has not registered call nothing", async () => {
+  it("lets an unregistered plugin call nothing", async () => {
     await using bus = await Bus.open();
     const plugin = bus.guest("notes-client", PLUGIN_UNIT);
     assert.deepEqual(await toolsOf(plugin), []);
@@ -127,7 +127,7 @@ describe("Orchestrator", { timeout: 60_000 }, () => {
     assert.equal((await call(posing, "clock")).errorCode, "untrusted");
   });
 
-  it("lets whoever is neither plugin nor bridge call no tool of the house", async () => {
+  it("lets a program that is neither plugin nor bridge call none of Trunkline's tools", async () => {
     await using bus = await Bus.open();
     const stranger = bus.guest("stranger-client");
     assert.deepEqual(await toolsOf(stranger), []);
@@ -136,7 +136,7 @@ describe("Orchestrator", { timeout: 60_000 }, () => {
     assert.match(errorMessage, /not that of a bridge.*'transport\.NAME-client'/);
   });
 
-  it("refuses a manifest and subscriptions without end", async () => {
+  it("refuses endless manifests and subscriptions", async () => {
     await using bus = await Bus.open();
     const guest = bus.guest("notes-client");
     const needs = Array.from({ length: 10_001 }, (_, number) => `tool${number}`);
@@ -154,13 +154,13 @@ describe("Orchestrator", { timeout: 60_000 }, () => {
     await Promise.all(subscriptions.map((events) => events.return()));
   });
 
-  it("lets nobody register under the name of another", async () => {
+  it("refuses to register a plugin under another's name", async () => {
     await using bus = await Bus.open();
     const { accepted, rejectReason } = await register(bus.guest("mallory-client"), "notes", ["*"]);
     assert.deepEqual([accepted, rejectReason], [false, "the certificate is that of 'mallory'"]);
   });
 
-  it("brings events to a guest on the stream that it asked on, under the true name of their source", async () => {
+  it("delivers events on the stream of the subscription, with the true name of their source", async () => {
     await using bus = await Bus.open();
     const [reader, writer] = [bus.guest("reader-client"), bus.guest("writer-client")];
     const value = { subscriptionId: "s", topic: "notes", filters: { kind: "new" } };
@@ -189,7 +189,7 @@ describe("Orchestrator", { timeout: 60_000 }, () => {
     await events.return();
   });
 
-  it("answers in one piece for a tool that knows of none", async () => {
+  it("answers in one piece for a tool that does not stream", async () => {
     await using bus = await Bus.open();
     const value = { streamId: "one", toolName: "clock", arguments: { n: 2 } };
     const bridge = bus.guest("transport.test-client");
@@ -202,7 +202,7 @@ describe("Orchestrator", { timeout: 60_000 }, () => {
     assert.deepEqual(kinds, ['clock {"n":2}', 1n]);
   });
 
-  it("holds calls to rules for the project that they say they are about", async () => {
+  it("applies policy rules for the project that a call names", async () => {
     await using bus = await Bus.open();
     const guest = bus.guest("transport.stdio-client");
     const projects = ["/srv/locked", "/srv/locked/deep", "/srv/other", "srv/locked", ""];

@@ -20,7 +20,7 @@ function open(handlers: BusHandlers): RemoteBus {
 }
 
 describe("RemoteBus", () => {
-  it("offers each name once, as the orchestrator has it with each list", async () => {
+  it("offers each name once, as in the orchestrator's latest list", async () => {
     const names = [["a", "b", "a"], ["b"]];
     await using bus = open({
       listTools: () => ({
@@ -40,7 +40,7 @@ describe("RemoteBus", () => {
     assert.notEqual(offer.prompts.get("p"), undefined);
   });
 
-  it("takes an orchestrator that does not know what a prompt is", async () => {
+  it("accepts an orchestrator that does not support prompts", async () => {
     const value = failure(FAILURE.unknownRequest, "unrecognized request type");
     await using bus = open({
       listTools: () => ({ case: "listTools", value: { tools: [] } }),
@@ -52,7 +52,7 @@ describe("RemoteBus", () => {
     assert.deepEqual(offer.prompts.list(), []);
   });
 
-  it("passes on what was never listed, and tells a tool's failure from none to answer", async () => {
+  it("forwards calls of unlisted tools, and distinguishes a failure from an unknown tool", async () => {
     covers("bus.error.internal");
     await using bus = open({
       toolCall: ({ toolName }) => {
@@ -71,7 +71,7 @@ describe("RemoteBus", () => {
     );
   });
 
-  it("refuses an address at once that nobody could dial", () => {
+  it("refuses an invalid address at once", () => {
     const options = { dial: () => assert.fail(), connected: () => {}, lost: () => {} };
     assert.throws(() => new RemoteBus({ address: "nowhere", ...options }), { code: "usage" });
   });

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { SampleRepository } from "../../test/samples/sample-review-repository.ts";
 
 describe("addComment()", () => {
-  it("is understood as people write it on forges, where a comment has exactly one", async () => {
+  it("accepts a suggestion block as on forges, if a comment has exactly one", async () => {
     using sample = new SampleRepository();
     sample.write("a", "1\n2\n");
     using commands = await sample.commands();

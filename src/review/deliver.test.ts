@@ -5,7 +5,7 @@ import { SampleContext } from "../../test/samples/sample-context.ts";
 import { commentsIn, Reviewing } from "../../test/samples/sample-reviewing.ts";
 
 describe("Deliveries", () => {
-  it("keeps what a caller that has gone did not get", async () => {
+  it("keep what a disconnected caller did not get", async () => {
     await using reviewing = await Reviewing.begin();
     await reviewing.add("one");
     const gone = new SampleContext();

@@ -19,7 +19,7 @@ function message(path: string, line: number | undefined, text: string, at: strin
   };
 }
 
-test("messagesText() writes messages as lazygit-mcp-bridge documents them", () => {
+test("messagesText() uses the format that lazygit-mcp-bridge documents", () => {
   covers("review.format.message", "review.format.separator");
   const one = message(
     "src/main.go",
@@ -38,7 +38,7 @@ test("messagesText() writes messages as lazygit-mcp-bridge documents them", () =
   assert.equal(messagesText([]), "No new messages from lazygit");
 });
 
-test("messagesText() says where lines are now, leaves out what is not known, and says what is gone", () => {
+test("messagesText() gives the current lines, leaves out unknown ones, and reports lines that are gone", () => {
   const one = message("a.go", 42, "Hm", "2025-07-01T10:30:00.999Z");
   const moved = messagesText([{ message: one, path: "b.go", line: 50 }]);
   assert.match(

@@ -7,7 +7,7 @@ import { findRepository, headCommit, openRepository, pathIn } from "./repository
 import { SampleRepository } from "../../test/samples/sample-review-repository.ts";
 
 describe("findRepository()", () => {
-  it("knows a repository from any folder in it, and by any way to it", () => {
+  it("finds a repository from any folder in it, and by any path to it", () => {
     using sample = new SampleRepository();
     sample.write("a/b/x", "x");
     const link = join(sample.parent, "link");
@@ -23,7 +23,7 @@ describe("findRepository()", () => {
     assert.throws(() => openRepository(sample.parent), { code: "not-found", message: /--repo/ });
   });
 
-  it("takes all worktrees for one repository, with a root of their own each", () => {
+  it("treats all worktrees as one repository, each with its own root", () => {
     using sample = new SampleRepository();
     const commit = sample.commit();
     const tree = join(sample.parent, "other tree");
@@ -36,7 +36,7 @@ describe("findRepository()", () => {
     assert.equal(headCommit(found), commit);
   });
 
-  it("takes a submodule for a repository of its own", () => {
+  it("treats a submodule as a separate repository", () => {
     using sample = new SampleRepository();
     using other = new SampleRepository();
     other.write("x", "x");
@@ -48,7 +48,7 @@ describe("findRepository()", () => {
     assert.equal(headCommit(found), other.git("rev-parse", "HEAD"));
   });
 
-  it("knows a bare repository, and what is checked out where nothing is branched", () => {
+  it("recognises a bare repository, and what is checked out without a branch", () => {
     using sample = new SampleRepository();
     assert.equal(headCommit(openRepository(sample.root)), undefined);
     const commit = sample.commit();
@@ -61,7 +61,7 @@ describe("findRepository()", () => {
     assert.equal(headCommit(openRepository(sample.root)), commit);
   });
 
-  it("takes a bare repository among the files of another for files", () => {
+  it("treats a bare repository inside another's files as files", () => {
     using sample = new SampleRepository();
     sample.commit();
     const embedded = join(sample.root, "vendor/lib.git");
@@ -71,7 +71,7 @@ describe("findRepository()", () => {
 });
 
 describe("pathIn()", () => {
-  it("counts from the folder, then from the root, and never leads outside", () => {
+  it("resolves from the folder, then from the root, and never leads outside", () => {
     using sample = new SampleRepository();
     sample.write("src/a.go", "a");
     sample.write("top.go", "b");
@@ -91,7 +91,7 @@ describe("pathIn()", () => {
     }
   });
 
-  it("follows links to folders, but not the link that is commented on", () => {
+  it("follows links to folders, but not a link that is itself commented on", () => {
     using sample = new SampleRepository();
     sample.write("real/a", "a");
     symlinkSync("a", join(sample.root, "real/link"));

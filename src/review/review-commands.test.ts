@@ -22,7 +22,7 @@ function where({ file, line, confidence, method }: ThreadView): unknown[] {
 }
 
 describe("ReviewCommands", () => {
-  it("places a comment in the worktree that one is in", async () => {
+  it("places a comment in the current worktree", async () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(5));
     sample.commit();

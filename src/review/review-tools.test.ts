@@ -8,7 +8,7 @@ import { SampleRepository } from "../../test/samples/sample-review-repository.ts
 import { covers } from "../../test/support/requirement.ts";
 
 describe("check_lazygit_messages", () => {
-  it("gives the newest ten, then the others, each once, to each reader", async () => {
+  it("returns the newest ten, then the others, each once, to each reader", async () => {
     covers(
       "review.queue.accumulate",
       "review.queue.batch",
@@ -34,7 +34,7 @@ describe("check_lazygit_messages", () => {
     assert.equal((await check("b")).length, 10);
   });
 
-  it("gives the oldest first where that is configured, and as many as is", async () => {
+  it("returns the configured number, oldest first if configured", async () => {
     await using reviewing = await Reviewing.begin(undefined, { batch: 2, first: "oldest" });
     for (const comment of ["1", "2", "3"]) await reviewing.add(comment);
     assert.deepEqual(commentsIn(await reviewing.text("check_lazygit_messages")), ["1", "2"]);
@@ -89,7 +89,7 @@ describe("review tools", () => {
     );
   });
 
-  it("say which repository they are about, and take no threads of another", async () => {
+  it("name their repository, and return no threads of another", async () => {
     using elsewhere = new SampleRepository();
     await using reviewing = await Reviewing.begin(undefined, {}, "/");
     const { root, parent } = reviewing.sample;
@@ -112,7 +112,7 @@ describe("review tools", () => {
     assert.equal(answer, `${id} is answered. The reviewer will see it.\nRepository: ${root}`);
   });
 
-  it("give back what was claimed when they close", async () => {
+  it("release claims when they close", async () => {
     using sample = new SampleRepository();
     {
       const reviewing = await Reviewing.begin(sample);

@@ -7,7 +7,7 @@ import { commentsIn, inFolder, Reviewing } from "../../test/samples/sample-revie
 import { SampleRepository } from "../../test/samples/sample-review-repository.ts";
 
 describe("scopeOf()", () => {
-  it("is about the repository that the client works in", async () => {
+  it("is the repository that the client works in", async () => {
     using elsewhere = new SampleRepository();
     await using reviewing = await Reviewing.begin(undefined, {}, "/");
     await reviewing.add("here");

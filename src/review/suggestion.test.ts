@@ -35,7 +35,7 @@ async function apply(sample: SampleRepository, id: string): Promise<void> {
 }
 
 describe("a suggestion", () => {
-  it("is not applied to what git keeps for itself", async () => {
+  it("is not applied to git's own files", async () => {
     using sample = new SampleRepository();
     sample.write(".git/hooks/pre-commit", "1\n");
     const id = await suggested(sample, ".git/hooks/pre-commit", 1, "evil\n");
@@ -44,7 +44,7 @@ describe("a suggestion", () => {
     await assert.rejects(commands.apply(id), /one of git's own files/);
   });
 
-  it("is applied where its lines have gone to, in a renamed file too", async () => {
+  it("is applied where its lines have moved to, also in a renamed file", async () => {
     using sample = new SampleRepository();
     sample.write("dir/a.txt", sampleLines(10));
     sample.commit();
@@ -62,7 +62,7 @@ describe("a suggestion", () => {
     ]);
   });
 
-  it("keeps the line ends, the bytes and the mode that the file has", async () => {
+  it("keeps the line ends, the bytes and the mode of the file", async () => {
     using sample = new SampleRepository();
     const text = (middle: string): string => `\uFEFFöne\r\n${middle}\r\nthree 🎉`;
     sample.write("ü.txt", text("two two two"));
@@ -77,14 +77,14 @@ describe("a suggestion", () => {
     );
   });
 
-  it("that is empty takes its lines away", async () => {
+  it("that is empty removes its lines", async () => {
     using sample = new SampleRepository();
     sample.write("a", sampleLines(4));
     await apply(sample, await suggested(sample, "a", 2, "", 3));
     assert.equal(readFileSync(join(sample.root, "a"), "utf8").split("\n").length, 3);
   });
 
-  it("is refused with the reason where its lines are gone or changed", async () => {
+  it("is refused with the reason if its lines are gone or changed", async () => {
     using sample = new SampleRepository();
     sample.write("a", sampleLines(10));
     const id = await suggested(sample, "a", 5, "x");
@@ -99,7 +99,7 @@ describe("a suggestion", () => {
     await assert.rejects(commands.suggested(none), /the thread has no suggestion/);
   });
 
-  it("from elsewhere is refused where it leads out of the repository or says not what was there", async () => {
+  it("that was imported is refused if it leads out of the repository or quotes other lines", async () => {
     using sample = new SampleRepository();
     sample.write("a", sampleLines(2));
     writeFileSync(join(sample.parent, "outside"), "mine\n");

@@ -18,7 +18,7 @@ describe("waitForThreads(), by review_wait", () => {
     assert.deepEqual(await reviewing.threads("review_wait", { timeoutSeconds: 0 }), []);
   });
 
-  it("stop waiting when the caller is gone, and leave the comment to others", async () => {
+  it("stop waiting when the caller disconnects, and leave the comment to others", async () => {
     await using reviewing = await Reviewing.begin();
     const context = new SampleContext();
     const waiting = reviewing.call("review_wait", { timeoutSeconds: 60 }, context);

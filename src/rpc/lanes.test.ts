@@ -6,7 +6,7 @@ import { SeededRandom } from "../../test/support/seeded-random.ts";
 import { Lanes } from "./lanes.ts";
 
 describe("Lanes", () => {
-  it("runs work at once, and in the caller's turn, where the lane is free", async () => {
+  it("runs work at once, in the caller's turn, if the lane is free", async () => {
     const lanes = new Lanes();
     assert.equal(
       lanes.enter("a", () => 1),
@@ -24,7 +24,7 @@ describe("Lanes", () => {
     );
   });
 
-  it("never lets two pieces of one lane overlap, and keeps their order", async () => {
+  it("never runs two calls of one lane at once, and keeps their order", async () => {
     const random = new SeededRandom(0x1a9e);
     const lanes = new Lanes();
     const running = new Map<string, number>();
@@ -50,7 +50,7 @@ describe("Lanes", () => {
     assert.equal([...order.values()].flat().length, 500);
   });
 
-  it("goes on after work that throws, at once or later, and tells only its caller", async () => {
+  it("continues after work that throws, at once or later, and tells only its caller", async () => {
     const lanes = new Lanes();
     const fail = () => {
       throw new Error("no");
@@ -64,7 +64,7 @@ describe("Lanes", () => {
     assert.equal(await third, 3);
   });
 
-  it("remembers no lane that is idle", async () => {
+  it("forgets idle lanes", async () => {
     const lanes = new Lanes();
     const before = bytesInUse();
     for (let i = 0; i < 50_000; i++) await lanes.enter(`lane ${i}`, async () => {});

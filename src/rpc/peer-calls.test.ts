@@ -9,7 +9,7 @@ import { method } from "./method.ts";
 import { route, routes } from "./route.ts";
 
 describe("Peer, with calls in flight", { timeout: 20_000 }, () => {
-  it("answers out of order when the first call takes longer", async () => {
+  it("answers out of order if the first call takes longer", async () => {
     const slow = heldRoute();
     await using tap = new WireTap(routes(echoRoute, slow.route));
     const [first] = await tap.exchange([ask(1, "held"), ask(2, "echo", { text: "b" })], 1);
@@ -32,7 +32,7 @@ describe("Peer, with calls in flight", { timeout: 20_000 }, () => {
     assert.match(tap.messages[0] ?? "", /"id":"1","error":{"code":-32800/);
   });
 
-  it("refuses an id that is in flight, and answers the first call all the same", async () => {
+  it("refuses an id that is in flight, and still answers the first call", async () => {
     const slow = heldRoute();
     await using tap = new WireTap(routes(slow.route));
     const [refused] = await tap.exchange([ask(1, "held"), ask(1, "held")], 1);
@@ -43,7 +43,7 @@ describe("Peer, with calls in flight", { timeout: 20_000 }, () => {
     assert.match(tap.messages[1] ?? "", /"result":"first"/);
   });
 
-  it("gives a cancelled call one answer, whatever the handler does afterwards", async () => {
+  it("answers a cancelled call once, whatever the handler does afterwards", async () => {
     const slow = heldRoute();
     await using tap = new WireTap(routes(echoRoute, slow.route));
     tap.write(ask(1, "held"));
@@ -62,7 +62,7 @@ describe("Peer, with calls in flight", { timeout: 20_000 }, () => {
     );
   });
 
-  it("does not answer a cancelled call where the dialect forbids it", async () => {
+  it("does not answer a cancelled call if the dialect forbids it", async () => {
     const slow = heldRoute();
     const cancel = { method: "notifications/cancelled" };
     await using tap = new WireTap(routes(echoRoute, slow.route), { dialect: { cancel } });
@@ -105,7 +105,7 @@ describe("Peer, with calls in flight", { timeout: 20_000 }, () => {
     assert.equal(JSON.parse(fine ?? "").id, 2);
   });
 
-  it("refuses calls over their rate for one key, and says when to come back", async () => {
+  it("refuses calls over their rate for one key, and says when to retry", async () => {
     const key = (params: unknown) => (params as Text).text;
     const rate = new RateLimiter({ limit: 2, windowMs: 60_000 });
     await using tap = new WireTap(routes({ ...echoRoute, rate, key }));
@@ -118,7 +118,7 @@ describe("Peer, with calls in flight", { timeout: 20_000 }, () => {
     assert.ok(third.error.data.retryAfterMs > 59_000 && third.error.data.retryAfterMs <= 60_000);
   });
 
-  it("runs the calls of one lane in order and one at a time, lanes side by side", async () => {
+  it("runs the calls of one lane in order and one at a time, and lanes in parallel", async () => {
     const log: string[] = [];
     const work = route<Text, string, undefined>(method("work"), async ({ text }) => {
       log.push(`start ${text}`);
@@ -149,7 +149,7 @@ describe("Peer, with calls in flight", { timeout: 20_000 }, () => {
     assert.equal(slow.calls.length, 2, "calls 1 and 3 ran, 2 did not");
   });
 
-  it("refuses more calls in flight than its limit, and takes them again afterwards", async () => {
+  it("refuses more calls in flight than its limit, and accepts them again afterwards", async () => {
     const slow = heldRoute();
     await using tap = new WireTap(routes(slow.route), { limits: { maxInFlight: 2 } });
     const [refused] = await tap.exchange([ask(1, "held"), ask(2, "held"), ask(3, "held")], 1);
@@ -161,7 +161,7 @@ describe("Peer, with calls in flight", { timeout: 20_000 }, () => {
     assert.equal(slow.calls.length, 3);
   });
 
-  it("answers what is in flight when the input ends, then closes", async () => {
+  it("answers calls in flight when the input ends, then closes", async () => {
     const slow = heldRoute();
     await using tap = new WireTap(routes(slow.route));
     await tap.exchange([ask(1, "held"), "oops"], 1);
@@ -171,7 +171,7 @@ describe("Peer, with calls in flight", { timeout: 20_000 }, () => {
     assert.match(tap.messages[1] ?? "", /"id":1,"result":"in time"/);
   });
 
-  it("answers with an error what is still in flight when the grace is over", async () => {
+  it("answers calls that are still in flight after the grace with an error", async () => {
     const slow = heldRoute();
     await using tap = new WireTap(routes(slow.route));
     await tap.exchange([ask(1, "held"), "oops"], 1);
@@ -183,7 +183,7 @@ describe("Peer, with calls in flight", { timeout: 20_000 }, () => {
     assert.equal(slow.calls[0]?.call.signal.aborted, true);
   });
 
-  it("tells handlers when the connection dies", async () => {
+  it("notifies handlers when the connection dies", async () => {
     const slow = heldRoute();
     await using tap = new WireTap(routes(slow.route));
     await tap.exchange([ask(1, "held"), "oops"], 1);

@@ -22,8 +22,8 @@ interface Answer {
 
 const parse = (text: string | undefined) => JSON.parse(text ?? "") as Answer;
 
-describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
-  it("takes null for no parameters, in requests, notifications and cancelling", async () => {
+describe("Peer, with a hostile other side", { timeout: 20_000 }, () => {
+  it("treats null as no parameters, in requests, notifications and cancelling", async () => {
     const plain = route(method<object, unknown>("plain"), (params) => Object.keys(params));
     await using tap = new WireTap(routes(echoRoute, plain));
     tap.write(notify("echo", null));
@@ -36,7 +36,7 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     assert.deepEqual(parse(answers[1]).result, []);
   });
 
-  it("reads slowly who does nothing but wrong, and answers its requests even so", async () => {
+  it("reads slowly if every message is wrong, but answers requests", async () => {
     const [near, far] = memoryPair();
     const heard = new RecordingSink();
     far.receive(heard);
@@ -61,7 +61,7 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     await pause;
   });
 
-  it("survives whatever stands where a cancelled id should", async () => {
+  it("survives any value in place of a cancelled id", async () => {
     await using tap = new WireTap(routes(echoRoute));
     for (const params of [5, "x", [], {}, { requestId: null }, { requestId: {} }, true]) {
       tap.write(notify("$/cancel", params));
@@ -70,7 +70,7 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     assert.equal(tap.messages.length, 1);
   });
 
-  it("answers -32603 where a check or a key fails on what it was sent, and goes on", async () => {
+  it("answers -32603 if a check or a key function throws, and continues", async () => {
     const fail = (): never => {
       throw new TypeError("no such thing");
     };
@@ -93,7 +93,7 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     assert.equal(events.filter((event) => event === "rpc.notification-failed").length, 2);
   });
 
-  it("answers nothing that is not JSON for a message over the limit", async () => {
+  it("answers a message over the limit only with valid JSON", async () => {
     await using tap = new WireTap(routes(echoRoute), { channel: { maxMessage: 10_000 } });
     const long = "x".repeat(20_000);
     for (const id of ["007", '"\\x"', '"\\u12"', "-", "{}", '"a\tb"']) {
@@ -123,7 +123,7 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     ]);
   });
 
-  it("fails its own request whose answer is too complex, too large or not UTF-8", async () => {
+  it("fails its own request if the answer is too complex, too large or not UTF-8", async () => {
     await using tap = new WireTap(routes(), {
       limits: { maxWork: 10_000 },
       channel: { maxMessage: 90_000 },
@@ -141,7 +141,7 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     assert.equal(tap.messages.length, 4, "nothing was sent but three requests and one answer");
   });
 
-  it("fails its own request whose answer makes the method's check stumble", async () => {
+  it("fails its own request if the answer makes the method's check throw", async () => {
     await using tap = new WireTap(routes());
     const checked = method<unknown, unknown>("checked", {
       checkResult: (value) => assert.fail(`cannot look into ${String(value)}`),
@@ -151,7 +151,7 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     await assert.rejects(asked, /'checked' is malformed: 'result' cannot be checked/);
   });
 
-  it("holds a batch to the limits of its messages, one by one", async () => {
+  it("applies the limits to each message of a batch", async () => {
     const limited = { ...echoRoute, maxSize: 100 };
     await using tap = new WireTap(routes(limited), { limits: { maxInFlight: 3 } });
     const batch = `[${[
@@ -168,7 +168,7 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     assert.deepEqual([parse(refused).id, parse(refused).error?.code], [null, -32600]);
   });
 
-  it("repeats no more of a name than is worth repeating", async () => {
+  it("repeats only a limited part of a name", async () => {
     const slow = heldRoute();
     await using tap = new WireTap(routes(slow.route));
     const long = "x".repeat(100_000);
@@ -183,14 +183,14 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     assert.ok((parse(taken).error?.message.length ?? 0) < 400);
   });
 
-  it("knows no methods but its own", async () => {
+  it("knows only its own methods, by their exact names", async () => {
     await using tap = new WireTap(routes(echoRoute));
     const names = ["__proto__", "constructor", "toString", "hasOwnProperty", "", "Echo", "echo "];
     const answers = await tap.exchange(names.map((name, id) => ask(id, name)));
     assert.ok(answers.every((text) => parse(text).error?.code === -32601));
   });
 
-  it("answers with an error whose data JSON cannot hold", async () => {
+  it("answers with an error whose data JSON cannot represent", async () => {
     const data: Record<string, unknown> = { big: 1n };
     const throws = (): never => {
       throw new RpcError(-31900, "Session not found", Object.assign(data, { data }));
@@ -203,7 +203,7 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     }
   });
 
-  it("cancels a call by an id that JavaScript cannot hold, where it can only be that one", async () => {
+  it("cancels a call by an id that JavaScript cannot represent, if it is unambiguous", async () => {
     const slow = heldRoute();
     await using tap = new WireTap(routes(slow.route));
     const request = (id: string) => `{"jsonrpc":"2.0","id":${id},"method":"held"}`;
@@ -221,7 +221,7 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     );
   });
 
-  it("forgets a request whose parameters JSON cannot hold", async () => {
+  it("forgets a request whose parameters JSON cannot represent", async () => {
     await using tap = new WireTap(routes());
     const signal = new AbortController();
     assert.throws(() => tap.peer.request(method("m"), 1n, { signal: signal.signal, timeout: 5 }));
@@ -234,7 +234,7 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     assert.equal(tap.messages.length, 1, "nothing was cancelled");
   });
 
-  it("is closed twice at once, each with its own patience", async () => {
+  it("can be closed twice at once, each with its own grace", async () => {
     const slow = heldRoute();
     await using tap = new WireTap(routes(slow.route));
     await tap.exchange([ask(1, "held"), "oops"], 1);

@@ -86,7 +86,7 @@ describe("Peer", { timeout: 20_000 }, () => {
     for (const [sent, answer] of table) assert.deepEqual(await tap.exchange([sent]), [answer]);
   });
 
-  it("answers text that is not JSON with -32700 and a null id, and goes on", async () => {
+  it("answers text that is not JSON with -32700 and a null id, and continues", async () => {
     await using tap = new WireTap(routes(echoRoute));
     const answers = await tap.exchange(["{oops", "", ask(1, "echo", { text: "still here" })]);
     const [first, second, last] = answers.map((text) => JSON.parse(text));
@@ -98,7 +98,7 @@ describe("Peer", { timeout: 20_000 }, () => {
     assert.deepEqual(last.result, { text: "still here" });
   });
 
-  it("never answers a notification, known or unknown, good or bad", async () => {
+  it("never answers a notification, known or unknown, valid or invalid", async () => {
     await using tap = new WireTap(routes(echoRoute));
     const silent = [
       { jsonrpc: "2.0", method: "echo", params: { text: "a" } },
@@ -110,7 +110,7 @@ describe("Peer", { timeout: 20_000 }, () => {
     assert.equal(JSON.parse(answers[0] ?? "").id, 1);
   });
 
-  it("takes a null id for a notification where the dialect says so", async () => {
+  it("treats a null id as a notification if the dialect says so", async () => {
     await using tap = new WireTap(routes(echoRoute), { dialect: { nullIdIsNotification: true } });
     const [answer] = await tap.exchange(
       [ask(null, "echo", { text: "a" }), ask(2, "echo", { text: "b" })],
@@ -140,7 +140,7 @@ describe("Peer", { timeout: 20_000 }, () => {
     assert.equal(JSON.parse(next ?? "").id, 9);
   });
 
-  it("refuses batches where the dialect has none", async () => {
+  it("refuses batches if the dialect has none", async () => {
     await using tap = new WireTap(routes(echoRoute), { dialect: { batches: false } });
     const [answer] = await tap.exchange([[ask(1, "echo", { text: "a" })]]);
     assert.match(
@@ -149,7 +149,7 @@ describe("Peer", { timeout: 20_000 }, () => {
     );
   });
 
-  it("tells the caller a failure of ours in its own words, and a fault only by an id", async () => {
+  it("sends the message of an expected failure, and only an id for a bug", async () => {
     const fail = (name: string, error: unknown) =>
       route<unknown, never, undefined>(method(name), () => {
         throw error;
@@ -184,7 +184,7 @@ describe("Peer", { timeout: 20_000 }, () => {
     assert.match(String(report?.[1].error), /secret path/);
   });
 
-  it("answers a message over the channel's limit with its id, wherever that stands", async () => {
+  it("answers a message over the channel's limit with its id, wherever that is", async () => {
     await using tap = new WireTap(routes(echoRoute), { channel: { maxMessage: 10_000 } });
     const text = "x".repeat(20_000);
     const answers = await tap.exchange([

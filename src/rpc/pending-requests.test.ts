@@ -8,8 +8,8 @@ import { method } from "./method.ts";
 import { routes } from "./route.ts";
 import { RpcError } from "./rpc-error.ts";
 
-describe("Peer, asking the other side", { timeout: 20_000 }, () => {
-  it("asks the other side, and takes its answers in any order", async () => {
+describe("Peer, sending requests", { timeout: 20_000 }, () => {
+  it("accepts answers in any order", async () => {
     await using tap = new WireTap(routes());
     const first = tap.peer.request(echo, { text: "a" });
     const second = tap.peer.request(echo, { text: "b" });
@@ -21,7 +21,7 @@ describe("Peer, asking the other side", { timeout: 20_000 }, () => {
     assert.deepEqual(await first, { text: "A" });
   });
 
-  it("rejects an answer that is malformed or does not fit its method", async () => {
+  it("rejects an answer that is malformed or does not match its method", async () => {
     await using tap = new WireTap(routes());
     const checked = method<unknown, Text>("checked", {
       checkResult: echo.check ?? (() => undefined),
@@ -39,7 +39,7 @@ describe("Peer, asking the other side", { timeout: 20_000 }, () => {
     }
   });
 
-  it("reports answers nobody waits for, and carries on", async () => {
+  it("reports answers nobody waits for, and continues", async () => {
     await using tap = new WireTap(routes(echoRoute));
     tap.write({ jsonrpc: "2.0", id: 99, result: {} });
     tap.write({ jsonrpc: "2.0", id: "1", result: {} });
@@ -51,7 +51,7 @@ describe("Peer, asking the other side", { timeout: 20_000 }, () => {
     );
   });
 
-  it("gives up a request on a signal or a timeout, and tells the other side", async () => {
+  it("cancels a request on a signal or a timeout, and notifies the other side", async () => {
     await using tap = new WireTap(routes());
     const abort = new AbortController();
     const cancelled = tap.peer.request(echo, { text: "a" }, { signal: abort.signal });
@@ -69,7 +69,7 @@ describe("Peer, asking the other side", { timeout: 20_000 }, () => {
     );
   });
 
-  it("rejects what it asked when the connection ends, and everything afterwards", async () => {
+  it("rejects its requests when the connection ends, and all later ones", async () => {
     await using tap = new WireTap(routes());
     const asked = tap.peer.request(echo, { text: "a" });
     await tap.hangUp(new Error("cable pulled"));

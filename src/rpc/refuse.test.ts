@@ -5,11 +5,11 @@ import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { refuse } from "./refuse.ts";
 
 describe("refuse", () => {
-  it("lets pass what has no limit", () => {
+  it("allows calls without a limit", () => {
     assert.equal(refuse({ name: "m" }, { any: "thing" }, "x".repeat(1_000_000)), undefined);
   });
 
-  it("counts the bytes of a message, exactly", () => {
+  it("counts the bytes of a message exactly", () => {
     const route = { name: "m", maxSize: 9 };
     for (const text of ["123456789", "日日日", "🙂🙂x", "éééé1"]) {
       assert.equal(refuse(route, {}, text), undefined, text);
@@ -19,7 +19,7 @@ describe("refuse", () => {
     }
   });
 
-  it("looks at the parameters before it counts a call", () => {
+  it("checks the parameters before it counts a call", () => {
     const rate = new RateLimiter({ limit: 1, windowMs: 60_000 });
     const good = {};
     const check = (value: unknown) =>
@@ -44,7 +44,7 @@ describe("refuse", () => {
     for (const params of [{}, []]) assert.equal(refuse({ name: "m" }, params, ""), undefined);
   });
 
-  it("counts for each key apart, and together where there is none", () => {
+  it("counts each key separately, and calls without a key together", () => {
     const rate = new RateLimiter({ limit: 1, windowMs: 60_000 });
     const key = (params: unknown) => (params as { key?: string }).key;
     const route = { name: "m", rate, key };

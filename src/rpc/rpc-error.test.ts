@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { errorText, RpcError } from "./rpc-error.ts";
 
 describe("errorText()", () => {
-  it("shows a person what a value in the message would hide", () => {
+  it("escapes hidden characters in values of the message", () => {
     const { message, data } = JSON.parse(errorText(new RpcError(1, "No 'a\u202eb'", "\u202e"))) as {
       message: string;
       data: unknown;

@@ -35,7 +35,7 @@ function expectKind<K extends Delivery["kind"]>(
 }
 
 describe("Deliverer", () => {
-  it("commits and pushes what was changed, and says which lines", async () => {
+  it("commits and pushes the changes, and lists the changed lines", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);
     repository.write("README.md", "hello\nworld\n");
@@ -83,7 +83,7 @@ describe("Deliverer", () => {
     assert.equal(await deliverer.head(), repository.revision);
   });
 
-  it("does not push over what somebody else has pushed, and keeps its commit", async () => {
+  it("does not overwrite what somebody else has pushed, and keeps its commit", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);
     repository.write("new", "1");
@@ -108,7 +108,7 @@ describe("Deliverer", () => {
     expectKind(await deliverer.pushKept(), "unchanged");
   });
 
-  it("keeps a checkpoint beside the branch, with what is not committed yet", async () => {
+  it("stores a checkpoint beside the branch, with uncommitted changes", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);
     repository.write("draft", "half");

@@ -3,7 +3,7 @@ import type { Credentials } from "../git/server/credentials.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
 import { type ScanLimits, scanChanges, type ScanProblem } from "./scan.ts";
 
-/** Whom commits are by. */
+/** The author of commits. */
 export interface Author {
   readonly name: string;
   readonly email: string;
@@ -29,7 +29,7 @@ export interface Target {
   readonly revision: string;
 }
 
-/** Lines that a file has more and fewer than where work began; of a binary file, none. */
+/** Lines added to and deleted from a file since work began; none for a binary file. */
 export interface FileChange {
   readonly path: string;
   readonly added: number;
@@ -40,14 +40,14 @@ export type Delivery =
   | { readonly kind: "unchanged" }
   | { readonly kind: "refused"; readonly problems: readonly ScanProblem[] }
   | { readonly kind: "pushed"; readonly target: Target; readonly changes: readonly FileChange[] }
-  /** The commit is kept, and pushing can be tried again. */
+  /** The commit is stored, and pushing can be retried. */
   | { readonly kind: "unpushed"; readonly revision: string; readonly why: Error };
 
-/** Files that are told of with a branch. */
+/** Files that are listed with a branch. */
 const MOST_CHANGES = 200;
 const PUSH_TIMEOUT = 5 * 60_000;
 
-/** Commits what was changed, pushes it, and believes only the remote that it is there. */
+/** Commits the changes, pushes them, and asks the remote to confirm that they arrived. */
 export class Deliverer {
   readonly #options: DeliverOptions;
   readonly #ref: string;
@@ -57,7 +57,7 @@ export class Deliverer {
     this.#ref = `refs/heads/${options.branch}`;
   }
 
-  /** The last commit of the branch, here. */
+  /** The last commit of the branch in the workspace. */
   head(): Promise<string> {
     return this.#options.git.text(["rev-parse", "--verify", this.#ref]);
   }
@@ -79,7 +79,7 @@ export class Deliverer {
     return await this.pushKept();
   }
 
-  /** Pushes what could not be pushed before. */
+  /** Pushes commits that could not be pushed before. */
   async pushKept(): Promise<Delivery> {
     const revision = await this.head();
     const known = (await this.pushed()) ?? (await this.#base());
@@ -120,12 +120,12 @@ export class Deliverer {
     await git.run(["update-ref", CHECKPOINT, commit], { env });
   }
 
-  /** Remembers where work began. */
+  /** Records the commit that work began with. */
   async begin(revision: string): Promise<void> {
     await this.#options.git.run(["update-ref", BASE, revision]);
   }
 
-  /** What the branch changes, the first of it. */
+  /** The first part of the branch's changes. */
   async #changes(): Promise<FileChange[]> {
     const { git } = this.#options;
     const listed = await git.text(["diff", "--numstat", "-z", "--no-renames", BASE, this.#ref]);
@@ -148,7 +148,7 @@ export class Deliverer {
     await git.run(["add", "--all"], { env });
     const tree = await git.text(["write-tree"], { env });
     const parent = await this.head();
-    // Plumbing: no hook, no editor, nothing that a repository could ask for.
+    // Plumbing commands only: they run no hook, no editor and no program that a repository configures.
     const commit = await git.text(["commit-tree", tree, "-p", parent], { env, input: message });
     await git.run(["update-ref", this.#ref, commit, parent], { env });
   }

@@ -6,12 +6,15 @@ import { BASE, CHECKPOINT } from "./deliver.ts";
 import { isPlan } from "./runs.ts";
 
 /**
- * What a run has changed, as `git apply` takes it: its commits, and what was kept of the files since.
- * Nothing has to be running. `folder` is where runs are kept.
+ * The changes of a run as a patch for `git apply`: its commits, and the last checkpoint since then.
+ * Nothing has to be running. `folder` is the folder of all runs.
  */
 export async function patchOf(folder: string, plan: unknown): Promise<string> {
   if (!isPlan(plan)) {
-    throw new TrunklineError("usage", "The session is no remote run: its files are in its folder.");
+    throw new TrunklineError(
+      "usage",
+      "The session is not a remote run: its changes are in its own folder.",
+    );
   }
   const gitDir = join(folder, "work", plan.workspace, "git");
   const git = new ServerGit({ gitDir, askpass: "/bin/false" });

@@ -11,20 +11,20 @@ const read = (remote: object) =>
   readRemoteRef({ remote: { url: URL, revision: REVISION, ...remote } });
 
 describe("readRemoteRef()", () => {
-  it("is undefined where a client asks for no run", () => {
+  it("is undefined if a client does not ask for a run", () => {
     for (const meta of [undefined, null, {}, { remote: null }]) {
       assert.equal(readRemoteRef(meta), undefined);
     }
   });
 
-  it("takes the short name of a branch from a full one, also as the guide misspells it", () => {
+  it("accepts the full name of a branch, also as the guide misspells it", () => {
     for (const branch of ["main", "refs/heads/main", "refs/head/main"]) {
       assert.equal(read({ branch })?.branch, "main");
     }
     assert.equal(read({})?.branch, "");
   });
 
-  it("throws when the revision is no full hash", () => {
+  it("throws if the revision is not a full hash", () => {
     for (const revision of [
       undefined,
       "",
@@ -41,7 +41,7 @@ describe("readRemoteRef()", () => {
     assert.equal(read({ revision: "a".repeat(64) })?.revision, "a".repeat(64));
   });
 
-  it("throws at a branch that git, or a command line, would take for something else", () => {
+  it("throws for a branch that git, or a command line, would misread", () => {
     const branches = [
       ...["-f", "a/-b", "--upload-pack=x", ".hidden", "a/.b", "a..b", "a b", "a\nb", "a~1", "a^"],
       ...[
@@ -65,7 +65,7 @@ describe("readRemoteRef()", () => {
     }
   });
 
-  it("throws when the address is missing, or too long to be one", () => {
+  it("throws if the URL is missing, or too long", () => {
     for (const url of [undefined, "", 1, `https://example.com/${"a".repeat(2048)}`]) {
       assert.throws(() => read({ url }), /'params\._meta\.remote\.url' must be/);
     }
@@ -75,7 +75,7 @@ describe("readRemoteRef()", () => {
 describe("checkRemoteUrl()", () => {
   const policy: RemotePolicy = { allowHosts: [], allowPrivate: false, protocols: ["https", "ssh"] };
 
-  it("takes HTTPS and SSH, in both of its forms", () => {
+  it("accepts HTTPS and SSH, in both of its forms", () => {
     for (const url of [URL, "ssh://git@example.com/a.git", "git@example.com:acme/app.git"]) {
       assert.equal(checkRemoteUrl(url, policy).host, "example.com");
     }
@@ -88,7 +88,7 @@ describe("checkRemoteUrl()", () => {
     assert.doesNotThrow(() => checkRemoteUrl("/srv/repo", { ...policy, protocols: ["file"] }));
   });
 
-  it("refuses what git could take for an option", () => {
+  it("refuses a URL that git could mistake for an option", () => {
     for (const url of [
       "ssh://-oProxyCommand=id@example.com/a",
       "git@example.com:-x",
@@ -112,7 +112,7 @@ describe("checkRemoteUrl()", () => {
     }
   });
 
-  it("does not show a password in what it says", () => {
+  it("does not show a password in its message", () => {
     const refused = () => checkRemoteUrl("http://ada:s3cret@example.com/a", policy);
     assert.throws(refused, ({ message }: Error) => !message.includes("s3cret"));
   });
@@ -123,13 +123,13 @@ describe("pinAddresses()", () => {
   const pin = (url: string, addresses: string[], allowPrivate = false) =>
     pinAddresses(parseRemoteUrl(url), { ...policy, allowPrivate }, async () => addresses);
 
-  it("refuses a host of which any address is private", async () => {
+  it("refuses a host with any private address", async () => {
     await assert.rejects(pin(URL, ["192.0.43.8", "10.0.0.1"]), /leads to 10\.0\.0\.1/);
     await assert.rejects(pin("https://127.0.0.1/a", []), { code: "untrusted" });
     assert.deepEqual(await pin(URL, ["10.0.0.1"], true), ["10.0.0.1"]);
   });
 
-  it("looks up a name, and takes an address as it is", async () => {
+  it("resolves a name, and returns an address unchanged", async () => {
     assert.deepEqual(await pin(URL, ["192.0.43.8"]), ["192.0.43.8"]);
     assert.deepEqual(await pin("https://8.8.8.8/a", ["unused"]), ["8.8.8.8"]);
     assert.deepEqual(await pin("/srv/repo", ["unused"]), []);

@@ -2,7 +2,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { isPrivateAddress } from "../base/private-address.ts";
 import { parseRemoteUrl, type RemoteUrl } from "../git/remote-url.ts";
 
-/** Remote run guide, "RemoteGitInfo Fields": where a client's work tree stands. */
+/** Remote run guide, "RemoteGitInfo Fields": the repository, revision and branch of a client's work tree. */
 export interface RemoteRef {
   readonly url: string;
   readonly branch: string;
@@ -15,34 +15,34 @@ export interface RemotePolicy {
   readonly allowHosts: readonly string[];
   /** Whether hosts on private addresses may be reached. */
   readonly allowPrivate: boolean;
-  /** How repositories may be reached: `https` and `ssh`, and what else is meant to be. */
+  /** Protocols by which repositories may be reached, such as `https` and `ssh`. */
   readonly protocols: readonly string[];
 }
 
 const REVISION = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const LONGEST = 2048;
 
-/** Reads `_meta.remote`. Throws "usage" at what cannot be meant; undefined where there is none. */
+/** Reads `_meta.remote`. Throws "usage" if it is invalid; undefined if there is none. */
 export function readRemoteRef(meta: unknown): RemoteRef | undefined {
   const { remote } = (meta ?? {}) as { remote?: unknown };
   if (remote === undefined || remote === null) return undefined;
   const { url, branch, revision } = remote as Partial<Record<keyof RemoteRef, unknown>>;
   if (typeof url !== "string" || url === "" || url.length > LONGEST) {
-    throw wrong("url", "the address of a git repository (SSH or HTTPS)");
+    throw wrong("url", "the URL of a git repository (SSH or HTTPS)");
   }
   if (typeof revision !== "string" || !REVISION.test(revision)) {
-    throw wrong("revision", "a full commit hash in small letters");
+    throw wrong("revision", "a full commit hash in lower case");
   }
   if (branch !== undefined && branch !== null && typeof branch !== "string") {
     throw wrong("branch", "the name of a branch");
   }
-  // The guide shows 'refs/head/…' once; what is meant is the short name.
+  // The guide shows 'refs/head/…' once; the short name is meant.
   const short = (branch ?? "").replace(/^refs\/heads?\//, "");
   if (!isSafeBranch(short)) throw wrong("branch", "the name of a branch");
   return { url, branch: short, revision };
 }
 
-/** Checks the address against the policy. Throws "untrusted" with the setting that would allow it. */
+/** Checks the URL against the policy. Throws "untrusted" with the setting that would allow it. */
 export function checkRemoteUrl(url: string, policy: RemotePolicy): RemoteUrl {
   const remote = parseRemoteUrl(url);
   const { transport, host, path, user } = remote;
@@ -58,7 +58,7 @@ export function checkRemoteUrl(url: string, policy: RemotePolicy): RemoteUrl {
     throw refuse("its host is not readable.");
   }
   if (path === "" || path.startsWith("-") || user?.startsWith("-") === true) {
-    throw refuse("git could take a part of it for an option.");
+    throw refuse("git could mistake a part of it for an option.");
   }
   const { allowHosts } = policy;
   if (allowHosts.length > 0 && !allowHosts.some((pattern) => fits(pattern, host))) {
@@ -91,7 +91,7 @@ async function addressesOf(host: string): Promise<string[]> {
   }
 }
 
-/** git-check-ref-format(1), and nothing that a command line could take for an option. */
+/** Valid by git-check-ref-format(1), and not mistaken for an option on a command line. */
 function isSafeBranch(name: string): boolean {
   if (name === "") return true;
   const isStrange = /[\p{Cc} ~^:?*[\\]|\.\.|@\{|\/\/|\.lock(?:\/|$)|\.$|\/$/u.test(name);
@@ -105,7 +105,7 @@ function fits(pattern: string, host: string): boolean {
   );
 }
 
-/** Without what may be a password. */
+/** The URL without a password. */
 function shown(url: string): string {
   return url.replace(/\/\/[^@/]*@/, "//").slice(0, 200);
 }

@@ -31,7 +31,7 @@ describe("RepositoryCache", () => {
     assert.notEqual(cache.at(`${repository.url}/`, NO_CREDENTIALS).key, one.key);
   });
 
-  it("fetches a commit without its history, and the history when it is asked to", async () => {
+  it("fetches a commit without its history, and the history on request", async () => {
     using repository = new ServerRepository();
     const second = repository.commit("Second");
     repository.run("push", "--quiet", "origin", "HEAD:main");
@@ -48,7 +48,7 @@ describe("RepositoryCache", () => {
     assert.equal(await cached.shallow(), "");
   });
 
-  it("says which revision is missing where the branch does not lead to it", async () => {
+  it("names the revision that is not on the branch", async () => {
     using repository = new ServerRepository();
     const cached = cacheOf(repository).at(repository.url, NO_CREDENTIALS);
     const ref = { url: repository.url, branch: "main", revision: "0".repeat(39) + "1" };
@@ -76,7 +76,7 @@ describe("RepositoryCache", () => {
     assert.deepEqual(events, ["run.cache-not-filled", "run.cache-not-filled"]);
   });
 
-  it("keeps the commit of a session from being collected until it is let go of", async () => {
+  it("protects the commit of a session from garbage collection until it is released", async () => {
     using repository = new ServerRepository();
     const cached = cacheOf(repository).at(repository.url, NO_CREDENTIALS);
     const { revision } = repository;

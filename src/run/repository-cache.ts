@@ -22,8 +22,8 @@ const FETCH_TIMEOUT = 60 * 60_000;
 const LOCK_WAIT = 10 * 60_000;
 
 /**
- * A bare repository for each address and each scope of credentials, which all sessions on it share.
- * What is fetched for one is there for the next.
+ * One bare repository for each URL and each scope of credentials, which all of their sessions share, so
+ * that each object is fetched once.
  */
 export class RepositoryCache {
   readonly #options: RepositoryCacheOptions;
@@ -51,7 +51,7 @@ export class CachedRepository {
   readonly git: ServerGit;
   readonly #options: RepositoryCacheOptions;
   readonly #folder: string;
-  /** Fetches come one after another: git locks what they write to, and does not wait. */
+  /** Fetches run one after another: git fails instead of waiting for its own lock. */
   #lane: Promise<unknown> = Promise.resolve();
   readonly #fetching = new Map<string, Promise<void>>();
   #filling: Promise<void> | undefined;
@@ -66,17 +66,17 @@ export class CachedRepository {
     this.git = new ServerGit({ gitDir, askpass, ...(protocols ? { protocols } : {}) });
   }
 
-  /** Where its objects are, for others to borrow. */
+  /** The folder of its objects, which workspaces borrow. */
   get objects(): string {
     return join(this.git.gitDir, "objects");
   }
 
-  /** The commits whose parents were not fetched, as git writes them down; empty where there are none. */
+  /** The content of git's `shallow` file: commits whose parents were not fetched; empty if there are none. */
   async shallow(): Promise<string> {
     return await readFile(join(this.git.gitDir, "shallow"), "utf8").catch(() => "");
   }
 
-  /** Sees to it that a commit is there with its files; its history may come later. */
+  /** Fetches a commit with its files, if it is missing; its history may follow later. */
   async need(ref: RemoteRef, credentials: Credentials): Promise<void> {
     if (await this.has(ref.revision)) return;
     const known = this.#fetching.get(ref.revision);
@@ -96,7 +96,7 @@ export class CachedRepository {
     return code === 0;
   }
 
-  /** Fetches what is still missing of the history, behind everybody's back. */
+  /** Fetches the missing history in the background. */
   fill(credentials: Credentials): Promise<void> {
     this.#filling ??= this.#alone(() => this.#fetchAll(credentials)).then(
       () => undefined,
@@ -147,7 +147,7 @@ export class CachedRepository {
   }
 
   async #fetch(ref: RemoteRef, credentials: Credentials): Promise<void> {
-    // It may have come while this waited for its turn.
+    // Another fetch may have brought it meanwhile.
     if (await this.has(ref.revision)) return;
     const { revision, branch } = ref;
     const call = { credentials, timeout: FETCH_TIMEOUT };

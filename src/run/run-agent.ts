@@ -17,7 +17,7 @@ import type { Run, Runs } from "./runs.ts";
 
 export interface RunAgentOptions {
   readonly runs: Runs;
-  /** Who works in the workspace once it is there. */
+  /** The agent that works in the workspace once it is ready. */
   readonly inner: (run: Run) => Promise<Agent & Partial<AsyncDisposable>>;
   readonly name: string;
   /** What was planned for the session, as it was kept. */
@@ -27,8 +27,8 @@ export interface RunAgentOptions {
 }
 
 /**
- * Has any agent work on an exact revision of a repository, in a workspace of its own, and brings
- * what it did back as a branch: to the session it is an agent like any other.
+ * Lets any agent work on an exact revision of a repository, in its own workspace, and pushes its
+ * changes as a branch. To the session it is an agent like any other.
  */
 export class RunAgent implements Agent {
   readonly name: string;
@@ -109,7 +109,7 @@ class RunSession implements AgentSession {
     this.#options = options;
     beginning.then(
       (inner) => (this.#inner = inner),
-      // Whoever waits for it is told.
+      // The failure is reported to those who wait for it.
       () => {},
     );
   }
@@ -119,7 +119,7 @@ class RunSession implements AgentSession {
     return { ...settings, _meta: { ..._meta, target: this.#run.target } };
   }
 
-  /** Throws what went wrong by then; a workspace that takes longer is told of as it comes. */
+  /** Throws if preparing has failed by then; a workspace that takes longer is announced when it is ready. */
   async readyWithin(milliseconds: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<undefined>((resolve) => {
@@ -207,7 +207,7 @@ class RunSession implements AgentSession {
   ): Promise<void> {
     const chosen = choose(await this.#beginning);
     if (chosen === undefined) {
-      throw new TrunklineError("usage", `This agent does not let its ${what} be chosen.`);
+      throw new TrunklineError("usage", `This agent has no ${what} to choose.`);
     }
     await chosen;
   }
@@ -244,7 +244,7 @@ class RunSession implements AgentSession {
 
 const OVER: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 
-/** A turn as the agent in a workspace has it: files are those here, not those of the client. */
+/** A turn for the agent in a workspace: its files are those here, not the client's. */
 class WorkspaceTurn implements Turn {
   readonly id: string;
   readonly principal: Turn["principal"];
@@ -299,7 +299,7 @@ function wordsOn(delivery: Delivery): string {
       return wordsOnPush(delivery.target);
     case "refused": {
       const files = delivery.problems.map(({ path, why }) => `'${path}': ${why}`).join("; ");
-      return `Not pushed. ${files}. Mend that, and the next turn pushes all of it.`;
+      return `Not pushed. ${files}. Fix that, and the next turn pushes everything.`;
     }
     case "unpushed":
       return `Committed as ${delivery.revision.slice(0, 12)}, but not pushed: ${delivery.why.message} It is tried again; \`trunkline session export --patch\` gives the change meanwhile.`;
@@ -310,7 +310,7 @@ function wordsOnPush({ branch, revision }: Target): string {
   return `Pushed ${branch} at ${revision.slice(0, 12)}.`;
 }
 
-/** Remote run guide: what a client looks for, and what else is good to know. */
+/** Remote run guide: the fields that a client reads, and additional ones. */
 function resultOf(
   delivery: Delivery,
   target: Target | undefined,

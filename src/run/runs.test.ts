@@ -124,7 +124,7 @@ function git(cwd: string, ...args: string[]): string {
 }
 
 describe("a run", () => {
-  it("works on the exact revision, and brings a branch back", async () => {
+  it("works on the exact revision, and pushes a branch", async () => {
     await using rig = await Rig.open();
     await using session = await rig.session(async (cwd) => {
       assert.equal(readFileSync(join(cwd, "README.md"), "utf8"), "hello\n");
@@ -152,7 +152,7 @@ describe("a run", () => {
     );
   });
 
-  it("goes on with the same branch in the next turn", async () => {
+  it("continues the same branch in the next turn", async () => {
     await using rig = await Rig.open();
     let count = 0;
     await using session = await rig.session(async (cwd) => {
@@ -167,7 +167,7 @@ describe("a run", () => {
     assert.equal(git(rig.remote, "rev-parse", `${two?.branch}^`), one?.revision);
   });
 
-  it("pushes nothing where nothing was changed, and says so", async () => {
+  it("pushes nothing if nothing was changed, and says so", async () => {
     await using rig = await Rig.open();
     await using session = await rig.session(async () => {});
     const end = await session.prompt(rig.turn("Look"));
@@ -245,7 +245,7 @@ describe("a run", () => {
     assert.equal(git(rig.remote, "show", `${plan?.target}:new.txt`), "new");
   });
 
-  it("has a turn wait while there is no room, and says how long the queue is", async () => {
+  it("makes a turn wait for a slot, and reports its position in the queue", async () => {
     await using rig = await Rig.open();
     const busy = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();

@@ -31,7 +31,7 @@ import { type Workspace, Workspaces } from "./workspace/workspace.ts";
 import { WorkspaceFiles } from "./workspace-files.ts";
 
 export interface RunsOptions {
-  /** A folder of ours, for caches and workspaces. */
+  /** The folder for caches and workspaces. */
   readonly folder: string;
   readonly driver: WorkspaceDriver;
   readonly policy: RemotePolicy;
@@ -59,7 +59,7 @@ const PUSH_AGAIN: BackoffLimits = {
   rest: 60 * 60_000,
 };
 
-/** What is decided about a run before anything is fetched, and kept for as long as it lives. */
+/** What is decided about a run before anything is fetched, and stored with its session. */
 export interface RunPlan extends RemoteRef {
   /** The name of its workspace. */
   readonly workspace: string;
@@ -108,15 +108,15 @@ export class Runs {
     return { ...ref, workspace, target: `agent/${workspace}`, pullRequest };
   }
 
-  /** Where the files of a run are, or will be. */
+  /** The folder of a run's files, which may not exist yet. */
   treeOf({ workspace }: RunPlan): string {
     return join(this.#options.folder, "work", workspace, "tree");
   }
 
-  /** Takes a run up. `plan` is what was kept of it. */
+  /** Opens a run. `plan` is what was stored for it. */
   async open(plan: unknown, session: string): Promise<Run> {
     if (!isPlan(plan)) {
-      throw new TrunklineError("usage", `Session '${session}' does not say what it runs on.`);
+      throw new TrunklineError("usage", `Session '${session}' has no stored plan of its run.`);
     }
     const remote = checkRemoteUrl(plan.url, this.#options.policy);
     await pinAddresses(remote, this.#options.policy);
@@ -135,7 +135,7 @@ export class Runs {
     });
   }
 
-  /** Removes all that is kept of a run. */
+  /** Removes everything that is stored of a run. */
   async remove(plan: unknown): Promise<void> {
     if (!isPlan(plan)) return;
     const { credentials } = await this.#options.identify(plan.url);
@@ -153,10 +153,10 @@ interface RunOptions extends RunsOptions {
   readonly queue: TurnQueue;
 }
 
-/** Checkpoints are taken no more often than this, in milliseconds. */
+/** Shortest interval between checkpoints, in milliseconds. */
 const CHECKPOINT_EVERY = 2_000;
 
-/** One of them while its session is open. */
+/** A run while its session is open. */
 export class Run {
   readonly #options: RunOptions;
   #workspace: Workspace | undefined;
@@ -198,12 +198,12 @@ export class Run {
     throw new TrunklineError("unavailable", "The workspace is not ready yet.");
   }
 
-  /** Whom its files belong to, where that is not whoever runs us. */
+  /** The owner of its files, if that is not our own user. */
   get owner(): FileOwner | undefined {
     return this.#options.owner?.(this.plan.workspace);
   }
 
-  /** Where the objects are that its repository borrows. */
+  /** The folder of the objects that its repository borrows. */
   get objects(): string {
     return this.#options.repository.objects;
   }
@@ -212,7 +212,7 @@ export class Run {
     return new WorkspaceFiles(this.workspace.tree, this.owner);
   }
 
-  /** Has the workspace ready to be worked in. */
+  /** Prepares the workspace. */
   async prepare(tell: (message: string) => void): Promise<Workspace> {
     const { plan, repository, credentials, workspaces } = this.#options;
     const { url, branch, revision, workspace: session } = plan;
@@ -262,7 +262,7 @@ export class Run {
     return this.#options.queue.enter(principal.id, stop, moved);
   }
 
-  /** Commits and pushes what a turn has changed. */
+  /** Commits and pushes the changes of a turn. */
   deliver(turn: Turn): Promise<Delivery> {
     clearTimeout(this.#checkpoint);
     const { title, body } = messageFor(turn);
@@ -275,8 +275,8 @@ export class Run {
   }
 
   /**
-   * Pushes what is committed and not on the remote, now or, while that fails, later: until it is
-   * there or the run is closed. `pushed` hears of it.
+   * Pushes commits that are not on the remote, and retries until that succeeds or the run is closed.
+   * `pushed` is called on success.
    */
   async pushKept(pushed: (target: Target) => void): Promise<void> {
     clearTimeout(this.#pushing);
@@ -288,7 +288,7 @@ export class Run {
     pushed(delivery.target);
   }
 
-  /** The same, after a while. */
+  /** Retries the push after a while. */
   pushLater(pushed: (target: Target) => void): void {
     if (this.#isStopped) return;
     clearTimeout(this.#pushing);
@@ -297,7 +297,7 @@ export class Run {
     }, this.#backoff.failed());
   }
 
-  /** Keeps the files as they are now, where nobody looks; a failure costs the checkpoint alone. */
+  /** Stores the current files as a checkpoint; a failure loses only the checkpoint. */
   async checkpoint(): Promise<void> {
     clearTimeout(this.#checkpoint);
     this.#checkpoint = undefined;
@@ -307,10 +307,10 @@ export class Run {
     });
   }
 
-  /** The same, once more has come together. */
+  /** Stores a checkpoint after the interval. */
   checkpointSoon(): void {
     this.#checkpoint ??= setTimeout(
-      () => background(this.checkpoint(), "Keeping what a run has done"),
+      () => background(this.checkpoint(), "Storing a checkpoint of a run"),
       CHECKPOINT_EVERY,
     );
   }
@@ -322,7 +322,7 @@ export class Run {
     clearTimeout(this.#pushing);
   }
 
-  /** Lets go of the workspace, which stays on disk. */
+  /** Releases the workspace, which stays on disk. */
   async close(): Promise<void> {
     this.stop();
     await this.#lane;
@@ -377,7 +377,7 @@ export function isPlan(value: unknown): value is RunPlan {
   );
 }
 
-/** Letters and digits alone: it is a part of paths and of a branch. */
+/** Letters and digits only, because it is part of paths and of a branch name. */
 function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(10));
   return Array.from(bytes, (byte) => (byte % 36).toString(36)).join("");

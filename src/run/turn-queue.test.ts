@@ -16,7 +16,7 @@ function take(queue: TurnQueue, owner: string, log: string[], name: string, stop
 }
 
 describe("TurnQueue", () => {
-  it("lets as many run as there are slots, and the next when one is free", async () => {
+  it("runs as many turns as there are slots, and the next when one is free", async () => {
     const queue = new TurnQueue(LIMITS);
     const log: string[] = [];
     const one = await take(queue, "a", log, "one");
@@ -28,7 +28,7 @@ describe("TurnQueue", () => {
     assert.deepEqual(log, ["one runs", "two runs", "three at 1", "three runs"]);
   });
 
-  it("has principals take turns, whoever asked first", async () => {
+  it("lets principals take turns, whoever asked first", async () => {
     const queue = new TurnQueue({ ...LIMITS, running: 1 });
     const log: string[] = [];
     const one = await take(queue, "greedy", log, "one");
@@ -53,15 +53,15 @@ describe("TurnQueue", () => {
     assert.deepEqual(queue.size, { running: 2, waiting: 1 });
   });
 
-  it("refuses what would wait behind too many of its own", async () => {
+  it("refuses a turn if too many of the same principal already wait", async () => {
     const queue = new TurnQueue({ running: 1, runningEach: 1, waitingEach: 1 });
     const log: string[] = [];
     await take(queue, "a", log, "one");
     void take(queue, "a", log, "two");
-    await assert.rejects(take(queue, "a", log, "three"), /1 turns of yours wait already/);
+    await assert.rejects(take(queue, "a", log, "three"), /1 of your turns already wait/);
   });
 
-  it("forgets one that is called off while it waits, and tells the others", async () => {
+  it("forgets a turn that is cancelled while it waits, and updates the others", async () => {
     const queue = new TurnQueue({ ...LIMITS, running: 1 });
     const log: string[] = [];
     await take(queue, "a", log, "one");

@@ -4,7 +4,7 @@ import type { Stop } from "../base/stop.ts";
 export interface QueueLimits {
   /** Turns that may run at once. */
   readonly running: number;
-  /** Of them, those of one principal. */
+  /** Turns of one principal that may run at once. */
   readonly runningEach: number;
   /** Turns of one principal that may wait. */
   readonly waitingEach: number;
@@ -20,15 +20,15 @@ interface Waiting {
 const MOST_SERVED = 1_000;
 
 /**
- * Who may run when there is not room for all. Principals take turns, so that one who asks for much
- * does not keep another waiting who asks for little.
+ * Decides which turns run if there are more than slots. Principals take turns, so that one with many
+ * turns does not delay another with few.
  */
 export class TurnQueue {
   readonly #limits: QueueLimits;
-  /** How many run of each. */
+  /** The number of running turns of each principal. */
   readonly #running = new Map<string, number>();
   readonly #waiting: Waiting[] = [];
-  /** When each was last given a slot, in the order of all slots. */
+  /** When each principal last got a slot, as a number in the order of all slots. */
   readonly #served = new Map<string, number>();
   #given = 0;
   #total = 0;
@@ -41,12 +41,12 @@ export class TurnQueue {
     return { running: this.#total, waiting: this.#waiting.length };
   }
 
-  /** Waits for a slot, which is free again once it is disposed of. `moved` hears its position. */
+  /** Waits for a slot, which is released when it is disposed. `moved` is called with the position. */
   enter(owner: string, stop: Stop, moved: (position: number) => void): Promise<Disposable> {
     const { waitingEach } = this.#limits;
     const waits = this.#waiting.filter((it) => it.owner === owner).length;
     if (waits >= waitingEach) {
-      const why = `${waits} turns of yours wait already, and no more may`;
+      const why = `${waits} of your turns already wait, which is the limit. Wait until one has ended`;
       return Promise.reject(new TrunklineError("limit", `Cannot begin another turn: ${why}.`));
     }
     return new Promise((resolve, reject) => {
@@ -102,7 +102,7 @@ export class TurnQueue {
     };
   }
 
-  /** Whoever has least running comes first, then whoever was served longest ago. */
+  /** The principal with the fewest running turns comes first, then the one served longest ago. */
   #order(): Waiting[] {
     const ahead = new Map<string, number>();
     const ranked = this.#waiting.map((waiting, index) => {

@@ -30,7 +30,7 @@ describe("WorkspaceFiles", () => {
     assert.equal(await rig.files.readTextFile(path, { line: 2, limit: 1 }), "two\n");
   });
 
-  it("writes a file, with the folders that it is in", async () => {
+  it("writes a file, and creates its folders", async () => {
     await using rig = await open();
     await rig.files.writeTextFile(join(rig.tree, "a/b/c"), "new");
     assert.equal(readFileSync(join(rig.tree, "a/b/c"), "utf8"), "new");
@@ -50,7 +50,7 @@ describe("WorkspaceFiles", () => {
     assert.ok(!existsSync(join(rig.folder, "new")));
   });
 
-  it("leaves what is outside, and what is git's, alone", async () => {
+  it("refuses files outside of the workspace, and git's own", async () => {
     await using rig = await open();
     for (const path of ["../secret", ".git/config", "sub/.GIT/hooks/x", "sub/..", "."]) {
       await assert.rejects(rig.files.writeTextFile(join(rig.tree, path), "x"), path);
@@ -58,14 +58,14 @@ describe("WorkspaceFiles", () => {
     assert.equal(readFileSync(join(rig.folder, "secret"), "utf8"), "secret");
   });
 
-  it("is not kept waiting by a pipe", async () => {
+  it("does not wait for a pipe", async () => {
     await using rig = await open();
     execFileSync("mkfifo", [join(rig.tree, "pipe")]);
     await assert.rejects(rig.files.readTextFile(join(rig.tree, "pipe")), /not a regular file/);
     await assert.rejects(rig.files.writeTextFile(join(rig.tree, "pipe"), "x"));
   });
 
-  it("says so where there is no file", async () => {
+  it("reports a missing file", async () => {
     await using rig = await open();
     await assert.rejects(rig.files.readTextFile(join(rig.tree, "none")), /There is no file/);
   });

@@ -50,7 +50,7 @@ export class WorkspaceFiles implements ClientFiles {
     const steps = relative(this.#tree, path).split(sep);
     const name = steps.pop() ?? "";
     if (steps[0] === ".." || name === ".." || name === "" || name === ".") throw outside(path);
-    // What git keeps for itself is not a file of the workspace.
+    // Git's own files are not files of the workspace.
     if ([...steps, name].some((step) => step.toLowerCase() === ".git")) throw outside(path);
     const isWriting = (flags & O_CREAT) !== 0;
     try {

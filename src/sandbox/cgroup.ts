@@ -7,26 +7,26 @@ export interface GroupLimits {
   /** Bytes of memory that all processes may have together. */
   readonly memory?: number | undefined;
   readonly processes?: number | undefined;
-  /** Processors that they may keep busy: 1.5 is one and a half. */
+  /** Number of processors that they may use, such as 1.5. */
   readonly cpus?: number | undefined;
 }
 
 const ROOT = "/sys/fs/cgroup";
 const PERIOD = 100_000;
 
-/** A file of the kernel's, and what is written into it. */
+/** A control file of the kernel, and the value to write to it. */
 type Setting = readonly [file: string, value: string];
 
-/** Control groups, of whichever version the machine has, that bound what a sandbox may use. */
+/** Control groups, of version 1 or 2, that limit the resources of a sandbox. */
 export class ControlGroup implements AsyncDisposable {
-  /** The folders that a process joins by writing its number into `cgroup.procs`. */
+  /** The folders that a process joins by writing its id to `cgroup.procs`. */
   readonly folders: readonly string[];
 
   private constructor(folders: readonly string[]) {
     this.folders = folders;
   }
 
-  /** Undefined where the machine does not let us have any. */
+  /** Undefined if we may not create any on this machine. */
   static async create(name: string, limits: GroupLimits): Promise<ControlGroup | undefined> {
     const plan = existsSync(join(ROOT, "cgroup.controllers"))
       ? await unified(name, limits)
@@ -39,14 +39,14 @@ export class ControlGroup implements AsyncDisposable {
         for (const [file, value] of settings) await writeFile(join(folder, file), value);
       }
     } catch {
-      // The reason is always the same: nobody gave us the right. The probe says so.
+      // The reason is always missing permission, which the probe reports.
       await new ControlGroup(made)[Symbol.asyncDispose]();
       return undefined;
     }
     return made.length === 0 ? undefined : new ControlGroup(made);
   }
 
-  /** Ends what is left in it, and removes it. */
+  /** Kills the remaining processes in it, and removes it. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const folder of this.folders) {
       for (let attempt = 0; attempt < 50; attempt++) {
@@ -57,7 +57,7 @@ export class ControlGroup implements AsyncDisposable {
         } catch (error) {
           if ((error as NodeJS.ErrnoException).code === "ENOENT") break;
         }
-        // The kernel takes a moment to bury them.
+        // The kernel needs a moment to remove killed processes.
         await delay(10);
       }
     }
@@ -70,7 +70,7 @@ async function killAll(folder: string): Promise<void> {
     try {
       process.kill(Number(pid), "SIGKILL");
     } catch {
-      // It is gone already.
+      // It is already removed.
     }
   }
 }
@@ -80,7 +80,7 @@ interface Planned {
   readonly settings: readonly Setting[];
 }
 
-/** Version 2: one folder, beside our own group, where that was handed to us. */
+/** Version 2: one folder beside our own group, if that was delegated to us. */
 async function unified(name: string, limits: GroupLimits): Promise<Planned[]> {
   const own = await readFile("/proc/self/cgroup", "utf8");
   const path = /^0::(.*)$/m.exec(own)?.[1] ?? "/";
@@ -100,7 +100,7 @@ async function unified(name: string, limits: GroupLimits): Promise<Planned[]> {
   return [{ folder: join(parent, `trunkline-${name}`), settings }];
 }
 
-/** Version 1: a folder for each kind. */
+/** Version 1: one folder for each controller. */
 function separate(name: string, limits: GroupLimits): Planned[] {
   const { memory, processes, cpus } = limits;
   const planned: Planned[] = [];

@@ -60,7 +60,7 @@ describe("EgressProxy", () => {
     assert.deepEqual({ status, body }, { status: 200, body: "/a?b=c - -" });
   });
 
-  it("refuses any other, says which setting would allow it, and tells its owner", async () => {
+  it("refuses any other host, names the setting that would allow it, and notifies its owner", async () => {
     using rig = await open(() => ({ allowHosts: ["*.example.com"], allowPrivate: true }));
     for (const host of ["example.org", "example.com.evil.org", "notexample.com"]) {
       const { status, body } = await rig.get(`http://${host}:${rig.outside}/`);
@@ -70,7 +70,7 @@ describe("EgressProxy", () => {
     assert.deepEqual(rig.refused, ["example.org", "example.com.evil.org", "notexample.com"]);
   });
 
-  it("refuses a name that leads to a private address", async () => {
+  it("refuses a name that resolves to a private address", async () => {
     using rig = await open(() => ({ allowHosts: ["*"] }));
     const { status, body } = await rig.get(`http://rebound.example:${rig.outside}/`);
     assert.equal(status, 403);
@@ -89,7 +89,7 @@ describe("EgressProxy", () => {
     assert.match(other, /^HTTP\/1\.1 403/);
   });
 
-  it("adds the key of a service, in the place of whatever the program sent", async () => {
+  it("adds the key of a service, and replaces whatever the program sent", async () => {
     using rig = await open((port) => ({
       services: {
         model: {
@@ -105,7 +105,7 @@ describe("EgressProxy", () => {
     assert.equal((await rig.get(`${own}/service/model/chat`)).body, "/v1/chat Bearer real -");
   });
 
-  it("knows no other service, and no way from one to somewhere else", async () => {
+  it("refuses unknown services, and paths that lead elsewhere", async () => {
     using rig = await open((port) => ({
       services: { model: { origin: `http://127.0.0.1:${port}/v1`, headers: async () => ({}) } },
     }));
@@ -115,7 +115,7 @@ describe("EgressProxy", () => {
     assert.match(body, /^\/v1\//);
   });
 
-  it("says so where the host does not answer", async () => {
+  it("reports a host that does not answer", async () => {
     using rig = await open(() => ({ allowHosts: ["*"], allowPrivate: true }));
     const { status, body } = await rig.get("http://127.0.0.1:1/");
     assert.equal(status, 502);

@@ -14,30 +14,30 @@ import type { Duplex } from "node:stream";
 import { isPrivateAddress } from "../base/private-address.ts";
 
 export interface EgressOptions {
-  /** Names of hosts that may be reached; `*.example.com` stands for all below it, `*` for all. */
+  /** Hosts that may be reached; `*.example.com` stands for all subdomains, `*` for all hosts. */
   readonly allowHosts: readonly string[];
   /** Whether names may lead to addresses of this machine and its network. */
   readonly allowPrivate?: boolean;
   /** Services that programs reach by a path of the proxy, which adds what lets them in. */
   readonly services?: Readonly<Record<string, EgressService>>;
-  /** The setting that would allow a host, for whoever is refused. */
+  /** The setting that would allow a host, for the message of a refusal. */
   readonly setting: string;
   /** Called for each connection that is refused. */
   readonly refused?: (host: string, why: string) => void;
   readonly resolve?: (host: string) => Promise<readonly string[]>;
 }
 
-/** A server whose key the programs in a sandbox do not have. */
+/** A server whose key programs in a sandbox must not have. */
 export interface EgressService {
   readonly origin: string;
-  /** Headers with the key, asked for at each request; they replace what the program sent. */
+  /** Headers with the key, fetched for each request; they replace the program's own. */
   readonly headers: () => Promise<Readonly<Record<string, string>>>;
 }
 
-/** Where a path of the proxy leads to a service: `/service/NAME/…`. */
+/** The prefix of paths that lead to a service: `/service/NAME/…`. */
 export const SERVICE_PATH = "/service/";
 
-/** Headers of one hop (RFC 9110, 7.6.1) and of proxies. */
+/** Hop-by-hop headers (RFC 9110, 7.6.1) and proxy headers. */
 const HOP = new Set([
   "connection",
   "keep-alive",
@@ -49,17 +49,18 @@ const HOP = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** Where keys travel: a program in a sandbox has none of its own to send to a service. */
+/** Headers that carry keys: a program in a sandbox has no key of its own for a service. */
 const KEYS = new Set(["authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"]);
 
 const CONNECT_TIMEOUT = 10_000;
 
-/** A connection that may not be made, in words for whoever wanted it. */
+/** A refused connection, with a message for the program that requested it. */
 class Refusal extends Error {}
 
 /**
- * The only way out of a sandbox: an HTTP proxy that reaches the allowed hosts alone. It looks names
- * up itself and connects to the address that it has judged, so that a name cannot change its mind.
+ * The only network access of a sandbox: an HTTP proxy that connects to allowed hosts only. It resolves
+ * names itself and connects to the address that it checked, so that a second lookup cannot return
+ * another address (DNS rebinding).
  */
 export class EgressProxy implements Disposable {
   readonly #options: EgressOptions;
@@ -81,7 +82,7 @@ export class EgressProxy implements Disposable {
     });
   }
 
-  /** Answers on a listener, which may be one of another network namespace. It ends with the proxy. */
+  /** Serves a listener, which may be in another network namespace. It is closed with the proxy. */
   serve(listener: Listener): void {
     this.#listeners.add(listener);
     listener.on("connection", (socket: Socket) => {
@@ -137,7 +138,7 @@ export class EgressProxy implements Disposable {
     }
     const target = URL.parse(url);
     if (target?.protocol !== "http:") {
-      throw new Refusal("This is a proxy: it takes CONNECT, and http:// addresses");
+      throw new Refusal("This is a proxy: it supports CONNECT, and http:// URLs");
     }
     const host = await this.#addressOf(bare(target.hostname));
     const port = target.port === "" ? 80 : Number(target.port);
@@ -146,7 +147,7 @@ export class EgressProxy implements Disposable {
     return pass(request, response, httpRequest({ host, port, path, method, headers }));
   }
 
-  /** What a path of the proxy itself leads to. Another service, or one's own detour, it does not. */
+  /** The target of a service path. It cannot lead to another server. */
   #serviceOf(url: string): { target: URL; headers: EgressService["headers"] } | undefined {
     if (!url.startsWith(SERVICE_PATH)) return undefined;
     const [name = "", ...rest] = url.slice(SERVICE_PATH.length).split("/");
@@ -160,7 +161,7 @@ export class EgressProxy implements Disposable {
     return { target, headers: service.headers };
   }
 
-  /** The address that a host is reached at. Throws where it may not be. */
+  /** The address of a host. Throws if the host may not be reached. */
   async #addressOf(host: string): Promise<string> {
     const { allowHosts, allowPrivate = false, setting, resolve = addressesOf } = this.#options;
     if (!allowHosts.some((pattern) => fits(pattern, host))) {
@@ -219,7 +220,7 @@ function withoutHop({ headers }: IncomingMessage): OutgoingHttpHeaders {
   );
 }
 
-/** A program may ask the proxy for itself by its address, as for any other server. */
+/** A program may request the proxy's own address through the proxy, as for any other server. */
 function pathOnly({ url = "", socket }: IncomingMessage): string {
   const own = `http://127.0.0.1:${socket.localPort}/`;
   return url.startsWith(own) ? url.slice(own.length - 1) : url;
@@ -231,7 +232,7 @@ function fits(pattern: string, host: string): boolean {
   return wanted.startsWith("*.") && host.endsWith(wanted.slice(1));
 }
 
-/** Without the brackets of IPv6, and without the dot that ends a whole name. */
+/** Without the brackets of IPv6, and without the dot at the end of a fully qualified name. */
 function bare(hostname: string): string {
   return hostname
     .toLowerCase()

@@ -1,18 +1,18 @@
-// Runs inside a sandbox that bubblewrap has made, before the program that it is for: hands out the
-// sandbox's way to the network, gives up what Landlock can take, and becomes that program.
+// Runs inside a sandbox that bubblewrap has made, before the actual program: passes the sandbox's network
+// listener out, restricts itself with Landlock, and becomes that program.
 import { dlopen, getRawPointer } from "node:ffi";
 import { createServer } from "node:net";
 
-/** What this program is told, as JSON in its only argument. */
+/** The input of this program, as JSON in its only argument. */
 export interface Entry {
-  /** Absolute: nothing is looked for any more. */
+  /** Absolute path: PATH is not searched any more. */
   readonly program: string;
   readonly args: readonly string[];
-  /** Gone to by its user: root without its rights may not go there. */
+  /** Entered as the program's user: root without its capabilities may not enter it. */
   readonly cwd: string;
-  /** What may be read and what may be changed, each with all that is in it. */
+  /** Paths that may be read and paths that may be changed, each with everything in it. */
   readonly landlock?: { readonly read: readonly string[]; readonly write: readonly string[] };
-  /** Variables that name the way out; `PROXY` in them stands for its address. */
+  /** Environment variables for the proxy; `PROXY` in them stands for its address. */
   readonly proxyVariables: Readonly<Record<string, string>>;
 }
 
@@ -29,7 +29,7 @@ const READ_DIR = 1n << 3n;
 const READ = EXECUTE | READ_FILE | READ_DIR;
 /** Rights that apply to a file as well as to a folder: execute, write, read, truncate, ioctl. */
 const ON_FILES = EXECUTE | (1n << 1n) | READ_FILE | (1n << 14n) | (1n << 15n);
-/** Of the first ABI there are 13 rights to files; 2 adds linking across folders, 3 truncating, 5 ioctl. */
+/** ABI 1 has 13 rights to files; 2 adds linking across folders, 3 truncating, 5 ioctl. */
 const RIGHTS = [0, 13, 14, 15, 15, 16, 16, 16];
 
 const O_PATH = 0x200000;
@@ -49,7 +49,7 @@ const c = dlopen(null, {
   execve: { arguments: ["pointer", "pointer", "pointer"], return: "i32" },
 }).functions;
 
-/** Memory that native code reads must stay where it is, and not be a part of Node's pool. */
+/** Memory that native code reads must not move, and must not be part of Node's pool. */
 const kept: Buffer[] = [];
 
 function addressOf(bytes: Buffer): bigint {
@@ -91,7 +91,7 @@ function restrict({ read, write }: NonNullable<Entry["landlock"]>): void {
   c.close(Number(ruleset));
 }
 
-/** A path that is not there needs no rule. */
+/** A path that does not exist needs no rule. */
 function allow(ruleset: bigint, path: string, rights: bigint): void {
   const fd = c.open(text(path), O_PATH | O_CLOEXEC);
   if (fd < 0) return;
@@ -99,13 +99,13 @@ function allow(ruleset: bigint, path: string, rights: bigint): void {
   rule.writeInt32LE(fd, 8);
   for (const allowed of [rights, rights & ON_FILES]) {
     rule.writeBigUInt64LE(allowed);
-    // A right to folders cannot be given for a file: then those that it can have.
+    // Rights to folders cannot be given for a file, so only file rights are given.
     if (c.syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, addressOf(rule), 0n) === 0n) break;
   }
   c.close(fd);
 }
 
-/** A listener in the sandbox's own network, given to whoever made the sandbox, who answers on it. */
+/** Opens a listener in the sandbox's own network, and passes it to the process that made the sandbox. */
 async function handOutNetwork(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -113,7 +113,7 @@ async function handOutNetwork(): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     process.send?.({ port }, server, {}, (error) => (error === null ? resolve() : reject(error)));
   });
-  // The other side has it once it says so; this process's own copy ends with the execve.
+  // The other side confirms that it has it; this process's own copy is closed by execve.
   await new Promise((resolve) => process.once("message", resolve));
   return port;
 }
@@ -123,7 +123,7 @@ const { program, args, cwd, landlock, proxyVariables } = entry;
 try {
   process.chdir(cwd);
 } catch {
-  fail(`cannot go to '${cwd}' in the sandbox`);
+  fail(`cannot enter the folder '${cwd}' in the sandbox`);
 }
 const variables = new Map(Object.entries(process.env).map(([name, value]) => [name, value ?? ""]));
 if (process.send !== undefined) {

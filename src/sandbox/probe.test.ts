@@ -9,7 +9,7 @@ import { probeSandbox } from "./probe.ts";
 const skip = process.platform !== "linux" && "Sandboxes need Linux.";
 
 describe("probeSandbox()", { skip }, () => {
-  it("says what to install where bubblewrap is not on the path", async () => {
+  it("says what to install if bubblewrap is not in PATH", async () => {
     using home = mkdtempDisposableSync(join(tmpdir(), "probe-"));
     const { parts, findings } = await probeSandbox(home.path, { PATH: `relative:${home.path}` });
     assert.equal(parts, undefined);
@@ -22,7 +22,7 @@ describe("probeSandbox()", { skip }, () => {
     ]);
   });
 
-  it("believes a bubblewrap only that it has tried, and leaves nothing behind", async () => {
+  it("tries bubblewrap before it relies on it, and leaves nothing behind", async () => {
     using home = mkdtempDisposableSync(join(tmpdir(), "probe-"));
     const [bin, data] = [join(home.path, "bin"), join(home.path, "data")];
     for (const folder of [bin, data]) mkdirSync(folder);
@@ -39,7 +39,7 @@ describe("probeSandbox()", { skip }, () => {
     assert.deepEqual(readdirSync(data), []);
   });
 
-  it("has a line for each part, whether it is in force or not", async (test) => {
+  it("has a line for each part, whether it works or not", async (test) => {
     using home = mkdtempDisposableSync(join(tmpdir(), "probe-"));
     const { parts, findings } = await probeSandbox(home.path);
     if (parts === undefined)

@@ -4,17 +4,17 @@ import { delimiter, join } from "node:path";
 
 import type { Program } from "./sandbox.ts";
 
-/** The parts of a sandbox, as far as they work on this machine. */
+/** The parts of a sandbox that work on this machine. */
 export interface SandboxParts {
-  /** Where bubblewrap is. */
+  /** Path of bubblewrap. */
   readonly bwrap: string;
   readonly landlock: boolean;
 }
 
 export interface SandboxReport {
-  /** Undefined where no sandbox can be had. */
+  /** Undefined if no sandbox is possible. */
   readonly parts: SandboxParts | undefined;
-  /** What holds and what does not, in words, a line each. */
+  /** For people: what works and what does not, one line each. */
   readonly findings: readonly SandboxFinding[];
 }
 
@@ -24,7 +24,7 @@ export interface SandboxFinding {
   readonly detail: string;
 }
 
-/** Tries each part by using it: no version of anything tells whether it is allowed here. */
+/** Tests each part by using it, because no version number tells whether it is allowed here. */
 export async function probeSandbox(data: string, env = process.env): Promise<SandboxReport> {
   const findings: SandboxFinding[] = [];
   const found = (part: SandboxFinding["part"], isInForce: boolean, detail: string): void => {
@@ -62,7 +62,7 @@ export async function probeSandbox(data: string, env = process.env): Promise<San
   return { parts: landlock === undefined ? withLandlock : plain, findings };
 }
 
-/** Runs a program in such a sandbox. Says what went wrong, or nothing. */
+/** Runs a program in such a sandbox. Returns the problem, or undefined. */
 async function tryOut(
   data: string,
   parts: SandboxParts,

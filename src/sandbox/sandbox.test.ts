@@ -76,7 +76,7 @@ describe("Sandbox", { skip }, () => {
     assert.equal(readFileSync(join(rig.workspace, "file"), "utf8"), "hi\n");
   });
 
-  it("shows nothing of the machine's own files", async () => {
+  it("shows none of the machine's own files", async () => {
     await using rig = await open();
     const secret = join(folder, "secret");
     writeFileSync(secret, "secret");
@@ -87,14 +87,14 @@ describe("Sandbox", { skip }, () => {
     assert.match(out, /No such file/);
   });
 
-  it("lets nothing be written but the workspace, HOME and /tmp", async () => {
+  it("allows writing only to the workspace, HOME and /tmp", async () => {
     await using rig = await open();
     const { out } = await rig.sh("touch /usr/x /etc/x /x; touch ~/x /tmp/x ./x && echo fine");
     assert.match(out, /usr\/x.*\n.*etc\/x.*\n.*\/x/);
     assert.match(out, /fine$/);
   });
 
-  it("shows no process but its own, and ends them all", async () => {
+  it("shows only its own processes, and ends them all", async () => {
     await using rig = await open();
     const mark = `4${process.pid}`;
     const { out } = await rig.sh(`setsid sleep ${mark} & ls /proc | grep -c '^[0-9]'`);
@@ -102,7 +102,7 @@ describe("Sandbox", { skip }, () => {
     assert.equal(running(`sleep\0${mark}`), 0);
   });
 
-  it("has neither rights nor namespaces to get more", async () => {
+  it("has no capabilities, and no namespaces to gain any", async () => {
     await using rig = await open();
     const { out } = await rig.sh(
       "grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status; unshare -U true; mount -t tmpfs x /tmp; id -u",
@@ -117,7 +117,7 @@ describe("Sandbox", { skip }, () => {
     assert.equal((await rig.sh("id -un")).out, "agent");
   });
 
-  it("runs as a user of its own", { skip: !isRoot && "Only root can become others." }, async () => {
+  it("runs as its own user", { skip: !isRoot && "Only root can become others." }, async () => {
     const user = { uid: 271_828, gid: 271_828 };
     await using rig = await open({ user });
     const { out } = await rig.sh(
@@ -158,7 +158,7 @@ describe("Sandbox", { skip }, () => {
   });
 
   it(
-    "keeps files fenced in where only Landlock does",
+    "keeps files restricted if only Landlock does it",
     {
       skip:
         (!parts?.landlock && "No Landlock.") ||
@@ -176,7 +176,7 @@ describe("Sandbox", { skip }, () => {
   );
 
   it(
-    "bounds memory and processes",
+    "limits memory and processes",
     { skip: !isBounded() && "No control groups here." },
     async () => {
       await using rig = await open({ limits: { memory: 128 << 20, processes: 40 } });

@@ -9,30 +9,30 @@ import type { SandboxParts } from "./probe.ts";
 import { seccompFilter } from "./seccomp.ts";
 
 export interface SandboxOptions {
-  /** Tells it apart from others; letters, digits and dashes. */
+  /** A unique name; letters, digits and dashes. */
   readonly name: string;
-  /** A folder of ours, where the sandbox keeps its few files. */
+  /** A folder for the sandbox's own files. */
   readonly data: string;
-  /** What works here, as it was probed. */
+  /** What works here, as probed. */
   readonly parts: SandboxParts;
   /** What may be changed, at the same paths as outside. */
   readonly write: readonly string[];
   /** What may be read beside the system's own programs, at the same paths as outside. */
   readonly read: readonly string[];
-  /** All of the machine's files may be read, but for `hide`: for work on one's own machine. */
+  /** All of the machine's files may be read, except `hide`: for work on one's own machine. */
   readonly seesAll?: boolean;
   /** Folders that are empty inside. */
   readonly hide?: readonly string[];
   readonly limits?: GroupLimits;
   /** The way out; without it there is no network. */
   readonly egress?: EgressProxy | undefined;
-  /** Further variables that name the way out; `PROXY` in them stands for its address. */
+  /** Further environment variables for the proxy; `PROXY` in them stands for its address. */
   readonly proxyVariables?: Readonly<Record<string, string>>;
-  /** Whom the programs run as, where we may choose. */
+  /** The user that programs run as, if we may choose. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
 }
 
-/** A program to start, as it is wished, or as it has to be started. */
+/** A program to start, as requested or as it has to be started. */
 export interface Program {
   readonly command: string;
   readonly args: readonly string[];
@@ -42,11 +42,11 @@ export interface Program {
 
 /** How a program is started in a sandbox. */
 export interface WrappedProgram extends Program {
-  /** It hands out a listener on the channel of `child_process`, for which `serve` is called. */
+  /** It sends a listener over the channel of `child_process`, for which `serve` is called. */
   readonly egress: EgressProxy | undefined;
 }
 
-/** Put in by the bundler: the code that runs in a sandbox first. */
+/** Filled in by the bundler: the code that runs first in a sandbox. */
 declare const __TRUNKLINE_SANDBOX_ENTER__: string | undefined;
 
 const isBundled = typeof __TRUNKLINE_SANDBOX_ENTER__ === "string";
@@ -58,7 +58,7 @@ async function enterCode(): Promise<string> {
   return await readFile(join(import.meta.dirname, "enter-main.ts"), "utf8");
 }
 
-/** What programs are looked for in, whatever the machine has. */
+/** PATH in the sandbox, whatever the machine has. */
 const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"];
 const SETTINGS = [
   "/etc/alternatives",
@@ -73,15 +73,15 @@ const SETTINGS = [
   "/etc/ssl",
 ];
 
-/** Joins the control groups, opens the filter, and becomes what is left of the arguments. */
+/** Joins the control groups, opens the filter, and executes the remaining arguments. */
 const SCRIPT =
   'for each in $1; do echo $$ >"$each/cgroup.procs" || exit 125; done; exec 9<"$2"; shift 2; exec "$@"';
 
 const FILTER_FD = "9";
 
 /**
- * Where programs run that are not trusted: in namespaces of their own, with few files, few system
- * calls, bounded resources, and no network but through a proxy. All of them end with it.
+ * Runs untrusted programs: in their own namespaces, with few files, few system calls, limited resources,
+ * and no network except through a proxy. All of them end with it.
  */
 export class Sandbox implements AsyncDisposable {
   /** The only folder beside the workspace that programs may write to: their HOME. */
@@ -117,7 +117,7 @@ export class Sandbox implements AsyncDisposable {
     return new Sandbox(options, folder, await ControlGroup.create(`${name}-${uid}`, limits));
   }
 
-  /** How to start a program so that it runs in here. Its environment is given as it is to be. */
+  /** How to start a program in the sandbox. Its environment is passed on unchanged. */
   wrap(program: Program): WrappedProgram {
     const { user, egress, parts, proxyVariables } = this.#options;
     const entry: Entry = {
@@ -194,7 +194,7 @@ export class Sandbox implements AsyncDisposable {
     ];
   }
 
-  /** A second wall, for the case that the first has a hole: what is not named cannot be opened. */
+  /** A second barrier, in case the first has a hole: paths that are not listed cannot be opened. */
   #landlock(): NonNullable<Entry["landlock"]> {
     const { write, read, seesAll = false } = this.#options;
     return {
@@ -216,12 +216,12 @@ const PROXY_VARIABLES: Readonly<Record<string, string>> = {
   // Servers that a program starts in its own sandbox.
   NO_PROXY: LOCAL,
   no_proxy: LOCAL,
-  /** Has Node's own fetch heed them. */
+  /** Makes Node's own fetch use them. */
   NODE_USE_ENV_PROXY: "1",
   TRUNKLINE_SERVICES: `PROXY${SERVICE_PATH.slice(0, -1)}`,
 };
 
-/** The folders above some paths, which bubblewrap would make so that only root can pass. */
+/** The parent folders of some paths, which bubblewrap would create for root only. */
 function wayTo(paths: readonly string[]): string[] {
   const folders = new Set<string>();
   for (const path of paths) {
@@ -231,14 +231,14 @@ function wayTo(paths: readonly string[]): string[] {
   return [...folders].toSorted().flatMap((folder) => ["--perms", "0755", "--dir", folder]);
 }
 
-/** Those that are there before. */
+/** Folders that already exist. */
 const STANDING = new Set(["/", "/tmp", "/dev", "/proc", "/run"]);
 
 function isSystem(path: string): boolean {
   return SYSTEM.some((folder) => path === folder || path.startsWith(`${folder}/`));
 }
 
-/** What root needs to become somebody else, and has no more once it has. */
+/** Capabilities that root needs to change to another user, and loses afterwards. */
 const TO_BECOME = ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"];
 
 function becoming(user: SandboxOptions["user"]): string[] {
@@ -247,7 +247,7 @@ function becoming(user: SandboxOptions["user"]): string[] {
   return ["/usr/bin/setpriv", ...who, "--bounding-set=-all", "--inh-caps=-all"];
 }
 
-/** Folders as they are, links as links: on merged systems /bin leads to /usr/bin. */
+/** Binds folders, and recreates links as links: on merged systems /bin links to /usr/bin. */
 function bindSystem(): string[] {
   return [...SYSTEM, ...SETTINGS].flatMap((path) => {
     const status = lstatSync(path, { throwIfNoEntry: false });

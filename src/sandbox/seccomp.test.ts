@@ -35,7 +35,7 @@ describe("seccompFilter()", () => {
   const filter = seccompFilter("x64");
   const call = (number: number, ...args: number[]): number => judge(filter, X64, number, ...args);
 
-  it("lets ordinary calls pass", () => {
+  it("allows ordinary calls", () => {
     // read, openat, execve, mmap, ptrace of one's own
     for (const number of [0, 257, 59, 9, 101]) assert.equal(call(number), ALLOW);
   });
@@ -46,7 +46,7 @@ describe("seccompFilter()", () => {
     }
   });
 
-  it("lets processes be made, but not with a namespace of their own", () => {
+  it("allows new processes, but not with new namespaces", () => {
     assert.equal(call(56, 17), ALLOW);
     assert.equal(call(56, 0x10000000 | 17), errno(1));
     assert.equal(call(56, 0x00020000 | 17), errno(1));
@@ -54,30 +54,30 @@ describe("seccompFilter()", () => {
     assert.equal(call(435), errno(38));
   });
 
-  it("lets terminals be asked, but no characters be put into their input", () => {
+  it("allows reading terminal settings, but not inserting input", () => {
     assert.equal(call(16, 1, 0x5413), ALLOW);
     assert.equal(call(16, 1, 0x5412), errno(1));
     assert.equal(call(16, 1, 0x541c), errno(1));
   });
 
-  it("gives out sockets of the usual families alone", () => {
+  it("allows only sockets of the usual families", () => {
     for (const family of [1, 2, 10, 16]) assert.equal(call(41, family), ALLOW);
     for (const family of [17, 40, 38]) assert.equal(call(41, family), errno(97));
   });
 
-  it("ends what calls by another convention", () => {
+  it("kills a program that uses another calling convention", () => {
     assert.equal(judge(filter, 0x40000003, 0), KILL);
     assert.equal(call(0x40000000 + 165), errno(38));
   });
 
-  it("knows the numbers of another processor", () => {
+  it("knows the numbers of another architecture", () => {
     const arm = seccompFilter("arm64");
     assert.equal(judge(arm, 0xc00000b7, 40), errno(1));
     assert.equal(judge(arm, 0xc00000b7, 63), ALLOW);
     assert.equal(judge(arm, X64, 63), KILL);
   });
 
-  it("says so where it does not know the processor", () => {
+  it("reports an unknown architecture", () => {
     assert.throws(() => seccompFilter("s390x"), /'s390x' are not known/);
   });
 });

@@ -1,15 +1,15 @@
 import { TrunklineError } from "../base/errors.ts";
 
-/** What a processor calls the system calls that the filter names. */
+/** The numbers of the filter's system calls on one processor architecture. */
 interface Architecture {
-  /** As the kernel writes it into `seccomp_data.arch`. */
+  /** The value in `seccomp_data.arch`. */
   readonly audit: number;
   readonly numbers: Readonly<Record<SystemCall, number>>;
-  /** Numbers from here on belong to a second calling convention, which the filter does not know. */
+  /** Numbers from here on belong to a second calling convention, which the filter refuses. */
   readonly foreign?: number;
 }
 
-/** Calls that no program in a sandbox needs, and that have served to leave one. */
+/** Calls that no program in a sandbox needs, and that were used to escape from one. */
 const DENIED = [
   "acct",
   "add_key",
@@ -204,7 +204,7 @@ const argument = (index: number): number => 16 + 8 * index;
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. */
 const NEW_NAMESPACES = 0x7e020000;
-/** Puts characters into the terminal's input, as if its person had typed them. */
+/** Inserts characters into the terminal's input, as if a person had typed them. */
 const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
 /** AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, which tells what network interfaces there are. */
@@ -213,7 +213,7 @@ const FAMILIES = [1, 2, 10, 16];
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
 
 /**
- * A filter of system calls, as the kernel takes it (`struct sock_filter[]`): new namespaces, mounts,
+ * A filter of system calls, in the kernel's format (`struct sock_filter[]`): new namespaces, mounts,
  * keys, kernel modules, io_uring and the like are refused. Throws "unavailable" on a processor whose
  * numbers we do not know.
  */
@@ -234,7 +234,7 @@ function programFor({ audit, numbers, foreign }: Architecture): Instruction[] {
     load(NUMBER),
     ...(foreign === undefined ? [] : when(JUMP_IF_AT_LEAST, foreign, [refuse(ENOSYS)])),
     ...DENIED.flatMap((name) => when(JUMP_IF_EQUAL, numbers[name], [refuse(EPERM)])),
-    // Its flags are behind a pointer, which a filter cannot follow. Programs fall back to clone.
+    // Its flags are behind a pointer, which a filter cannot read. Programs fall back to clone.
     ...when(JUMP_IF_EQUAL, clone3, [refuse(ENOSYS)]),
     ...when(JUMP_IF_EQUAL, clone, [
       load(argument(0)),

@@ -41,7 +41,7 @@ async function open(house: AcpHouse): Promise<Session> {
 }
 
 describe("choosing a setting", () => {
-  it("passes a mode or model on as the option that stands for it, where there is no other way", async () => {
+  it("passes a mode or model on as the option for it, if the agent has no other way", async () => {
     await using house = await AcpHouse.open({ agent: new OptionAgent() });
     const session = await open(house);
     await chooseMode(session, "ask");
@@ -60,7 +60,7 @@ describe("choosing a setting", () => {
     });
   });
 
-  it("takes the option 'mode' for the mode where the agent has no such option", async () => {
+  it("treats the option 'mode' as the mode if the agent has no such option", async () => {
     await using house = await AcpHouse.open();
     const session = await open(house);
     await chooseOption(session, "mode", "architect");
@@ -69,7 +69,7 @@ describe("choosing a setting", () => {
     assert.equal(session.agent.settings.models?.currentModelId, "openai/gpt-4");
   });
 
-  it("refuses what cannot be chosen, says what can, and passes nothing on", async () => {
+  it("refuses an invalid choice, lists the valid ones, and passes nothing on", async () => {
     await using house = await AcpHouse.open({ agent: new OptionAgent() });
     const session = await open(house);
     const refused = (choice: Promise<void>, words: RegExp) =>

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { resolveSessionLimits } from "./limits.ts";
 
 describe("resolveSessionLimits()", () => {
-  it("has the figures of the message specification where nothing is configured", () => {
+  it("has the values of the message specification if nothing is configured", () => {
     const { updateSize, updateRate, ask } = resolveSessionLimits();
     assert.equal(updateSize, 100 * 1024);
     assert.deepEqual(updateRate, { limit: 1_000, windowMs: 60_000 });
@@ -13,7 +13,7 @@ describe("resolveSessionLimits()", () => {
     assert.equal(ask("terminal/create").retry, false);
   });
 
-  it("takes what is configured, of a method or of sessions as such", () => {
+  it("uses configured values, for a method or for sessions in general", () => {
     const { ask, updateSize, idle, cancelGrace } = resolveSessionLimits(
       { "session/update": { maxSize: 7 }, "fs/read_text_file": { timeout: 3 } },
       { idle: 5 },
@@ -22,7 +22,7 @@ describe("resolveSessionLimits()", () => {
     assert.equal(ask("fs/read_text_file").timeout, 3);
   });
 
-  it("counts the rate of a method once for all who ask, and each session apart", () => {
+  it("counts the rate of a method once for all callers, and each session separately", () => {
     const { ask } = resolveSessionLimits({
       "fs/read_text_file": { rate: { limit: 1, windowMs: 60_000 } },
     });

@@ -12,7 +12,7 @@ import { SessionNotes, titleOf } from "./session-notes.ts";
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { owner: "token ann" } };
 
 describe("SessionNotes", () => {
-  it("changes what is given and leaves the rest, in memory and on disk", async () => {
+  it("change the given values and keep the rest, in memory and on disk", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const notes = new SessionNotes(log, await log.create(NEW));
@@ -24,7 +24,7 @@ describe("SessionNotes", () => {
     assert.deepEqual([record?.notes, record?.title, record?.updated], [kept, "First", 5]);
   });
 
-  it("ends with the newest of changes that all waited for a locked database", async () => {
+  it("end with the newest of several changes that waited for a locked database", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const notes = new SessionNotes(log, await log.create(NEW));
@@ -37,7 +37,7 @@ describe("SessionNotes", () => {
     assert.equal((await log.find("s1"))?.notes.memory, 19);
   });
 
-  it("forgets a turn that is over", async () => {
+  it("forget a turn that has ended", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const notes = new SessionNotes(log, await log.create(NEW));
@@ -46,7 +46,7 @@ describe("SessionNotes", () => {
     assert.equal("turn" in ((await log.find("s1"))?.notes ?? {}), false);
   });
 
-  it("writes nothing once the session was let go of: the notes are the next holder's", async () => {
+  it("write nothing once the session was released: the notes belong to the next holder", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const held = await log.create(NEW);
@@ -57,7 +57,7 @@ describe("SessionNotes", () => {
     assert.deepEqual([record?.notes, record?.title], [NEW.notes, undefined]);
   });
 
-  it("brings what the disk did not take with the next change", async () => {
+  it("write what the disk refused with the next change", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const notes = new SessionNotes(log, await log.create(NEW));
@@ -74,14 +74,14 @@ describe("SessionNotes", () => {
 describe("titleOf()", () => {
   const text = (words: string) => ({ type: "text", text: words });
 
-  it("is the first line that says something", () => {
+  it("is the first line that is not empty", () => {
     const image = { type: "image", data: "", mimeType: "image/png" };
     assert.equal(titleOf([image, text(" \n "), text("\n  Fix it\nplease")]), "Fix it");
     assert.equal(titleOf([image, text("")]), undefined);
     assert.equal(titleOf([]), undefined);
   });
 
-  it("is cut where it is long, and not within a character", () => {
+  it("is cut if it is long, but not within a character", () => {
     assert.equal(titleOf([text("x".repeat(80))]), "x".repeat(80));
     assert.equal(titleOf([text("x".repeat(81))]), `${"x".repeat(79)}…`);
     const title = titleOf([text(`${"x".repeat(78)}😀😀`)]) ?? "";

@@ -5,7 +5,7 @@ import { AcpHouse } from "../../test/support/acp-house.ts";
 import { chunk } from "../../test/support/scripted-agent.ts";
 
 describe("a session", { timeout: 60_000 }, () => {
-  it("goes on with its turn when the connection drops, and shows all of it to who comes back", async () => {
+  it("continues its turn when the connection drops, and shows all of it to a client that returns", async () => {
     const go = Promise.withResolvers<void>();
     await using house = await AcpHouse.open({
       script: async (turn) => {
@@ -30,7 +30,7 @@ describe("a session", { timeout: 60_000 }, () => {
     assert.equal(again.updates[0]?.sessionUpdate, "user_message_chunk");
   });
 
-  it("shows updates to all who are attached, and the prompt to those who did not give it", async () => {
+  it("shows updates to all attached clients, and the prompt to those that did not send it", async () => {
     await using house = await AcpHouse.open({ script: (turn) => turn.update(chunk("Hi")) });
     const { client, sessionId } = await house.client();
     const other = house.connect();

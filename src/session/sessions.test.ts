@@ -7,7 +7,7 @@ import { chunk, promptText } from "../../test/support/scripted-agent.ts";
 import { TrunklineError } from "../base/errors.ts";
 
 describe("Sessions", { timeout: 60_000 }, () => {
-  it("forks with all that was said, and goes its own way", async () => {
+  it("can be forked with all events, and then develop separately", async () => {
     await using house = await AcpHouse.open({
       script: (turn) => turn.update(chunk(promptText(turn))),
     });
@@ -25,7 +25,7 @@ describe("Sessions", { timeout: 60_000 }, () => {
     assert.equal(first.text, "one");
   });
 
-  it("keeps what was chosen over a restart", async () => {
+  it("keep chosen settings over a restart", async () => {
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     await client.ask("session/set_mode", { sessionId, modeId: "architect" });

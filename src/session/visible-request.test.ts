@@ -6,7 +6,7 @@ import { visibleRequest, visibleUpdate } from "./visible-request.ts";
 const OPTIONS = [{ optionId: "yes", name: "Yes", kind: "allow_once" }] as const;
 
 describe("visibleRequest()", () => {
-  it("escapes hidden characters in all that a person reads, at any depth", () => {
+  it("escapes hidden characters in everything that a person reads, at any depth", () => {
     const { toolCall, options } = visibleRequest({
       toolCall: {
         toolCallId: "t",
@@ -24,7 +24,7 @@ describe("visibleRequest()", () => {
     assert.equal(options[0]?.name, String.raw`Yes\u200f`);
   });
 
-  it("leaves what programs go by as it is", () => {
+  it("leaves members that programs use unchanged", () => {
     const part = { type: "diff", path: "/a\u200bb", newText: "c\u200bd" };
     const link = { type: "terminal", terminalId: "t\u200b", uri: "u\u200b", data: "\u200b" };
     const { toolCall } = visibleRequest({
@@ -35,14 +35,14 @@ describe("visibleRequest()", () => {
     assert.deepEqual(toolCall.content, [{ ...part, newText: String.raw`c\u200bd` }, link]);
   });
 
-  it("adds no members that were not there", () => {
+  it("adds no members", () => {
     const request = { toolCall: { toolCallId: "t" }, options: OPTIONS, subject: "run" };
     assert.deepEqual(visibleRequest(request), request);
   });
 });
 
 describe("visibleUpdate()", () => {
-  it("escapes the title, and gives back an update that needs nothing", () => {
+  it("escapes the title, and returns an update without hidden characters unchanged", () => {
     const plain = { sessionUpdate: "tool_call", title: "Edit é\n" };
     assert.equal(visibleUpdate(plain), plain);
     const untitled = { sessionUpdate: "plan", title: 7 };

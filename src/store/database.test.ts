@@ -24,7 +24,7 @@ function all(database: Database): Promise<unknown[]> {
 }
 
 describe("Database", { timeout: 60_000 }, () => {
-  it("is for its owner's eyes only, with all that belongs to it", async () => {
+  it("can be read by its owner only, with all of its files", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "deep/x.db");
     using database = await Database.open(path, STEPS);
@@ -35,7 +35,7 @@ describe("Database", { timeout: 60_000 }, () => {
     assert.equal((await stat(dirname(path))).mode & 0o777, 0o700);
   });
 
-  it("takes a file that others could read for itself", async () => {
+  it("makes a file private that others could read", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "x.db");
     (await Database.open(path, STEPS))[Symbol.dispose]();
@@ -45,7 +45,7 @@ describe("Database", { timeout: 60_000 }, () => {
     assert.deepEqual(await all(database), [1]);
   });
 
-  it("waits for the disk at each change, and keeps foreign keys", async () => {
+  it("waits for the disk at each change, and enforces foreign keys", async () => {
     await using folder = await SampleFolder.create();
     using database = await Database.open(join(folder.path, "x.db"), STEPS);
     const settings = await database.read((sqlite) =>
@@ -56,7 +56,7 @@ describe("Database", { timeout: 60_000 }, () => {
     assert.deepEqual(settings, ["wal", 2, 1]);
   });
 
-  it("has pages of the size that is asked for in a new file, and of its own in another", async () => {
+  it("uses the requested page size for a new file, and keeps that of an existing one", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "x.db");
     for (const pageSize of [8192, 16_384]) {
@@ -67,7 +67,7 @@ describe("Database", { timeout: 60_000 }, () => {
     }
   });
 
-  it("takes each step to the present once, and none halfway", async () => {
+  it("applies each migration once, and none halfway", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "x.db");
     (await Database.open(path, STEPS))[Symbol.dispose]();
@@ -83,7 +83,7 @@ describe("Database", { timeout: 60_000 }, () => {
     });
   });
 
-  it("is made once when several processes open it first at the same time", async () => {
+  it("is created once when several processes open it for the first time", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "x.db");
     const script = `
@@ -98,7 +98,7 @@ describe("Database", { timeout: 60_000 }, () => {
     assert.deepEqual(await all(database), [1, ...Array.from({ length: 80 }, () => 2)]);
   });
 
-  it("does all of a change or nothing", async () => {
+  it("makes a change completely or not at all", async () => {
     await using folder = await SampleFolder.create();
     using database = await Database.open(join(folder.path, "x.db"), STEPS);
     const fault = new Error("a fault of the program");
@@ -112,7 +112,7 @@ describe("Database", { timeout: 60_000 }, () => {
     assert.deepEqual(await all(database), [1, 3]);
   });
 
-  it("lets others go on while it waits for another process", async () => {
+  it("lets other work continue while it waits for another process", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "x.db");
     using database = await Database.open(path, STEPS);
@@ -138,7 +138,7 @@ describe("Database", { timeout: 60_000 }, () => {
     assert.deepEqual(await all(database), [1, 2, 3]);
   });
 
-  it("makes changes in the order they are asked for, also while another process is in the way", async () => {
+  it("makes changes in the order they are requested, also while another process holds the lock", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "x.db");
     using database = await Database.open(path, STEPS);
@@ -160,7 +160,7 @@ describe("Database", { timeout: 60_000 }, () => {
     );
   });
 
-  it("says what is no database, and leaves it as it is", async () => {
+  it("reports a file that is not a database, and leaves it unchanged", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
     const path = join(folder.path, "x.db");
@@ -174,7 +174,7 @@ describe("Database", { timeout: 60_000 }, () => {
     await assert.rejects(Database.open(join(path, "y.db"), STEPS), { code: "unavailable" });
   });
 
-  it("says that it was closed", async () => {
+  it("reports that it was closed", async () => {
     await using folder = await SampleFolder.create();
     const database = await Database.open(join(folder.path, "x.db"), STEPS);
     database[Symbol.dispose]();

@@ -13,7 +13,7 @@ const put = (text: string): { content: Buffer; metadata: undefined } => ({
 const admit = (): void => {};
 
 describe("Documents", () => {
-  it("keeps all that happened to a document, also what was deleted", async () => {
+  it("keeps the history of a document, also of a deleted one", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "documents.db");
     using documents = await Documents.open(path);
@@ -41,7 +41,7 @@ describe("Documents", () => {
     assert.throws(() => raw.exec("DELETE FROM document_change"), /never forgotten/);
   });
 
-  it("asks whether a change may be, with what is there, and forgets it if not", async () => {
+  it("asks whether a change is allowed, with the current state, and discards it if not", async () => {
     await using folder = await SampleFolder.create();
     using documents = await Documents.open(join(folder.path, "documents.db"));
     const asked: unknown[] = [];
@@ -60,7 +60,7 @@ describe("Documents", () => {
     assert.equal(String((await documents.read("a"))?.content), "51");
   });
 
-  it("can make the present out of its history", async () => {
+  it("can rebuild the current state from its history", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "documents.db");
     using documents = await Documents.open(path);

@@ -26,7 +26,7 @@ async function holder(folder: string): Promise<ChildProcess> {
 }
 
 describe("FileLock", { timeout: 30_000 }, () => {
-  it("is taken by one at a time, and leaves nothing but an empty file", async () => {
+  it("is taken by one holder at a time, and leaves only an empty file", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
     const first = await FileLock.take(`${folder.path}/lock`);
@@ -41,7 +41,7 @@ describe("FileLock", { timeout: 30_000 }, () => {
     assert.equal((await stat(`${folder.path}/lock`)).size, 0);
   });
 
-  it("is another process's until that is killed, and then free at once", async () => {
+  it("belongs to another process until that is killed, and is free at once then", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
     const child = await holder(folder.path);
@@ -51,7 +51,7 @@ describe("FileLock", { timeout: 30_000 }, () => {
     (await FileLock.take(`${folder.path}/lock`, 0))[Symbol.dispose]();
   });
 
-  it("is not taken, though it may seem so, by one who may not write to its file", async () => {
+  it("is not taken by a process without write permission, though it may seem so", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
     (await FileLock.take(`${folder.path}/lock`))[Symbol.dispose]();

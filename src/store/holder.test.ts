@@ -23,7 +23,7 @@ async function isAliveElsewhere(folder: string, id: string): Promise<boolean> {
 }
 
 describe("Holder", { timeout: 60_000 }, () => {
-  it("is one for all who ask in a process, and lives until the last is done with it", async () => {
+  it("is shared by all users in a process, and lives until the last is done", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
     const link = join(dirname(folder.path), "link");
@@ -45,7 +45,7 @@ describe("Holder", { timeout: 60_000 }, () => {
     assert.notEqual(again.id, id);
   });
 
-  it("finds one that was killed dead, and removes what it left behind", async () => {
+  it("finds a killed process dead, and removes its files", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, HOLDERS);
     {
@@ -69,7 +69,7 @@ describe("Holder", { timeout: 60_000 }, () => {
     assert.deepEqual((await readdir(path)).toSorted(), ["1-new.new", `${id}.lock`].toSorted());
   });
 
-  it("takes nobody for alive who never had a lock, or whose id is none of ours", async () => {
+  it("considers no id alive that never had a lock, or that is not ours", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
     using holder = Holder.at(join(folder.path, HOLDERS));

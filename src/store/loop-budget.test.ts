@@ -10,7 +10,7 @@ function hold(ms: number): void {
 }
 
 describe("LoopBudget", () => {
-  it("does at once what there is time for in this turn", async () => {
+  it("runs work at once if there is time in this turn", async () => {
     const budget = new LoopBudget(1_000);
     const done: number[] = [];
     const all = [1, 2, 3].map((each) => budget.run(() => done.push(each)));
@@ -18,7 +18,7 @@ describe("LoopBudget", () => {
     assert.deepEqual(await Promise.all(all), [1, 2, 3]);
   });
 
-  it("lets others have their turn, and goes on in order", async () => {
+  it("lets other work run, and continues in order", async () => {
     const budget = new LoopBudget(5);
     const done: string[] = [];
     const all: Promise<unknown>[] = [];
@@ -39,7 +39,7 @@ describe("LoopBudget", () => {
     assert.deepEqual(done, ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "late"]);
   });
 
-  it("passes on what the work throws, at once or later", async () => {
+  it("passes on errors of the work, at once or later", async () => {
     const budget = new LoopBudget(0.001);
     const fail = (message: string) => () => {
       hold(1);

@@ -8,7 +8,7 @@ import { SampleFolder } from "../../test/samples/sample-folder.ts";
 import { replaceFile, withLock } from "./replace-file.ts";
 
 describe("replaceFile()", () => {
-  it("makes the file readable by its owner alone, also where it was not", async () => {
+  it("makes the file readable by its owner only, even if it was not", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
     const path = join(folder.path, "file");
@@ -19,7 +19,7 @@ describe("replaceFile()", () => {
   });
 
   for (const operation of ["open", "writeFile", "sync", "rename"]) {
-    it(`leaves the old text and nothing else behind when '${operation}' fails`, async () => {
+    it(`keeps the old text and leaves nothing else behind if '${operation}' fails`, async () => {
       await using folder = await SampleFolder.create();
       await mkdir(folder.path);
       const path = join(folder.path, "file");
@@ -36,7 +36,7 @@ describe("replaceFile()", () => {
 });
 
 describe("withLock()", () => {
-  it("lets one at a time work, and the next after one that failed", async () => {
+  it("lets one run at a time, and the next after one that failed", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
     const lock = join(folder.path, "lock");

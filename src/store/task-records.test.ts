@@ -15,7 +15,7 @@ function task(id: string, more: Partial<StoredTaskRecord> = {}): StoredTaskRecor
 }
 
 describe("TaskRecords", { timeout: 20_000 }, () => {
-  it("keeps what a task came to for a while, or for as long as its client wants it", async () => {
+  it("keeps the result of a task for a while, or for as long as its client asks", async () => {
     await using folder = await SampleFolder.create();
     let now = Date.now();
     using records = await TaskRecords.open(folder.path, () => now);
@@ -38,7 +38,7 @@ describe("TaskRecords", { timeout: 20_000 }, () => {
     assert.equal(await records.find("nobody's"), undefined);
   });
 
-  it("knows one to have failed whose process was killed, and leaves that of one that lives", async () => {
+  it("treats a task whose process was killed as failed, and leaves running ones alone", async () => {
     await using folder = await SampleFolder.create();
     using records = await TaskRecords.open(folder.path);
     const script = `

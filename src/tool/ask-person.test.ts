@@ -10,7 +10,7 @@ describe("a toolbox with a policy", () => {
   const rule = (decision: PolicyRule["decision"]): PolicyRule[] => [{ tool: "echo", decision }];
   const args = { text: "hi", token: "s3cret" };
 
-  it("refuses what it denies", async () => {
+  it("refuses denied calls", async () => {
     const { box, entries } = toolbox([echo], rule("deny"));
     const result = await box.call("echo", args, new SampleContext());
     assert.equal(result.isError, true);
@@ -19,7 +19,7 @@ describe("a toolbox with a policy", () => {
     assert.equal(entries[0]?.reason, textOf(result));
   });
 
-  it("asks the person, secrets masked", async () => {
+  it("asks the person, with secrets masked", async () => {
     const { box, entries } = toolbox([echo], rule("ask"));
     const context = new SampleContext({ answer: () => ({ action: "accept" }) });
     assert.equal(textOf(await box.call("echo", args, context)), "hi");
@@ -33,7 +33,7 @@ describe("a toolbox with a policy", () => {
   });
 
   for (const answer of [{ action: "decline" }, { action: "cancel" }, {}]) {
-    it(`takes ${JSON.stringify(answer)} for a no`, async () => {
+    it(`treats ${JSON.stringify(answer)} as a no`, async () => {
       const { box, entries } = toolbox([echo], rule("ask"));
       const context = new SampleContext({ answer: () => answer });
       const result = await box.call("echo", args, context);
@@ -42,14 +42,14 @@ describe("a toolbox with a policy", () => {
     });
   }
 
-  it("refuses where nobody can be asked, naming the way out", async () => {
+  it("refuses if nobody can be asked, and says what to do", async () => {
     const { box, entries } = toolbox([echo], rule("ask"));
     const result = await box.call("echo", args, new SampleContext());
     assert.match(String(textOf(result)), /this client cannot ask for it.*policy\.tools/);
     assert.equal(entries[0]?.outcome, "refused");
   });
 
-  it("refuses when the question fails, or its answer is none", async () => {
+  it("refuses if the question fails, or the answer is invalid", async () => {
     const failing = () => {
       throw new Error("connection lost");
     };
@@ -61,7 +61,7 @@ describe("a toolbox with a policy", () => {
     }
   });
 
-  it("does not call a tool whose caller is gone when the person answers", async () => {
+  it("does not call a tool whose caller has disconnected when the person answers", async () => {
     let calls = 0;
     const counting = sampleTool("echo", () => textResult(String(++calls)));
     const { box, entries } = toolbox([counting], rule("ask"));
@@ -76,7 +76,7 @@ describe("a toolbox with a policy", () => {
     assert.equal(entries[0]?.outcome, "cancelled");
   });
 
-  it("shows a person all of it, and nothing that hides", async () => {
+  it("shows a person the whole call, with hidden characters escaped", async () => {
     const { box } = toolbox([echo], rule("ask"));
     const context = new SampleContext({
       caller: { name: "evil\u202e\nname" },
@@ -98,7 +98,7 @@ describe("a toolbox with a policy", () => {
     assert.match(message, /x\?token=\$\(evil\).*rm -rf ~/);
   });
 
-  it("refuses what cannot be shown whole, and asks nobody", async () => {
+  it("refuses a call that cannot be shown whole, and asks nobody", async () => {
     let calls = 0;
     const counting = sampleTool("echo", () => textResult(String(++calls)));
     const { box, entries } = toolbox([counting], rule("ask"));
@@ -109,7 +109,7 @@ describe("a toolbox with a policy", () => {
     assert.equal(entries[0]?.outcome, "refused");
   });
 
-  it("asks under a key that nobody knows before", async () => {
+  it("asks under a key that cannot be known in advance", async () => {
     const { box } = toolbox([echo], rule("ask"));
     const context = new SampleContext({ answer: () => ({ action: "decline" }) });
     for (let time = 0; time < 2; time++) await box.call("echo", args, context);

@@ -38,7 +38,7 @@ function limited(context = new SampleContext()) {
 }
 
 describe("LimitedContext", () => {
-  it("is aborted when there is no progress for so long", async () => {
+  it("is aborted after a time without progress", async () => {
     const { clock, limited: context } = limited();
     clock.pass(999);
     assert.equal(context.signal.aborted, false);
@@ -60,7 +60,7 @@ describe("LimitedContext", () => {
     assert.equal(given.signal.aborted, true);
   });
 
-  it("stands still while a person is asked, and counts anew afterwards", async () => {
+  it("pauses while a person is asked, and starts again afterwards", async () => {
     const persons = [Promise.withResolvers<unknown>(), Promise.withResolvers<unknown>()];
     let questions = 0;
     const answer = (): unknown => persons[questions++]?.promise;
@@ -81,7 +81,7 @@ describe("LimitedContext", () => {
     assert.equal(given.signal.aborted, true);
   });
 
-  it("is aborted with its caller, whose reason it keeps", async () => {
+  it("is aborted with its caller, with the same reason", async () => {
     const { context, limited: given } = limited();
     const enough = new Error("enough");
     context.abort.abort(enough);
@@ -89,13 +89,13 @@ describe("LimitedContext", () => {
     await assert.rejects(given.over, enough);
   });
 
-  it("is aborted from the start when its caller is", async () => {
+  it("is aborted from the start if its caller is", async () => {
     const context = new SampleContext();
     context.abort.abort();
     await assert.rejects(limited(context).limited.over, { name: "AbortError" });
   });
 
-  it("does not count once it is over, also when a question outlives it", async () => {
+  it("does not count after its end, also if a question outlives it", async () => {
     const person = Promise.withResolvers<unknown>();
     const { clock, limited: given } = limited(new SampleContext({ answer: () => person.promise }));
     const asked = given.ask({ method: "elicitation/create" });
@@ -106,7 +106,7 @@ describe("LimitedContext", () => {
     assert.equal(given.signal.aborted, false);
   });
 
-  it("is the caller in all else", async () => {
+  it("behaves like the caller otherwise", async () => {
     const { context, limited: given } = limited(
       new SampleContext({ session: "s-1", folder: "/srv", answer: ({ method }) => method }),
     );

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Notices } from "./notices.ts";
 
 describe("Notices", () => {
-  it("reach whoever listens, and no longer than that", () => {
+  it("reach listeners, until those stop", () => {
     const notices = new Notices();
     const heard: unknown[] = [];
     notices.on(() => {

@@ -18,16 +18,16 @@ function inFolder(folder: string): Project {
 }
 
 describe("Policy", () => {
-  it("allows everything where nothing is set", () => {
+  it("allows everything if nothing is set", () => {
     assert.equal(new Policy().decide({ tool: "echo", args: {}, caller: CALLER }), "allow");
   });
 
-  it("falls back to its default where no rule fits", () => {
+  it("uses its default if no rule matches", () => {
     assert.equal(decide([{ tool: "other", decision: "deny" }]), "ask");
     assert.equal(decide([]), "ask");
   });
 
-  it("lets the first rule that fits decide", () => {
+  it("lets the first matching rule decide", () => {
     const rules: PolicyRule[] = [
       { tool: "other", decision: "ask" },
       { tool: "echo", decision: "allow" },
@@ -37,14 +37,14 @@ describe("Policy", () => {
     assert.equal(decide(rules.toReversed()), "deny");
   });
 
-  it("goes by the caller's name or its door", () => {
+  it("compares the caller's name or its door", () => {
     const by = (caller: string): Decision => decide([{ tool: "*", caller, decision: "deny" }]);
     assert.equal(by("claude-*"), "deny");
     assert.equal(by("mcp"), "deny");
     assert.equal(by("cursor"), "ask");
   });
 
-  it("needs all that a rule says", () => {
+  it("requires all conditions of a rule", () => {
     const rule: PolicyRule = {
       tool: "echo",
       caller: "mcp",
@@ -59,14 +59,14 @@ describe("Policy", () => {
     assert.equal(decide([rule], { project: inFolder("/srv"), args, tool: "x" }), "ask");
   });
 
-  it("goes by the server that a tool is from", () => {
+  it("compares the server of a tool", () => {
     const rules: PolicyRule[] = [{ tool: "*", server: "git*", decision: "deny" }];
     assert.equal(decide(rules, { server: "github" }), "deny");
     assert.equal(decide(rules, { server: "files" }), "ask");
     assert.equal(decide(rules), "ask", "one of ours is of no server");
   });
 
-  it("tells what a rule says from what holds where none does", () => {
+  it("distinguishes a rule's decision from the default", () => {
     const policy = new Policy({
       default: "allow",
       rules: [{ tool: "echo", arguments: { a: "1" }, decision: "allow" }],
@@ -76,7 +76,7 @@ describe("Policy", () => {
     assert.equal(policy.says({ ...asked, args: {} }), undefined);
   });
 
-  describe("hides what is denied whatever the arguments", () => {
+  describe("hides tools that are denied for all arguments", () => {
     const hides = (
       rules: readonly PolicyRule[],
       fallback: Decision = "allow",
@@ -102,13 +102,13 @@ describe("Policy", () => {
       assert.equal(hides([allow({ tool: "other" })], "deny"), true);
     });
 
-    it("from the callers that it is denied to", () => {
+    it("from the callers for whom they are denied", () => {
       assert.equal(hides([deny({ caller: "mcp" })]), true);
       assert.equal(hides([deny({ caller: "bus" })]), false);
       assert.equal(hides([deny({ server: "files" })], "allow", { server: "files" }), true);
     });
 
-    it("and not where it depends on the call", () => {
+    it("and not if it depends on the call", () => {
       assert.equal(hides([deny({ arguments: { path: "/etc/*" } })]), false);
       assert.equal(hides([allow({ arguments: { path: "/srv/*" } }), deny()]), false);
       assert.equal(hides([deny({ arguments: { path: "/etc/*" } }), deny()]), true);
@@ -122,7 +122,7 @@ describe("Policy", () => {
     });
   });
 
-  describe("goes by the project's folder", () => {
+  describe("compares the project's folder", () => {
     const inside: readonly (readonly [string, string | undefined, boolean])[] = [
       ["/srv", "/srv", true],
       ["/srv", "/srv/", true],
@@ -147,11 +147,11 @@ describe("Policy", () => {
     }
   });
 
-  describe("goes by arguments", () => {
+  describe("compares arguments", () => {
     const by = (pattern: string, args: Record<string, unknown>): Decision =>
       decide([{ tool: "*", arguments: { path: pattern }, decision: "deny" }], { args });
 
-    it("as texts, with anything else as JSON", () => {
+    it("as texts, and anything else as JSON", () => {
       assert.equal(by("/etc/*", { path: "/etc/passwd" }), "deny");
       assert.equal(by("/etc/*", { path: "/home" }), "ask");
       assert.equal(by("3", { path: 3 }), "deny");
@@ -160,13 +160,13 @@ describe("Policy", () => {
       assert.equal(by("null", { path: null }), "deny");
     });
 
-    it("and takes a missing one for an empty text", () => {
+    it("and treats a missing one as an empty text", () => {
       assert.equal(by("", {}), "deny");
       assert.equal(by("*", {}), "deny");
       assert.equal(by("?*", {}), "ask");
     });
 
-    it("and sees only the caller's own", () => {
+    it("and sees only own members", () => {
       const rule = (name: string): PolicyRule => ({
         tool: "*",
         arguments: { [name]: "" },
@@ -180,14 +180,14 @@ describe("Policy", () => {
     });
   });
 
-  it("takes names of tools as they are", () => {
+  it("compares names of tools literally", () => {
     const rules: PolicyRule[] = [{ tool: "__proto__", decision: "deny" }];
     assert.equal(decide(rules, { tool: "__proto__" }), "deny");
     assert.equal(decide(rules, { tool: "constructor" }), "ask");
     assert.equal(decide([{ tool: "a.c", decision: "deny" }], { tool: "abc" }), "ask");
   });
 
-  it("is done with hostile arguments in no time", () => {
+  it("is fast on hostile arguments", () => {
     const rule: PolicyRule = {
       tool: "*",
       arguments: { text: `${"*a".repeat(20)}*b` },

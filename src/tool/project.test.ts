@@ -48,7 +48,7 @@ class Folders implements Disposable {
 }
 
 describe("resolveProject()", () => {
-  it("goes by the argument, then the client's roots, then the caller's folder", async () => {
+  it("uses the argument, then the client's roots, then the caller's folder", async () => {
     using at = new Folders();
     const where = { folder: at.plain, roots: [at.two] };
     const folderOf = async (...asked: Parameters<Folders["resolve"]>): Promise<unknown> => {
@@ -63,7 +63,7 @@ describe("resolveProject()", () => {
     assert.deepEqual(await folderOf({}), [undefined, undefined]);
   });
 
-  it("asks nobody where the argument says it", async () => {
+  it("asks nobody if the argument gives the project", async () => {
     using at = new Folders();
     const context = Object.assign(new SampleContext(), {
       roots: () => assert.fail("The client was asked"),
@@ -73,7 +73,7 @@ describe("resolveProject()", () => {
     assert.equal(found.folder, at.one);
   });
 
-  it("goes by real paths", async () => {
+  it("uses real paths", async () => {
     using at = new Folders();
     for (const where of [{ folder: at.link }, { roots: [at.link] }]) {
       assert.equal((await at.resolve(where)).folder, at.one);
@@ -83,7 +83,7 @@ describe("resolveProject()", () => {
     assert.equal((await at.resolve({ roots: [at.one, at.link] })).folder, at.one);
   });
 
-  it("counts a relative argument from where the caller is, and from nowhere else", async () => {
+  it("resolves a relative argument from the caller's folder, and from nowhere else", async () => {
     using at = new Folders();
     const args = { repoPath: "../two" };
     assert.equal((await at.resolve({ roots: [at.one] }, args)).folder, at.two);
@@ -97,7 +97,7 @@ describe("resolveProject()", () => {
     assert.equal((await at.resolve({ roots: [at.one, at.two] }, args)).folder, undefined);
   });
 
-  it("goes by what arguments stand for before what they say", async () => {
+  it("uses the project that the tool derives from its arguments before their text", async () => {
     using at = new Folders();
     const find = async ({ id }: Arguments): Promise<string | undefined> =>
       id === "in two" ? at.two : undefined;
@@ -110,7 +110,7 @@ describe("resolveProject()", () => {
     assert.equal(await resolved({}), at.plain);
   });
 
-  it("takes of several roots the one that is a repository", async () => {
+  it("chooses among several roots the one that is a repository", async () => {
     using at = new Folders();
     const found = await at.resolve({ roots: [at.plain, at.one, at.other] });
     assert.deepEqual([found.folder, found.folders], [at.one, [at.one]]);
@@ -118,7 +118,7 @@ describe("resolveProject()", () => {
     assert.equal(same.folder, at.one, "two folders of one repository");
   });
 
-  it("takes none of several repositories, and lists them", async () => {
+  it("chooses none of several repositories, and lists them", async () => {
     using at = new Folders();
     const several = await at.resolve({ roots: [at.one, at.two], folder: at.plain });
     assert.equal(several.folder, undefined);
@@ -154,7 +154,7 @@ async function call(
 }
 
 describe("a toolbox", () => {
-  it("has a tool work where the call is about, and nowhere where nobody says", async () => {
+  it("lets a tool work in the call's project, and refuses the call if there is none", async () => {
     using at = new Folders();
     const { project } = await call(at, new SampleContext({ roots: [at.two], folder: at.one }));
     assert.equal(project, at.two);
@@ -174,7 +174,7 @@ describe("a toolbox", () => {
     assert.equal(named.project, at.two);
   });
 
-  it("puts on record what the call was about", async () => {
+  it("records the project of a call", async () => {
     using at = new Folders();
     const projects: unknown[] = [];
     const audit = { record: (entry: { project?: unknown }) => void projects.push(entry.project) };
@@ -184,7 +184,7 @@ describe("a toolbox", () => {
     assert.deepEqual(projects, [at.one, at.two, undefined]);
   });
 
-  it("keeps a principal that is limited to folders in them", async () => {
+  it("restricts a principal that is limited to folders", async () => {
     using at = new Folders();
     const principal = { id: "token 1", name: "laptop", limits: { folders: [at.link] } };
     const text = async (where: object, args: Arguments = {}): Promise<string> => {
@@ -200,7 +200,7 @@ describe("a toolbox", () => {
     assert.match(await text({}), /^The call does not say which folder it is about/);
   });
 
-  it("keeps a principal that is limited to repositories in them", async () => {
+  it("restricts a principal that is limited to repositories", async () => {
     using at = new Folders();
     const limits = { repositories: ["https://example.org/*"] };
     const principal = { id: "token 1", name: "laptop", limits };
@@ -218,7 +218,7 @@ describe("a toolbox", () => {
     assert.match(await text([]), /^The call does not say which folder it is about/);
   });
 
-  it("is cancelled with its caller while the client is asked where it is", async () => {
+  it("cancels a call while the client is asked for its roots", async () => {
     using at = new Folders();
     const context = new SampleContext();
     const { promise, resolve } = Promise.withResolvers<undefined>();
@@ -237,7 +237,7 @@ describe("a toolbox", () => {
       });
     for (const isAbout of [true, false]) {
       const which = isAbout ? "a tool that works on it" : "a tool that knows of no projects";
-      it(`holds ${which} to it, whoever says where the call is made`, async () => {
+      it(`applies it to ${which}, whatever gives the project of the call`, async () => {
         using at = new Folders();
         const text = async (where: object, rule: string): Promise<string> => {
           const policy = policyFor(rule);
@@ -263,7 +263,7 @@ describe("a toolbox", () => {
       }
     });
 
-    it("goes by the argument before the client's roots", async () => {
+    it("uses the argument before the client's roots", async () => {
       using at = new Folders();
       const context = new SampleContext({ roots: [at.two] });
       const policy = policyFor(at.one);
@@ -271,7 +271,7 @@ describe("a toolbox", () => {
       assert.match(text, /does not let tester/);
     });
 
-    it("forbids where any of several roots is in it, and allows where all are", async () => {
+    it("denies if any of several roots is in it, and allows if all are", async () => {
       using at = new Folders();
       const both = { roots: [at.one, at.two] };
       const text = async (policy: Policy): Promise<string> =>
@@ -281,7 +281,7 @@ describe("a toolbox", () => {
       assert.equal(await text(policyFor(at.top, "allow")), "done");
     });
 
-    it("asks the client where it is only where that decides", async () => {
+    it("asks the client for its roots only if that decides", async () => {
       using at = new Folders();
       const context = new SampleContext();
       let asked = 0;

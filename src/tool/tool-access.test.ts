@@ -16,8 +16,8 @@ function token(more: Partial<Principal>): Principal {
   return { id: "token 1", name: "ci", scopes: ["tools"], ...more };
 }
 
-describe("what a principal may call", () => {
-  it("is what its token is good for, in lists and in calls, and is on record where it is not", async () => {
+describe("the tools that a principal may call", () => {
+  it("are those of its token, in lists and in calls, and a refusal is recorded", async () => {
     const { box, entries } = toolbox([plain, review]);
     const names = (principal?: Principal) =>
       box.list(principal).map(({ definition }) => definition.name);
@@ -41,7 +41,7 @@ describe("what a principal may call", () => {
     );
   });
 
-  it("is no tool of another program where it is limited to places, unless that is named", () => {
+  it("include no tool of another program if it is limited to folders, unless that is named", () => {
     const foreign = { ...sampleTool("write_file", () => textResult("done")) };
     const { box } = toolbox([
       plain,
@@ -56,7 +56,7 @@ describe("what a principal may call", () => {
     assert.equal(mayHave(token({ limits: { folders: ["/srv"] } })), false);
   });
 
-  it("is everything in a toolbox that was brought by whoever calls", async () => {
+  it("are all tools of a toolbox that the caller itself brought", async () => {
     const box = new Toolbox({ isPrivate: true });
     box.add(plain);
     const principal = token({ scopes: ["sessions"], limits: { tools: [] } });
@@ -66,8 +66,8 @@ describe("what a principal may call", () => {
   });
 });
 
-describe("what a principal may read", () => {
-  it("is that of its scopes, and nothing where it is limited to tools", async () => {
+describe("the resources that a principal may read", () => {
+  it("are those of its scopes, and none if it is limited to tools", async () => {
     const resources = new Resources();
     const provider = (uri: string) => ({
       list: () => [{ uri, name: uri }],

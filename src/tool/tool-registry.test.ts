@@ -37,7 +37,7 @@ describe("a toolbox with an approver", () => {
     return { approver, entries, box: new Toolbox({ approver, audit }) };
   }
 
-  it("does not offer what is held, and tells its caller what to do", async () => {
+  it("does not offer a held tool, and tells its caller what to do", async () => {
     const { approver, entries, box } = holding();
     box.add(read);
     assert.deepEqual(approver.judged, ["files/read"]);
@@ -100,7 +100,7 @@ describe("a toolbox with an approver", () => {
       }
     });
 
-    it("holds that of the later of two servers, and neither of one", () => {
+    it("holds that of the later of two servers, and none of a single server", () => {
       const { box } = letting();
       box.add(foreign("one", "list"));
       box.add(foreign("two", "Iist"));
@@ -125,7 +125,7 @@ describe("a toolbox with an approver", () => {
     });
   });
 
-  it("does not judge our own tools", () => {
+  it("does not hold our own tools", () => {
     const { approver, box } = holding();
     box.add(echo);
     assert.deepEqual(box.list(), [echo]);

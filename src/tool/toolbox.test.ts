@@ -8,7 +8,7 @@ import { CannotAsk, textResult, ToolFault, type ToolResult } from "./tool.ts";
 import { Toolbox } from "./toolbox.ts";
 
 describe("Toolbox", () => {
-  it("answers at once for a tool that does, once its schema is compiled", async () => {
+  it("answers at once for a synchronous tool, once its schema is compiled", async () => {
     const { box } = toolbox([echo]);
     const context = new SampleContext();
     assert.equal(textOf(await box.call("echo", { text: "hi" }, context)), "hi");
@@ -17,14 +17,14 @@ describe("Toolbox", () => {
     assert.equal(textOf(second), "again");
   });
 
-  it("waits for a tool that does not", async () => {
+  it("waits for an asynchronous tool", async () => {
     const slow = sampleTool("slow", async () => textResult("done"));
     const { box, entries } = toolbox([slow]);
     assert.equal(textOf(await box.call("slow", {}, new SampleContext())), "done");
     assert.equal(entries[0]?.outcome, "ok");
   });
 
-  it("throws for a tool that there is not, and records it", () => {
+  it("throws for an unknown tool, and records it", () => {
     const { box, entries } = toolbox([]);
     for (const name of ["nope", "__proto__", "constructor"]) {
       assert.throws(() => box.call(name, {}, new SampleContext()), {
@@ -38,7 +38,7 @@ describe("Toolbox", () => {
     );
   });
 
-  it("does not tell a long name back at length", () => {
+  it("shortens a long name in its message", () => {
     const { box } = toolbox([]);
     assert.throws(
       () => box.call("x".repeat(1_000_000), {}, new SampleContext()),
@@ -46,7 +46,7 @@ describe("Toolbox", () => {
     );
   });
 
-  it("names the field of an argument that is wrong", async () => {
+  it("names the field of a wrong argument", async () => {
     const { box, entries } = toolbox([echo]);
     const context = new SampleContext();
     const wrong = await box.call("echo", { text: 1 }, context);
@@ -61,7 +61,7 @@ describe("Toolbox", () => {
     );
   });
 
-  it("shows the words of a failure of ours, and takes it for the tool's error", async () => {
+  it("shows the message of an expected failure as the tool's error", async () => {
     const failing = sampleTool("failing", async () => {
       throw new TrunklineError("unavailable", "Cannot reach 'x': it is down");
     });
@@ -76,7 +76,7 @@ describe("Toolbox", () => {
   });
 
   for (const isSync of [true, false]) {
-    it(`tells nothing of a fault in ${isSync ? "a sync" : "an async"} tool but that there is one`, async () => {
+    it(`reveals only that there is a bug in ${isSync ? "a sync" : "an async"} tool`, async () => {
       const fault = new Error("password is hunter2");
       const faulty = sampleTool("faulty", () => {
         if (isSync) throw fault;
@@ -90,7 +90,7 @@ describe("Toolbox", () => {
     });
   }
 
-  it("takes an answer that is no result for a fault, sync or not", async () => {
+  it("treats an answer that is not a result as a bug, sync or not", async () => {
     for (const answer of [undefined, null, {}, { content: "text" }, Promise.resolve(undefined)]) {
       const odd = sampleTool("odd", () => answer as unknown as ToolResult);
       const { box, entries } = toolbox([odd]);
@@ -103,7 +103,7 @@ describe("Toolbox", () => {
     }
   });
 
-  it("counts a result that says it is an error as one", async () => {
+  it("records a result with isError as an error", async () => {
     const failing = sampleTool("failing", () => ({ content: [], isError: true }));
     const { box, entries } = toolbox([failing]);
     await box.call("failing", {}, new SampleContext());
@@ -149,7 +149,7 @@ describe("Toolbox", () => {
     assert.deepEqual(reports, []);
   });
 
-  it("stops a tool that takes too long, also one that will not hear", async () => {
+  it("stops a tool that takes too long, even if it ignores that", async () => {
     let signal: AbortSignal | undefined;
     const endless = sampleTool(
       "endless",
@@ -170,7 +170,7 @@ describe("Toolbox", () => {
     assert.equal(entries[0]?.outcome, "error");
   });
 
-  it("lets go of a tool with a limit of time when its caller cancels", async () => {
+  it("stops waiting for a tool with a time limit when its caller cancels", async () => {
     const context = new SampleContext();
     const deaf = sampleTool(
       "deaf",
@@ -185,7 +185,7 @@ describe("Toolbox", () => {
     assert.equal(entries[0]?.outcome, "cancelled");
   });
 
-  it("lets one caller call so often, and counts each apart", async () => {
+  it("limits the calls of one caller, and counts each separately", async () => {
     const rate = { limit: 2, windowMs: 60_000 };
     const { box, entries } = toolbox([
       sampleTool("rare", () => textResult("ok"), { limits: { rate } }),
@@ -201,7 +201,7 @@ describe("Toolbox", () => {
     }
   });
 
-  it("records who called what, secrets masked, and how long it took", async () => {
+  it("records who called what, with secrets masked, and how long it took", async () => {
     const { box, entries } = toolbox([sampleTool("open", () => textResult("ok"))]);
     const context = new SampleContext({ session: "s-1", folder: "/srv" });
     await box.call("open", { password: "hunter2", path: "/x", list: [{ api_key: "k" }] }, context);
@@ -224,7 +224,7 @@ describe("Toolbox", () => {
     assert(milliseconds >= 0 && milliseconds < 60_000);
   });
 
-  it("answers although the record fails", async () => {
+  it("answers even if the audit fails", async () => {
     const reports: string[] = [];
     const box = new Toolbox({
       audit: {
@@ -239,7 +239,7 @@ describe("Toolbox", () => {
     assert.deepEqual(reports, ["audit.failed"]);
   });
 
-  it("tells of changes, and takes a tool out again", async () => {
+  it("announces changes, and removes a tool", async () => {
     const { box } = toolbox([]);
     let told = 0;
     box.onChange(() => told++);

@@ -46,7 +46,7 @@ describe("Upstreams answer a call", () => {
     };
   };
 
-  it("with an error, and do not repeat it, when the server dies over it", async () => {
+  it("with an error, without repeating it, if the server dies during it", async () => {
     const scripts = new Scripts({ a: dying({ destructiveHint: true }) });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
     await house.configure({ a: { command: "a" } });
@@ -59,7 +59,7 @@ describe("Upstreams answer a call", () => {
   });
 
   for (const hint of ["readOnlyHint", "idempotentHint"]) {
-    it(`by asking the restarted server once more, when the tool has ${hint}`, async () => {
+    it(`by asking the restarted server once more, if the tool has ${hint}`, async () => {
       const scripts = new Scripts({ a: dying({ [hint]: true }) });
       await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
       await house.configure({ a: { command: "a" } });
@@ -68,7 +68,7 @@ describe("Upstreams answer a call", () => {
     });
   }
 
-  it("at once with an error while the server is down, and others as ever", async () => {
+  it("at once with an error while the server is down, and others as usual", async () => {
     const scripts = new Scripts({
       a: LEGACY,
       b: { ...LEGACY, "tools/list": () => ({ tools: [{ ...ECHO, name: "b" }] }) },

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { cataloguePath, hashOf, sourceOf } from "./catalogue-key.ts";
 
 describe("hashOf()", () => {
-  it("differs for texts that differ, wherever that is", () => {
+  it("differs for different texts, wherever they differ", () => {
     const text = "npx -y @example/server --root /home/me/é…\u{1f600}";
     const texts = [text, `${text} `, `${text}\0`, "", "\0", "\0\0\0\0", "a", "ab", "abc", "abcd"];
     for (let at = 0; at < text.length; at++) {
@@ -19,7 +19,7 @@ describe("hashOf()", () => {
 });
 
 describe("sourceOf()", () => {
-  it("tells programs and addresses apart, but not by what may be secret", () => {
+  it("distinguishes programs and URLs, but does not use what may be secret", () => {
     const source = (...settings: Parameters<typeof sourceOf>) =>
       JSON.stringify(sourceOf(...settings));
     assert.equal(source({ command: "a", env: { KEY: "x" } }), source({ command: "a", args: [] }));

@@ -18,7 +18,7 @@ function textOf(result: ToolResult): string {
 }
 
 describe("Upstreams keep up with a server", () => {
-  it("that changes its tools, by few lists however often it says so", async () => {
+  it("that changes its tools, with few lists however often it says so", async () => {
     let names = ["one"];
     let lists = 0;
     const scripts = new Scripts({
@@ -44,7 +44,7 @@ describe("Upstreams keep up with a server", () => {
     assert.ok(lists <= 3, `listed ${lists} times`);
   });
 
-  it("that lies about what it has", async () => {
+  it("that declares capabilities it lacks and lists invalid tools", async () => {
     const scripts = new Scripts({
       a: {
         ...LEGACY,
@@ -68,7 +68,7 @@ describe("Upstreams keep up with a server", () => {
     assert.deepEqual(house.offer.prompts.list(), []);
   });
 
-  it("that floods it with what nobody asked for", async () => {
+  it("that floods it with unrequested messages", async () => {
     const scripts = new Scripts({ a: LEGACY });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
     await house.configure({ a: { command: "a" } });

@@ -20,7 +20,7 @@ function textOf(result: ToolResult): string {
 }
 
 describe("Upstreams start a server", () => {
-  it("when what it offers is first asked for, and know it the next time without", async () => {
+  it("when its offer is first needed, and use the remembered one the next time", async () => {
     covers("mcp.modern.remembered-era");
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-"));
     const table = { a: { command: "a" } };
@@ -45,7 +45,7 @@ describe("Upstreams start a server", () => {
     assert.equal(scripts.of("a")[0]?.heard[0]?.["method"], "initialize");
   });
 
-  it("anew when it was remembered as another program", async () => {
+  it("again if it was remembered as another program", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-"));
     {
       const scripts = new Scripts({ a: LEGACY });

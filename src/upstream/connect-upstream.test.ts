@@ -7,7 +7,7 @@ import { LEGACY, Scripts, SILENCE } from "../../test/upstream/scripted-server.ts
 const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
 
 describe("Upstreams start a server", () => {
-  it("a second time by the old handshake, when the new one was too much for it", async () => {
+  it("a second time with the old handshake, if it could not handle the new one", async () => {
     const scripts = new Scripts({
       a: { ...LEGACY, "server/discover": (_, server) => (server.die(), SILENCE) },
     });

@@ -25,7 +25,7 @@ async function calmAnswers(house: HouseOfUpstreams): Promise<void> {
 }
 
 describe("A hostile upstream", () => {
-  it("cannot drown its caller in progress and messages", async () => {
+  it("cannot flood its caller with progress and messages", async () => {
     covers("mcp.logging.rate");
     const [opened] = await houseOf({
       ...LEGACY,
@@ -49,7 +49,7 @@ describe("A hostile upstream", () => {
     await calmAnswers(house);
   });
 
-  it("cannot have its callers asked without measure", async () => {
+  it("cannot ask its callers without limit", async () => {
     const [opened] = await houseOf({
       ...LEGACY,
       "tools/call": async (_, server) => {
@@ -69,7 +69,7 @@ describe("A hostile upstream", () => {
     await calmAnswers(house);
   });
 
-  it("cannot be held up for all by one client that never answers it", async () => {
+  it("cannot be blocked for all by one client that never answers it", async () => {
     let before: Promise<unknown> = Promise.resolve();
     // One call at a time, and each asks first.
     const serial: Script = {
@@ -101,7 +101,7 @@ describe("A hostile upstream", () => {
     assert.match(String(said), /^a: .*has not answered 'roots\/list' within 0\.1 s/);
   });
 
-  it("cannot have its list asked for without end by changing it without end", async (t) => {
+  it("cannot cause endless lists by changing its tools all the time", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     let lists = 0;
     const [opened, scripts] = await houseOf({
@@ -121,7 +121,7 @@ describe("A hostile upstream", () => {
     await calmAnswers(house);
   });
 
-  it("cannot take a place in the list with names that nobody can read, or with two of a name", async () => {
+  it("cannot use unreadable or duplicate names in the list", async () => {
     const names = ["good", "good", "bad\u001B[31m", "zero\u200Bwidth", "", "l".repeat(5_000)];
     const [opened] = await houseOf({
       ...LEGACY,

@@ -25,7 +25,7 @@ async function until(house: HouseOfUpstreams, state: string): Promise<void> {
 }
 
 describe("Upstreams leave a server alone", () => {
-  it("after five failures in a row, and try it again after a rest", async () => {
+  it("after five failures in a row, and try again after a pause", async () => {
     let isWell = false;
     const scripts = new Scripts({
       a: () => (isWell ? LEGACY : { "server/discover": (_, server) => (server.die(), SILENCE) }),
@@ -45,7 +45,7 @@ describe("Upstreams leave a server alone", () => {
     assert.equal(house.upstreams.status()[0]?.failuresInARow, 0);
   });
 
-  it("never for good when it dies now and then", async () => {
+  it("never permanently if it dies only now and then", async () => {
     const scripts = new Scripts({ a: LEGACY });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
     await house.configure({ a: { command: "a" } });

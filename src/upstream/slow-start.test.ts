@@ -61,7 +61,7 @@ function slowly(scripts: Record<string, Script>, limits: object = {}) {
 
 describe("A list while a server is starting", { timeout: 20_000 }, () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it(`says who is missing, and that it has changed when that one comes (${revision})`, async () => {
+    it(`names the missing server, and announces a change when that is ready (${revision})`, async () => {
       await using servers = slowly({ slow: named("slow") });
       await servers.configured;
       const client = await RawClient.connect(servers.house.door, { revision });
@@ -89,7 +89,7 @@ describe("A list while a server is starting", { timeout: 20_000 }, () => {
     });
   }
 
-  it("tells people once who is missing, and anew when that one has failed", async () => {
+  it("notifies people once of a missing server, and again if it has failed", async () => {
     await using servers = slowly({ slow: named("slow") });
     await servers.configured;
     const { house } = servers;
@@ -114,7 +114,7 @@ describe("A list while a server is starting", { timeout: 20_000 }, () => {
 });
 
 describe("A call of a tool that nobody has listed", { timeout: 20_000 }, () => {
-  it("waits for the servers that may have it, with progress, and is made", async () => {
+  it("waits for the servers that may have it, with progress, and is then made", async () => {
     await using servers = slowly({ slow: named("slow"), slower: named("slower") });
     await servers.configured;
     const context = new SampleContext();
@@ -129,7 +129,7 @@ describe("A call of a tool that nobody has listed", { timeout: 20_000 }, () => {
     assert.equal(result.content[0]?.text, "at last");
   });
 
-  it("is unknown when none has it, and says who was not heard", async () => {
+  it("is unknown if no server has it, and names the servers that did not answer", async () => {
     await using servers = slowly({ slow: named("slow"), bad: named("bad") });
     await servers.configured;
     const { tools } = servers.house.offer;
@@ -144,7 +144,7 @@ describe("A call of a tool that nobody has listed", { timeout: 20_000 }, () => {
     assert.throws(() => tools.call("nobodys", {}, new SampleContext()), { code: "not-found" });
   });
 
-  it("ends when its caller gives up", async () => {
+  it("ends when its caller cancels", async () => {
     await using servers = slowly({ slow: named("slow") });
     await servers.configured;
     const context = new SampleContext();
@@ -157,7 +157,7 @@ describe("A call of a tool that nobody has listed", { timeout: 20_000 }, () => {
 });
 
 describe("A server that cannot list its tools at first", { timeout: 20_000 }, () => {
-  it("is asked again, and says meanwhile what is wrong", async () => {
+  it("is asked again, and its problem is reported meanwhile", async () => {
     let isLocked = true;
     const script: Script = {
       ...LEGACY,

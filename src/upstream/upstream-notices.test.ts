@@ -12,8 +12,8 @@ function told(client: RawClient, method: string): Json[] {
   return client.told(method).map(({ params }) => params as Json);
 }
 
-describe("Upstreams pass on what a server says outside of any call", () => {
-  it("to clients that asked for such messages, under the server's name", async () => {
+describe("Upstreams forward messages of a server outside of calls", () => {
+  it("to clients that asked for them, under the server's name", async () => {
     const scripts = new Scripts({ a: LEGACY });
     await using house = await new HouseOfUpstreams(scripts).configure({ "my a": { command: "a" } });
     await using wants = await RawClient.connect(house.door, { revision: "2025-11-25" });
@@ -38,7 +38,7 @@ describe("Upstreams pass on what a server says outside of any call", () => {
     assert.deepEqual([...told(silent, MESSAGE), ...told(modern, MESSAGE)], []);
   });
 
-  it("but not to a client that has gone, nor what belongs to another's call", async () => {
+  it("but not to a client that has disconnected, nor messages of another's call", async () => {
     const scripts = new Scripts({ a: { ...LEGACY, "tools/call": () => SILENCE } });
     await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
     await using caller = await RawClient.connect(house.door, { revision: "2025-11-25" });
@@ -60,7 +60,7 @@ describe("Upstreams pass on what a server says outside of any call", () => {
     assert.deepEqual(told(other, MESSAGE), []);
   });
 
-  it("in measure, however much it says, and say so", async (t) => {
+  it("with a limit, and say so", async (t) => {
     const scripts = new Scripts({ a: LEGACY });
     await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
     await using client = await RawClient.connect(house.door, { revision: "2025-11-25" });
@@ -85,7 +85,7 @@ describe("Upstreams pass on what a server says outside of any call", () => {
   });
 });
 
-describe("Upstreams pass on that a page is done with", () => {
+describe("Upstreams report that a page is complete", () => {
   const asking: Script = {
     ...LEGACY,
     "tools/call": async (_, server) => {
@@ -96,7 +96,7 @@ describe("Upstreams pass on that a page is done with", () => {
   };
 
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it(`to the client of ${revision} that showed it, if there is a word for it`, async () => {
+    it(`to the client of ${revision} that showed it, if the revision supports that`, async () => {
       const scripts = new Scripts({ a: asking });
       await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
       const options = {

@@ -18,7 +18,7 @@ async function houseOf(script: Script): Promise<[HouseOfUpstreams, Scripts]> {
 }
 
 describe("A hostile upstream", () => {
-  it("cannot keep everybody waiting with templates that take for ever", async () => {
+  it("cannot delay everybody with templates that take for ever", async () => {
     const uriTemplate = `x://${"{+a}a".repeat(300)}!`;
     const [opened] = await houseOf({
       ...LEGACY,
@@ -42,7 +42,7 @@ describe("A hostile upstream", () => {
     assert.ok(process.cpuUsage(before).user < 5_000_000);
   });
 
-  it("cannot speak for the resources of another", async () => {
+  it("cannot answer for the resources of another", async () => {
     const resources: Script = {
       ...CALM,
       initialize: () => ({

@@ -28,7 +28,7 @@ describe("Upstreams answer a call", () => {
     });
   });
 
-  it("of a server of 2026-07-28 that asks, through a client of 2025-06-18", async () => {
+  it("of a server of 2026-07-28 that asks a question, through a client of 2025-06-18", async () => {
     const scripts = new Scripts({
       a: {
         ...MODERN,

@@ -25,7 +25,7 @@ function textOf(result: ToolResult): string {
 }
 
 describe("Upstreams start a server", () => {
-  it("without waiting long for a slow one, whose tools are announced when they come", async () => {
+  it("without waiting long for a slow one, whose tools are announced when they are known", async () => {
     const slow = Promise.withResolvers<void>();
     const scripts = new Scripts({
       fast: LEGACY,
@@ -57,7 +57,7 @@ describe("Upstreams name", () => {
     "tools/call": ({ name }) => ({ content: [{ type: "text", text: `called ${name}` }] }),
   });
 
-  it("tools as their servers do, and by server where two have the same", async () => {
+  it("tools as their servers do, and with the server's name if two are the same", async () => {
     covers("mcp.tools.aggregate-names");
     const scripts = new Scripts({ a: tools("x", "y"), b: tools("y", "z"), c: tools("y") });
     await using house = new HouseOfUpstreams(scripts);
@@ -67,7 +67,7 @@ describe("Upstreams name", () => {
     assert.equal(scripts.of("b")[0]?.asked("tools/call").length, 1);
   });
 
-  it("tools of our own first, and none twice", async () => {
+  it("our own tools first, and none twice", async () => {
     const scripts = new Scripts({ a: tools("own", "own", "a_own") });
     await using house = new HouseOfUpstreams(scripts);
     const own: Tool = {
@@ -137,7 +137,7 @@ describe("Upstreams keep up with a server", () => {
 });
 
 describe("Upstreams.configure()", () => {
-  it("touches only what is different", async () => {
+  it("changes only what is different", async () => {
     const named = (name: string): Script => ({
       ...LEGACY,
       "tools/list": () => ({ tools: [{ ...ECHO, name }] }),
@@ -159,7 +159,7 @@ describe("Upstreams.configure()", () => {
     await scripts.of("c")[0]?.left;
   });
 
-  it("ends a call of a server that is taken out, with an error", async () => {
+  it("ends a call of a removed server, with an error", async () => {
     const scripts = new Scripts({ a: { ...LEGACY, "tools/call": () => SILENCE } });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
     await house.configure({ a: { command: "a" } });

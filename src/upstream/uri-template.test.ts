@@ -30,7 +30,7 @@ const CASES: [template: string, uri: string, fits: boolean][] = [
 
 describe("UriTemplate", () => {
   for (const [template, uri, fits] of CASES) {
-    it(`${fits ? "fits" : "does not fit"} ${template} to ${uri}`, () => {
+    it(`${fits ? "matches" : "does not match"} ${template} with ${uri}`, () => {
       assert.equal(new UriTemplate(template).fits(uri, { left: 10_000 }), fits);
     });
   }
@@ -42,7 +42,7 @@ describe("UriTemplate", () => {
     assert.ok(effort.left < 0);
   });
 
-  it("fits nothing to a template without end", () => {
+  it("matches nothing with an endless template", () => {
     assert.equal(new UriTemplate(`x://${"a".repeat(5_000)}`).fits("x://a", { left: 9 }), false);
   });
 });

@@ -11,19 +11,19 @@ const ALWAYS_SKIPPED = "tasks-status-notifications";
 describe("the conformance suite of MCP", { concurrency: true, timeout: 180_000 }, () => {
   before(() => packages.install());
 
-  it("passes whole for 2025-11-25 over HTTP", async () => {
+  it("passes completely for 2025-11-25 over HTTP", async () => {
     await using server = await FixtureServer.start();
     const report = await runSuite(server.mcp, "2025-11-25");
     assertPasses(report, { scenarios: 33, successes: 83 });
   });
 
-  it("passes whole for 2026-07-28 over HTTP", async () => {
+  it("passes completely for 2026-07-28 over HTTP", async () => {
     await using server = await FixtureServer.start();
     const report = await runSuite(server.mcp, "2026-07-28");
     assertPasses(report, { scenarios: 50, successes: 196 });
   });
 
-  it("passes whole for 2026-07-28 over stdio, behind a front that checks headers", async () => {
+  it("passes completely for 2026-07-28 over stdio, behind a front that checks headers", async () => {
     await using shim = await StdioShim.start();
     const report = await runSuite(shim.mcp, "2026-07-28");
     assertPasses(report, { scenarios: 50, successes: 196 });

@@ -45,7 +45,7 @@ export function channelContract(name: string, transport: Transport, makePair: Ma
     };
 
     if (transport.canHalfClose) {
-      it("goes on sending to a side that has only finished sending", async () => {
+      it("continues to send to a side that has only finished sending", async () => {
         await using talk = await meet(SMALL, "last words");
         const { left, right } = talk.sinks;
         await right.until(({ ends }) => ends.length > 0);
@@ -87,7 +87,7 @@ export function channelContract(name: string, transport: Transport, makePair: Ma
         await talk.sinks[other].until(({ ends }) => ends.length > 0);
       });
 
-      it(`drops what is sent after the ${side} side aborted, without a word`, async () => {
+      it(`silently drops what is sent after the ${side} side aborted`, async () => {
         await using talk = await meet();
         const [from, to] = [talk.pair[side], talk.pair[other]];
         from.abort(new Error("enough"));
@@ -140,7 +140,7 @@ export function channelContract(name: string, transport: Transport, makePair: Ma
         assert.deepEqual(talk.far.messages, sent);
       });
 
-      it(`reports a message over the limit and goes on, ${direction}`, async () => {
+      it(`reports a message over the limit and continues, ${direction}`, async () => {
         await using talk = await open();
         const size = SMALL.maxMessage + 10_000;
         void talk.from.send("before");
@@ -156,7 +156,7 @@ export function channelContract(name: string, transport: Transport, makePair: Ma
         assert.ok(fault.head.startsWith("head"));
       });
 
-      it(`asks the sender to wait while the reader holds, and lets it go on, ${direction}`, async () => {
+      it(`makes the sender wait while the reader pauses, and lets it continue, ${direction}`, async () => {
         await using talk = await open();
         const hold = Promise.withResolvers<void>();
         talk.far.hold = hold.promise;
@@ -179,7 +179,7 @@ export function channelContract(name: string, transport: Transport, makePair: Ma
         await talk.far.until(({ messages }) => messages.length === sent);
       });
 
-      it(`gives up a reader that never reads, in bounded memory, ${direction}`, async () => {
+      it(`closes if a reader never reads, in bounded memory, ${direction}`, async () => {
         await using talk = await open();
         talk.far.hold = new Promise(() => {});
         const message = "x".repeat(32 * KiB);

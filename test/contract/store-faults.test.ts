@@ -6,13 +6,13 @@ import { coldFaultContract, storeFaultContract } from "./store-fault-contract.ts
 /** Each call to the disk in turn takes many minutes; `npm run test:interop` has the time for it. */
 const MOST = 3;
 
-describe("every door, when any call of its stores fails", { timeout: 600_000 }, () => {
+describe("every door, if any operation of its stores fails", { timeout: 600_000 }, () => {
   for (const [name, open] of Object.entries(FAULT_RIGS)) {
-    it(`answers in words and recovers: ${name}`, async (test) => {
+    it(`answers with a message and recovers: ${name}`, async (test) => {
       await using rig = await open();
       await storeFaultContract(rig, { most: MOST, report: (line) => test.diagnostic(line) });
     });
 
-    it(`also where it is only being opened: ${name}`, () => coldFaultContract(open));
+    it(`also while it is being opened: ${name}`, () => coldFaultContract(open));
   }
 });

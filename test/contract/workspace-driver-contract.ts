@@ -50,14 +50,14 @@ export function workspaceDriverContract(
   describe(`the driver '${name}'`, { skip }, () => {
     const rig = async () => new Rig(await mkdtemp(join(tmpdir(), "drivers-")), make());
 
-    it("begins with what the base holds, modes and all", async () => {
+    it("begins with the content of the base, including modes", async () => {
       await using it = await rig();
       const tree = await it.open("one");
       assert.equal(readFileSync(join(tree, "sub/file"), "utf8"), "base");
       assert.equal(statSync(join(tree, "tool")).mode & 0o777, 0o755);
     });
 
-    it("keeps changes from the base and from others", async () => {
+    it("keeps changes out of the base and of other workspaces", async () => {
       await using it = await rig();
       const [one, two] = [await it.open("one"), await it.open("two")];
       writeFileSync(join(one, "sub/file"), "changed");
@@ -67,7 +67,7 @@ export function workspaceDriverContract(
       assert.ok(existsSync(join(two, "tool")));
     });
 
-    it("has the changes again when it is opened again", async () => {
+    it("keeps the changes when it is opened again", async () => {
       await using it = await rig();
       writeFileSync(join(await it.open("one"), "new"), "1");
       await it.close("one");
@@ -77,7 +77,7 @@ export function workspaceDriverContract(
       assert.equal(readFileSync(join(await it.open("one"), "new"), "utf8"), "1");
     });
 
-    it("has an upper layer cover a lower one", async () => {
+    it("lets an upper layer cover a lower one", async () => {
       await using it = await rig();
       const upper = join(it.folder, "upper");
       mkdirSync(join(upper, "sub"), { recursive: true });
@@ -88,7 +88,7 @@ export function workspaceDriverContract(
     });
 
     const notRoot = !isRoot && "Only root can give files away.";
-    it("gives all files to a user", { skip: notRoot }, async () => {
+    it("makes a user the owner of all files", { skip: notRoot }, async () => {
       await using it = await rig();
       const owner = { uid: 271_828, gid: 271_828 };
       const tree = await it.open("one", { owner });

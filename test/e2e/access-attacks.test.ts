@@ -59,7 +59,7 @@ describe("another user of the machine", { timeout: 60_000, skip: noOtherUser }, 
     assert.match(read, /EACCES/);
   });
 
-  it("can use neither the owner's cookie nor a link that was meant for the owner", async () => {
+  it("can use neither the owner's cookie nor the owner's login link", async () => {
     using home = new GuardedHome();
     await using gateway = await home.serve();
     const { port } = gateway;
@@ -100,7 +100,7 @@ describe("a stranger behind a bare proxy", { timeout: 60_000, skip: noNginx }, (
     assert.equal(hasRun(), false);
   });
 
-  it("keeps nobody out by wrong tokens who comes from the same address", async () => {
+  it("cannot lock others out by sending wrong tokens from the same address", async () => {
     using home = new GuardedHome();
     const good = bearer(await home.createToken("good", "--scope", "dashboard"));
     await using gateway = await home.serve();
@@ -117,7 +117,7 @@ describe("a stranger behind a bare proxy", { timeout: 60_000, skip: noNginx }, (
   });
 });
 
-describe("a page of another port of this machine", { timeout: 60_000 }, () => {
+describe("a page from another port of this machine", { timeout: 60_000 }, () => {
   const origins = [
     "http://localhost:5173",
     "http://127.0.0.1:5173",
@@ -125,7 +125,7 @@ describe("a page of another port of this machine", { timeout: 60_000 }, () => {
     "https://evil.example",
   ];
 
-  it("is refused on every path, whatever it has got hold of", async () => {
+  it("is refused on every path, with whatever cookie or token", async () => {
     using home = new GuardedHome();
     await using gateway = await home.serve();
     const cookie = await cookieOf(gateway);
@@ -152,7 +152,7 @@ describe("a page of another port of this machine", { timeout: 60_000 }, () => {
     }
   });
 
-  it("is let in where the configuration names it, with a token and never with a cookie", async () => {
+  it("is allowed if it is configured, with a token and never with a cookie", async () => {
     const origin = "http://localhost:5173";
     using home = new GuardedHome({ serve: { allowedOrigins: [origin] } });
     await using gateway = await home.serve();
@@ -165,8 +165,8 @@ describe("a page of another port of this machine", { timeout: 60_000 }, () => {
   });
 });
 
-describe("a request that says two things", { timeout: 60_000 }, () => {
-  it("is not answered for either", async () => {
+describe("a request with a doubled header", { timeout: 60_000 }, () => {
+  it("is refused", async () => {
     using home = new GuardedHome();
     await using gateway = await home.serve();
     const own = ["Host", gateway.authority, "Authorization", gateway.owner.authorization];
@@ -185,7 +185,7 @@ describe("a request that says two things", { timeout: 60_000 }, () => {
 });
 
 describe("trunkline serve --no-auth", { timeout: 60_000 }, () => {
-  it("does not start where others could reach it", async () => {
+  it("does not start on an address that others can reach", async () => {
     using home = new GuardedHome();
     const base = ["serve", "--no-auth", "--port", "0"];
     for (const [args, says] of [
@@ -208,7 +208,7 @@ describe("trunkline serve --no-auth", { timeout: 60_000 }, () => {
     }
   });
 
-  it("lets this machine in, says so loudly, and still starts no program for a client", async () => {
+  it("lets local programs in, warns about it, and still starts no program for a client", async () => {
     using home = new GuardedHome();
     await using gateway = await home.serve("--no-auth");
     assert.match(gateway.program.stderr, /warning: --no-auth: EVERY USER/);

@@ -78,9 +78,9 @@ async function works(gateway: GuardedGateway): Promise<void> {
   await client.ask("session/list", {});
 }
 
-describe("many who send at once and never end", { timeout: 120_000, skip }, () => {
+describe("many clients that send at once and never end", { timeout: 120_000, skip }, () => {
   for (const path of ["/mcp", "/acp"]) {
-    it(`take bounded memory with bodies to ${path}, and keep nobody out`, async () => {
+    it(`use bounded memory with bodies to ${path}, and lock nobody out`, async () => {
       using home = new GuardedHome();
       await using gateway = await home.serve();
       const { pid } = gateway.ready;
@@ -110,7 +110,7 @@ describe("many who send at once and never end", { timeout: 120_000, skip }, () =
     });
   }
 
-  it("take bounded memory with fragments on WebSockets, and are told to come back", async () => {
+  it("use bounded memory with fragments on WebSockets, and are told to retry", async () => {
     using home = new GuardedHome();
     await using gateway = await home.serve();
     const { pid } = gateway.ready;
@@ -153,7 +153,7 @@ describe("many who send at once and never end", { timeout: 120_000, skip }, () =
     for (const socket of sockets) socket.terminate();
   });
 
-  it("do not keep small messages waiting, whoever else sends large ones", async () => {
+  it("do not delay small messages, whoever else sends large ones", async () => {
     using home = new GuardedHome({
       limits: { maxMessage: 1024 * 1024, maxBuffered: 2 * 1024 * 1024 },
     });

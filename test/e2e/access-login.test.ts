@@ -30,7 +30,7 @@ function cookieOf({ headers }: Answered): string {
 }
 
 describe("the owner's token", { timeout: 60_000 }, () => {
-  it("is alone in a file of the owner's, and the same after a restart", async () => {
+  it("is alone in a file that only the owner can read, and the same after a restart", async () => {
     using home = new GuardedHome();
     let first = "";
     {
@@ -53,7 +53,7 @@ describe("the owner's token", { timeout: 60_000 }, () => {
     assert.equal((await gateway.get("/metrics", bearer(first))).status, 401);
   });
 
-  it("is rotated under a gateway that runs, which ends what the old one opened", async () => {
+  it("can be rotated while a gateway runs, which ends what the old one opened", async () => {
     using home = new GuardedHome();
     await using gateway = await home.serve();
     const socket = new WebSocket(gateway.acp, { headers: gateway.owner });
@@ -73,7 +73,7 @@ describe("the owner's token", { timeout: 60_000 }, () => {
 });
 
 describe("a browser", { timeout: 60_000 }, () => {
-  it("is told how to get in, on a page that nothing foreign can use", async () => {
+  it("is told how to log in, on a page that no foreign page can use", async () => {
     using home = new GuardedHome();
     await using gateway = await home.serve();
     for (const [path, status, says] of [
@@ -92,7 +92,7 @@ describe("a browser", { timeout: 60_000 }, () => {
     }
   });
 
-  it("comes in by a link that works once, with a cookie that scripts and others do not get", async () => {
+  it("logs in with a link that works once, and gets a cookie hidden from scripts and other sites", async () => {
     using home = new GuardedHome();
     await using gateway = await home.serve();
     const { login, url } = gateway.ready;
@@ -123,7 +123,7 @@ describe("a browser", { timeout: 60_000 }, () => {
     await ended;
   });
 
-  it("is sent there by trunkline open, while a gateway runs", async () => {
+  it("is opened by trunkline open, while a gateway runs", async () => {
     using home = new GuardedHome();
     const none = await home.run("open", "--print");
     assert.equal(none.code, 1);
@@ -148,7 +148,7 @@ describe("a browser", { timeout: 60_000 }, () => {
     assert.equal((await home.run("open", "--print")).code, 1);
   });
 
-  it("hands over the code by the script of the page", async () => {
+  it("sends the code with the script of the page", async () => {
     using home = new GuardedHome();
     await using gateway = await home.serve();
     const { body: page } = await gateway.get("/login");
@@ -184,7 +184,7 @@ describe("a browser", { timeout: 60_000 }, () => {
   });
 });
 
-describe("the text that trunkline serve starts with", { timeout: 60_000 }, () => {
+describe("the start message of trunkline serve", { timeout: 60_000 }, () => {
   it("has a command that connects an assistant in one paste", async () => {
     using home = new GuardedHome();
     await using program = home.start("serve", "--port", "0");

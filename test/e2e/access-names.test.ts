@@ -7,7 +7,7 @@ import { bearer, GuardedHome, INITIALIZE } from "../support/guarded-gateway.ts";
 
 const OPEN = ["--host", "0.0.0.0"];
 
-describe("trunkline serve, by the name that it is called", { timeout: 60_000 }, () => {
+describe("trunkline serve and the host name of a request", { timeout: 60_000 }, () => {
   it("refuses other names and origins, whatever token comes with them", async () => {
     const serve = { allowedHosts: ["tools.lan"], allowedOrigins: ["https://app.example.com"] };
     using home = new GuardedHome({ serve });
@@ -34,7 +34,7 @@ describe("trunkline serve, by the name that it is called", { timeout: 60_000 }, 
     }
   });
 
-  it("lets pages of named origins read its answers, and no others", async () => {
+  it("lets pages of configured origins read its answers, and no others", async () => {
     using home = new GuardedHome({ serve: { allowedOrigins: ["https://app.example.com"] } });
     const known = bearer(
       await home.createToken("laptop", "--scope", "tools", "--scope", "dashboard"),
@@ -78,7 +78,7 @@ describe("trunkline serve, by the name that it is called", { timeout: 60_000 }, 
 });
 
 describe("trunkline serve behind a public address", { timeout: 60_000 }, () => {
-  it("goes by that name, and leads there", async () => {
+  it("accepts that name, and links to it", async () => {
     using home = new GuardedHome({ serve: { publicUrl: "https://tools.example.com" } });
     await using gateway = await home.serve();
     const host = "tools.example.com";

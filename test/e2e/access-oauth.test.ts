@@ -56,7 +56,7 @@ class AuthorizationServer implements AsyncDisposable {
 }
 
 describe("trunkline serve with an authorization server", { timeout: 120_000 }, () => {
-  it("says where tokens are given out, to those who have none", async () => {
+  it("says where to get tokens, to clients that have none", async () => {
     await using server = await AuthorizationServer.start();
     using home = new GuardedHome(server.configuration({ scopes: ["mcp:use"] }));
     await using gateway = await home.serve(...OPEN);
@@ -78,7 +78,7 @@ describe("trunkline serve with an authorization server", { timeout: 120_000 }, (
     }
   });
 
-  it("lets those in whom it vouches for, each into their own sessions", async () => {
+  it("lets in the bearers of its tokens, each into their own sessions", async () => {
     await using server = await AuthorizationServer.start();
     using home = new GuardedHome(server.configuration());
     const ours = bearer(
@@ -98,7 +98,7 @@ describe("trunkline serve with an authorization server", { timeout: 120_000 }, (
     assert.equal((await gateway.get("/metrics", ours)).status, 200);
   });
 
-  it("refuses tokens that are forged, stale, or for somebody else", async () => {
+  it("refuses tokens that are forged, expired, or for somebody else", async () => {
     covers("mcp.authorization.audience");
     await using server = await AuthorizationServer.start();
     await using stranger = await AuthorizationServer.start();
@@ -136,7 +136,7 @@ describe("trunkline serve with an authorization server", { timeout: 120_000 }, (
     assert.equal((await gateway.get("/metrics", right)).status, 200);
   });
 
-  it("lets a good token in, however many wrong ones have come from the same address", async () => {
+  it("accepts a valid token, however many wrong ones have come from the same address", async () => {
     await using server = await AuthorizationServer.start();
     await using stranger = await AuthorizationServer.start();
     using home = new GuardedHome(server.configuration());
@@ -173,7 +173,7 @@ describe("trunkline serve with an authorization server", { timeout: 120_000 }, (
     }
   });
 
-  it("ends what a token opened when the token does", async () => {
+  it("ends what a token opened when the token expires", async () => {
     await using server = await AuthorizationServer.start();
     using home = new GuardedHome(server.configuration());
     await using gateway = await home.serve(...OPEN);
@@ -187,7 +187,7 @@ describe("trunkline serve with an authorization server", { timeout: 120_000 }, (
     assert.equal((await gateway.get("/metrics", known)).status, 401);
   });
 
-  it("lets nobody in by tokens that it cannot verify, and goes on with its own", async () => {
+  it("refuses tokens that it cannot verify, and still accepts our own", async () => {
     using home = new GuardedHome({
       serve: { publicUrl: PUBLIC, oauth: { authorizationServers: ["http://127.0.0.1:1"] } },
     });
@@ -201,7 +201,7 @@ describe("trunkline serve with an authorization server", { timeout: 120_000 }, (
     assert.equal((await gateway.get("/metrics", ours)).status, 200);
   });
 
-  it("does not start with what cannot be meant", async () => {
+  it("does not start with contradictory settings", async () => {
     using home = new GuardedHome();
     const issuers = (url: string) => `serve.oauth.authorizationServers=["${url}"]`;
     const missing = await home.run("serve", "--set", issuers("https://login.example.com"));
@@ -227,7 +227,7 @@ describe("trunkline serve with an authorization server", { timeout: 120_000 }, (
 });
 
 describe("trunkline doctor on access", { timeout: 60_000 }, () => {
-  it("finds what would keep others out, or let everybody listen", async () => {
+  it("reports what would lock others out, or let everybody listen", async () => {
     await using server = await AuthorizationServer.start();
     using home = new GuardedHome({ server: { host: "0.0.0.0", port: 0 } });
     const access = async (...args: string[]): Promise<string[]> => {
@@ -255,7 +255,7 @@ describe("trunkline doctor on access", { timeout: 60_000 }, () => {
 });
 
 describe("trunkline serve with a certificate", { timeout: 60_000 }, () => {
-  it("speaks TLS, and takes up a certificate that is renewed", async () => {
+  it("speaks TLS, and loads a renewed certificate", async () => {
     const { cert, key } = await makeCertificate();
     using home = new GuardedHome({ serve: { tls: { certFile: "cert.pem", keyFile: "key.pem" } } });
     home.write("cert.pem", cert);
@@ -304,7 +304,7 @@ describe("trunkline serve with a certificate", { timeout: 60_000 }, () => {
 });
 
 describe("tasks of 2026-07-28", { timeout: 30_000 }, () => {
-  it("are there for whoever began them", async () => {
+  it("are visible to the principal that began them", async () => {
     await using server = await McpHttpServer.start({
       authorize: ({ headers }) => ({ principal: { id: String(headers.authorization) } }),
     });

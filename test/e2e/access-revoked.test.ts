@@ -56,7 +56,7 @@ async function beginTurn(client: AcpSocket, cwd: string): Promise<string> {
   return String(sessionId);
 }
 
-describe("a token that is revoked", { timeout: 120_000 }, () => {
+describe("a revoked token", { timeout: 120_000 }, () => {
   it("ends the agents and turns that it started, and nobody else's", async () => {
     const other = { command: process.execPath, args: [AGENT] };
     using home = new GuardedHome({ agent: "other", agents: { other } });
@@ -87,7 +87,7 @@ describe("a token that is revoked", { timeout: 120_000 }, () => {
     assert.match(out, /last turn +(cancelled|interrupted)/);
   });
 
-  it("ends MCP servers of its sessions at once, also those that heed nothing", async () => {
+  it("ends the MCP servers of its sessions at once, also those that ignore signals", async () => {
     using home = new GuardedHome();
     const ann = bearer(await home.createToken("ann", ...SCOPES));
     await using gateway = await home.serve();
@@ -108,7 +108,7 @@ describe("a token that is revoked", { timeout: 120_000 }, () => {
     assert.doesNotMatch(asked, /SIGTERM/);
   });
 
-  it("does so when it expires", async () => {
+  it("does so too when it expires", async () => {
     const other = { command: process.execPath, args: [AGENT] };
     using home = new GuardedHome({ agent: "other", agents: { other } });
     const ann = bearer(await home.createToken("ann", ...SCOPES));
@@ -143,7 +143,7 @@ describe("a token that is revoked", { timeout: 120_000 }, () => {
     assert.ok(others.every(isAlive));
   });
 
-  it("ends a call that runs, in a session whose client is not connected", async () => {
+  it("ends a running call, in a session whose client is not connected", async () => {
     const file = "calls";
     using home = new GuardedHome();
     const script = `

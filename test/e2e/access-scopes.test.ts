@@ -50,7 +50,7 @@ async function called(gateway: GuardedGateway, known: Headers, name: string): Pr
 }
 
 describe("the scopes of a token", { timeout: 60_000 }, () => {
-  it("are the least when nobody says: to list and call tools", async () => {
+  it("default to listing and calling tools", async () => {
     using home = new Home({ mcpServers: { notes: { command: process.execPath, args: [NOTES] } } });
     const least = await home.token();
     await using gateway = await home.serve();
@@ -73,7 +73,7 @@ describe("the scopes of a token", { timeout: 60_000 }, () => {
     await assert.rejects(AcpSocket.connect(gateway.acp, least), /403/);
   });
 
-  it("open each what it is for, and nothing else", async () => {
+  it("each allow what they are for, and nothing else", async () => {
     covers("mcp.authorization.scope");
     using home = new Home();
     const review = await home.token("--scope", "review");
@@ -107,7 +107,7 @@ describe("the scopes of a token", { timeout: 60_000 }, () => {
     await client.ask("session/new", { cwd: home.path, mcpServers: [] });
   });
 
-  it("let only those name commands to start who were given that", async () => {
+  it("allow naming commands to start only with `programs`", async () => {
     using home = new Home();
     const without = await home.token("--scope", "sessions");
     const allowed = await home.token("--scope", "sessions", "--scope", "programs");
@@ -128,7 +128,7 @@ describe("the scopes of a token", { timeout: 60_000 }, () => {
     await rich.ask("session/new", place);
   });
 
-  it("let only admins see the sessions of others", async () => {
+  it("allow only admins to see the sessions of others", async () => {
     using home = new Home();
     const ann = await home.token("--scope", "sessions");
     const bob = await home.token("--scope", "sessions");
@@ -149,7 +149,7 @@ describe("the scopes of a token", { timeout: 60_000 }, () => {
 });
 
 describe("the limits of a token", { timeout: 60_000 }, () => {
-  it("name the tools that it lists and calls, and leave it nothing beside them", async () => {
+  it("restrict the tools that it lists and calls, and everything beside them", async () => {
     using home = new Home({ mcpServers: { notes: { command: process.execPath, args: [NOTES] } } });
     const scopes = ["--scope", "tools", "--scope", "review"];
     const limited = await home.token(...scopes, "--tool", "juggler_list*", "--tool", "review_list");
@@ -177,7 +177,7 @@ describe("the limits of a token", { timeout: 60_000 }, () => {
     );
   });
 
-  it("name the agents, folders and repositories of its sessions", async () => {
+  it("restrict the agents, folders and repositories of its sessions", async () => {
     const other = { command: process.execPath, args: [AGENT] };
     using home = new Home({ agents: { other, third: other } });
     const [inside, outside] = [join(home.path, "inside"), join(home.path, "outside")];

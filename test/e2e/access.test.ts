@@ -46,7 +46,7 @@ describe("trunkline token", { timeout: 60_000 }, () => {
     assert.match(revoked.out, /Revoked 'token-1'/);
   });
 
-  it("says what is wrong, and what to do", async () => {
+  it("reports what is wrong, and what to do", async () => {
     using home = new GuardedHome();
     await home.createToken("laptop");
     const cases: [string[], number, RegExp][] = [
@@ -68,7 +68,7 @@ describe("trunkline token", { timeout: 60_000 }, () => {
 });
 
 describe("trunkline serve on an address that others can reach", { timeout: 120_000 }, () => {
-  it("wants a token for everything but a sign of life", async () => {
+  it("requires a token for everything except /healthz", async () => {
     using home = new GuardedHome();
     const token = await home.createToken("laptop", ...ALL);
     await using gateway = await home.serve(...OPEN);
@@ -93,7 +93,7 @@ describe("trunkline serve on an address that others can reach", { timeout: 120_0
 
   const address = ownAddress();
   const skip = address === undefined && "needs a network interface besides loopback";
-  it("does so on an address of its own too", { skip }, async () => {
+  it("does so on a single address too", { skip }, async () => {
     using home = new GuardedHome();
     const token = await home.createToken("laptop", ...ALL);
     await using gateway = await home.serve("--host", address ?? "");
@@ -103,7 +103,7 @@ describe("trunkline serve on an address that others can reach", { timeout: 120_0
     assert.equal((await send({ ...bearer(token), host: "evil.example" })).status, 403);
   });
 
-  it("takes a token from one Authorization header, and from nowhere else", async () => {
+  it("accepts a token from one Authorization header, and from nowhere else", async () => {
     covers("mcp.authorization.header-only");
     using home = new GuardedHome();
     const token = await home.createToken("laptop", ...ALL);
@@ -165,7 +165,7 @@ describe("trunkline serve on an address that others can reach", { timeout: 120_0
     await events.cancel();
   });
 
-  it("is done at once with a token that is revoked, and with what it has open", async () => {
+  it("refuses a revoked token at once, and closes what it has open", async () => {
     using home = new GuardedHome();
     const token = await home.createToken("laptop", ...ALL);
     const other = bearer(await home.createToken("other", ...ALL));
@@ -210,7 +210,7 @@ describe("trunkline serve on an address that others can reach", { timeout: 120_0
     }
   });
 
-  it("tires of wrong tokens from one address, not of right ones", async () => {
+  it("refuses further wrong tokens from one address, not valid ones", async () => {
     using home = new GuardedHome();
     const token = await home.createToken("laptop", ...ALL);
     await using gateway = await home.serve(...OPEN);
@@ -226,7 +226,7 @@ describe("trunkline serve on an address that others can reach", { timeout: 120_0
     assert.equal((await gateway.get("/healthz", wrong)).status, 200);
   });
 
-  it("records calls under the name of the token, and lets the policy go by it", async () => {
+  it("records calls under the name of the token, and the policy can match it", async () => {
     const notes = { command: process.execPath, args: [NOTES] };
     const rules = [{ tool: "fail", caller: "guest", decision: "deny" }];
     using home = new GuardedHome({ mcpServers: { notes }, policy: { tools: { rules } } });

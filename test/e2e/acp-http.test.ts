@@ -74,7 +74,7 @@ class Gateway implements AsyncDisposable {
 }
 
 describe("ACP on HTTP", { timeout: 120_000 }, () => {
-  it("answers on the streams that the client opens, also what was said before it did", async () => {
+  it("answers on the streams that the client opens, also what was sent before", async () => {
     await using gateway = await Gateway.start();
     const connection = await gateway.connect();
     const params = { cwd: gateway.folder };
@@ -115,7 +115,7 @@ describe("ACP on HTTP", { timeout: 120_000 }, () => {
     await events?.cancel();
   });
 
-  it("refuses what is not right, and says why", async () => {
+  it("refuses invalid requests, and says why", async () => {
     await using gateway = await Gateway.start();
     const connection = await gateway.connect();
     const ping = { jsonrpc: "2.0", id: 2, method: "session/list", params: {} };
@@ -141,7 +141,7 @@ describe("ACP on HTTP", { timeout: 120_000 }, () => {
     await first.body?.cancel();
   });
 
-  it("answers requests whose ids no number holds, on the stream that is theirs", async () => {
+  it("answers requests with ids that no number can represent, on the right stream", async () => {
     await using gateway = await Gateway.start();
     const id = "12345678901234567890";
     const hello = await gateway.post(JSON.stringify(HELLO).replace('"id":1', `"id":${id}`));
@@ -158,7 +158,7 @@ describe("ACP on HTTP", { timeout: 120_000 }, () => {
     assert.equal((await gateway.post(long)).status, 400);
   });
 
-  it("reads on slowly where all is wrong", async () => {
+  it("reads slowly if every message is wrong", async () => {
     await using gateway = await Gateway.start();
     const connection = await gateway.connect();
     const wrong = { jsonrpc: "2.0", id: 2, method: "nothing/at_all", params: {} };
@@ -170,7 +170,7 @@ describe("ACP on HTTP", { timeout: 120_000 }, () => {
     assert.ok(performance.now() - started >= 900, `${performance.now() - started} ms`);
   });
 
-  it("gives every WebSocket an id of its own with the handshake", async () => {
+  it("gives every WebSocket its own id with the handshake", async () => {
     await using gateway = await Gateway.start();
     const ids = new Set<unknown>();
     for (let at = 0; at < 2; at++) {
@@ -191,7 +191,7 @@ describe("ACP on HTTP", { timeout: 120_000 }, () => {
     for (const id of ids) assert.match(String(id), /^[0-9a-f-]{36}$/);
   });
 
-  it("opens so many connections for one, and gives up none of others for it", async () => {
+  it("limits the connections of one client, and closes none of others for it", async () => {
     using home = new GuardedHome();
     const ann = bearer(await home.createToken("ann", "--scope", "sessions"));
     const eve = bearer(await home.createToken("eve", "--scope", "sessions"));
@@ -211,7 +211,7 @@ describe("ACP on HTTP", { timeout: 120_000 }, () => {
     assert.equal((await gateway.post(list, first, "/acp")).status, 404);
   });
 
-  it("keeps connections and sessions apart by the tokens that they came with", async () => {
+  it("separates connections and sessions by their tokens", async () => {
     using home = new GuardedHome({
       agents: { other: { command: process.execPath, args: [AGENT] } },
     });

@@ -4,7 +4,7 @@ import { it } from "node:test";
 import { killAgainAndAgain } from "../support/acp-killing.ts";
 
 it(
-  "all that clients have seen is there after SIGKILL at any moment",
+  "everything that clients have seen is stored after SIGKILL at any moment",
   { timeout: 240_000 },
   async () => {
     const characters = await killAgainAndAgain(15, 7);

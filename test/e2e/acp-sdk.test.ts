@@ -208,7 +208,7 @@ for (const [version, drive] of [
   ["version 2", driveV2],
 ] as const) {
   describe(`the official SDK's client of ${version}`, { timeout: 60_000 }, () => {
-    it("holds whole conversations on stdio, and all we send is as the schemas say", async () => {
+    it("holds whole conversations on stdio, and everything we send matches the schemas", async () => {
       covers(
         "acp.transport.ndjson",
         "acp.read-file.request",

@@ -91,7 +91,7 @@ describe("trunkline session", { timeout: 60_000 }, () => {
     assert.match(gone.err, /Cannot find session '.*': no such session/);
   });
 
-  it("leaves when the input ends where the agent waits for an answer", async () => {
+  it("leaves when the input ends while the agent waits for an answer", async () => {
     using home = new Home();
     let id = "";
     {

@@ -71,7 +71,7 @@ class Editor implements AsyncDisposable {
 }
 
 describe("trunkline acp", { timeout: 60_000 }, () => {
-  it("answers what is malformed and reads on; answers come in any order", async () => {
+  it("answers malformed messages and continues; answers come in any order", async () => {
     covers("acp.error.parse", "acp.parse.malformed", "acp.content.utf8", "acp.order.out-of-order");
     await using editor = new Editor();
     const first = await editor.begin();
@@ -91,7 +91,7 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     assert.equal((await editor.answerTo(endless)).result.stopReason, "cancelled");
   });
 
-  it("reads past a message that is too large to keep", async () => {
+  it("skips a message that is too large to keep", async () => {
     covers("acp.parse.large");
     await using editor = new Editor();
     const sessionId = await editor.begin();
@@ -103,7 +103,7 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     assert.equal(await editor.say(sessionId, "say still here"), "still here");
   });
 
-  it("logs every message with its session when asked to, and masks secrets", async () => {
+  it("logs every message with its session if asked to, and masks secrets", async () => {
     covers(
       "acp.log.requests",
       "acp.log.answers",
@@ -141,7 +141,7 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     );
   });
 
-  it("keeps another agent's file access within the workspace", async () => {
+  it("restricts an external agent's file access to the workspace", async () => {
     covers("acp.path.traversal", "acp.path.absolute");
     await using editor = new Editor();
     const id = await editor.begin();
@@ -154,7 +154,7 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     assert.match(await editor.say(id, "read a.txt"), /error -32602 .*must be an absolute path/);
   });
 
-  it("says that another agent died, and has a new one take the session up", async () => {
+  it("reports that an external agent died, and a new one continues the session", async () => {
     for (const [args, recalled] of [
       [["--loads"], /^loaded$/],
       [[], /^_Agent 'other' had to start a new session: it does not know .*_\n\nundefined$/],
@@ -170,7 +170,7 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     }
   });
 
-  it("gives another agent the MCP servers of the session in today's form", async () => {
+  it("passes the session's MCP servers to an external agent in the current form", async () => {
     await using editor = new Editor();
     await editor.answerTo(editor.post("initialize", { protocolVersion: 1 }));
     const mcpServers = [{ name: "weather", type: "local", command: ["bun", "x"] }];
@@ -179,14 +179,14 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     assert.deepEqual(told, [{ name: "weather", command: "bun", args: ["x"], env: [] }]);
   });
 
-  it("streams thousands of chunks without losing a letter", async () => {
+  it("streams thousands of chunks without losing a character", async () => {
     await using editor = new Editor();
     const text = await editor.say(await editor.begin(), "stream 5000");
     assert.equal(text, Array.from({ length: 5000 }, (_, at) => `${at} `).join(""));
     assert.ok(editor.messages.length < 1000, `${editor.messages.length} messages in a minute`);
   });
 
-  it("says what is wrong when there is no such agent, or it does not start", async () => {
+  it("reports an unknown agent, or one that does not start", async () => {
     await using editor = new Editor();
     const wish = { cwd: "/", _meta: { trunkline: { agent: "othr" } } };
     const { error } = await editor.answerTo(editor.post("session/new", wish));

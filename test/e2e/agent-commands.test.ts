@@ -8,7 +8,7 @@ import { Packages } from "../support/packages.ts";
 import { Program } from "../support/program.ts";
 
 describe("trunkline acp without a key and without a network", { timeout: 120_000 }, () => {
-  it("offers the entry without a model, says what it is, and explains unknown commands", async () => {
+  it("offers the offline entry, says what it is, and explains unknown commands", async () => {
     await using editor = new AgentEditor();
     const created = await editor.begin();
     const id = String(created.sessionId);
@@ -53,7 +53,7 @@ describe("trunkline acp without a key and without a network", { timeout: 120_000
     assert.equal(editor.git("status", "--short"), "");
   });
 
-  it("undoes after it was killed, to the byte, and keeps nothing of a deleted session", async () => {
+  it("undoes after it was killed, to the byte, and deletes everything of a deleted session", async () => {
     const old = "\ufeffone\r\ntwo";
     await using editor = await AgentEditor.open({ files: { "a.txt": old } });
     const { id, cwd } = editor;
@@ -72,7 +72,7 @@ describe("trunkline acp without a key and without a network", { timeout: 120_000
     assert.deepEqual(readdirSync(join(editor.data, "undo")), []);
   });
 
-  it("rewrites code by its structure, once it has what it takes", async () => {
+  it("rewrites code by its structure, once ast-grep is installed", async () => {
     await using editor = await AgentEditor.open({ files: { "a.ts": "foo(1);\nbar(2);\n" } });
     const { id, data } = editor;
     assert.match(
@@ -88,7 +88,7 @@ describe("trunkline acp without a key and without a network", { timeout: 120_000
     assert.match(diff?.newText ?? "", /baz\(1\)/);
   });
 
-  it("applies the suggestion of a review comment that was left from a terminal", async () => {
+  it("applies the suggestion of a review comment that was added in a terminal", async () => {
     await using editor = await AgentEditor.open({ files: { "a.ts": "let a = 1;\n" } });
     editor.commitAll();
     const comment = "Use const\n```suggestion\nconst a = 1;\n```";
@@ -106,7 +106,7 @@ describe("trunkline acp without a key and without a network", { timeout: 120_000
     assert.match(list.lines.join("\n"), /"state": ?"(?:proposed|answered)"/);
   });
 
-  it("takes lines that are typed ahead in a terminal one after the other", async () => {
+  it("handles lines that are typed ahead in a terminal one after the other", async () => {
     await using editor = await AgentEditor.open({ files: { "a.txt": "needle\n" } });
     const { id } = editor;
     await editor.ask("session/close", { sessionId: id });
@@ -117,7 +117,7 @@ describe("trunkline acp without a key and without a network", { timeout: 120_000
     assert.match(said, /a\.txt:1: needle[^]*nothing to undo[^]*no command `\/nope`/);
   });
 
-  it("writes nothing where a person or the mode does not allow it", async () => {
+  it("writes nothing if a person or the mode does not allow it", async () => {
     await using editor = await AgentEditor.open({ files: { "package.json": "{}" } });
     const { id } = editor;
     editor.decide = () => "reject_once";

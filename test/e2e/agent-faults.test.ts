@@ -19,7 +19,7 @@ const PASSING: Readonly<Record<string, Scripted>> = {
 
 describe("a turn of the running program", { timeout: 120_000, concurrency: 2 }, () => {
   for (const [name, fault] of Object.entries(PASSING)) {
-    it(`goes on after ${name}, and says so`, async () => {
+    it(`continues after ${name}, with a notice`, async () => {
       await using llm = await FakeLlm.start([fault, DONE]);
       await using editor = await AgentEditor.open({ llm });
       const { stopReason, text } = await editor.say(editor.id, "go");
@@ -29,7 +29,7 @@ describe("a turn of the running program", { timeout: 120_000, concurrency: 2 }, 
     });
   }
 
-  it("fails with the reason when the key is refused, and the session goes on", async () => {
+  it("fails with the reason if the key is refused, and the session continues", async () => {
     const refusal: Scripted = { error: { message: "bad key" }, status: 401 };
     await using llm = await FakeLlm.start([refusal, DONE]);
     await using editor = await AgentEditor.open({ llm });
@@ -38,7 +38,7 @@ describe("a turn of the running program", { timeout: 120_000, concurrency: 2 }, 
     assert.match(llm.seen(1), /user: .*go/);
   });
 
-  it("ends with max_turn_requests when the model calls tools without end", async () => {
+  it("ends with max_turn_requests if the model calls tools without end", async () => {
     const toolCalls = [{ name: "git_status", arguments: {} }];
     await using llm = await FakeLlm.start([{ toolCalls }]);
     await using editor = await AgentEditor.open({ llm, config: { models: { maxSteps: 3 } } });
@@ -47,7 +47,7 @@ describe("a turn of the running program", { timeout: 120_000, concurrency: 2 }, 
     assert.equal((await editor.say(editor.id, "/help")).stopReason, "end_turn");
   });
 
-  it("tells the model of a command that takes too long, which ends with all it started", async () => {
+  it("tells the model of a command that takes too long, which ends with everything it started", async () => {
     const command = "echo $$ > pid; sleep 71 & sleep 72";
     const toolCalls = [{ name: "run_command", arguments: { command, timeout_ms: 1_500 } }];
     await using llm = await FakeLlm.start([{ toolCalls }, DONE]);
@@ -59,7 +59,7 @@ describe("a turn of the running program", { timeout: 120_000, concurrency: 2 }, 
     await groupEnd(Number(editor.read("pid")));
   });
 
-  it("makes room when the model's context is full, with a notice, and loads that way", async () => {
+  it("summarises when the model's context is full, with a notice, also when loaded", async () => {
     const overflow: Scripted = {
       error: { message: "This model's maximum context length is 100 tokens" },
       status: 400,
@@ -79,7 +79,7 @@ describe("a turn of the running program", { timeout: 120_000, concurrency: 2 }, 
     assert.doesNotMatch(llm.seen(-1), /A long story/);
   });
 
-  it("is interrupted, never ended, when the program is killed, and leaves nothing running", async () => {
+  it("is interrupted, never ended, if the program is killed, and leaves nothing running", async () => {
     const command = "echo $$ > pid; sleep 73";
     const toolCalls = [{ name: "run_command", arguments: { command } }];
     await using llm = await FakeLlm.start([{ toolCalls }, DONE]);
@@ -97,7 +97,7 @@ describe("a turn of the running program", { timeout: 120_000, concurrency: 2 }, 
     assert.match(llm.seen(-1), /user: .*go/);
   });
 
-  it("ends as cancelled within its command, and the next one goes on", async () => {
+  it("ends as cancelled during its command, and the next one continues", async () => {
     const command = "trap '' TERM; echo $$ > pid; sleep 74";
     const toolCalls = [{ name: "run_command", arguments: { command } }];
     await using llm = await FakeLlm.start([{ toolCalls }, DONE]);

@@ -47,7 +47,7 @@ class Client implements Disposable {
 }
 
 describe("trunkline serve", { timeout: 60_000 }, () => {
-  it("has the built-in agent work on /acp, for several at one session", async () => {
+  it("lets the built-in agent work on /acp, for several clients of one session", async () => {
     const env = { TRUNKLINE_MODELS_LOCAL: "false" };
     await using gateway = new Program(["serve", "--port", "0", "--json"], { env });
     const [ready] = await gateway.answers(1);

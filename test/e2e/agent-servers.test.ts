@@ -9,8 +9,8 @@ import { McpHttpServer } from "../support/mcp-http-server.ts";
 const ECHO = join(import.meta.dirname, "../support/echo-server.mjs");
 const DONE: Scripted = { content: "Done." };
 
-describe("the MCP servers that an editor brings along", { timeout: 60_000 }, () => {
-  it("are used on stdio in today's form and the document's; a dead one is reported once", async () => {
+describe("the MCP servers of a session", { timeout: 60_000 }, () => {
+  it("are used on stdio in both forms; a dead one is reported once", async () => {
     await using llm = await FakeLlm.start([
       {
         toolCalls: [

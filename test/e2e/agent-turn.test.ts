@@ -16,7 +16,7 @@ const call = (name: string, args: object = {}): Scripted => ({
 const WRITE = call("write_file", { path: "new.txt", content: "new\n" });
 
 describe("trunkline acp with a model", { timeout: 120_000 }, () => {
-  it("shows thoughts, a plan, diffs and usage, asks, and never tells the key", async () => {
+  it("shows thoughts, a plan, diffs and usage, asks for permission, and never reveals the key", async () => {
     const entries = [{ content: "Change it", priority: "high", status: "in_progress" }];
     await using llm = await FakeLlm.start([
       { ...call("update_plan", { entries }), reasoning: "Let me see." },
@@ -48,7 +48,7 @@ describe("trunkline acp with a model", { timeout: 120_000 }, () => {
     assert.ok(!all.includes(KEY));
   });
 
-  it("uses the editor's own files where it offers them: unsaved text counts", async () => {
+  it("uses the editor's files if it supports that, so unsaved text is used", async () => {
     await using llm = await FakeLlm.start([
       call("edit_file", { path: "a.txt", old_string: "unsaved", new_string: "changed" }),
       DONE,
@@ -68,7 +68,7 @@ describe("trunkline acp with a model", { timeout: 120_000 }, () => {
     assert.equal(editor.buffers.get(path), "unsaved\n");
   });
 
-  it("runs commands in the editor's terminal where it offers one, and lets go of it", async () => {
+  it("runs commands in the editor's terminal if it has one, and releases it", async () => {
     await using llm = await FakeLlm.start([call("run_command", { command: "make" }), DONE]);
     const capabilities = { terminal: true };
     await using editor = await AgentEditor.open({ llm, capabilities });
@@ -80,7 +80,7 @@ describe("trunkline acp with a model", { timeout: 120_000 }, () => {
     assert.equal(editor.asked.at(-1)?.method, "terminal/release");
   });
 
-  it("speaks to Anthropic by its key alone", async () => {
+  it("uses Anthropic with its key alone", async () => {
     await using llm = await FakeLlm.start([{ content: "Hi from there." }]);
     const env = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: `${llm.url}/v1` };
     await using editor = await AgentEditor.open({ env });
@@ -106,7 +106,7 @@ describe("trunkline acp with a model", { timeout: 120_000 }, () => {
     assert.equal(editor.asked.length, 0);
   });
 
-  it("cannot write as architect, nor write or run where it is only asked", async () => {
+  it("cannot write in the mode architect, nor write or run in the mode ask", async () => {
     const run = call("run_command", { command: "echo ran > ran.txt" });
     await using llm = await FakeLlm.start([WRITE, DONE, WRITE, run, DONE, WRITE, DONE]);
     await using editor = await AgentEditor.open({ llm });
@@ -129,7 +129,7 @@ describe("trunkline acp with a model", { timeout: 120_000 }, () => {
     assert.equal(editor.read("new.txt"), "new\n");
   });
 
-  it("lists real models, changes them in both ways, and explains one that is not there", async () => {
+  it("lists real models, changes them in both ways, and explains an unknown one", async () => {
     await using llm = await FakeLlm.start([DONE]);
     const work = { baseUrl: `${llm.url}/v1`, models: ["small", "large"], keyVariable: "WORK_KEY" };
     const models = { providers: { work }, default: "work/small" };
@@ -150,7 +150,7 @@ describe("trunkline acp with a model", { timeout: 120_000 }, () => {
     await assert.rejects(wrong, /work\/large/);
   });
 
-  it("takes in what is said meanwhile, and queues what is to wait", async () => {
+  it("includes prompts that steer, and queues those that wait", async () => {
     const run = call("run_command", { command: "true" });
     await using llm = await FakeLlm.start([WRITE, run, { content: "One." }, { content: "Two." }]);
     await using editor = await AgentEditor.open({ llm });
@@ -191,7 +191,7 @@ describe("trunkline acp with a model", { timeout: 120_000 }, () => {
     assert.match(llm.seen(2), /user: .*go/, "the model knows what was said before");
   });
 
-  it("offers the model the toolbox, whose calls are on record", async () => {
+  it("offers the model the toolbox, whose calls are recorded", async () => {
     await using llm = await FakeLlm.start([call("juggler_list_identities"), DONE]);
     await using editor = await AgentEditor.open({ llm });
     const { calls } = await editor.say(editor.id, "Who am I?");
@@ -203,7 +203,7 @@ describe("trunkline acp with a model", { timeout: 120_000 }, () => {
     assert.match(audit, /"juggler_list_identities"/);
   });
 
-  it("has the toolbox work in the session's folder, and not in its own", async () => {
+  it("lets the toolbox work in the session's folder, and not in its own", async () => {
     const switching = call("juggler_switch", { identity: "work" });
     await using llm = await FakeLlm.start([switching, DONE]);
     const work = { provider: "github", user: "ada", email: "ada@acme.test" };

@@ -24,8 +24,8 @@ async function recorded(data: string): Promise<Set<unknown>> {
   return new Set(entries.map((entry) => (entry.arguments as { n?: unknown }).n));
 }
 
-describe("the record of calls, when the process is killed", { timeout: 120_000 }, () => {
-  it("has all that were answered on stdio", async () => {
+describe("the audit, after the process is killed", { timeout: 120_000 }, () => {
+  it("has all calls that were answered on stdio", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-audit-"));
     let answered = 0;
     for (let kill = 0; kill < KILLS; kill++) {
@@ -53,7 +53,7 @@ describe("the record of calls, when the process is killed", { timeout: 120_000 }
     assert.ok(answered > KILLS);
   });
 
-  it("has all that were answered over HTTP", async () => {
+  it("has all calls that were answered over HTTP", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-audit-"));
     for (let kill = 0; kill < KILLS; kill++) {
       const data = join(folder.path, `${kill}`);

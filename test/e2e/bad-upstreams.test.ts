@@ -30,8 +30,8 @@ const TROUBLES: Readonly<Record<string, RegExp | undefined>> = {
   "reads no more": undefined,
 };
 
-describe("MCP servers that have something", { timeout: 120_000 }, () => {
-  it("cost their own calls alone, all at the same time", async () => {
+describe("misbehaving MCP servers", { timeout: 120_000 }, () => {
+  it("fail only their own calls, all at the same time", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-bad-"));
     const server = (...args: string[]): object => ({ command: process.execPath, args });
     const mcpServers = Object.fromEntries([

@@ -48,7 +48,7 @@ describe("an orchestrator with bad clients", { timeout: 60_000 }, () => {
     "wrong-name": async () => ({ serverName: "somebody.else" }),
   };
   for (const [trouble, options] of Object.entries(strangers)) {
-    it(`are told what is wrong with them (${trouble}), and nobody else notices`, async () => {
+    it(`tells them what is wrong (${trouble}), and others are not affected`, async () => {
       const given = await options();
       await healthy.during(async () => {
         await assert.rejects(dial(given), { name: "TrunklineError", trouble });
@@ -67,7 +67,7 @@ describe("an orchestrator with bad clients", { timeout: 60_000 }, () => {
     "an empty request": [encodeFrame(Buffer.alloc(0)), /unrecognized request type/],
   };
   for (const [what, [bytes, expected]] of Object.entries(frames)) {
-    it(`are told that it is no request (${what}), and nobody else notices`, async () => {
+    it(`tells them that it is not a request (${what}), and others are not affected`, async () => {
       await using connection = await dial();
       await healthy.during(async () => {
         const { response } = decodeResponse(bodyOf(await exchange(connection.openStream(), bytes)));
@@ -82,7 +82,7 @@ describe("an orchestrator with bad clients", { timeout: 60_000 }, () => {
     });
   }
 
-  it("may leave a thousand streams half open, and go", async () => {
+  it("survives a thousand half-open streams", async () => {
     await healthy.during(async () => {
       const connections = await Promise.all(Array.from({ length: 10 }, () => dial()));
       for (const connection of connections) {
@@ -95,7 +95,7 @@ describe("an orchestrator with bad clients", { timeout: 60_000 }, () => {
     });
   });
 
-  it("do not fill the log", async () => {
+  it("limits what they add to the log", async () => {
     await using connection = await dial();
     const garbage = encodeFrame(Buffer.from("\xff\xff\xff", "latin1"));
     for (let call = 0; call < 200; call++) await exchange(connection.openStream(), garbage);
@@ -105,7 +105,7 @@ describe("an orchestrator with bad clients", { timeout: 60_000 }, () => {
 });
 
 describe("serveExchange()", { timeout: 30_000 }, () => {
-  it("waits for a slow answer even where the client has not ended its side", async () => {
+  it("waits for a slow answer even if the client has not ended its side", async () => {
     const answered = Promise.withResolvers<undefined>();
     const health = { case: "health", value: { message: "late" } } as const;
     const handlers = { health: () => answered.promise.then(() => health) };

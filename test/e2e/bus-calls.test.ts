@@ -15,10 +15,10 @@ async function call(client: BusClient, toolName: string, args: Record<string, st
   return answerOf("It", answer, "toolCall");
 }
 
-describe("a plugin that never gets ready", { timeout: 120_000 }, () => {
+describe("a plugin that never becomes ready", { timeout: 120_000 }, () => {
   const limits = { firstList: FOR_EVER, ready: FOR_EVER };
 
-  it("is not waited for by whoever calls another", async () => {
+  it("does not delay calls of other plugins", async () => {
     await using home = new BusHome();
     const plugins = [home.testPlugin("well"), home.testPlugin("ill", { BUS_TROUBLE: "no-ready" })];
     await using bus = await BusInProcess.open(home, plugins, limits);
@@ -30,7 +30,7 @@ describe("a plugin that never gets ready", { timeout: 120_000 }, () => {
     assert.equal(bus.status("ill").state, "starting");
   });
 
-  it("is waited for by whoever calls a tool that it might have, and is named then", async () => {
+  it("is waited for by calls of a tool that it might have, and is named in the error", async () => {
     await using home = new BusHome();
     const plugins = [home.testPlugin("ill", { BUS_TROUBLE: "no-ready" })];
     await using bus = await BusInProcess.open(home, plugins, { firstList: 300, ready: FOR_EVER });
@@ -42,7 +42,7 @@ describe("a plugin that never gets ready", { timeout: 120_000 }, () => {
     );
   });
 
-  it("is not waited for once it is known what it has", async () => {
+  it("is not waited for once its tools are known", async () => {
     await using home = new BusHome();
     await using bus = await BusInProcess.open(home, [home.testPlugin("well")], limits);
     await bus.until("well", ({ state }) => state === "up");
@@ -50,7 +50,7 @@ describe("a plugin that never gets ready", { timeout: 120_000 }, () => {
     assert.equal(errorMessage, "Unknown tool: nobodys");
   });
 
-  it("holds up no list once its first moments are over", async () => {
+  it("delays no list after its first moments", async () => {
     await using home = new BusHome();
     const plugins = [home.testPlugin("well"), home.testPlugin("ill", { BUS_TROUBLE: "no-ready" })];
     await using bus = await BusInProcess.open(home, plugins, { ...limits, firstList: 500 });
@@ -69,7 +69,7 @@ describe("many calls of one plugin", { timeout: 180_000 }, () => {
     return bus;
   };
 
-  it("do not keep it from being asked how it is", async () => {
+  it("do not delay its health check", async () => {
     await using home = new BusHome();
     const often = { healthEvery: 100, health: 2_000, mostUnhealthy: 1 };
     await using bus = await up(home, often);
@@ -90,7 +90,7 @@ describe("many calls of one plugin", { timeout: 180_000 }, () => {
   });
 
   for (const scheme of ["quic", "tls"] as const) {
-    it(`that lead to further calls of it all come to their end (${scheme})`, async () => {
+    it(`that cause further calls of it all complete (${scheme})`, async () => {
       await using home = new BusHome();
       await using bus = await up(home, { listen: `${scheme}://localhost:0` });
       const nested = Array.from({ length: 200 }, () => bus.call("again", { depth: 1 }));
@@ -99,7 +99,7 @@ describe("many calls of one plugin", { timeout: 180_000 }, () => {
     });
   }
 
-  it("that lead to calls within calls, and to many at once, come to their end", async () => {
+  it("that cause nested and concurrent calls complete", async () => {
     await using home = new BusHome();
     await using bus = await up(home);
     const deep = Array.from({ length: 140 }, () => bus.call("again", { depth: 4 }));
@@ -108,7 +108,7 @@ describe("many calls of one plugin", { timeout: 180_000 }, () => {
     assert.deepEqual([...new Set(words)], ["deep enough", "40"]);
   });
 
-  it("without end are refused in words, and others go on", async () => {
+  it("without end are refused with a message, and others continue", async () => {
     await using home = new BusHome();
     await using bus = await up(home, { nestedCalls: 50 });
     const result = await bus.call("again");

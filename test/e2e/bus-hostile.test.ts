@@ -56,7 +56,7 @@ describe("a plugin that floods the bus", { timeout: 300_000 }, () => {
 
   const kinds = ["events", "storage", "calls", "lists", "logs", "unfinished", "streams"];
   for (const kind of kinds) {
-    it(`costs itself, and others hardly anything (${kind})`, async (t) => {
+    it(`harms itself, and hardly affects others (${kind})`, async (t) => {
       const { pid } = orchestrator.program.child;
       const alone = await medianOf(bridge, 50);
       const before = memoryOf(pid);
@@ -86,7 +86,7 @@ describe("a plugin that floods the bus", { timeout: 300_000 }, () => {
   });
 });
 
-describe("a plugin that answers as nobody should", { timeout: 120_000 }, () => {
+describe("a plugin that sends invalid answers", { timeout: 120_000 }, () => {
   const answers: Readonly<Record<string, RegExp>> = {
     "wrong-id": /gave the answer to 'trunkline-0'/,
     half: /broke off before it had answered/,
@@ -96,7 +96,7 @@ describe("a plugin that answers as nobody should", { timeout: 120_000 }, () => {
     "4-gib": /4294967295 bytes, the limit is 16777216/,
   };
 
-  it("costs whoever called it that answer, in words, and nobody anything else", async () => {
+  it("fails only its own calls, with a message", async () => {
     await using home = new BusHome();
     const orchestrator = await home.orchestrator([home.testPlugin(), home.roguePlugin()]);
     await orchestrator.logged("plugin.up", 2);
@@ -115,7 +115,7 @@ describe("a plugin that answers as nobody should", { timeout: 120_000 }, () => {
     for (const { state, restarts } of plugins) assert.deepEqual([state, restarts], ["up", 0]);
   });
 
-  it("has what is too long left out of what it offers", async () => {
+  it("has too long parts of its offer left out", async () => {
     await using home = new BusHome();
     const huge = home.roguePlugin("rogue", { BUS_ROGUE: "huge" });
     const orchestrator = await home.orchestrator([home.testPlugin(), huge]);

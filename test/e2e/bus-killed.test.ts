@@ -78,7 +78,7 @@ function load(bridge: Bridge, name: string): Load {
 }
 
 describe("an orchestrator that is killed", { timeout: 120_000 }, () => {
-  it("is told of to whoever waits on the bridge, which comes back with it", async () => {
+  it("is reported to callers on the bridge, which reconnects with it", async () => {
     covers("bus.ping.local", "bus.error.internal");
     await using home = new BusHome();
     const first = await home.orchestrator([home.testPlugin()]);
@@ -121,7 +121,7 @@ describe("an orchestrator that is killed", { timeout: 120_000 }, () => {
 });
 
 describe("a QUIC engine that is killed", { timeout: 360_000 }, () => {
-  it("costs calls an honest error, or only time where they may be repeated", async () => {
+  it("fails calls with an honest error, or only delays those that may be repeated", async () => {
     await using home = new BusHome();
     const orchestrator = await home.orchestrator([home.testPlugin()]);
     await orchestrator.logged("plugin.up");
@@ -140,7 +140,7 @@ describe("a QUIC engine that is killed", { timeout: 360_000 }, () => {
   });
 
   for (const who of ["bridge", "plugin", "orchestrator"] as const) {
-    it(`leaves no call unanswered under load, and everybody finds back (${who})`, async () => {
+    it(`leaves no call unanswered under load, and everybody reconnects (${who})`, async () => {
       await using home = new BusHome();
       const orchestrator = await home.orchestrator([home.testPlugin()]);
       const up = await orchestrator.logged("plugin.up");

@@ -31,7 +31,7 @@ async function withTrouble(
   return bus;
 }
 
-describe("a plugin that does not get up", { timeout: 180_000 }, () => {
+describe("a plugin that does not start", { timeout: 180_000 }, () => {
   const causes: Readonly<Record<string, readonly [Partial<PluginLimits>, RegExp]>> = {
     exit: [{}, /^It ended \(9\) before it was READY, after saying: the disk is on fire$/],
     "no-ready": [{ ready: 1_500 }, /^It did not say READY within 1500 ms$/],
@@ -39,7 +39,7 @@ describe("a plugin that does not get up", { timeout: 180_000 }, () => {
     "hang-boot": [{ handshake: 5_000 }, /^Waited 5000 ms for Plugin 'ill' to answer 'boot'$/],
   };
   for (const [trouble, [limits, expected]] of Object.entries(causes)) {
-    it(`is tried again, and says why (${trouble}); the other serves`, async () => {
+    it(`is retried, and says why (${trouble}); the other one serves`, async () => {
       await using home = new BusHome();
       await using bus = await withTrouble(home, trouble, limits);
       const { lastError } = await bus.until("ill", (status) => status.restarts > 0);
@@ -49,7 +49,7 @@ describe("a plugin that does not get up", { timeout: 180_000 }, () => {
     });
   }
 
-  it("keeps those down that need it, which say so", async () => {
+  it("keeps its dependents from starting, and they say so", async () => {
     await using home = new BusHome();
     const plugins = [
       { ...home.testPlugin("needy"), depends_on: ["ill"] },
@@ -61,8 +61,8 @@ describe("a plugin that does not get up", { timeout: 180_000 }, () => {
   });
 });
 
-describe("a plugin that is up and then is not", { timeout: 240_000 }, () => {
-  it("is told of to whoever called it when it dies, and started again", async () => {
+describe("a plugin that fails later", { timeout: 240_000 }, () => {
+  it("is reported to its callers when it dies, and restarted", async () => {
     await using home = new BusHome();
     await using bus = await BusInProcess.open(home, [home.testPlugin()]);
     await bus.until("tools.test", ({ state }) => state === "up");
@@ -82,7 +82,7 @@ describe("a plugin that is up and then is not", { timeout: 240_000 }, () => {
     assert.deepEqual(home.recorded(), ["note slow"]);
   });
 
-  it("is told of at once to whoever calls it while it is down", async () => {
+  it("is reported at once to callers while it is down", async () => {
     await using home = new BusHome();
     const limits = { firstWait: 60_000, longestWait: 60_000 };
     await using bus = await BusInProcess.open(home, [home.testPlugin()], limits);
@@ -103,7 +103,7 @@ describe("a plugin that is up and then is not", { timeout: 240_000 }, () => {
     ["hang-health", 300, /It does not answer: Waited 300 ms/],
     ["unhealthy", 60_000, /It says that it is not well: a fever/],
   ] as const) {
-    it(`is started again (${trouble})`, async () => {
+    it(`is restarted (${trouble})`, async () => {
       covers("bus.health");
       await using home = new BusHome();
       const limits = { healthEvery: 100, health, mostUnhealthy: 2 };
@@ -117,7 +117,7 @@ describe("a plugin that is up and then is not", { timeout: 240_000 }, () => {
     });
   }
 
-  it("does not hold whoever no longer wants to wait for it", async () => {
+  it("does not hold a caller that cancels", async () => {
     await using home = new BusHome();
     await using bus = await BusInProcess.open(home, [home.testPlugin()]);
     await bus.until("tools.test", ({ state }) => state === "up");
@@ -131,7 +131,7 @@ describe("a plugin that is up and then is not", { timeout: 240_000 }, () => {
   });
 
   for (const tool of ["hang", "stall"]) {
-    it(`is told of to whoever called it when it hangs in the call (${tool})`, async () => {
+    it(`is reported to its caller when it hangs in the call (${tool})`, async () => {
       await using home = new BusHome();
       // A hundred times what the calls take that are to be answered.
       await using bus = await BusInProcess.open(home, [home.testPlugin()], { call: 3_000 });
@@ -146,7 +146,7 @@ describe("a plugin that is up and then is not", { timeout: 240_000 }, () => {
     });
   }
 
-  it("may say more than anybody can read", async () => {
+  it("may log more than anybody can read", async () => {
     await using home = new BusHome();
     await using bus = await BusInProcess.open(home, [home.testPlugin()]);
     await bus.until("tools.test", ({ state }) => state === "up");
@@ -156,9 +156,9 @@ describe("a plugin that is up and then is not", { timeout: 240_000 }, () => {
   });
 });
 
-describe("a plugin that does not want to end", { timeout: 180_000 }, () => {
+describe("a plugin that refuses to end", { timeout: 180_000 }, () => {
   for (const trouble of ["hang-shutdown", "ignore-sigterm"]) {
-    it(`is ended (${trouble})`, async () => {
+    it(`is killed (${trouble})`, async () => {
       await using home = new BusHome();
       const plugins = [home.testPlugin("ill", { BUS_TROUBLE: trouble })];
       const bus = await BusInProcess.open(home, plugins, { shutdown: 500 });

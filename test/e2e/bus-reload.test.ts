@@ -50,7 +50,7 @@ for (const [what, start] of [
   ["plugins.yaml", withYaml],
 ] as const) {
   describe(`a changed ${what}`, { timeout: 180_000 }, () => {
-    it("starts what is new, ends what is gone, restarts what changed, and leaves the rest", async () => {
+    it("starts new plugins, ends removed ones, restarts changed ones, and leaves the rest", async () => {
       await using home = new BusHome();
       const [kept, gone, changed] = ["kept", "gone", "changed"].map((id) => home.testPlugin(id));
       assert.ok(kept && gone && changed);
@@ -81,7 +81,7 @@ for (const [what, start] of [
       assert.equal(result?.content?.[0]?.text, "again");
     });
 
-    it("lets a call come to its end before its plugin is ended", async () => {
+    it("lets a call finish before its plugin is ended", async () => {
       await using home = new BusHome();
       const plugin = home.testPlugin();
       await using bus = await start(home, plugin);
@@ -97,7 +97,7 @@ for (const [what, start] of [
       assert.equal(next.result?.content?.[0]?.text, "next");
     });
 
-    it("changes nothing where it is wrong", async () => {
+    it("changes nothing if it is invalid", async () => {
       await using home = new BusHome();
       await using bus = await start(home, home.testPlugin("kept"));
       await bus.orchestrator.logged("plugin.up");

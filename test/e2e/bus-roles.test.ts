@@ -50,7 +50,7 @@ describe("a plugin on the bus", { timeout: 90_000 }, () => {
     assert.ok(!String(path).startsWith(home.certs), String(path));
   });
 
-  it("can show nobody's name but its own", async () => {
+  it("cannot use another's name", async () => {
     for (const name of ["transport.stdio-client", "trunkline-control", "tools.test-client"]) {
       const { error } = await attack(bridge, { act: "call", name, tool: "echo" });
       assert.match(String(error), /ENOENT.*ca\.key/, name);
@@ -59,7 +59,7 @@ describe("a plugin on the bus", { timeout: 90_000 }, () => {
 
   // With both of its certificates.
   for (const name of ["rogue-client", "rogue"]) {
-    it(`can call no tool of others though it has not registered (${name})`, async () => {
+    it(`cannot call tools of others even if it has not registered (${name})`, async () => {
       const {
         success = false,
         errorCode,
@@ -70,7 +70,7 @@ describe("a plugin on the bus", { timeout: 90_000 }, () => {
     });
   }
 
-  it("is told of no tools but those that it may call", async () => {
+  it("sees only the tools that it may call", async () => {
     const { listTools } = await attack(bridge, { act: "list" });
     const { tools } = listTools as { tools: { name: string }[] };
     assert.deepEqual(
@@ -79,7 +79,7 @@ describe("a plugin on the bus", { timeout: 90_000 }, () => {
     );
   });
 
-  it("can call its own tools, and those that the configuration lets it", async () => {
+  it("can call its own tools, and those that the configuration allows", async () => {
     assert.equal((await called(bridge, { tool: "attack" })).success, true);
     const reply = await bridge.call("granted_attack", { act: "call", tool: "create_project" });
     assert.match(textOf(reply), /'name' is required|must have required property 'name'|validation/);
@@ -92,7 +92,7 @@ describe("a plugin on the bus", { timeout: 90_000 }, () => {
     assert.equal(errorCode, "untrusted");
   });
 
-  it("cannot call another plugin past the orchestrator", async () => {
+  it("cannot call another plugin without the orchestrator", async () => {
     const { out } = await orchestrator.plugin("list", "--json");
     const { plugins } = JSON.parse(out) as { plugins: { id: string; address: string }[] };
     const address = plugins.find(({ id }) => id === "tools.test")?.address ?? "";
@@ -103,7 +103,7 @@ describe("a plugin on the bus", { timeout: 90_000 }, () => {
     assert.equal(textOf(await bridge.call("echo", { text: "well" })), "well");
   });
 
-  it("is not taken for an orchestrator", async () => {
+  it("is not accepted as an orchestrator", async () => {
     const { out } = await orchestrator.plugin("list", "--json");
     const { plugins } = JSON.parse(out) as { plugins: { id: string; address: string }[] };
     const address = plugins.find(({ id }) => id === "rogue")?.address ?? "";
@@ -118,7 +118,7 @@ describe("the folders of plugins", { timeout: 90_000 }, () => {
   const left = (home: BusHome): string[] =>
     readdirSync(join(home.data, "bus")).filter((name) => name !== "lock");
 
-  it("are gone with the bus, and those of a bus that was killed with the next", async () => {
+  it("are removed with the bus, and those of a killed bus by the next one", async () => {
     await using home = new BusHome();
     const killed = await home.orchestrator([home.roguePlugin()]);
     await killed.logged("plugin.up");
@@ -135,7 +135,7 @@ describe("the folders of plugins", { timeout: 90_000 }, () => {
     assert.deepEqual(left(home), []);
   });
 
-  it("suit a plugin that makes an authority of its own where it finds no key of one", async () => {
+  it("work for a plugin that creates an authority of its own if it finds no key", async () => {
     await using home = new BusHome();
     const own = home.roguePlugin("rogue", { BUS_ROGUE: "own-authority" });
     const orchestrator = await home.orchestrator([own]);

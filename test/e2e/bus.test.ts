@@ -44,7 +44,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
   });
   after(() => home[Symbol.asyncDispose]());
 
-  it("says to whom it is connected, on stderr alone", async () => {
+  it("says where it is connected to, on stderr only", async () => {
     covers("bus.bridge.pure-client", "bus.flags", "bus.client-certificate");
     covers("bus.confirmation");
     await using bridge = home.bridge(orchestrator.addr);
@@ -57,7 +57,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
     assert.deepEqual(bridge.program.lines, []);
   });
 
-  it("answers what its document shows as the document shows it", async () => {
+  it("gives the answers that its document shows", async () => {
     covers("bus.initialize.local", "bus.initialize.answer", "bus.stdin.lines");
     covers("bus.stdout.lines", "bus.ping.answer", "bus.notifications.ignored");
     covers("bus.notifications.silent", "bus.unknown-method");
@@ -90,7 +90,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
     });
   });
 
-  it("answers what is no request with the codes of its document, and goes on", async () => {
+  it("answers invalid requests with the codes of its document, and continues", async () => {
     covers("bus.error.parse", "bus.error.invalid-request", "bus.error.invalid-params");
     await using bridge = home.bridge(orchestrator.addr);
     bridge.program.write('{"jsonrpc":"2.0","id":1,"meth');
@@ -110,7 +110,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
     assert.deepEqual((await bridge.ask("ping")).result, {});
   });
 
-  it("passes values on as they are, and makes a text of them unless they have one", async () => {
+  it("passes values on unchanged, and adds a text unless they have one", async () => {
     covers("bus.tools-call.arguments", "bus.tools-call.text", "bus.tools-call.json");
     await using bridge = home.bridge(orchestrator.addr);
     const value = {
@@ -125,7 +125,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
     assert.equal(texts.result?.content?.[0]?.text, "only this");
   });
 
-  it("gives the pieces of a tool that answers in pieces as one text", async () => {
+  it("returns the pieces of a streaming tool as one text", async () => {
     await using bridge = home.bridge(orchestrator.addr);
     const { result } = await bridge.call("count", { pieces: 4 });
     assert.deepEqual(result?.content, [{ type: "text", text: "0\n1\n2\n3\n" }]);
@@ -156,7 +156,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
     assert.deepEqual(result?.content, [CREATED]);
   });
 
-  it("takes a line of 10 MB, refuses a longer one, and answers the next", async () => {
+  it("accepts a line of 10 MB, refuses a longer one, and answers the next", async () => {
     covers("bus.line.limit");
     await using bridge = home.bridge(orchestrator.addr);
     const room = 10 * 1024 * 1024 - 200;
@@ -167,7 +167,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
     assert.deepEqual((await bridge.ask("tools/call", CREATE)).result?.content, [CREATED]);
   });
 
-  it("does not hold a quick call for a slow one", async () => {
+  it("does not delay a fast call for a slow one", async () => {
     await using bridge = home.bridge(orchestrator.addr);
     const slow = bridge.call("note", { message: "slow", ms: 1_000 });
     const quick = bridge.call("note", { message: "quick" });
@@ -175,7 +175,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
     assert.match((await slow).result?.content?.[0]?.text ?? "", /slow$/);
   });
 
-  it("gives the answer to what was asked before its input ended", async () => {
+  it("answers what was asked before its input ended", async () => {
     covers("bus.end.eof");
     await using bridge = home.bridge(orchestrator.addr);
     const asked = bridge.call("note", { message: "last words", ms: 300 });
@@ -185,7 +185,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
   });
 
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    it(`ends at once with ${signal}, and answers what is in flight`, async () => {
+    it(`ends at once with ${signal}, and answers calls in flight`, async () => {
       covers("bus.end.signal");
       await using bridge = home.bridge(orchestrator.addr);
       const asked = bridge.call("hang");
@@ -201,7 +201,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
     });
   }
 
-  it("says what is wrong with its command line", async () => {
+  it("reports what is wrong with its command line", async () => {
     for (const [args, expected] of [
       [["--certs-dir", home.certs], /Add '--orchestrator-addr'/],
       [["--orchestrator-addr", "nonsense"], /Cannot read the address 'nonsense'/],
@@ -214,7 +214,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
 });
 
 describe("trunkline plugin", { timeout: 120_000 }, () => {
-  it("lists, calls, restarts and tells what was said", async () => {
+  it("lists, calls, restarts and shows logs", async () => {
     await using home = new BusHome();
     const orchestrator = await home.orchestrator([home.testPlugin()]);
     const up = await orchestrator.logged("plugin.up");
@@ -235,7 +235,7 @@ describe("trunkline plugin", { timeout: 120_000 }, () => {
     assert.notEqual(again.pid, up.pid);
   });
 
-  it("says what is wrong: a plugin, a tool or an orchestrator that is not there", async () => {
+  it("reports an unknown plugin or tool, or a missing orchestrator", async () => {
     await using home = new BusHome();
     const orchestrator = await home.orchestrator([home.testPlugin()]);
     await orchestrator.logged("plugin.up");

@@ -41,13 +41,13 @@ function spawnProgram(args: readonly string[], env: NodeJS.ProcessEnv) {
   });
 }
 
-test("the help command says the same as --help", async () => {
+test("the help command prints the same as --help", async () => {
   assert.deepEqual(await trunkline(["help"]), await trunkline(["--help"]));
   const path = ["config", "show"];
   assert.deepEqual(await trunkline(["help", ...path]), await trunkline([...path, "--help"]));
 });
 
-test("the name alone prints the help", async () => {
+test("the program name alone prints the help", async () => {
   assert.deepEqual(await trunkline([]), await trunkline(["--help"]));
 });
 
@@ -58,7 +58,7 @@ test("a group without its command prints the group's help to stderr and exits 2"
   assert.match(err, /^Usage: trunkline config COMMAND/);
 });
 
-test("a mistake is explained in one line, with a way on, and exits 2", async (t) => {
+test("a mistake is explained in one line, with what to do, and exits 2", async (t) => {
   const mistakes = {
     sevre: "unknown command 'sevre'. Did you mean 'serve'?",
     "config shwo": "unknown command 'config shwo'. Did you mean 'config show'?",
@@ -89,7 +89,7 @@ test("a mistake is explained in one line, with a way on, and exits 2", async (t)
   }
 });
 
-test("--mode asks for the command of that name", async () => {
+test("--mode runs the command of that name", async () => {
   const mcp = await trunkline(["mcp", "--help"]);
   assert.deepEqual(await trunkline(["--mode=mcp", "--help"]), mcp);
   assert.deepEqual(await trunkline(["--mode", "mcp", "--help"]), mcp);
@@ -116,7 +116,7 @@ test("there are no colours unless they are wanted", async () => {
   assert.ok(!(await trunkline(["--help"], both)).out.includes(escape));
 });
 
-test("a reader of stdout that goes away ends the program quietly", async () => {
+test("a closed stdout ends the program quietly", async () => {
   const child = spawnProgram(["help"], {});
   child.stdout.destroy();
   const [err, [code]] = await Promise.all([text(child.stderr), ended(child)]);
@@ -125,7 +125,7 @@ test("a reader of stdout that goes away ends the program quietly", async () => {
 });
 
 const noFullDisk = existsSync("/dev/full") ? false : "there is no /dev/full, which Linux has";
-test("a full disk under stdout is told in words, and exits 1", { skip: noFullDisk }, async () => {
+test("a full disk under stdout is reported, and exits 1", { skip: noFullDisk }, async () => {
   const full = openSync("/dev/full", "w");
   const child = spawn(process.execPath, [MAIN, "help"], { stdio: ["ignore", full, "pipe"] });
   closeSync(full);
@@ -135,7 +135,7 @@ test("a full disk under stdout is told in words, and exits 1", { skip: noFullDis
   assert.equal(code, 1);
 });
 
-test("a reader of stderr that goes away does not make a mistake a success", async () => {
+test("a closed stderr does not turn a mistake into a success", async () => {
   const child = spawnProgram(["sevre"], {});
   child.stderr.destroy();
   const [out, [code]] = await Promise.all([text(child.stdout), ended(child)]);
@@ -143,7 +143,7 @@ test("a reader of stderr that goes away does not make a mistake a success", asyn
   assert.equal(code, 2);
 });
 
-test("finding a command loads the table, the parser and what writes to people, and nothing else", async () => {
+test("finding a command loads only the table, the parser and the output", async () => {
   const program = pathToFileURL(join(ROOT, "src/cli/program.ts")).href;
   const script = `
     const loaded = [];

@@ -22,8 +22,8 @@ const permissions = (editor: AgentEditor): Json[] =>
     .filter(({ method }) => method === "session/request_permission")
     .map(({ params }) => params);
 
-describe("what the built-in agent asks for", { timeout: 120_000 }, () => {
-  it("is the whole command, with nothing in it hidden, and labels that say what always is", async () => {
+describe("the built-in agent's permission requests", { timeout: 120_000 }, () => {
+  it("show the whole command, with nothing hidden, and labels that say what always covers", async () => {
     const command = `echo ${"harmless ".repeat(5_000)}\u202e; touch evil # \x1b[8m?token=$(evil)`;
     await using llm = await FakeLlm.start([call("run_command", { command }), DONE]);
     await using editor = await AgentEditor.open({ llm });
@@ -39,7 +39,7 @@ describe("what the built-in agent asks for", { timeout: 120_000 }, () => {
     assert.equal(existsSync(join(editor.cwd, "evil")), false);
   });
 
-  it("is the whole change; one that cannot be shown whole is not made", async () => {
+  it("show the whole change; one that cannot be shown whole is not made", async () => {
     const lines = Array.from({ length: 5_000 }, (_, index) => `line ${index}\u202e`);
     const large = lines.join("\n");
     // Of what is hidden each character takes seven when it is shown.
@@ -63,7 +63,7 @@ describe("what the built-in agent asks for", { timeout: 120_000 }, () => {
     assert.match(says.text, /Cannot ask for permission: .*can be shown.*smaller steps/);
   });
 
-  it("is each call of another server's tool that says it only reads, also in the mode Ask", async () => {
+  it("are made for each call of another server's read-only tool, also in the mode Ask", async () => {
     covers("mcp.tools.untrusted");
     const tools = [{ name: "peek", title: "Look", annotations: { readOnlyHint: true } }];
     using home = new ToolsHome({ other: tools });
@@ -103,7 +103,7 @@ describe("what the built-in agent asks for", { timeout: 120_000 }, () => {
     assert.ok(home.called("other").length > permissions(editor).length - 1);
   });
 
-  it("is not what a rule of the policy allows for that server, nor offered what it denies", async () => {
+  it("are not made for what a policy rule allows, and denied tools are not offered", async () => {
     const reads = { annotations: { readOnlyHint: true } };
     const tools = [
       { name: "peek", ...reads },
@@ -142,8 +142,8 @@ async function squatter(seen: string[]): Promise<(Server & AsyncDisposable) | un
   return undefined;
 }
 
-describe("a program on a port of models", { timeout: 60_000 }, () => {
-  it("is offered, and hears nothing of what is said", async (context) => {
+describe("a program on the port of a local model server", { timeout: 60_000 }, () => {
+  it("is offered, and receives no message", async (context) => {
     const seen: string[] = [];
     await using server = await squatter(seen);
     if (server === undefined) {
@@ -160,7 +160,7 @@ describe("a program on a port of models", { timeout: 60_000 }, () => {
 });
 
 describe("an editor", { timeout: 60_000 }, () => {
-  it("that fails to say what it holds is not passed over", async () => {
+  it("that fails to return a file is not bypassed", async () => {
     const edit = { path: "a.txt", old_string: "saved", new_string: "lost" };
     await using llm = await FakeLlm.start([
       call("read_file", { path: "a.txt" }),
@@ -186,7 +186,7 @@ describe("an editor", { timeout: 60_000 }, () => {
     assert.equal(editor.buffers.get(join(editor.cwd, "a.txt")), "unsaved\n");
   });
 
-  it("that cancels a request sends the next prompt when it has the answer", async () => {
+  it("that cancels a request can send the next prompt after the answer", async () => {
     const command = "sleep 600";
     await using llm = await FakeLlm.start([
       { ...call("run_command", { command }), when: ({ messages }) => isLast(messages, "long") },

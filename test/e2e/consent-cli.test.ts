@@ -12,8 +12,8 @@ const SHOWN = String.raw`\u202e\u001b[2J\u200b\u009b8m\udb40\udc41`;
 /** Everything but printable characters, and lines. */
 const HIDDEN = /[^\P{C}\n\t]/u;
 
-describe("what a person reads in a terminal", { timeout: 120_000 }, () => {
-  it("hides nothing of what other servers say of their tools", async () => {
+describe("text for a person in a terminal", { timeout: 120_000 }, () => {
+  it("hides nothing in other servers' descriptions of their tools", async () => {
     const tools = [
       { name: "plain", title: `Reads${NASTY}`, description: `Line one${NASTY}\nline two` },
     ];
@@ -28,7 +28,7 @@ describe("what a person reads in a terminal", { timeout: 120_000 }, () => {
     for (const { out, err } of [list, diff, json]) assert.doesNotMatch(out + err, HIDDEN);
   });
 
-  it("hides nothing of names that come from a repository", async () => {
+  it("hides nothing in names from a repository", async () => {
     using home = new ToolsHome({});
     const name = `a${NASTY}.txt`;
     const folder = join(home.path, `project${NASTY}`);
@@ -55,7 +55,7 @@ describe("what a person reads in a terminal", { timeout: 120_000 }, () => {
     }
   });
 
-  it("hides nothing of a value in an error", async () => {
+  it("hides nothing in a value in an error", async () => {
     using home = new ToolsHome({});
     for (const args of [
       ["tools", "call", `x${NASTY}`],

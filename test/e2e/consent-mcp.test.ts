@@ -49,7 +49,7 @@ const ACT: DescribedTool[] = [{ name: "act" }];
 const YES = { action: "accept", content: {} };
 
 describe("consent over MCP", { timeout: 120_000 }, () => {
-  it("cannot be given before anybody is asked", async () => {
+  it("cannot be given before the question", async () => {
     using home = new ToolsHome({ other: ACT }, ASK);
     await using program = home.start("mcp");
     const client = new Client(program);
@@ -79,7 +79,7 @@ describe("consent over MCP", { timeout: 120_000 }, () => {
     await ended(program);
   });
 
-  it("is asked for with all of the arguments, or the call is refused", async () => {
+  it("is asked for with all arguments, or the call is refused", async () => {
     covers("mcp.tools.consent");
     using home = new ToolsHome({ other: ACT }, ASK);
     await using program = home.start("mcp");
@@ -101,8 +101,8 @@ describe("consent over MCP", { timeout: 120_000 }, () => {
   });
 });
 
-describe("what is listed over MCP", { timeout: 120_000 }, () => {
-  it("leaves out what the policy denies to the caller", async () => {
+describe("a list over MCP", { timeout: 120_000 }, () => {
+  it("leaves out tools that the policy denies to the caller", async () => {
     const rules = [
       { tool: "secret_*", decision: "deny" },
       { tool: "*", server: "closed", decision: "deny" },
@@ -126,7 +126,7 @@ describe("what is listed over MCP", { timeout: 120_000 }, () => {
     assert.doesNotMatch(out, /^juggler_switch .*\(denied\)/m);
   });
 
-  it("leaves out names that look like another's, until a person has approved them", async () => {
+  it("leaves out lookalike names, until a person has approved them", async () => {
     const fakes = ["juggIer_switch", "juggler_swіtch", "read_n\u3164ote", "Read_Note"];
     const servers = {
       notes: [{ name: "read_note" }],

@@ -25,7 +25,7 @@ describe("a stranger's repository", { timeout: 180_000 }, () => {
   });
   after(() => sample[Symbol.dispose]());
 
-  describe("before the built-in agent", () => {
+  describe("with the built-in agent", () => {
     const READS = [
       call("git_status"),
       call("git_diff"),
@@ -36,7 +36,7 @@ describe("a stranger's repository", { timeout: 180_000 }, () => {
       call("list_files", {}),
     ];
 
-    it("has nothing run by tools that read, in the mode Ask", async () => {
+    it("runs none of its programs for tools that read, in the mode Ask", async () => {
       await using llm = await FakeLlm.start([...READS, DONE]);
       await using editor = new AgentEditor({ llm });
       const { sessionId } = await editor.begin({ cwd: sample.path });
@@ -51,7 +51,7 @@ describe("a stranger's repository", { timeout: 180_000 }, () => {
       assert.deepEqual(sample.fired(), []);
     });
 
-    it("has nothing run by commands that read", async () => {
+    it("runs none of its programs for commands that read", async () => {
       await using editor = new AgentEditor();
       const { sessionId } = await editor.begin({ cwd: sample.path });
       for (const command of ["/diff", "/review", "/search two", "/help"]) {
@@ -60,7 +60,7 @@ describe("a stranger's repository", { timeout: 180_000 }, () => {
       }
     });
 
-    it("has nothing run when a command is recorded to be undone", async () => {
+    it("runs none of its programs when a command is recorded for undo", async () => {
       await using llm = await FakeLlm.start([call("run_command", { command: "echo 3 > e" }), DONE]);
       await using editor = new AgentEditor({ llm });
       const { sessionId } = await editor.begin({ cwd: sample.path });
@@ -71,7 +71,7 @@ describe("a stranger's repository", { timeout: 180_000 }, () => {
       assert.deepEqual(sample.fired(), []);
     });
 
-    it("has its hooks run by a commit that was allowed with them, and not before", async () => {
+    it("runs its hooks for a commit only after they were allowed", async () => {
       await using llm = await FakeLlm.start([
         call("git_commit", { message: "No" }),
         DONE,
@@ -108,7 +108,7 @@ describe("a stranger's repository", { timeout: 180_000 }, () => {
     });
   });
 
-  describe("before the command line", () => {
+  describe("with the command line", () => {
     const COMMANDS = [
       "review add --file a.txt --line 1 --comment Why",
       "review add --file a.txt --line 1 --side old --comment Why",
@@ -132,7 +132,7 @@ describe("a stranger's repository", { timeout: 180_000 }, () => {
     ];
 
     for (const where of ["path", "submodule", "nested", "embedded"] as const) {
-      it(`has nothing run in its folder '${where}'`, async () => {
+      it(`runs none of its programs in its folder '${where}'`, async () => {
         const config = {
           identities: {
             work: { provider: "github", user: "ada", email: "ada@example.org" },
@@ -155,7 +155,7 @@ describe("a stranger's repository", { timeout: 180_000 }, () => {
     }
   });
 
-  describe("before another agent", () => {
+  describe("with an external agent", () => {
     const config = {
       agent: "other",
       agents: { other: { command: process.execPath, args: [AGENT] } },
@@ -174,7 +174,7 @@ describe("a stranger's repository", { timeout: 180_000 }, () => {
 
     for (const fs of [false, true]) {
       const where = fs ? "through the editor" : "on disk";
-      it(`is not written where git keeps its own, ${where}`, async () => {
+      it(`is not written in git's own files, ${where}`, async () => {
         mkdirSync(join(sample.path, ".git/hooks"), { recursive: true });
         const way = join(sample.path, "way");
         if (!existsSync(way)) symlinkSync(".git/hooks", way);

@@ -41,7 +41,7 @@ class Killed implements AsyncDisposable {
 }
 
 describe("a session in two containers", { timeout: 60_000 }, () => {
-  it("is its holder's while that lives, and the other's as soon as it is killed", async (test) => {
+  it("belongs to its holder, and to the other as soon as that is killed", async (test) => {
     const why = missing();
     if (why !== undefined) return test.skip(why);
     using place = new Place();

@@ -82,7 +82,7 @@ class Agents implements AsyncDisposable {
 }
 
 describe("an agent that Trunkline starts", { timeout: 60_000 }, () => {
-  it("acts as the identity that the session's folder is for, and changes no file", async () => {
+  it("acts as the identity of the session's folder, and changes no file", async () => {
     await using agents = new Agents();
     await agents.ask("initialize", { protocolVersion: 1 });
     const before = agents.works.read("app/.git/config");
@@ -93,7 +93,7 @@ describe("an agent that Trunkline starts", { timeout: 60_000 }, () => {
     assert.deepEqual(agents.works.read("app/.git/config"), before);
   });
 
-  it("acts as the one that its configuration names, wherever it is", async () => {
+  it("acts as the identity that its configuration names, wherever it is", async () => {
     await using agents = new Agents({ identity: "home" });
     await agents.ask("initialize", { protocolVersion: 1 });
     const say = await agents.begin("app");
@@ -101,7 +101,7 @@ describe("an agent that Trunkline starts", { timeout: 60_000 }, () => {
     assert.equal(await say(AUTHOR), "ada@home.test,ada@home.test");
   });
 
-  it("is not started as somebody else where the one that is named does not exist", async () => {
+  it("is not started if the named identity does not exist", async () => {
     await using agents = new Agents({ identity: "hoem" });
     await agents.ask("initialize", { protocolVersion: 1 });
     await assert.rejects(agents.begin("app"), /no identity 'hoem'\. Did you mean 'home'\?/);
@@ -109,7 +109,7 @@ describe("an agent that Trunkline starts", { timeout: 60_000 }, () => {
 });
 
 describe("the built-in agent", { timeout: 60_000 }, () => {
-  it("runs commands and commits as the identity that the folder is for", async () => {
+  it("runs commands and commits as the identity of the folder", async () => {
     const match = [{ path: realpathSync(tmpdir()) }];
     const work = { provider: "github", user: "ada", email: "ada@acme.test", match };
     const scripts = { test: "git var GIT_AUTHOR_IDENT && git var GIT_COMMITTER_IDENT" };

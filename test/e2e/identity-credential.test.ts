@@ -47,7 +47,7 @@ describe("trunkline identity credential", { timeout: 120_000, skip: WITHOUT_SSHD
     return { cwd, pushers };
   }
 
-  it("has git push with the token of the identity in force, and of no other", async () => {
+  it("lets git push with the token of the active identity, and with no other", async () => {
     const { cwd, pushers } = makeClone();
     for (const name of ["alice", "bob"]) {
       await rig.must(`trunkline identity switch ${name} && ${COMMIT}`, { cwd });
@@ -56,7 +56,7 @@ describe("trunkline identity credential", { timeout: 120_000, skip: WITHOUT_SSHD
     assert.deepEqual(pushers(), ["alice", "bob"]);
   });
 
-  it("lets git fail rather than use another's token, whatever other helpers know", async () => {
+  it("makes git fail instead of using another's token, whatever other helpers know", async () => {
     const { cwd, pushers } = makeClone();
     configure({ bob: { match: [{ owner: "team" }] } });
     const GIT_CONFIG_GLOBAL = join(cwd, "gitconfig");
@@ -75,7 +75,7 @@ describe("trunkline identity credential", { timeout: 120_000, skip: WITHOUT_SSHD
     assert.deepEqual([...new Set(asked)], [undefined]);
   });
 
-  it("keeps tokens out of files, the record, what is printed and what others can see", async () => {
+  it("keeps tokens out of files, the audit, output and other processes", async () => {
     const { cwd } = makeClone();
     const printed = [
       await rig.must("trunkline identity token get alice --json"),
@@ -132,7 +132,7 @@ describe("trunkline identity credential", { timeout: 120_000, skip: WITHOUT_SSHD
     );
   });
 
-  it("is refused by the guard when the push is by HTTPS as somebody else", async () => {
+  it("is checked by the guard, which refuses an HTTPS push as somebody else", async () => {
     const { cwd, pushers } = makeClone();
     await rig.must("trunkline identity switch alice && trunkline identity guard install", { cwd });
     await rig.must(`${COMMIT} --no-verify`, { cwd });

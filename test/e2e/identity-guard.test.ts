@@ -49,7 +49,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     return { cwd, ...rest };
   }
 
-  it("lets the right identity commit and push by hooks that find it (RemoteJuggler defect 8)", async () => {
+  it("lets the right identity commit and push, with hooks that are found (RemoteJuggler defect 8)", async () => {
     const { name, cwd, pushes } = guarded();
     await rig.must(`${COMMIT} && git push -q origin main`, { cwd });
     const head = await rig.must("git rev-parse HEAD", { cwd });
@@ -59,7 +59,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     assert.equal((await rig.run("trunkline identity guard status", { cwd })).code, 0);
   });
 
-  it("has gpg ask again for each commit in the mode of maximum security", async () => {
+  it("makes gpg ask again for each commit in the mode of maximum security", async () => {
     const { cwd } = makeClone();
     const key = await rig.makeGpgKey("alice", "secret");
     rig.configure({
@@ -74,7 +74,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     await rig.must(`${set("developer_workflow")} && ${remember} && ${COMMIT}`, { cwd });
   });
 
-  it("refuses a commit by the wrong author, however it comes about, and says what to do", async () => {
+  it("refuses a commit by the wrong author, however it is set, and says what to do", async () => {
     const { cwd } = guarded();
     const lines = [
       "git -c user.email=bob@rig.test commit -q --allow-empty -m x",
@@ -97,7 +97,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     );
   });
 
-  it("refuses a push of commits that were made past it, by another identity or a stranger", async () => {
+  it("refuses a push of commits that bypassed it, by another identity or a stranger", async () => {
     const { cwd, pushes } = guarded();
     for (const email of ["bob@rig.test", "op@laptop"]) {
       await rig.must(`git -c user.email=${email} ${COMMIT_PAST_IT.slice(4)}`, { cwd });
@@ -109,7 +109,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     assert.deepEqual(pushes(), []);
   });
 
-  it("refuses a push by the wrong account: another's key, or whatever key an agent has", async () => {
+  it("refuses a push with the wrong account: another's key, or any key of an agent", async () => {
     const { cwd, pushes } = guarded("team");
     await rig.must(COMMIT_PAST_IT, { cwd });
     const wrong = { GIT_SSH_COMMAND: `ssh -i ${rig.ssh.keyOf("bob")} -o IdentitiesOnly=yes` };
@@ -123,7 +123,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     assert.deepEqual(pushes(), []);
   });
 
-  it("refuses a push to a repository that is another identity's", async () => {
+  it("refuses a push to a repository of another identity", async () => {
     const { cwd } = guarded();
     const theirs = makeClone("team");
     rig.configure({ identities: rig.identities({ bob: { organizations: ["team"] } }) });
@@ -135,7 +135,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     assert.deepEqual(theirs.pushes(), []);
   });
 
-  it("lets one through when somebody says so, once, and keeps a record of it", async () => {
+  it("allows one commit or push on request, once, and records it", async () => {
     const { cwd } = guarded();
     const recorded = () => Array.fromAsync(readAudit(join(rig.root, "data")));
     const earlier = (await recorded()).length;
@@ -163,7 +163,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     ]);
   });
 
-  it("is closed when it is broken", async () => {
+  it("refuses if it is broken", async () => {
     const { cwd } = guarded();
     writeFileSync(join(rig.root, "config.jsonc"), "{ not json");
     assert.equal((await rig.run(COMMIT, { cwd })).code, 1);
@@ -178,7 +178,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     assert.match(gone.err, /guard could not be run.*pre-commit/s);
   });
 
-  it("runs the hooks that were there, with all they are told, and puts them back", async () => {
+  it("runs the previous hooks, with their input, and restores them", async () => {
     const { name: repository, cwd } = makeClone();
     await rig.must("trunkline identity switch alice", { cwd });
     const log = join(cwd, "hooks.log");
@@ -206,7 +206,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     await rig.must("git -c user.email=x@y commit -q --allow-empty -m free", { cwd });
   });
 
-  it("leaves a shared folder of hooks alone, and goes on with it", async () => {
+  it("leaves a shared hooks folder alone, and runs its hooks", async () => {
     const { cwd } = makeClone();
     const shared = join(rig.home, "hooks");
     mkdirSync(shared);
@@ -251,7 +251,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     assert.equal(crossed.code, 1);
   });
 
-  it("lets work of others in by cherry-pick and merge, as itself", async () => {
+  it("allows other people's work by cherry-pick and merge", async () => {
     const { cwd, pushes } = guarded();
     await rig.must(`${COMMIT_PAST_IT} && git checkout -q -b theirs`, { cwd });
     const theirs = "git -c user.name=Carol -c user.email=carol@else.test";

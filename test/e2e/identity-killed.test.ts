@@ -67,7 +67,7 @@ describe("a switch that was killed half way", { timeout: 60_000 }, () => {
     });
   }
 
-  it("is repaired by the next command, which says so", () => {
+  it("is repaired by the next command, which reports it", () => {
     using sample = new Killed();
     const args = [BUILT, "identity", "list", "--json"];
     const { stdout, stderr } = spawnSync(process.execPath, args, {
@@ -83,7 +83,7 @@ describe("a switch that was killed half way", { timeout: 60_000 }, () => {
     sample.assertRepaired();
   });
 
-  it("does not keep a program from starting whose journal nobody can read", async () => {
+  it("does not prevent the start of a program if its journal cannot be read", async () => {
     using sample = new Killed();
     const data = join(sample.home, ".local/state/trunkline/identity/journal.jsonl");
     writeFileSync(data, "nonsense\n");

@@ -9,7 +9,7 @@ import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 const COMMIT = "git commit -q --allow-empty -m change";
 
 describe("signed commits", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
-  it("verify by gpg after a switch, whose format git knows (RemoteJuggler defect 1)", async () => {
+  it("verify with gpg after a switch, in a format that git accepts (RemoteJuggler defect 1)", async () => {
     await using rig = await GitRig.start();
     const key = await rig.makeGpgKey("alice");
     rig.configure({
@@ -23,7 +23,7 @@ describe("signed commits", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
     assert.equal(rig.pushes()[0]?.account, "alice");
   });
 
-  it("verify by ssh", async () => {
+  it("verify with ssh", async () => {
     await using rig = await GitRig.start();
     const key = rig.makeSshKey("sign");
     rig.configure({ identities: rig.identities({ alice: { signing: { format: "ssh", key } } }) });
@@ -37,7 +37,7 @@ describe("signed commits", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
     await rig.must("git push -q origin main", { cwd });
   });
 
-  it("are refused by the guard when they are not signed, or by another's key", async () => {
+  it("are refused by the guard if they are unsigned, or signed with another's key", async () => {
     await using rig = await GitRig.start();
     const [own, other] = [rig.makeSshKey("own"), rig.makeSshKey("other")];
     rig.configure({

@@ -68,7 +68,7 @@ const action = (id: unknown, tool: string, args: object, projectPath?: string): 
 
 describe("RemoteJuggler's action dialect, as an IDE speaks it", { timeout: 60_000 }, () => {
   for (const dialect of ["juggler", "auto"]) {
-    it(`switches and fails in the document's words (--dialect ${dialect})`, async () => {
+    it(`switches and fails with the document's words (--dialect ${dialect})`, async () => {
       covers("identity.transport.stdin", "identity.transport.stdout", "identity.framing.line");
       using project = new Project();
       await using program = new Program(["acp", "--dialect", dialect], { env: project.env });
@@ -105,7 +105,7 @@ describe("RemoteJuggler's action dialect, as an IDE speaks it", { timeout: 60_00
 });
 
 describe("a token that a client sends", { timeout: 60_000 }, () => {
-  it("is in no log, however much is logged, and in no answer", async () => {
+  it("is in no log, however verbose, and in no answer", async () => {
     covers("identity.transport.stderr", "identity.debug.variable", "identity.debug.log");
     using project = new Project();
     const token = "glpat-0123456789abcdefghij";
@@ -125,7 +125,7 @@ describe("a token that a client sends", { timeout: 60_000 }, () => {
 });
 
 describe("RemoteJuggler's tools over MCP", { timeout: 60_000 }, () => {
-  it("answer as the document shows", async () => {
+  it("give the answers that the document shows", async () => {
     using project = new Project();
     const options = { env: project.env, cwd: project.repository };
     await using program = new Program(["mcp"], options);

@@ -30,7 +30,7 @@ async function validate(rig: GitRig, more = "") {
 }
 
 describe("trunkline identity validate", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
-  it("logs in by ssh and asks the forge, and the server sees each as itself", async () => {
+  it("logs in with ssh and asks the forge, and the server sees each identity as itself", async () => {
     await using rig = await GitRig.start();
     const { host } = rig.forge;
     rig.configure({
@@ -50,7 +50,7 @@ describe("trunkline identity validate", { timeout: 120_000, skip: WITHOUT_SSHD }
     assert.deepEqual(rig.sshAccess().toSorted(), ["alice greeting", "bob greeting"]);
   });
 
-  it("fails for the key or the token of somebody else, and a key that others may read", async () => {
+  it("fails for the key or the token of somebody else, and for a key that others may read", async () => {
     await using rig = await GitRig.start();
     const { host } = rig.forge;
     rig.configure({
@@ -74,7 +74,7 @@ describe("trunkline identity validate", { timeout: 120_000, skip: WITHOUT_SSHD }
     assert.equal(open.outcome("bob", "ssh"), undefined);
   });
 
-  it("does not wait for a forge that says nothing, nor for a host that is not there", async () => {
+  it("does not wait for a silent forge, nor for a host that does not exist", async () => {
     await using rig = await GitRig.start();
     const { host } = rig.forge;
     rig.configure({
@@ -93,7 +93,7 @@ describe("trunkline identity validate", { timeout: 120_000, skip: WITHOUT_SSHD }
     assert.equal(outcome("bob", "ssh"), "fail");
   });
 
-  it("says in plain words what is wrong with how it is called", async () => {
+  it("reports wrong usage in plain words", async () => {
     await using rig = await GitRig.start();
     rig.configure({ identities: rig.identities() });
     const unknown = await rig.run("trunkline identity validate alcie");
@@ -104,7 +104,7 @@ describe("trunkline identity validate", { timeout: 120_000, skip: WITHOUT_SSHD }
 });
 
 describe("trunkline identity gpg", { timeout: 60_000, skip: WITHOUT_SSHD }, () => {
-  it("tells by its exit code whether an agent may commit without a person", async () => {
+  it("exits with 0 only if an agent can sign without a person", async () => {
     await using rig = await GitRig.start();
     const key = rig.makeSshKey("sign", "a passphrase");
     const alices = await rig.makeGpgKey("alice");

@@ -121,7 +121,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
     assert.equal(await home.must("git config user.email"), "ada@acme.example\n");
   });
 
-  it("says at once when the keys of an identity are not there", async () => {
+  it("reports at once that the keys of an identity are missing", async () => {
     using home = new Home();
     await home.addBoth();
     const { err } = await home.run("trunkline identity switch work");
@@ -132,7 +132,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
     }
   });
 
-  it("takes booleans for what they are (RemoteJuggler defect 2)", async () => {
+  it("treats booleans as booleans (RemoteJuggler defect 2)", async () => {
     using home = new Home();
     await home.addBoth();
     await home.must("git remote add origin https://github.com/acme/app.git");
@@ -143,7 +143,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
     assert.equal((await home.run("git config user.email")).code, 1);
   });
 
-  it("is heard with the wrong words too: what is wrong, and what to do", async () => {
+  it("reports wrong input: what is wrong, and what to do", async () => {
     using home = new Home();
     await home.addBoth();
     const cases: [string, number, RegExp][] = [
@@ -178,7 +178,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
     }
   });
 
-  it("keeps what people wrote in the configuration, when it changes an identity", async () => {
+  it("keeps comments and layout of the configuration when it changes an identity", async () => {
     using home = new Home();
     const file = ".config/trunkline/config.jsonc";
     home.write(file, '// my file\n{\n  "log": { "level": "warn" }, // quiet\n}\n');
@@ -203,7 +203,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
     });
   });
 
-  it("takes over RemoteJuggler's identities, and gives them back as they were", async () => {
+  it("imports RemoteJuggler's identities, and exports them unchanged", async () => {
     using home = new Home();
     const config = {
       version: "2.0.0",
@@ -234,7 +234,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
     assert.match(again.err, /these identities exist already: work.*--force/);
   });
 
-  it("gives a shell an identity that ends with it", async () => {
+  it("gives one shell an identity, without changing files", async () => {
     using home = new Home();
     await home.addBoth();
     const line =
@@ -243,7 +243,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
     assert.equal((await home.run("git config user.email")).code, 1);
   });
 
-  it("teaches ssh and git the identities, and forgets them without a trace", async () => {
+  it("adds the identities to the configuration of ssh and git, and removes them without a trace", async () => {
     using home = new Home();
     await home.addBoth();
     home.write(".ssh/config", "Host x\r\n  User y");
@@ -260,7 +260,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
 
   const isThere = spawnSync("script", ["--version"]).error === undefined;
   const skip = isThere ? false : "needs `script`, of the package bsdutils or util-linux";
-  it("asks for what is missing where a person is there to answer", { skip }, async () => {
+  it("asks for missing values if a person is there to answer", { skip }, async () => {
     using home = new Home();
     const line = "script -qec 'trunkline identity add asked' /dev/null";
     const { code, out } = await home.run(line, "gitlab\nada\nada@example.com\n\n");

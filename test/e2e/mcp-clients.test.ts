@@ -34,7 +34,7 @@ describe("clients of the official SDK", { concurrency: 3, timeout: 120_000 }, ()
         assert.equal(updated.params?.uri, WATCHED);
       });
       await hearsOfChanges(t, session);
-      await t.test("runs a task, and answers what it asks", async () => {
+      await t.test("runs a task, and answers its questions", async () => {
         const { tasks } = session.client.experimental;
         const slow = { name: "slow_compute", arguments: { seconds: 0.05, label: "L" } };
         assert.equal(await endOf(tasks.callToolStream(slow)), "computed L");
@@ -89,7 +89,7 @@ describe("clients of the official SDK", { concurrency: 3, timeout: 120_000 }, ()
 describe("the official client of the tasks extension", { timeout: 60_000 }, () => {
   before(() => packages.install());
 
-  it("runs tasks to their ends, and answers what they ask", async () => {
+  it("runs tasks until they end, and answers their questions", async () => {
     await using server = await FixtureServer.start();
     await using client = await TaskClient.connect(server.url);
     assert.equal(textOf(await client.run("greet", { name: "Ada" })), "Hello, Ada!");
@@ -108,7 +108,7 @@ describe("the official client of the tasks extension", { timeout: 60_000 }, () =
 /** What every client can do, whatever it speaks. */
 async function common(t: TestContext, session: SdkClient): Promise<void> {
   const { client } = session;
-  await t.test("lists what there is", async () => {
+  await t.test("lists tools, resources and prompts", async () => {
     const { tools } = await client.listTools();
     assert.equal(tools[0]?.name, "test_simple_text");
     const { resources } = await client.listResources();
@@ -126,7 +126,7 @@ async function common(t: TestContext, session: SdkClient): Promise<void> {
     assert.equal((await session.call("test_error_handling")).isError, true);
     await assert.rejects(session.call("no_such_tool"), { code: -32602 });
   });
-  await t.test("hears of progress", async () => {
+  await t.test("receives progress", async () => {
     const seen: number[] = [];
     const onprogress = ({ progress }: { progress: number }) => void seen.push(progress);
     await session.call("test_tool_with_progress", {}, { onprogress });
@@ -141,7 +141,7 @@ async function common(t: TestContext, session: SdkClient): Promise<void> {
     await assert.rejects(call, /enough/);
     assert.equal(textOf(await session.call("test_cancelled")), "cancelled");
   });
-  await t.test("answers what tools ask", async () => {
+  await t.test("answers the questions of tools", async () => {
     const elicited = await session.call("test_elicitation", { message: "Who are you?" });
     assert.match(textOf(elicited), /action: accept.*"username":"ada"/);
     const sampled = await session.call("test_sampling", { prompt: "Hello" });
@@ -168,7 +168,7 @@ async function common(t: TestContext, session: SdkClient): Promise<void> {
 }
 
 async function hearsOfChanges(t: TestContext, session: SdkClient): Promise<void> {
-  await t.test("hears that a list has changed", async () => {
+  await t.test("is notified that a list has changed", async () => {
     await session.call("test_trigger_tool_change");
     await session.heard("notifications/tools/list_changed");
   });

@@ -8,7 +8,7 @@ const M = "io.modelcontextprotocol/";
 const _meta = { [`${M}protocolVersion`]: "2026-07-28", [`${M}clientCapabilities`]: {} };
 
 describe("trunkline mcp, at 2026-07-28", { timeout: 30_000 }, () => {
-  it("answers those who listen when its input ends, and ends", async () => {
+  it("answers subscriptions when its input ends, and exits", async () => {
     covers("mcp.lifecycle.stdio-shutdown");
     await using program = new Program(["mcp"]);
     const params = { notifications: { toolsListChanged: true }, _meta };
@@ -23,7 +23,7 @@ describe("trunkline mcp, at 2026-07-28", { timeout: 30_000 }, () => {
     assert.equal(await program.exit, 0);
   });
 
-  it("says what is missing to a stranger that asks what only this revision has", async () => {
+  it("names what is missing if an undescribed client uses a method of this revision", async () => {
     await using program = new Program(["mcp"]);
     program.write({ jsonrpc: "2.0", id: 1, method: "server/discover" });
     program.write({ jsonrpc: "2.0", id: 2, method: "server/discover", params: { _meta } });

@@ -86,7 +86,7 @@ describe("the package that plugins import", limit, () => {
     assert.deepEqual([id, version, provides_tools], ["tools.greet", "1.0.0", ["greet"]]);
   });
 
-  it("is the plugin of the file that was started, or the one that this runs", async () => {
+  it("runs the plugin of the main file, or the one that runPlugin is given", async () => {
     const other = join(folder, "other.ts");
     const imports = 'import greeter from "./plugin.ts";\nimport { definePlugin, runPlugin } from';
     const text = GREETER.replace("import { definePlugin } from", imports);
@@ -102,7 +102,7 @@ describe("the package that plugins import", limit, () => {
     }
   });
 
-  it("explains itself to whoever starts it by hand", async () => {
+  it("explains itself if it is started by hand", async () => {
     await assert.rejects(run(process.execPath, [plugin()]), (error: Failed) => {
       assert.equal(error.code, 2);
       assert.equal(error.stdout, "");
@@ -111,7 +111,7 @@ describe("the package that plugins import", limit, () => {
     });
   });
 
-  it("says what is wrong with how it was started", async () => {
+  it("reports what is wrong with its flags", async () => {
     const wrong: [code: number, args: string[], says: RegExp][] = [
       [2, ["--listen-addr"], /Cannot start plugin 'tools\.greet': --listen-addr needs a value/],
       [1, ["--listen-addr=here", `--certs-dir=${home}/c`], /Cannot read the address 'here'/],
@@ -147,7 +147,7 @@ describe("the package that plugins import", limit, () => {
     });
   }
 
-  it("ends when the orchestrator tells it to, after it has said that it will", async () => {
+  it("ends when the orchestrator asks it to, after it has answered", async () => {
     covers("bus.shutdown");
     await using orchestrator = await SampleOrchestrator.open();
     await using started = new Started(plugin(), orchestrator);
@@ -157,7 +157,7 @@ describe("the package that plugins import", limit, () => {
     assert.deepEqual(await started.exit, { code: 0, stdout: "" });
   });
 
-  it("goes on without an input that is no pipe", async () => {
+  it("keeps running if its input is not a pipe", async () => {
     await using orchestrator = await SampleOrchestrator.open();
     const flags = [`--orchestrator-addr=${orchestrator.address}`];
     const child = spawn(
@@ -173,7 +173,7 @@ describe("the package that plugins import", limit, () => {
     assert.deepEqual(await exit, [0, null]);
   });
 
-  it("keeps what a plugin prints off its standard output", async () => {
+  it("keeps a plugin's output off its standard output", async () => {
     const printing = join(folder, "printing.ts");
     await writeFile(
       printing,
@@ -188,7 +188,7 @@ describe("the package that plugins import", limit, () => {
     assert.match(started.stderr, /^printed$/m);
   });
 
-  it("does what the guide shows", async () => {
+  it("runs the examples of the guide", async () => {
     const guide = await readFile(join(ROOT, "docs/PLUGINS.md"), "utf8");
     const blocks = Array.from(guide.matchAll(/^```ts\n(.*?)^```$/gms), ([, code = ""]) => code);
     assert.equal(blocks[0], GREETER);
@@ -208,7 +208,7 @@ describe("the package that plugins import", limit, () => {
     }
   });
 
-  it("passes the test of a plugin that was just begun, and its types", async () => {
+  it("passes the test and the type check of a new plugin", async () => {
     const begun = join(home, "begun");
     const said = await scaffoldPlugin(begun, "tools.begun");
     assert.match(said, /npm install\n {2}npm test\n/);

@@ -36,7 +36,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
     ["modern", "modern"],
     ["legacy", "modern"],
   ] as const) {
-    it(`work each in its own root, and never in the server's folder (${first}, ${second})`, async () => {
+    it(`each work in their own root, and never in the server's folder (${first}, ${second})`, async () => {
       using home = new ProjectHome();
       const [own, b, c] = ["own", "b", "c"].map((name) => home.folder(name)) as [
         string,
@@ -64,7 +64,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
   }
 
   for (const era of ERAS) {
-    it(`that do not say where they are have to name a repository (${era})`, async () => {
+    it(`without roots have to name a repository (${era})`, async () => {
       using home = new ProjectHome();
       const [own, b] = [home.folder("own"), home.folder("b")];
       await using server = await home.serve(own);
@@ -88,7 +88,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
       assert.deepEqual([home.emailOf(own), home.emailOf(b)], [undefined, "ada@acme.test"]);
     });
 
-    it(`with several repositories have to say which, and are told between which (${era})`, async () => {
+    it(`with several repositories have to say which, and get a list of them (${era})`, async () => {
       using home = new ProjectHome();
       const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
       const plain = home.folder("plain", false);
@@ -105,7 +105,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
       assert.equal(home.emailOf(own), undefined);
     });
 
-    it(`that never say where they are hold up nobody else (${era})`, async () => {
+    it(`that never answer with their roots delay nobody else (${era})`, async () => {
       const limits = { messages: { "roots/list": { timeout: 5_000 } } };
       using home = new ProjectHome({ limits });
       const [own, b] = [home.folder("own"), home.folder("b")];
@@ -134,7 +134,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
     assert.equal(home.emailOf(own), undefined);
   });
 
-  it("are believed when they say that they work elsewhere now", async () => {
+  it("can announce other roots", async () => {
     using home = new ProjectHome();
     const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
     await using server = await home.serve(own);
@@ -168,7 +168,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
     assert.equal(answer, `${id} is answered. The reviewer will see it.\nRepository: ${b}`);
   });
 
-  it("work in no folder that their token is not good for", async () => {
+  it("cannot work in a folder that their token does not allow", async () => {
     using home = new ProjectHome();
     const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
     const id = await home.comment(c, "in c");
@@ -192,7 +192,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
     assert.equal(home.emailOf(c), undefined);
   });
 
-  it("are held to rules for the repository of a thread, wherever they are", async () => {
+  it("are subject to the rules for the repository of a thread, wherever they are", async () => {
     const rule = { tool: "review_*", project: "b", decision: "deny" };
     using home = new ProjectHome({ policy: { tools: { rules: [rule] } } });
     const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
@@ -212,7 +212,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
     }
   });
 
-  it("are held to rules for a project, though a link leads there, and on record with it", async () => {
+  it("are subject to the rules for a project, also through a link, and recorded with it", async () => {
     const rule = { tool: "juggler_*", project: "link", decision: "deny" };
     using home = new ProjectHome({ policy: { tools: { rules: [rule] } } });
     const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
@@ -247,7 +247,7 @@ describe("plugins", { timeout: 120_000 }, () => {
   const plugins = { "tools.where": { command, args } };
 
   for (const era of ERAS) {
-    it(`are told where their caller works, and act there and nowhere else (${era})`, async () => {
+    it(`get the project of their caller, and work only there (${era})`, async () => {
       const policy = { tools: { rules: [{ tool: "where", project: "c", decision: "deny" }] } };
       using home = new ProjectHome({ bus: { listen: "localhost:0", plugins }, policy });
       const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
@@ -266,7 +266,7 @@ describe("plugins", { timeout: 120_000 }, () => {
     });
   }
 
-  it("are told where their caller works also where they answer in pieces", async () => {
+  it("get the project of their caller also if they stream", async () => {
     await using home = new BusHome();
     const entry = { id: "tools.where", binary: command, args };
     await using bus = await BusInProcess.open(home, [entry]);
@@ -285,7 +285,7 @@ describe("plugins", { timeout: 120_000 }, () => {
     assert.deepEqual(pieces, [home.path]);
   });
 
-  it("are held to rules for the project that they are called for", async () => {
+  it("are subject to the rules for the project that they are called for", async () => {
     const rule = { tool: "juggler_*", caller: "bus", project: "b", decision: "deny" };
     const policy = { tools: { rules: [rule] } };
     using home = new ProjectHome({ bus: { listen: "localhost:0", plugins }, policy });
@@ -324,7 +324,7 @@ describe("a client that starts `trunkline mcp`", { timeout: 60_000 }, () => {
     params: { name: "juggler_switch", arguments: { identity: "work" } },
   });
 
-  it("works in the folder that it starts it in", async () => {
+  it("works in the folder in which it starts it", async () => {
     using home = new ProjectHome();
     const own = home.folder("own");
     await using program = home.start(["mcp"], own);
@@ -339,7 +339,7 @@ describe("a client that starts `trunkline mcp`", { timeout: 60_000 }, () => {
     assert.equal(entry?.principal, undefined);
   });
 
-  it("works in its root where it says another", async () => {
+  it("works in its root if it has one", async () => {
     using home = new ProjectHome();
     const [own, b] = [home.folder("own"), home.folder("b")];
     await using program = home.start(["mcp"], own);
@@ -357,7 +357,7 @@ describe("a client that starts `trunkline mcp`", { timeout: 60_000 }, () => {
 });
 
 describe("a person", { timeout: 60_000 }, () => {
-  it("calls tools in the folder that they are in", async () => {
+  it("calls tools in the current folder", async () => {
     using home = new ProjectHome();
     const own = home.folder("own");
     const said = await home.run(

@@ -34,7 +34,7 @@ describe(
   "a server of remote runs that is killed",
   { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox },
   () => {
-    it("loses no work: the session goes on where it was, on the same branch", async () => {
+    it("loses no work: the session continues where it was, on the same branch", async () => {
       await using rig = await GitRig.start();
       rig.forge.tokens.set(TOKEN, { account: "alice" });
       const agents = { scripted: { command: process.execPath, args: [AGENT] } };

@@ -88,7 +88,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
   }
 
   for (const way of ["https", "ssh"] as const) {
-    it(`brings a branch back that the IDE fetches and merges, by ${way}`, async () => {
+    it(`pushes a branch that the IDE fetches and merges, by ${way}`, async () => {
       const project = checkedOut(way);
       using ide = await connect();
       const created = await begin(ide, project);
@@ -112,7 +112,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     });
   }
 
-  it("answers before it says anything, also by the guide's other name", async () => {
+  it("answers before it sends updates, also under the guide's other name", async () => {
     const project = checkedOut("https");
     using ide = await connect();
     const id = ide.send("session/create", {
@@ -131,7 +131,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     assert.ok(answer.result._meta.target.branch);
   });
 
-  it("passes permission requests both ways, and keeps the IDE's files out of it", async () => {
+  it("forwards permission requests, and does not touch the IDE's files", async () => {
     const project = checkedOut("https");
     using ide = await connect();
     const { sessionId } = await begin(ide, project);
@@ -146,7 +146,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     assert.ok(!ide.messages.some(({ method }) => /^(?:fs|terminal)\//.test(method ?? "")));
   });
 
-  it("extends the same branch in the next turn, and pushes nothing where nothing changed", async () => {
+  it("extends the same branch in the next turn, and pushes nothing if nothing changed", async () => {
     const project = checkedOut("https");
     using ide = await connect();
     const { sessionId } = await begin(ide, project);
@@ -163,7 +163,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     assert.equal(project.git("rev-parse", "FETCH_HEAD^"), first._meta.target?.revision);
   });
 
-  it("goes on when the IDE is gone, and is there again when it comes back", async () => {
+  it("continues when the IDE disconnects, and can be resumed", async () => {
     const project = checkedOut("https");
     let sessionId: string;
     {
@@ -191,7 +191,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     assert.equal(end._meta.trunkline.run, "unchanged");
   });
 
-  it("says which part of a request is wrong", async () => {
+  it("names the wrong part of a request", async () => {
     using ide = await connect();
     const project = checkedOut("https");
     const wrong: [object, RegExp][] = [
@@ -207,7 +207,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     }
   });
 
-  it("is begun from a terminal, here or on a server, and ends with the branch", async () => {
+  it("can be started from a terminal, here or on a server, and ends with the branch", async () => {
     for (const where of [[], ["--url", ready.acp]]) {
       const project = checkedOut("https");
       const task = "run w|sh|-c|printf 'a\\nb\\n' > new.txt";
@@ -221,7 +221,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     }
   });
 
-  it("tells a script what it came to, and fails where nothing was pushed", async () => {
+  it("reports its outcome as JSON, and fails if nothing was pushed", async () => {
     const project = checkedOut("https");
     const ask = async (...words: string[]) => {
       const args = ["run", project.url, ...words, "--agent", "scripted", "--json"];

@@ -38,7 +38,7 @@ async function call(program: Program, name: string, args: object = {}): Promise<
 
 for (const fate of FATES) {
   describe(`a running program whose package was ${fate}`, { timeout: 120_000 }, () => {
-    it("goes on as MCP on stdio: its own tools, other servers and plugins", async () => {
+    it("continues as MCP on stdio: its own tools, other servers and plugins", async () => {
       await using web = await McpHttpServer.start();
       using copy = new PackageCopy();
       const config = {
@@ -85,7 +85,7 @@ for (const fate of FATES) {
       assert.equal(await program.exit, 0);
     });
 
-    it("goes on as ACP on stdio: sessions, commands and turns of a model", async () => {
+    it("continues as ACP on stdio: sessions, commands and turns of a model", async () => {
       using copy = new PackageCopy();
       await using llm = await FakeLlm.start([
         { toolCalls: [{ name: "read_file", arguments: { path: "a.txt" } }] },
@@ -104,7 +104,7 @@ for (const fate of FATES) {
       assert.match(help.text, /\/undo/);
     });
 
-    it("goes on as a gateway: MCP over HTTP, old and new", async () => {
+    it("continues as a gateway: MCP over HTTP, old and new", async () => {
       using copy = new PackageCopy();
       await using program = new Program(["serve", "--port", "0", "--json"], {
         built: copy.program,

@@ -9,7 +9,7 @@ import { covers } from "../support/requirement.ts";
 const NASTY = "\"; $(touch x) `touch y` ' \\ $HOME é\nsecond line";
 
 describe("trunkline review", { timeout: 120_000 }, () => {
-  it("carries a comment to a client that subscribed and to one that polls", async () => {
+  it("delivers a comment to a client that subscribed and to one that polls", async () => {
     covers("review.notify.message", "review.notify.subscribe");
     using home = new ReviewHome();
     await using subscribed = await new ReviewServer(home).begin("subscriber");
@@ -37,7 +37,7 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     assert.equal(await polling.call("check_lazygit_messages"), "No new messages from lazygit");
   });
 
-  it("takes in what lazygit-mcp-bridge drops, which is gone only when it is safe", async () => {
+  it("imports what lazygit-mcp-bridge drops, and removes it only when it is stored", async () => {
     using home = new ReviewHome();
     const file = join(home.path, ".config/jesseduffield/lazygit/mcp-messages.json");
     const drop = (comment: string, time: string): void => {
@@ -84,7 +84,7 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     assert.match((await home.run(["review", "list"])).err, /There are no threads/);
   });
 
-  it("says what is wrong with a command line, and ends with 2", async () => {
+  it("reports what is wrong with a command line, and exits with 2", async () => {
     using home = new ReviewHome();
     const wrong: [string[], RegExp][] = [
       [["add", "--comment", "x"], /--file/],
@@ -102,7 +102,7 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     assert.deepEqual([code, /no such thread/.test(err)], [1, true]);
   });
 
-  it("sets lazygit up, once, and takes it out again", async () => {
+  it("sets lazygit up, once, and removes it again", async () => {
     using home = new ReviewHome();
     const file = join(home.repository, ".git/lazygit.yml");
     writeFileSync(file, "# mine\ngui: {}\n");
@@ -121,7 +121,7 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     assert.match(err, /Cannot set up lazygit in '.+': it is in no git repository\. .+ give --user/);
   });
 
-  it("does all that its document shows, and what its hook runs shows what is open", async () => {
+  it("does everything that its document shows, and its hook shows open comments", async () => {
     using home = new ReviewHome();
     const lines = Array.from({ length: 50 }, (_, n) => `line ${n + 1} of this file\n`).join("");
     mkdirSync(join(home.repository, "src"));
@@ -156,7 +156,7 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     );
   });
 
-  it("delivers everything once and in order through a server that is killed again and again", async () => {
+  it("delivers everything once and in order through a server that is killed repeatedly", async () => {
     using home = new ReviewHome();
     const files = ["a", "b", "c"];
     for (const file of files) home.write(file, "one\ntwo\nthree\nfour\nfive\n");

@@ -40,7 +40,7 @@ class Gateway extends Program {
 }
 
 describe("trunkline serve", { timeout: 30_000 }, () => {
-  it("says where it is, and that it is well", async () => {
+  it("reports its addresses, and that it is healthy", async () => {
     await using gateway = await Gateway.start();
     assert.equal(gateway.ready.pid, gateway.child.pid);
     const health = (await (await fetch(`${gateway.ready.url}/healthz`)).json()) as {
@@ -79,7 +79,7 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
     assert.equal(((await bad.json()) as { error: { code: number } }).error.code, -32700);
   });
 
-  it("answers ACP on /acp, one message a text frame", async () => {
+  it("answers ACP on /acp, one message for each text frame", async () => {
     await using gateway = await Gateway.start();
     const socket = new WebSocket(gateway.ready.acp, { headers: gateway.ready.headers });
     await once(socket, "open");
@@ -101,7 +101,7 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
     await once(socket, "close");
   });
 
-  it("closes open conversations when it is stopped", async () => {
+  it("closes open connections when it is stopped", async () => {
     await using gateway = await Gateway.start();
     const socket = new WebSocket(gateway.ready.acp, { headers: gateway.ready.headers });
     await once(socket, "open");
@@ -134,7 +134,7 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
     assert.match(error.message, /403/);
   });
 
-  it("says what to do when its port is taken, or not its own machine's", async () => {
+  it("says what to do if its port is taken, or the address is not this machine's", async () => {
     covers("mcp.http.loopback");
     await using gateway = await Gateway.start();
     const port = new URL(gateway.ready.url).port;
@@ -149,7 +149,7 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
     assert.match(elsewhere.stderr, /Cannot listen on 192\.0\.2\.7:0: this machine has no such/);
   });
 
-  it("does not begin where it can keep nothing, and says where and why", async () => {
+  it("does not start if it cannot write to its data folder, and says where and why", async () => {
     for (const command of [["serve", "--port", "0"], ["orchestrator"]]) {
       await using program = new Program(command, { env: { HOME: "/dev/null" } });
       assert.equal(await program.exit, 1);

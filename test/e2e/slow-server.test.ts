@@ -49,7 +49,7 @@ async function started(...command: string[]) {
 }
 
 describe("an MCP server that takes long to start", { timeout: 180_000 }, () => {
-  it("is waited for by a call of its tool that comes before any list", async () => {
+  it("is waited for by a call of its tool before any list", async () => {
     await using slow = await started("mcp");
     slow.ask(1, "initialize", HELLO);
     const params = { name: "late", arguments: {}, _meta: { progressToken: "p" } };
@@ -66,7 +66,7 @@ describe("an MCP server that takes long to start", { timeout: 180_000 }, () => {
     assert.equal(await slow.program.exit, 0);
   });
 
-  it("is named by a list that does not have its tools, and announced when it is there", async () => {
+  it("is named by a list that lacks its tools, and announced when it is ready", async () => {
     await using slow = await started("mcp");
     slow.ask(1, "initialize", HELLO);
     await slow.answer(1);
@@ -87,7 +87,7 @@ describe("an MCP server that takes long to start", { timeout: 180_000 }, () => {
     assert.equal(await slow.program.exit, 0);
   });
 
-  it("is named with what went wrong by a call that nobody else can answer", async () => {
+  it("is named with its problem by a call of an unknown tool", async () => {
     await using slow = await started("mcp");
     slow.ask(1, "initialize", HELLO);
     slow.ask(2, "tools/call", { name: "late", arguments: {} });
@@ -112,7 +112,7 @@ describe("an MCP server that takes long to start", { timeout: 180_000 }, () => {
     assert.deepEqual(calling.program.lines, ["better late than never"]);
   });
 
-  it("is named with what went wrong by 'tools list', 'tools call' and 'doctor'", async () => {
+  it("is named with its problem by 'tools list', 'tools call' and 'doctor'", async () => {
     for (const [command, code] of [
       ["tools list", 0],
       ["tools call late", 1],

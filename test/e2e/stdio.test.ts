@@ -50,7 +50,7 @@ describe("trunkline mcp", { timeout: 30_000 }, () => {
     );
   });
 
-  it("answers a line over 10 MiB with an error and goes on", async () => {
+  it("answers a line over 10 MiB with an error and continues", async () => {
     await using program = new Program(["mcp"]);
     const text = "x".repeat(11 * MiB);
     program.write({ jsonrpc: "2.0", id: "big", method: "ping", params: { text } });
@@ -78,7 +78,7 @@ describe("trunkline mcp", { timeout: 30_000 }, () => {
     });
   }
 
-  it("ends when its reader is gone", async () => {
+  it("exits when its reader is gone", async () => {
     await using program = new Program(["mcp"]);
     program.write(initialize(1));
     await program.answers(1);
@@ -107,7 +107,7 @@ describe("trunkline mcp", { timeout: 30_000 }, () => {
     assert.equal(await program.exit, 0);
   });
 
-  it("keeps the log of its messages on stderr, with secrets masked", async () => {
+  it("writes the log of its messages to stderr, with secrets masked", async () => {
     covers("mcp.stdio.stdout");
     for (const variable of ["TRUNKLINE_VERBOSE", "REMOTE_JUGGLER_VERBOSE"]) {
       await using program = new Program(["--mode=mcp"], { env: { [variable]: "1" } });
@@ -137,7 +137,7 @@ describe("trunkline mcp", { timeout: 30_000 }, () => {
     }
   });
 
-  it("does not start with a bad configuration, and says where it is bad", async () => {
+  it("does not start with an invalid configuration, and gives the position", async () => {
     await using program = new Program(["mcp", "--config", "bad.jsonc"]);
     writeFileSync(join(program.home, "bad.jsonc"), '{\n  "log": { "level": "loud" }\n}\n');
     program.write(initialize(1));
@@ -177,8 +177,8 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
   });
 });
 
-describe("trunkline acp under many errors", { timeout: 30_000 }, () => {
-  it("reads more slowly after 100 in a second, and goes on with the conversation", async () => {
+describe("trunkline acp after many errors", { timeout: 30_000 }, () => {
+  it("reads more slowly after 100 in a second, and continues the conversation", async () => {
     await using program = new Program(["acp"]);
     // More than fits into a pipe and the stream's buffer, so that it really stops reading.
     const params = { padding: "x".repeat(2_000) };

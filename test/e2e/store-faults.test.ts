@@ -66,46 +66,42 @@ async function failAndRecover(
   assert.equal(editor.program.child.exitCode, null);
 }
 
-describe(
-  "trunkline acp with somebody else's agent, when its store fails",
-  { timeout: 240_000 },
-  () => {
-    it("fails a turn when the disk is full, and works again when there is room", async (test) => {
-      const { missing } = SmallDisk;
-      if (missing !== undefined) return test.skip(missing);
-      using disk = new SmallDisk();
-      using place = new Place();
-      const data = join(disk.path, "data");
-      const options = { config: CONFIG, args: ["--data", data], within: disk.within };
-      await using editor = new AcpEditor(place, options);
-      const { pid } = editor.program.child;
-      const cause = async (): Promise<AsyncDisposable> => {
-        disk.fill(pid);
-        return { [Symbol.asyncDispose]: async () => disk.free(pid) };
-      };
-      await failAndRecover(editor, cause, /database or disk is full. Free some space/);
-    });
+describe("trunkline acp with an external agent, if its store fails", { timeout: 240_000 }, () => {
+  it("fails a turn when the disk is full, and works again when there is room", async (test) => {
+    const { missing } = SmallDisk;
+    if (missing !== undefined) return test.skip(missing);
+    using disk = new SmallDisk();
+    using place = new Place();
+    const data = join(disk.path, "data");
+    const options = { config: CONFIG, args: ["--data", data], within: disk.within };
+    await using editor = new AcpEditor(place, options);
+    const { pid } = editor.program.child;
+    const cause = async (): Promise<AsyncDisposable> => {
+      disk.fill(pid);
+      return { [Symbol.asyncDispose]: async () => disk.free(pid) };
+    };
+    await failAndRecover(editor, cause, /database or disk is full. Free some space/);
+  });
 
-    it("fails a turn when files cannot grow, and works again when they can", async (test) => {
-      if (process.platform !== "linux") return test.skip("it takes Linux's prlimit(1)");
-      using place = new Place();
-      await using editor = new AcpEditor(place, { config: CONFIG });
-      const limit = (bytes: string): void => {
-        execFileSync("prlimit", ["--pid", `${editor.program.child.pid}`, `--fsize=${bytes}:`]);
-      };
-      const cause = async (): Promise<AsyncDisposable> => {
-        limit("100000");
-        return { [Symbol.asyncDispose]: async () => limit("unlimited") };
-      };
-      await failAndRecover(editor, cause, /Cannot write '.*sessions\.sqlite': disk I\/O error/);
-    });
+  it("fails a turn when files cannot grow, and works again when they can", async (test) => {
+    if (process.platform !== "linux") return test.skip("needs Linux's prlimit(1)");
+    using place = new Place();
+    await using editor = new AcpEditor(place, { config: CONFIG });
+    const limit = (bytes: string): void => {
+      execFileSync("prlimit", ["--pid", `${editor.program.child.pid}`, `--fsize=${bytes}:`]);
+    };
+    const cause = async (): Promise<AsyncDisposable> => {
+      limit("100000");
+      return { [Symbol.asyncDispose]: async () => limit("unlimited") };
+    };
+    await failAndRecover(editor, cause, /Cannot write '.*sessions\.sqlite': disk I\/O error/);
+  });
 
-    it("fails a turn when another process does not let go of the database, and works when it does", async () => {
-      using place = new Place();
-      const data = join(place.path, "data");
-      await using editor = new AcpEditor(place, { config: CONFIG, args: ["--data", data] });
-      const cause = () => LockedDatabase.lock(join(data, "sessions.sqlite"));
-      await failAndRecover(editor, cause, /another process has held it for 10000 ms. Try again/);
-    });
-  },
-);
+  it("fails a turn when another process locks the database, and works again when it is released", async () => {
+    using place = new Place();
+    const data = join(place.path, "data");
+    await using editor = new AcpEditor(place, { config: CONFIG, args: ["--data", data] });
+    const cause = () => LockedDatabase.lock(join(data, "sessions.sqlite"));
+    await failAndRecover(editor, cause, /another process has held it for 10000 ms. Try again/);
+  });
+});

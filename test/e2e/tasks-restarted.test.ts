@@ -48,8 +48,8 @@ class Assistant {
   }
 }
 
-describe("tasks of trunkline mcp, when it is killed and started again", { timeout: 60_000 }, () => {
-  it("are there with what they came to, or have failed in words", async () => {
+describe("tasks of trunkline mcp, when it is killed and restarted", { timeout: 60_000 }, () => {
+  it("have their results, or have failed with a message", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-tasks-"));
     let done: string;
     let working: string;

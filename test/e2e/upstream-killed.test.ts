@@ -10,7 +10,7 @@ const skip = await everythingIsMissing();
 const timeout = 120_000;
 
 describe("two everything servers", { skip, timeout }, () => {
-  it("keep apart: one that is killed every second answers every call once, the other all", async () => {
+  it("are independent: one that is killed every second answers every call once, the other all", async () => {
     await using house = new HouseOfUpstreams({ limits: { firstWait: 50, longestWait: 200 } });
     await house.configure({ shaky: EVERYTHING, steady: EVERYTHING });
     const options: RawClientOptions = { revision: "2025-11-25" };

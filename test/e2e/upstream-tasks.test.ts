@@ -43,7 +43,7 @@ describe("a server that answers calls with tasks", { timeout }, () => {
       });
 
       for (const options of CLIENTS) {
-        it(`has them run to their ends for a client of ${options.revision}`, async () => {
+        it(`runs them until they end for a client of ${options.revision}`, async () => {
           await using client = await RawClient.connect(house.door, options);
           const slow = await client.callTool("slow_compute", { seconds: 0.2, label: "tides" });
           assert.equal(slow["result"].content[0].text, "computed tides");
@@ -54,7 +54,7 @@ describe("a server that answers calls with tasks", { timeout }, () => {
           assert.deepEqual(refused["error"], { code: -32603, message: "Internal failure" });
         });
 
-        it(`asks a client of ${options.revision} what they need to know`, async () => {
+        it(`passes their questions to a client of ${options.revision}`, async () => {
           await using client = await RawClient.connect(house.door, options);
           const { result, error } = await client.callTool("multi_input");
           if (options.answers === undefined) {
@@ -70,7 +70,7 @@ describe("a server that answers calls with tasks", { timeout }, () => {
         });
       }
 
-      it("has them cancelled when the caller cancels", async () => {
+      it("cancels them when the caller cancels", async () => {
         await using client = await RawClient.connect(house.door, { revision: "2025-11-25" });
         const requestId = client.send("tools/call", {
           name: "slow_compute",

@@ -85,7 +85,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
   };
 
   // First, since it asks for them by itself too, and that in the middle of any call.
-  it("may ask the client for its roots", async () => {
+  it("can ask the client for its roots", async () => {
     assert.match(await textOf("get-roots-list"), /file:\/\/\/home\/ann/);
   });
 
@@ -97,7 +97,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
     assert.equal(echo?.["title"], hasElicitation ? "Echo Tool" : undefined);
   });
 
-  it("answers plain calls with what it answers", async () => {
+  it("answers plain calls unchanged", async () => {
     assert.equal(await textOf("echo", { message: "hé" }), "Echo: hé");
     assert.match(await textOf("get-sum", { a: 2, b: 3 }), /\b5\b/);
     const annotated = await client.callTool("get-annotated-message", {
@@ -113,7 +113,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
     assert.equal(picture["result"].content[1].mimeType, "image/png");
   });
 
-  it("answers in content that the client's revision knows", async () => {
+  it("answers with content that the client's revision knows", async () => {
     const links = await client.callTool("get-resource-links", { count: 2 });
     const kinds = (links["result"].content as Json[]).map(({ type }) => type as string);
     const link = hasElicitation ? "resource_link" : "text";
@@ -139,7 +139,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
     });
   }
 
-  it("passes its progress on, under the client's token", async () => {
+  it("sends its progress, under the client's token", async () => {
     const args = { duration: 0.3, steps: 3 };
     const _meta = { progressToken: "mine" };
     const { result } = await client.callTool("trigger-long-running-operation", args, { _meta });
@@ -151,7 +151,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
     );
   });
 
-  it("is told when a call is cancelled", async () => {
+  it("is notified when a call is cancelled", async () => {
     const name = "trigger-long-running-operation";
     const id = client.send("tools/call", { name, arguments: { duration: 600, steps: 600 } });
     await until(() => house.upstreams.status()[0]?.callsInFlight === 1);
@@ -160,14 +160,14 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
     assert.equal(await textOf("echo", { message: "still here" }), "Echo: still here");
   });
 
-  it("may ask the client's model", async () => {
+  it("can ask the client's model", async () => {
     const heard = "heard: Resource trigger-sampling-request context: hello";
     assert.ok((await textOf("trigger-sampling-request", { prompt: "hello" })).includes(heard));
     const asTask = await textOf("trigger-sampling-request-async", { prompt: "hello" });
     assert.match(asTask, /\[COMPLETED\][\s\S]*heard: /);
   });
 
-  it("may ask the client's user, or learns that it may not", async () => {
+  it("can ask the client's user, or is told that it cannot", async () => {
     const { result, error } = await client.callTool("trigger-elicitation-request");
     if (hasElicitation) {
       assert.match(result.content[1].text, /Name: Ann/);
@@ -180,7 +180,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
     }
   });
 
-  it("may send the client's user to a page", async () => {
+  it("can send the client's user to a page", async () => {
     if (!hasElicitation) return;
     const url = "https://example.com/consent";
     const args = { url, message: "Please look", elicitationId: "e1" };
@@ -190,7 +190,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
     assert.equal("elicitationId" in params, !client.isModern);
   });
 
-  it("may refuse until the user has seen a page", async () => {
+  it("can refuse until the user has seen a page", async () => {
     const args = { url: "https://example.com", errorPath: true };
     const asked = client.asked.length;
     const { result, error } = await client.callTool("trigger-url-elicitation", args);
@@ -205,7 +205,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
     }
   });
 
-  it("may work on a task for a while, and ask meanwhile", async () => {
+  it("can work on a task for a while, and ask meanwhile", async () => {
     const name = "simulate-research-query";
     const args = { topic: "tides", ambiguous: hasElicitation };
     const result = await runTask(client, name, args);
@@ -227,7 +227,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
     assert.ok(Buffer.from(dynamic["result"].contents[0].blob as string, "base64").length > 0);
   });
 
-  it("brings new resources, and says so", async () => {
+  it("can add resources, and announces it", async () => {
     const listening = client.isModern
       ? client.send("subscriptions/listen", { notifications: { resourcesListChanged: true } })
       : undefined;
@@ -251,7 +251,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
     }
   });
 
-  it("tells of changes to what is watched, for as long as it is", async () => {
+  it("reports changes of watched resources, while they are watched", async () => {
     const uri = "demo://resource/static/document/architecture.md";
     const listen = { notifications: { resourceSubscriptions: [uri] } };
     const id = client.isModern
@@ -269,7 +269,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
     else await client.request("resources/unsubscribe", { uri });
   });
 
-  it("does not know what it does not have", async () => {
+  it("refuses unknown names", async () => {
     const uri = "nobody://knows";
     const { error } = await client.request("resources/read", { uri });
     assert.equal(error.code, client.isModern ? -32602 : -32002);
@@ -305,7 +305,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
     assert.deepEqual(ofTemplate.completion.values, ["1"]);
   });
 
-  it("has its messages for people passed on to whoever is calling", async () => {
+  it("sends its log messages to the caller", async () => {
     // Its levels are random. A client of 2026-07-28 says with each request what it wants to hear.
     if (!client.isModern) await client.request("logging/setLevel", { level: "debug" });
     const slow = {

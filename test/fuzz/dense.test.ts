@@ -15,8 +15,8 @@ const MiB = 1024 * 1024;
 /** What is measured is the code as it runs after a while. */
 const WARM_UP = 20;
 
-describe("the largest messages that there can be", { timeout: 600_000 }, () => {
-  it("hold the thread of MCP on stdio for 50 ms at most, each of them at once", async (t) => {
+describe("the most expensive messages within the limits", { timeout: 600_000 }, () => {
+  it("block the thread of MCP on stdio for at most 50 ms each", async (t) => {
     const program = measuredProgram(["mcp"]);
     const ask = async (name: string, line: Buffer): Promise<string> => {
       program.lines.length = 0;
@@ -49,7 +49,7 @@ describe("the largest messages that there can be", { timeout: 600_000 }, () => {
     });
   });
 
-  it("hold the thread of the bus for 50 ms at most, each of them at once", async (t) => {
+  it("block the thread of the bus for at most 50 ms each", async (t) => {
     await using home = new BusHome();
     const { addr, program } = await home.orchestrator([], "localhost:0", { nodeArgs: MEASURED });
     const credentials = await busCredentials(home.certs, "bad-client");

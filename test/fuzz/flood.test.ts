@@ -8,7 +8,7 @@ import { patiently } from "./patiently.ts";
 import { FUZZ_CONFIG } from "./vocabulary-acp.ts";
 
 describe("a flood of one request", { timeout: 600_000 }, () => {
-  it("does not hold the thread for more than 50 ms, though each looks into the store", async (t) => {
+  it("does not block the thread for more than 50 ms, though each queries the store", async (t) => {
     const program = measuredProgram(["acp", "--config", "config.jsonc"]);
     writeFileSync(join(program.home, "config.jsonc"), JSON.stringify(FUZZ_CONFIG));
     let lastId = 0;

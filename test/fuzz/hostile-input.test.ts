@@ -15,7 +15,7 @@ const prototypes = () =>
   [Object, Array, Function, String, Number].map(({ prototype }) => Reflect.ownKeys(prototype));
 
 describe("a peer under hostile input", { timeout: 120_000 }, () => {
-  it("gives every request exactly one answer, whatever stands around it", async (t) => {
+  it("gives every request exactly one answer, whatever is around it", async (t) => {
     const random = seeded(t);
     const before = prototypes();
     for (let round = 0; round < 30; round++) {
@@ -35,7 +35,7 @@ describe("a peer under hostile input", { timeout: 120_000 }, () => {
     assert.equal(({} as Record<string, unknown>).polluted, undefined);
   });
 
-  it("survives plain noise", async (t) => {
+  it("survives random bytes", async (t) => {
     const random = seeded(t);
     await using fuzzed = new FuzzedPeer();
     for (let i = 0; i < 20; i++) fuzzed.push(random.bytes(64 * 1024));

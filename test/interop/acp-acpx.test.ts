@@ -85,10 +85,10 @@ class Acpx implements AsyncDisposable {
   }
 }
 
-describe("acpx with Trunkline's own agent", { timeout: 300_000 }, () => {
+describe("acpx with the built-in agent", { timeout: 300_000 }, () => {
   before(() => packages.install());
 
-  it("gets what can be done without a model", async () => {
+  it("gets the list of commands without a model", async () => {
     await using acpx = new Acpx();
     const help = await acpx.run("--approve-all", "exec", "/help");
     assert.equal(help.code, 0, help.output);
@@ -115,7 +115,7 @@ describe("acpx with Trunkline's own agent", { timeout: 300_000 }, () => {
     });
   }
 
-  it("is not asked for what it does not offer", async () => {
+  it("is not asked for what it does not support", async () => {
     await using llm = await FakeLlm.start(SCRIPT);
     await using acpx = new Acpx({ OPENAI_API_KEY: "none", OPENAI_BASE_URL: `${llm.url}/v1` });
     const bare = ["--no-fs", "--no-terminal", "--approve-all", "exec"];
@@ -133,7 +133,7 @@ describe("acpx with Trunkline's own agent", { timeout: 300_000 }, () => {
     );
   });
 
-  it("has nothing done that it denies, and the model knows", async () => {
+  it("can deny everything, and the model is told", async () => {
     await using llm = await FakeLlm.start(SCRIPT);
     await using acpx = new Acpx({ OPENAI_API_KEY: "none", OPENAI_BASE_URL: `${llm.url}/v1` });
     const { code, output } = await acpx.run("--deny-all", "exec", "run it");

@@ -84,7 +84,7 @@ class GooseClient implements AsyncDisposable {
   }
 }
 
-describe("goose with Trunkline's own agent", { timeout: 300_000 }, () => {
+describe("goose with the built-in agent", { timeout: 300_000 }, () => {
   let command: string | undefined;
   before(async () => {
     command = await goose.install();
@@ -99,7 +99,7 @@ describe("goose with Trunkline's own agent", { timeout: 300_000 }, () => {
   };
   const at = ({ url }: FakeLlm) => ({ OPENAI_API_KEY: "none", OPENAI_BASE_URL: `${url}/v1` });
 
-  test("gets what can be done without a model, and nothing that it adds is searched for", async (program) => {
+  test("gets the list of commands without a model, and its additions are not searched for", async (program) => {
     await using client = new GooseClient(program);
     writeFileSync(join(client.place.folder, "a.txt"), "needle\n");
     const help = await client.say(["--no-session"], "/help");
@@ -117,13 +117,13 @@ describe("goose with Trunkline's own agent", { timeout: 300_000 }, () => {
     assert.equal(client.read("new.txt"), "written\n");
   });
 
-  test("has nothing written where it cannot ask", async (program, llm) => {
+  test("has nothing written if it cannot ask", async (program, llm) => {
     await using client = new GooseClient(program, { ...at(llm), GOOSE_MODE: "approve" });
     await client.say(["--no-session"], "write it");
     assert.equal(client.read("new.txt"), undefined);
   });
 
-  test("goes on with its session, also after it was killed in the middle of a turn", async (program, llm) => {
+  test("continues its session, also after it was killed in the middle of a turn", async (program, llm) => {
     await using client = new GooseClient(program, at(llm));
     await client.say(["-n", "mine"], "write it");
     await client.say(["-r", "-n", "mine"], "go on for long", llm.asked("go on for long"));

@@ -66,14 +66,14 @@ describe("an orchestrator with bad clients in Go", { timeout: 180_000 }, () => {
     );
 
   for (const [kind, [observed, words]] of Object.entries(kinds)) {
-    it(`lets one see '${observed}' (${kind}), and nobody else notices`, async () => {
+    it(`lets one see '${observed}' (${kind}), and others are not affected`, async () => {
       const line = await healthy.during(() => bad(kind));
       assert.deepEqual([line.observed, line.alive], [observed, true], JSON.stringify(line));
       if (words !== undefined) assert.match(JSON.stringify([line.answer, line.error]), words);
     });
   }
 
-  it("serves on with 10,000 streams that are half open", async () => {
+  it("continues to serve with 10,000 half-open streams", async () => {
     const line = await healthy.during(() => bad("half-open", "--count=10000"));
     assert.deepEqual([line.opened, line.aliveMeanwhile, line.alive], [10_000, true, true]);
   });
@@ -99,7 +99,7 @@ describe("our client with bad servers in Go", { timeout: 120_000 }, () => {
     flood: /gave no answer that can be read/,
   };
   for (const [kind, expected] of Object.entries(kinds)) {
-    it(`says what is wrong (${kind})`, async () => {
+    it(`reports what is wrong (${kind})`, async () => {
       await using home = new BusHome();
       const flags = [`--certs-dir=${home.certs}`, `--kind=${kind}`];
       await using server = await PeerProcess.serve("bad-server", ...flags);
@@ -114,7 +114,7 @@ describe("our client with bad servers in Go", { timeout: 120_000 }, () => {
   }
 });
 
-describe("plugins in Go that are in trouble", { timeout: 180_000 }, () => {
+describe("plugins in Go with problems", { timeout: 180_000 }, () => {
   before(() => quicPeer());
 
   const short: Partial<PluginLimits> = { ready: 1_000, handshake: 1_000 };
@@ -127,7 +127,7 @@ describe("plugins in Go that are in trouble", { timeout: 180_000 }, () => {
     "hang-list": /^Waited 1000 ms for Plugin 'ill' to answer 'listTools'$/,
   };
   for (const [trouble, expected] of Object.entries(causes)) {
-    it(`are tried again, and say why (${trouble}); the other serves`, async () => {
+    it(`are retried, and say why (${trouble}); the other one serves`, async () => {
       await using home = new BusHome();
       const plugins = [await goPlugin("well"), await goPlugin("ill", `--trouble=${trouble}`)];
       await using bus = await BusInProcess.open(home, plugins, short);
@@ -139,7 +139,7 @@ describe("plugins in Go that are in trouble", { timeout: 180_000 }, () => {
   }
 
   for (const trouble of ["chatty", "late-ready", "no-dial-back"]) {
-    it(`are up all the same (${trouble})`, async () => {
+    it(`work anyway (${trouble})`, async () => {
       await using home = new BusHome();
       const plugins = [await goPlugin("ill", `--trouble=${trouble}`)];
       await using bus = await BusInProcess.open(home, plugins);
@@ -150,7 +150,7 @@ describe("plugins in Go that are in trouble", { timeout: 180_000 }, () => {
   }
 
   for (const trouble of ["hang-health", "unhealthy"]) {
-    it(`are started again (${trouble})`, async () => {
+    it(`are restarted (${trouble})`, async () => {
       await using home = new BusHome();
       const plugins = [await goPlugin("ill", `--trouble=${trouble}`)];
       const limits = { healthEvery: 100, health: 300, mostUnhealthy: 2 };
@@ -172,7 +172,7 @@ describe("plugins in Go that are in trouble", { timeout: 180_000 }, () => {
     });
   }
 
-  it("cost their caller an error that says what they did, and nobody else anything", async () => {
+  it("fail only their own calls, with an error that says what they did", async () => {
     await using home = new BusHome();
     const orchestrator = await home.orchestrator([home.testPlugin(), await goPlugin("ill")]);
     await orchestrator.logged("plugin.up", 2);
@@ -209,7 +209,7 @@ describe("plugins in Go that are in trouble", { timeout: 180_000 }, () => {
     assert.ok(lines < 500, `${lines} lines of log`);
   });
 
-  it("that stop answering altogether are noticed, and told of", async () => {
+  it("that stop answering are noticed, and reported", async () => {
     await using home = new BusHome();
     const orchestrator = await home.orchestrator([home.testPlugin(), await goPlugin("ill")]);
     await orchestrator.logged("plugin.up", 2);

@@ -65,7 +65,7 @@ describe("trunkline orchestrator with a plugin and a client in Go", { timeout: 1
     };
   }
 
-  it("passes tools on: values, failures, sizes, and who calls", async () => {
+  it("forwards tool calls: values, failures, sizes, and the caller", async () => {
     await using home = new BusHome();
     const { addr } = await start(home);
     const [listed] = (await act(home, addr, "list-tools")) as Answered;
@@ -84,7 +84,7 @@ describe("trunkline orchestrator with a plugin and a client in Go", { timeout: 1
     assert.deepEqual([missing.success, missing.errorCode], [false, "tool_not_found"]);
   });
 
-  it("passes prompts, streams, storage and events on", async () => {
+  it("forwards prompts, streams, storage and events", async () => {
     await using home = new BusHome();
     const { addr } = await start(home);
     const [prompt] = await act(home, addr, '--arguments={"name":"Ada"}', "prompt");
@@ -124,7 +124,7 @@ describe("trunkline orchestrator with a plugin and a client in Go", { timeout: 1
     assert.equal(events.at(-1)?.event, "unsubscribed");
   });
 
-  it("brings events to a plugin's own server, and takes those that it publishes", async () => {
+  it("delivers events to a plugin's own server, and accepts those that it publishes", async () => {
     await using home = new BusHome();
     const { addr } = await start(home);
     const subscribe = { subscriptionId: "s", topic: "news", filters: { kind: "wanted" } };
@@ -160,7 +160,7 @@ describe("trunkline orchestrator with a plugin and a client in Go", { timeout: 1
     assert.doesNotMatch(orchestrator.program.stderr, /plugin\.no-clean-end/);
   });
 
-  it("serves a plugin of other makers on the bridge, as it serves its own", async () => {
+  it("serves a plugin of another vendor on the bridge like its own", async () => {
     await using home = new BusHome();
     const orchestrator = await home.orchestrator([await goPlugin(), home.testPlugin()]);
     await orchestrator.logged("plugin.up", 2);

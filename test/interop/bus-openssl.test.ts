@@ -92,7 +92,7 @@ describe("openssl s_client -quic", { timeout: 180_000 }, () => {
       /a certificate is required/,
     ],
   ] as const) {
-    it(`is refused with ${what}, and nobody else notices`, async (t) => {
+    it(`is refused with ${what}, and others are not affected`, async (t) => {
       const command = commandOf(t);
       if (command === undefined) return;
       await using healthy = new HealthyClient(orchestrator.addr, home.certs);

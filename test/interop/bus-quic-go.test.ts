@@ -144,7 +144,7 @@ describe("the bus and quic-go", { timeout: 3_600_000 }, () => {
     assert.deepEqual([streams, finWithBody, unfinished], [3_000, 3_000, 0]);
   });
 
-  it("answers clients that end their side apart from the request, or after the answer", async () => {
+  it("answers clients that end their side separately from the request, or after the answer", async () => {
     await using home = new BusHome();
     await using listener = await listen("localhost:0", {
       credentials: await busCredentials(home.certs, "orchestrator"),

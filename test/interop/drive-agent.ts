@@ -105,7 +105,7 @@ export function drives(agent: OtherAgent): void {
       });
     };
 
-    test("streams, asks before it writes, and says nothing that the schemas do not know", async (open, _llm, place) => {
+    test("streams, asks before it writes, and sends only what the schemas know", async (open, _llm, place) => {
       const oracle = await Oracle.load();
       await using conversation = open();
       const { editor, asked } = conversation;
@@ -162,7 +162,7 @@ export function drives(agent: OtherAgent): void {
       );
     });
 
-    test("stops when it is told to, and goes on afterwards", async (open) => {
+    test("stops when it is cancelled, and continues afterwards", async (open) => {
       await using conversation = open();
       const { editor } = conversation;
       const id = await editor.begin();
@@ -175,7 +175,7 @@ export function drives(agent: OtherAgent): void {
       assert.equal(editor.text(since), GREETING);
     });
 
-    test("is started again after it was killed, with all that was said before", async (open, llm) => {
+    test("is restarted after it was killed, with the whole conversation", async (open, llm) => {
       await using conversation = open();
       const { editor } = conversation;
       const id = await editor.begin();
@@ -192,7 +192,7 @@ export function drives(agent: OtherAgent): void {
       assert.match(llm.seen(-1), /greet me.*Good morning.*go on for long.*what did I say/s);
     });
 
-    test("ends with a Trunkline that is killed, and goes on with the session in the next", async (open, llm, place) => {
+    test("ends with a Trunkline that is killed, and continues the session in the next", async (open, llm, place) => {
       let id = "";
       {
         await using first = open();
@@ -258,7 +258,7 @@ export function drives(agent: OtherAgent): void {
       assert.ok(first.endsWith(llm.requests.findLast(isTurn)?.model ?? "none"));
     });
 
-    test("has the mode and the model that were chosen when it is started again", async (open, llm, place) => {
+    test("keeps the chosen mode and model when it is restarted", async (open, llm, place) => {
       const [, trusting] = agent.modes;
       const [, other] = agent.models;
       await using conversation = open();

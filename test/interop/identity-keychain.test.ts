@@ -17,7 +17,7 @@ const skip =
   "a keychain is missing: apt-get install dbus gnome-keyring";
 
 describe("tokens in a real keychain", { timeout: 60_000, skip }, () => {
-  it("are kept by the Secret Service, found by the next process, and cleared", () => {
+  it("are stored by the Secret Service, found by the next process, and cleared", () => {
     const home = mkdtempSync(join(tmpdir(), "trunkline-keychain-"));
     try {
       const identity = { provider: "other", host: "git.test", user: "ada", email: "a@b.test" };
@@ -48,7 +48,7 @@ describe("tokens in a real keychain", { timeout: 60_000, skip }, () => {
     }
   });
 
-  it("are not taken for safe where there is no keychain and one was asked for", () => {
+  it("are refused if there is no keychain and one was explicitly requested", () => {
     const home = mkdtempSync(join(tmpdir(), "trunkline-keychain-"));
     try {
       const identity = { provider: "other", host: "git.test", user: "ada", email: "a@b.test" };

@@ -70,7 +70,7 @@ describe("the MCP Inspector", { timeout: 300_000 }, () => {
     });
   }
 
-  it("runs what must be a task to its end", async () => {
+  it("runs a tool that requires a task until its end", async () => {
     await using server = await FixtureServer.start();
     const target = [server.mcp, "--transport", "http", "--protocol-era", "modern"];
     const call = ["--method", "tools/call", "--tool-name", "slow_compute"];

@@ -84,7 +84,7 @@ describe(
   "lazygit",
   { timeout: 120_000, ...(missing === undefined ? {} : { skip: missing }) },
   () => {
-    it("carries what is typed there to a client that subscribed and to one that polls", async () => {
+    it("delivers what is typed there to a client that subscribed and to one that polls", async () => {
       using home = new ReviewHome();
       home.write("main.go", "line 1\nline 2\nline 3\n");
       home.git("commit", "--quiet", "--all", "--message=two");

@@ -72,7 +72,7 @@ describe("the quic-go peer, with itself", { timeout: 600_000 }, () => {
     vanish: "nothing",
   };
   for (const [kind, observed] of Object.entries(refusals)) {
-    it(`sees '${observed}' of a server it treats badly (${kind}), which serves on`, async () => {
+    it(`sees '${observed}' from a server it treats badly (${kind}), which continues to serve`, async () => {
       using certs = certsFolder();
       const flags = [`--certs-dir=${certs.path}`, "--require-client-cert"];
       await using server = await PeerProcess.serve("echo-server", ...flags);
@@ -110,7 +110,7 @@ describe("the quic-go peer, with itself", { timeout: 600_000 }, () => {
     }
   });
 
-  it("plays orchestrator, plugin and client by the schema", async () => {
+  it("can be orchestrator, plugin and client by the schema", async () => {
     using certs = certsFolder();
     await using orchestrator = await startOrchestrator(certs.path);
     const ask = async (...args: string[]) =>
@@ -140,7 +140,7 @@ describe("the quic-go peer, with itself", { timeout: 600_000 }, () => {
     await ask("events");
   });
 
-  it("passes on what a tool is told, 32 calls at once, and stops its plugin cleanly", async () => {
+  it("passes arguments on, 32 calls at once, and stops its plugin cleanly", async () => {
     using certs = certsFolder();
     await using orchestrator = await startOrchestrator(certs.path);
     const value = { text: "héllo ☃", n: -1.5e300, nothing: null, deep: [{ a: [] }, true] };
@@ -158,7 +158,7 @@ describe("the quic-go peer, with itself", { timeout: 600_000 }, () => {
     assert.equal((await orchestrator.line("stopped")).clean, true);
   });
 
-  it("tells of a plugin that dies in a call, or never gets ready", async () => {
+  it("reports a plugin that dies in a call, or never becomes ready", async () => {
     using certs = certsFolder();
     await using orchestrator = await startOrchestrator(certs.path);
     const die = ["client", ...reach(orchestrator, certs), "--tool=die", "call"];
@@ -169,7 +169,7 @@ describe("the quic-go peer, with itself", { timeout: 600_000 }, () => {
     await assert.rejects(startOrchestrator(certs.path, "--trouble=boot-error"), /cannot boot/);
   });
 
-  it("says what is wrong with a command line", async () => {
+  it("reports what is wrong with a command line", async () => {
     for (const [args, expected] of [
       [["load"], /--addr is required/],
       [["bad", "--addr=a", "--certs-dir=b", "--kind=evil"], /--kind "evil": one of wrong-ca/],

@@ -30,7 +30,7 @@ describe(
   "a thousand comments, through a server that is killed at random",
   { timeout: 900_000 },
   () => {
-    it("all arrive once and in order that five command lines write at once", async (test) => {
+    it("arrive once and in order if five command lines write at once", async (test) => {
       using home = homeWithFiles();
       const writing = Promise.all(
         WRITERS.map(async (file) => {
@@ -44,7 +44,7 @@ describe(
       checkOrder(got);
     });
 
-    it("all arrive once and in order that five programs drop in the inbox", async (test) => {
+    it("arrive once and in order if five programs write to the inbox", async (test) => {
       using home = homeWithFiles();
       const inbox = join(home.data, "review-inbox");
       mkdirSync(inbox, { recursive: true });
@@ -64,7 +64,7 @@ describe(
       checkOrder(got);
     });
 
-    it("all arrive that five programs drop in the one file, each when it is free", async (test) => {
+    it("all arrive if five programs write to the single drop file, each when it is free", async (test) => {
       using home = homeWithFiles();
       const folder = join(home.path, ".config/jesseduffield/lazygit");
       mkdirSync(folder, { recursive: true });

@@ -26,7 +26,7 @@ interface Window {
 }
 
 describe("one of three servers, killed every second for a minute", { timeout: 300_000 }, () => {
-  it("leaves every call answered once and the others as fast as ever, and no process", async (t) => {
+  it("leaves every call answered once, the others as fast as before, and no process", async (t) => {
     // The one that dies takes its time for a call, so that it always dies with some in hand.
     const servers = { shaky: 20, left: 0, right: 0 };
     await using load = await SteadyLoad.start({ servers, pace: 2 });

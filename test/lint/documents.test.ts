@@ -21,11 +21,11 @@ function missingFiles(text: string): string[] {
 
 describe("the documents", () => {
   for (const file of FILES) {
-    it(`name files that are there: ${file}`, () => {
+    it(`name existing files: ${file}`, () => {
       assert.deepEqual(missingFiles(read(file)), []);
     });
 
-    it(`link to documents that are there: ${file}`, () => {
+    it(`link to existing documents: ${file}`, () => {
       const links = Array.from(
         read(file).matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g),
         ([, to]) => to,
@@ -35,7 +35,7 @@ describe("the documents", () => {
     });
   }
 
-  it("have no marks of a merge that was not finished", () => {
+  it("have no markers of an unfinished merge", () => {
     for (const file of FILES) assert.doesNotMatch(read(file), /^(?:<{7}|>{7}) /m, file);
   });
 });

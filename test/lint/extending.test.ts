@@ -15,7 +15,7 @@ const LISTS = DOCUMENT.split("\n\n")
   .filter((lines) => lines.length > 0);
 
 describe("docs/EXTENDING.md", () => {
-  it("has no list that is longer than five files", () => {
+  it("has no list longer than five files", () => {
     assert.ok(LISTS.length >= 6);
     for (const lines of LISTS) assert.ok(lines.length <= MOST_FILES, lines.join("\n"));
   });
@@ -27,7 +27,7 @@ describe("docs/EXTENDING.md", () => {
       try {
         execFileSync("git", ["cat-file", "-e", `${hash}^{commit}`], { cwd: ROOT, stdio: "pipe" });
       } catch {
-        return test.skip("there is no history here: this is no clone, or a shallow one");
+        return test.skip("needs the git history: this is not a clone, or a shallow one");
       }
     }
     return undefined;

@@ -64,7 +64,7 @@ test("layers() allows what the map allows, at every depth", async () => {
   assert.deepEqual(await project.lint(), new Map());
 });
 
-test("layers() forbids all of a layer but the one file that is allowed", async () => {
+test("layers() forbids all of a layer except the one file that is allowed", async () => {
   await using project = await Project.create();
   await project.write("rpc/peer.ts", 'import "../wire/channel/stream.ts";\n');
   assert.deepEqual([...(await project.lint()).keys()], ["rpc/peer.ts"]);
@@ -92,7 +92,7 @@ test("layers() lets test files import anything", async () => {
   assert.deepEqual(await project.lint(), new Map());
 });
 
-test("layers() names every folder of src/", async () => {
+test("layers() lists every folder of src/", async () => {
   const folders = (await readdir(join(ROOT, "src"), { withFileTypes: true }))
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name);
@@ -103,7 +103,7 @@ test("layers() names every folder of src/", async () => {
   );
 });
 
-test("docs/ARCHITECTURE.md says the same as the map, and names every folder of gateway/", async () => {
+test("docs/ARCHITECTURE.md matches the map, and lists every folder of gateway/", async () => {
   const page = await readFile(join(ROOT, "docs/ARCHITECTURE.md"), "utf8");
   const rows = [...page.matchAll(/^\| `([\w/]+)\/` \| .* \| ([^|]*) \|$/gm)];
   const said: Record<string, string[]> = {};

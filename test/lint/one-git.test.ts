@@ -8,7 +8,7 @@ const SRC = join(import.meta.dirname, "../../src");
 /** Ways to start a program by its name. */
 const STARTS = /(?:command:|spawn(?:Sync)?\(|exec(?:File)?(?:Sync)?\()\s*["'`]git\b/;
 
-test("only two files start git: for repositories of people, and for those of remote runs", () => {
+test("only two files start git: one for people's repositories, one for remote runs", () => {
   const files = globSync("**/*.ts", { cwd: SRC }).filter(
     (file) => !file.endsWith(".test.ts") && !/(?:^|\/)sample-/.test(file),
   );

@@ -24,7 +24,7 @@ describe("docs/SECURITY.md", () => {
 
   for (const row of ROWS) {
     for (const [, file = "", name = ""] of row.matchAll(NAMED)) {
-      it(`names a test that is there: ${file}, ${name}`, () => {
+      it(`names an existing test: ${file}, ${name}`, () => {
         const path = join(ROOT, file);
         assert.ok(existsSync(path), `There is no ${file}`);
         const names = Array.from(readFileSync(path, "utf8").matchAll(TESTS), ([, plain, filled]) =>

@@ -43,7 +43,7 @@ for (const [document, names] of manifests) {
   });
 }
 
-it("tests cite only requirements that a document has", () => {
+it("tests cite only existing requirements", () => {
   const known = new Set([...manifests.values()].flat());
   const unknown = [...cited].filter(([name]) => !known.has(name));
   assert.deepEqual(

@@ -11,7 +11,7 @@ const numbersIn = async (folder: SampleFolder): Promise<unknown[]> => {
 };
 
 describe("readAudit()", () => {
-  it("leaves out what is torn or is no entry, and files that are not its own", async () => {
+  it("leaves out torn lines, other text, and files that are not its own", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
     await writeFile(join(folder.path, AUDIT_FILE), '{"n":1}\n{"n":\n\n3\nnull\n{"n":2}\n{"n":3');
@@ -20,7 +20,7 @@ describe("readAudit()", () => {
     assert.deepEqual(await numbersIn(folder), [0, 1, 2]);
   });
 
-  it("reads files that were set aside by their time, the present one last", async () => {
+  it("reads renamed files by their time, the current one last", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
     await writeFile(join(folder.path, AUDIT_FILE), '{"n":3}\n');
@@ -29,7 +29,7 @@ describe("readAudit()", () => {
     assert.deepEqual(await numbersIn(folder), [1, 2, 3]);
   });
 
-  it("is empty where nothing was recorded, and says so where it may not look", async () => {
+  it("is empty if nothing was recorded, and throws if it may not read", async () => {
     await using folder = await SampleFolder.create();
     assert.deepEqual(await numbersIn(folder), []);
     await writeFile(folder.path, "a file where the data folder should be");

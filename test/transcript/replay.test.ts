@@ -46,7 +46,7 @@ async function replayMcp(document: string): Promise<void> {
 }
 
 describe("transcripts of the documents", { timeout: 20_000 }, () => {
-  it("are all there", () => {
+  it("are complete", () => {
     const files = globSync("*/*.jsonl", { cwd: FOLDER }).map((file) => file.replace(".jsonl", ""));
     assert.deepEqual(files.toSorted(), [LAZYGIT, STDIO, REMOTE_JUGGLER]);
     assert.deepEqual(files.toSorted(), Object.keys(DOCUMENTS).toSorted());

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 
 describe("without a language model", () => {
-  it("free text gets what can be done, and how to have a model", async () => {
+  it("free text is answered with the list of commands and how to get a model", async () => {
     await using rig = new AgentRig();
     const { turn, end } = await rig.turn("please fix my code");
     assert.equal(end.stopReason, "end_turn");
@@ -13,7 +13,7 @@ describe("without a language model", () => {
     assert.match(turn.text, /ANTHROPIC_API_KEY/);
   });
 
-  it("commands are told when a session opens", async () => {
+  it("commands are announced when a session opens", async () => {
     await using rig = new AgentRig();
     await rig.open();
     const [update] = rig.updates;
@@ -25,7 +25,7 @@ describe("without a language model", () => {
     for (const name of ["diff", "commit", "undo", "help"]) assert.ok(names.includes(name), name);
   });
 
-  it("an unknown command is explained, a path is no command", async () => {
+  it("an unknown command is explained, and a path is not treated as a command", async () => {
     await using rig = new AgentRig();
     const { turn } = await rig.turn("/serach foo");
     assert.match(turn.text, /There is no command `\/serach`. Did you mean `\/search`\?/);

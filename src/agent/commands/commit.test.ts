@@ -5,7 +5,7 @@ import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { REJECT } from "../../../test/agent/sample-turn.ts";
 
 describe("/diff and /commit", () => {
-  it("show and commit what has changed", async () => {
+  it("show and commit the changes", async () => {
     await using rig = new AgentRig({ files: { "a.txt": "one\n", "sub/b.txt": "b\n" } });
     rig.commitAll();
     rig.write("a.txt", "two\n");
@@ -28,7 +28,7 @@ describe("/diff and /commit", () => {
     assert.match((await rig.turnOf(session, "/diff")).turn.text, /Nothing has changed/);
   });
 
-  it("commit only what is staged where something is, and nothing that is refused", async () => {
+  it("commit only staged changes if there are any, and nothing if permission is refused", async () => {
     await using rig = new AgentRig({ files: { "a.txt": "one\n", "b.txt": "one\n" } });
     rig.commitAll();
     rig.write("a.txt", "two\n");
@@ -41,7 +41,7 @@ describe("/diff and /commit", () => {
     assert.equal(rig.git("status", "--short").trim(), "M b.txt");
   });
 
-  it("say so outside of a repository", async () => {
+  it("report an error outside of a repository", async () => {
     await using rig = new AgentRig();
     for (const command of ["/diff", "/commit", "/review"]) {
       const { turn } = await rig.turn(command);

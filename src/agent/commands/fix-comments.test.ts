@@ -6,7 +6,7 @@ import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import type { ReviewComments } from "./slash-command.ts";
 
 describe("/fix-comments", () => {
-  it("applies suggestions, and says of each comment what became of it", async () => {
+  it("applies suggestions, and reports the outcome of each comment", async () => {
     await using rig = new AgentRig({ files: { "a.ts": "let a = 1;\n" } });
     const path = join(rig.cwd, "a.ts");
     const done: string[] = [];

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 
 describe("/init", () => {
-  it("writes down what is certain, and leaves a file alone that is there", async () => {
+  it("writes facts about the project, and leaves an existing file alone", async () => {
     await using rig = new AgentRig({ files: { Makefile: "test:\n\ttrue\n", "src/a.c": "" } });
     const session = await rig.open();
     await rig.turnOf(session, "/init");

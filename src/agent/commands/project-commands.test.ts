@@ -7,7 +7,7 @@ import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { REJECT } from "../../../test/agent/sample-turn.ts";
 
 describe("/test and /format", () => {
-  it("run what the project says, once it is allowed", async () => {
+  it("run the project's own command once it is allowed", async () => {
     const scripts = { test: "echo tested; exit 3", format: "echo formatted > out.txt" };
     await using rig = new AgentRig({ files: { "package.json": JSON.stringify({ scripts }) } });
     const { turn } = await rig.turn("/test");
@@ -21,7 +21,7 @@ describe("/test and /format", () => {
     assert.equal(rig.read("out.txt"), "formatted\n");
   });
 
-  it("say when nobody knows how", async () => {
+  it("say so if the project has no such command", async () => {
     await using rig = new AgentRig({ files: { "package.json": "{ broken" } });
     assert.match((await rig.turn("/test")).turn.text, /do not know how to test/);
   });

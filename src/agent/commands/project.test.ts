@@ -15,11 +15,11 @@ async function projectWith(files: Record<string, string>) {
 }
 
 describe("readProject()", () => {
-  it("finds nothing where no file says anything", async () => {
+  it("finds nothing if no file says anything", async () => {
     assert.deepEqual(await projectWith({}), { kinds: [] });
   });
 
-  it("goes by the scripts that package.json has, and by none that npm made up", async () => {
+  it("uses the scripts in package.json, but not npm's placeholder script", async () => {
     const scripts = { test: 'echo "Error: no test specified" && exit 1', fmt: "x", check: "y" };
     assert.deepEqual(await projectWith({ "package.json": JSON.stringify({ scripts }) }), {
       kinds: ["Node.js"],
@@ -31,7 +31,7 @@ describe("readProject()", () => {
     }
   });
 
-  it("takes the first that knows, and the rest from the others", async () => {
+  it("takes each command from the first file that has it", async () => {
     const project = await projectWith({
       "package.json": '{"scripts":{"test":"node --test"}}',
       Makefile: "check: all\n\tx\nfmt:\n\ty\nlint := no target\n",
@@ -44,7 +44,7 @@ describe("readProject()", () => {
     );
   });
 
-  it("knows how Rust and Go are tested", async () => {
+  it("knows the test commands of Rust and Go", async () => {
     assert.equal((await projectWith({ "Cargo.toml": "" })).test, "cargo test");
     assert.equal((await projectWith({ "go.mod": "" })).lint, "go vet ./...");
     assert.equal((await projectWith({ "pyproject.toml": "[tool.black]\n" })).format, "black .");

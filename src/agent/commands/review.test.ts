@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 
 describe("/review", () => {
-  it("complains of what people do not mean to commit", async () => {
+  it("warns about changes that people do not mean to commit", async () => {
     await using rig = new AgentRig({ files: { "a.ts": "const a = 1;\n" } });
     rig.commitAll();
     rig.write("a.ts", "const a = 1;\nconsole.log(a);\n");

@@ -7,7 +7,7 @@ import { Packages } from "../../../test/support/packages.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 
 describe("/rewrite", () => {
-  it("says how to get what it needs", async () => {
+  it("says how to install ast-grep if it is missing", async () => {
     await using rig = new AgentRig();
     const { turn } = await rig.turn("/rewrite foo($A) => bar($A)");
     assert.match(turn.text, /npm install --prefix '.*packages' @ast-grep\/napi@/);

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 
 describe("/search", () => {
-  it("finds text, with locations, in what git does not ignore", async () => {
+  it("finds text, with locations, in files that git does not ignore", async () => {
     const files = {
       "src/a.ts": "const Foo = 1;\nfoo();\n",
       "b.log": "foo\n",
@@ -22,7 +22,7 @@ describe("/search", () => {
     });
   });
 
-  it("takes expressions, says when one is wrong, and finds words that stand apart", async () => {
+  it("accepts regular expressions, reports invalid ones, and finds separate words", async () => {
     await using rig = new AgentRig({
       files: { "a.txt": "the quick\nbrown fox\n", "b.txt": "quick\n" },
     });

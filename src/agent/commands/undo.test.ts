@@ -33,7 +33,7 @@ async function changed(): Promise<{ llm: FakeLlm; rig: AgentRig } & AsyncDisposa
 }
 
 describe("/undo", () => {
-  it("makes every file of the last turn what it was, also one that was not there", async () => {
+  it("restores every file of the last turn, and removes files that the turn created", async () => {
     await using at = await changed();
     const session = await at.rig.open();
     await at.rig.turnOf(session, "change");
@@ -56,7 +56,7 @@ describe("/undo", () => {
     assert.equal(at.rig.read("a.txt"), "A0");
   });
 
-  it("leaves alone what others have changed since, unless it is forced to", async () => {
+  it("leaves files alone that were changed since, unless it is forced", async () => {
     await using at = await changed();
     const session = await at.rig.open();
     await at.rig.turnOf(session, "change");
@@ -69,7 +69,7 @@ describe("/undo", () => {
     assert.equal(at.rig.read("a.txt"), "A0");
   });
 
-  it("goes back one turn after the other", async () => {
+  it("goes back one turn at a time", async () => {
     const llm = await FakeLlm.start([
       { toolCalls: [write("a.txt", "A1")] },
       { content: "One." },
@@ -87,7 +87,7 @@ describe("/undo", () => {
     assert.equal(rig.read("a.txt"), "A0");
   });
 
-  it("restores what the editor had not saved", async () => {
+  it("restores text that was not saved in the editor", async () => {
     await using at = await changed();
     const buffers = new Map([[`${at.rig.cwd}/a.txt`, "unsaved"]]);
     const fs = {
@@ -106,7 +106,7 @@ describe("/undo", () => {
     assert.equal(buffers.get(`${at.rig.cwd}/a.txt`), "unsaved");
   });
 
-  it("restores what a command did to the files of a repository", async () => {
+  it("restores files of a repository that a command changed", async () => {
     const command = "echo 2 > tracked; echo 2 > dirty; rm gone; echo new > made; exit 1";
     await using llm = await FakeLlm.start([
       { toolCalls: [{ name: "run_command", arguments: { command } }] },
@@ -124,7 +124,7 @@ describe("/undo", () => {
     assert.equal(rig.read("dirty"), "1\n");
   });
 
-  it("leaves files alone that a filter makes, since nobody runs it to read", async () => {
+  it("leaves files with a git filter alone, because no filter is run to read them", async () => {
     const command = "echo 2 > a.big; echo 2 > plain";
     await using llm = await FakeLlm.start([
       { toolCalls: [{ name: "run_command", arguments: { command } }] },
@@ -149,7 +149,7 @@ describe("/undo", () => {
     assert.ok(!existsSync(join(rig.cwd, "ran")));
   });
 
-  it("gives files back that can be run as files that can be run", async () => {
+  it("restores the executable bit", async () => {
     const command = "rm tracked.sh untracked.sh; echo 2 > plain; chmod -x kept.sh";
     await using llm = await FakeLlm.start([
       { toolCalls: [{ name: "run_command", arguments: { command } }] },
@@ -177,7 +177,7 @@ describe("/undo", () => {
     assert.equal(rig.git("status", "--short"), "?? untracked.sh\n");
   });
 
-  it("asks before it takes back what a person may have saved while a command ran", async () => {
+  it("asks before it reverts what a person may have saved while a command ran", async () => {
     const command = "echo theirs > mine; echo 2 > other";
     await using llm = await FakeLlm.start([
       { toolCalls: [write("plain", "2\n"), { name: "run_command", arguments: { command } }] },
@@ -202,7 +202,7 @@ describe("/undo", () => {
     assert.equal(rig.read("mine"), "1\n");
   });
 
-  it("asks before it takes back what was changed between two writes of the turn", async () => {
+  it("asks before it reverts what was changed between two writes of the turn", async () => {
     await using llm = await FakeLlm.start([
       { toolCalls: [write("a.txt", "A1")] },
       { toolCalls: [write("a.txt", "A2, with what the person wrote")] },
@@ -223,7 +223,7 @@ describe("/undo", () => {
     assert.equal(rig.read("a.txt"), "A0");
   });
 
-  it("leaves alone what it does not know to be the agent's", async () => {
+  it("leaves files alone if it does not know that the agent changed them", async () => {
     await using at = await changed();
     const session = await at.rig.open();
     await at.rig.turnOf(session, "change");
@@ -239,7 +239,7 @@ describe("/undo", () => {
     assert.match(undone.text, /Not restored.*a\.txt/s);
   });
 
-  it("looks at the disk as well as at the editor", async () => {
+  it("compares with the disk as well as with the editor", async () => {
     await using at = await changed();
     const path = join(at.rig.cwd, "a.txt");
     const session = await at.rig.open();

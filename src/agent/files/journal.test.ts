@@ -6,7 +6,7 @@ import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Journal } from "./journal.ts";
 
 describe("Journal", () => {
-  it("keeps what a file held, or says that it cannot, whichever write fails and however", async () => {
+  it("saves the old content of a file, or reports an error, whichever write fails", async () => {
     await using folder = await SampleFolder.create();
     using disk = new DiskFaults(folder.path);
     for (const fault of ["ENOSPC", "EIO", "torn"] as const) {

@@ -12,14 +12,14 @@ async function run(line: string, options: { timeout?: number; stop?: Stopper } =
 }
 
 describe("BoundedText", () => {
-  it("keeps a text that fits as it is", () => {
+  it("keeps a text that fits unchanged", () => {
     const text = new BoundedText(100);
     for (let time = 0; time < 10; time++) text.add("0123456789");
     assert.equal(text.settle().text, "0123456789".repeat(10));
     assert.equal(text.isCut, false);
   });
 
-  it("keeps the beginning and the end of a longer one, and says how much it left out", () => {
+  it("keeps the beginning and the end of a longer text, and says how much was left out", () => {
     const text = new BoundedText(100);
     for (let at = 0; at < 1_000; at++) text.add(`${at},`);
     const kept = text.settle().text;
@@ -29,7 +29,7 @@ describe("BoundedText", () => {
     assert.match(kept, new RegExp(`\\(${all.length - 100} characters left out\\)`));
   });
 
-  it("takes one piece of any size", () => {
+  it("accepts one piece of any size", () => {
     const text = new BoundedText(8);
     text.add("x".repeat(1_000_000));
     assert.ok(text.settle().text.length < 60);
@@ -37,7 +37,7 @@ describe("BoundedText", () => {
 });
 
 describe("readBounded()", () => {
-  it("gives what was written and how it ended", async () => {
+  it("returns the output and the exit status", async () => {
     const { text, exit, isLate, isCut } = await run("echo out; exit 3");
     assert.deepEqual(
       { text, exit, isLate, isCut },
@@ -45,19 +45,19 @@ describe("readBounded()", () => {
     );
   });
 
-  it("kills what takes too long, with what it started", async () => {
+  it("kills a program that takes too long, with everything it started", async () => {
     const { isLate, exit } = await run("sleep 1000 & sleep 1000", { timeout: 50 });
     assert.deepEqual([isLate, exit], [true, "SIGKILL"]);
   });
 
-  it("rejects with the reason when it is called off", async () => {
+  it("rejects with the reason when it is cancelled", async () => {
     const stop = new Stopper();
     const running = run("sleep 1000", { stop });
     stop.stop(new Error("cancelled"));
     await assert.rejects(running, /cancelled/);
   });
 
-  it("does not wait for what holds the output open after the end", async () => {
+  it("does not wait for descendants that hold the output open after the end", async () => {
     const { text, exit } = await run("sleep 1000 & echo done");
     assert.deepEqual([text, exit], ["done\n", 0]);
   });

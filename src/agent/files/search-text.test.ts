@@ -39,7 +39,7 @@ for (const [name, ripgrep] of Object.entries({ ripgrep: RIPGREP, git: null })) {
       assert.ok((long?.text.length ?? Infinity) < 1_100);
     });
 
-    it("takes a pattern literally, without case, and only in some files", async () => {
+    it("matches a literal pattern, case-insensitively, and only in selected files", async () => {
       prepare(at);
       assert.deepEqual(await places({ pattern: "f(x", literal: true }), ["src/deep.ts:2"]);
       assert.deepEqual(await places({ pattern: "NEEDLE", glob: "*.ts" }), []);
@@ -48,12 +48,12 @@ for (const [name, ripgrep] of Object.entries({ ripgrep: RIPGREP, git: null })) {
       assert.deepEqual(await places({ pattern: "--version" }), []);
     });
 
-    it("says what is wrong with a pattern", async () => {
+    it("reports what is wrong with a pattern", async () => {
       prepare(at);
       await assert.rejects(run({ pattern: "(" }), /Cannot search for '\('/);
     });
 
-    it("ends when it is called off", async () => {
+    it("ends when it is cancelled", async () => {
       prepare(at);
       const stop = new Stopper();
       stop.stop(new Error("enough"));

@@ -20,7 +20,7 @@ describe("files in an editor", () => {
   };
   const create = { name: "write_file", arguments: { path: "new", content: "x" } };
 
-  it("are not read past it when it fails: what is unsaved may differ", async () => {
+  it("are not read from disk if the editor fails, because its unsaved text may differ", async () => {
     const timeout = new TrunklineError("timeout", "it took too long");
     await call([read("a"), edit, create], {
       files: { a: "on disk\n" },
@@ -38,7 +38,7 @@ describe("files in an editor", () => {
     RpcError.of(ACP.resourceNotFound),
     new SessionError("file-not-found", "there is no such file"),
   ]) {
-    it(`are read from disk where it has no such file (${error.message})`, async () => {
+    it(`are read from disk if the editor has no such file (${error.message})`, async () => {
       const { answers } = await call([read("a")], {
         files: { a: "on disk\n" },
         turn: failing(error),

@@ -20,7 +20,7 @@ const walked = (folder: { path: string }, options: Partial<WalkOptions> = {}) =>
   walk(folder.path, { depth: 9, most: 100, stop: new Stopper(), ...options });
 
 describe("walk()", () => {
-  it("names folders with a slash, in order, and looks no deeper than it may", async () => {
+  it("marks folders with a slash, in order, and respects its depth limit", async () => {
     using folder = folderWith("b.ts", "a/deep/x.ts", "c");
     assert.deepEqual((await walked(folder, { depth: 1 })).names, ["a/", "b.ts", "c"]);
     assert.deepEqual((await walked(folder, { depth: 2 })).names, ["a/", "a/deep/", "b.ts", "c"]);
@@ -36,7 +36,7 @@ describe("walk()", () => {
     assert.deepEqual((await walked(folder, { pattern: "ts.ts" })).names, []);
   });
 
-  it("names large folders of nobody's work without looking into them, and follows no link", async () => {
+  it("lists dependency folders without entering them, and follows no link", async () => {
     using folder = folderWith("node_modules/m/x", ".git/HEAD", "own/x");
     symlinkSync("..", join(folder.path, "loop"));
     const { names, isCut } = await walked(folder);
@@ -44,7 +44,7 @@ describe("walk()", () => {
     assert.equal(isCut, false);
   });
 
-  it("says that it was cut, by what it found or by what it had to look at", async () => {
+  it("reports that the list was cut, by its length or by the number of files visited", async () => {
     using folder = folderWith(...Array.from({ length: 30 }, (_, at) => `f${at}`));
     const found = await walked(folder, { most: 10 });
     assert.deepEqual([found.names.length, found.isCut], [10, true]);
@@ -53,7 +53,7 @@ describe("walk()", () => {
     assert.deepEqual(searched, { names: [], isCut: true });
   });
 
-  it("ends when it is called off", async () => {
+  it("ends when it is cancelled", async () => {
     using folder = folderWith("a");
     const stop = new Stopper();
     stop.stop(new Error("cancelled"));

@@ -32,7 +32,7 @@ function rig(): Disposable & { root: string; work: string; other: string; worksp
 }
 
 describe("Workspace.find()", () => {
-  it("finds files that are there, and paths for those that are not there yet", async () => {
+  it("finds existing files, and paths of files that do not exist yet", async () => {
     using at = rig();
     const found = await at.workspace.find("a.txt");
     assert.deepEqual(found, { path: `${at.work}/a.txt`, real: `${at.work}/a.txt`, name: "a.txt" });
@@ -41,7 +41,7 @@ describe("Workspace.find()", () => {
     assert.equal((await at.workspace.find(`${at.work}/x/../a.txt`)).name, "a.txt");
   });
 
-  it("refuses what lies outside", async () => {
+  it("refuses paths outside", async () => {
     using at = rig();
     const paths = ["../other/secret.txt", `${at.other}/secret.txt`, "/etc/passwd", "x/../../other"];
     const near = [`${at.work}shop/x`, "../workshop/x", "~/x", "~", "a\0b", "/"];
@@ -50,7 +50,7 @@ describe("Workspace.find()", () => {
     }
   });
 
-  it("refuses links that lead outside, to what is there and to what is not", async () => {
+  it("refuses links that lead outside, to existing files and to missing ones", async () => {
     using at = rig();
     symlinkSync(at.other, join(at.work, "folder"));
     symlinkSync(join(at.other, "secret.txt"), join(at.work, "file"));
@@ -68,14 +68,14 @@ describe("Workspace.find()", () => {
     for (const path of paths) await assert.rejects(at.workspace.find(path), DENIED, path);
   });
 
-  it("refuses links that never end", async () => {
+  it("refuses circular links", async () => {
     using at = rig();
     symlinkSync("two", join(at.work, "one"));
     symlinkSync("one", join(at.work, "two"));
     await assert.rejects(at.workspace.find("one/x"), DENIED);
   });
 
-  it("follows links that stay inside, and a workspace that is itself one", async () => {
+  it("follows links that stay inside, and a workspace that is itself a link", async () => {
     using at = rig();
     symlinkSync("a.txt", join(at.work, "link"));
     assert.equal((await at.workspace.find("link")).real, `${at.work}/a.txt`);
@@ -85,7 +85,7 @@ describe("Workspace.find()", () => {
     assert.deepEqual(found, { path: `${alias}/a.txt`, real: `${at.work}/a.txt`, name: "a.txt" });
   });
 
-  it("takes in the further folders of a workspace", async () => {
+  it("includes the additional folders of a workspace", async () => {
     using at = rig();
     const workspace = new Workspace(at.work, [at.other]);
     const found = await workspace.find(`${at.other}/secret.txt`);
@@ -94,7 +94,7 @@ describe("Workspace.find()", () => {
 });
 
 describe("Workspace.findToWrite()", () => {
-  it("refuses what git keeps for itself", async () => {
+  it("refuses git's own files", async () => {
     using at = rig();
     mkdirSync(join(at.work, ".git/hooks"), { recursive: true });
     symlinkSync(".git/hooks", join(at.work, "hooks"));

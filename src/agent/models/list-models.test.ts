@@ -28,7 +28,7 @@ async function listed(type: ProviderType, body: unknown, more: Partial<Provider>
 }
 
 describe("listModels()", () => {
-  it("leaves out what OpenAI and Google list that cannot talk, and nothing of others", async () => {
+  it("leaves out models of OpenAI and Google that are not for chat, and none of other providers", async () => {
     const data = ["gpt-5", "text-embedding-3", "whisper-1", "gpt-image-1"].map((id) => ({ id }));
     const names = async (type: ProviderType) =>
       (await listed(type, { data })).models.map(({ model }) => model);
@@ -54,7 +54,7 @@ describe("listModels()", () => {
     ]);
   });
 
-  it("takes the context window that is configured, then the one that is said, then a guess", async () => {
+  it("takes the configured context window, then the reported one, then a guess", async () => {
     const data = [
       { id: "a", meta: { n_ctx_train: 8_192 } },
       { id: "b", context_length: 12 },
@@ -66,7 +66,7 @@ describe("listModels()", () => {
     assert.deepEqual(await windows({ contextWindow: 5_000 }), [5_000, 5_000, 5_000]);
   });
 
-  it("passes over entries that are no models, and takes no more than it can show", async () => {
+  it("skips invalid entries, and limits the number of models", async () => {
     const data = [
       null,
       7,
@@ -79,14 +79,14 @@ describe("listModels()", () => {
     assert.ok(models.every(({ model }) => model === "m"));
   });
 
-  it("gives up a list that has no end", async () => {
+  it("aborts a list that never ends", async () => {
     const body = `{"data":[${'{"id":"m"},'.repeat(500_000)}`;
     await assert.rejects(listed("openai-compatible", body), /its list of models has no end/);
   });
 });
 
 describe("windowOf()", () => {
-  it("goes by the name, whoever serves the model, and is careful with what nobody knows", () => {
+  it("guesses by the model's name, whoever serves it, and is cautious with unknown models", () => {
     assert.equal(windowOf("claude-sonnet-4-5", false), 200_000);
     assert.equal(windowOf("openrouter/Anthropic/Claude-3", false), 200_000);
     assert.equal(windowOf("gpt-4.1-mini", false), 1_000_000);

@@ -36,7 +36,7 @@ function options(env: NodeJS.ProcessEnv = {}): ConfiguredModelsOptions {
 }
 
 describe("the keys of models", () => {
-  it("are kept in the keychain under the names of their variables, and found there", async () => {
+  it("are stored in the keychain under the names of their variables, and found there", async () => {
     const keychain = new MemoryKeychain();
     const open = async () => keychain;
     const commands = new ModelCommands(options(), open);
@@ -49,7 +49,7 @@ describe("the keys of models", () => {
     assert.equal(await commands.clearKey("OPENAI_API_KEY"), false);
   });
 
-  it("are refused where they can be none, or nobody has such a key", async () => {
+  it("are refused if they cannot be keys, or if no provider uses that variable", async () => {
     const keychain = new MemoryKeychain();
     const commands = new ModelCommands(options(), async () => keychain);
     await assert.rejects(commands.saveKey("OPENAI_API_KEY", "two words"), /a key is one word/);
@@ -59,7 +59,7 @@ describe("the keys of models", () => {
     assert.equal(keychain.kept.size, 0);
   });
 
-  it("are none where there is no keychain, and that is no failure", async () => {
+  it("are absent without an error if there is no keychain", async () => {
     const found = await keysInKeychain(["OPENAI_API_KEY"], { env: {}, log, open: noKeychain });
     assert.equal(found.size, 0);
     const commands = new ModelCommands(options(), noKeychain);
@@ -72,7 +72,7 @@ describe("the keys of models", () => {
     );
   });
 
-  it("that lead nowhere are told of when models are listed", async () => {
+  it("whose provider cannot be used are reported when models are listed", async () => {
     const env = { OPENAI_API_KEY: "sk-1", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
     const { unanswered } = await new ModelCommands(options(env), noKeychain).list();
     assert.deepEqual(Object.keys(unanswered), ["openai"]);

@@ -60,14 +60,14 @@ function models(
 const ids = (all: Models): string[] => all.list().map(({ id }) => id);
 
 describe("Models", () => {
-  it("offer nothing but the entry without a model when there is no key and no server", async () => {
+  it("offer only the offline entry if there is no key and no server", async () => {
     const none = models({});
     await none.refresh();
     assert.deepEqual(none.list(), [OFFLINE]);
     assert.equal(none.first(), OFFLINE);
   });
 
-  it("list what a provider has, with its key in a header and nowhere else", async () => {
+  it("list a provider's models, and send its key in a header and nowhere else", async () => {
     const data = [{ id: "small" }, { id: "large", context_length: 65_536 }];
     await using server = await ModelServer.listing({ data });
     const all = models({ OPENAI_API_KEY: KEY, OPENAI_BASE_URL: server.url });
@@ -79,7 +79,7 @@ describe("Models", () => {
     assert.deepEqual(all.secrets, [KEY]);
   });
 
-  it("put the models first that suit the work, and name them as Anthropic does", async () => {
+  it("put suitable models first, with the names that Anthropic gives them", async () => {
     const data = [
       { id: "claude-old", display_name: "Claude Old" },
       { id: "claude-sonnet-4-5-20250929", display_name: "Claude Sonnet 4.5" },
@@ -92,7 +92,7 @@ describe("Models", () => {
     assert.equal(server.requests[0]?.headers["x-api-key"], KEY);
   });
 
-  it("offer the usual ones while a provider does not answer, and wait no longer than allowed", async () => {
+  it("offer common models while a provider has not answered, and wait no longer than allowed", async () => {
     const log: string[] = [];
     await using server = await ModelServer.start(() => {});
     const all = models({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: server.url }, {}, log, 300);
@@ -102,7 +102,7 @@ describe("Models", () => {
     assert.doesNotMatch(log.join(""), new RegExp(KEY));
   });
 
-  it("do not take a key to where a provider redirects", async () => {
+  it("do not send a key to the target of a redirection", async () => {
     await using elsewhere = await ModelServer.listing({ data: [{ id: "trap" }] });
     await using server = await ModelServer.start((_, response) => {
       response.writeHead(302, { location: `${elsewhere.url}/models` }).end();
@@ -118,7 +118,7 @@ describe("Models", () => {
     "no list": "{}",
     null: "null",
   })) {
-    it(`pass over a server that answers with ${what}`, async () => {
+    it(`skip a server that answers with ${what}`, async () => {
       await using server = await ModelServer.start((_, response) => response.end(body));
       const all = models({ OPENAI_BASE_URL: server.url });
       await all.refresh();
@@ -126,7 +126,7 @@ describe("Models", () => {
     });
   }
 
-  it("tell when there are others than before", async () => {
+  it("announce when the list has changed", async () => {
     await using server = await ModelServer.listing({ data: [{ id: "m" }] });
     const all = models({ OPENAI_BASE_URL: server.url });
     let count = 0;
@@ -138,7 +138,7 @@ describe("Models", () => {
     assert.equal(server.requests.length, 1, "it was asked lately");
   });
 
-  it("begin with the one that the configuration names", async () => {
+  it("begin with the configured default", async () => {
     await using server = await ModelServer.listing({ data: [{ id: "a" }, { id: "b" }] });
     const providers = { mine: { baseUrl: server.url, keyVariable: "MY_KEY", models: ["c"] } };
     const all = models({ MY_KEY: KEY }, { providers, default: "mine/c" });
@@ -147,14 +147,14 @@ describe("Models", () => {
     assert.deepEqual(ids(all), ["mine/a", "mine/b", "mine/c", "offline"]);
   });
 
-  it("begin with that also before its provider has answered", async () => {
+  it("begin with it even before its provider has answered", async () => {
     await using server = await ModelServer.start(() => {});
     const work = { baseUrl: server.url };
     const all = models({}, { providers: { work }, default: "work/a/b" });
     assert.equal(all.first().id, "work/a/b");
   });
 
-  it("take in keys that take a while to find, and ask only those providers then", async () => {
+  it("accept keys that are found later, and ask only their providers then", async () => {
     await using server = await ModelServer.listing({ data: [{ id: "m" }] });
     const work = { baseUrl: server.url, keyVariable: "WORK_KEY" };
     const asked: string[] = [];
@@ -176,7 +176,7 @@ describe("Models", () => {
     assert.equal(asked.length, 3, "once");
   });
 
-  it("say which there are when one is chosen that there is not", async () => {
+  it("list the available models if an unknown one is chosen", async () => {
     await using server = await ModelServer.listing({ data: [{ id: "small" }] });
     const all = models({ OPENAI_BASE_URL: server.url });
     await all.refresh();
@@ -186,7 +186,7 @@ describe("Models", () => {
 });
 
 describe("a model that is found on this machine", () => {
-  it("is offered, and used only where somebody chooses it", async () => {
+  it("is offered, but used only if somebody chooses it", async () => {
     await using server = await ModelServer.listing({ data: [{ id: "squatter" }] });
     const options = {
       find: () => undefined,
@@ -206,7 +206,7 @@ describe("a model that is found on this machine", () => {
     assert.equal(other.first(), OFFLINE, "not another model of the same port");
   });
 
-  it("is not meant where its address is configured", async () => {
+  it("can be the default if its address is configured", async () => {
     await using server = await ModelServer.listing({ data: [{ id: "mine" }] });
     const settings = { providers: { ollama: { baseUrl: server.url } } };
     const all = new Models({ find: () => undefined, settings, log: new Log("error", () => {}) });

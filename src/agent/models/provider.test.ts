@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { keyVariables, providersOf } from "./provider.ts";
 
 describe("providersOf()", () => {
-  it("finds local servers, unless one of them is configured already", () => {
+  it("includes local servers, unless one of them is configured already", () => {
     const found = providersOf(() => undefined, {
       providers: { mine: { baseUrl: "http://localhost:11434/v1/" } },
     });
@@ -14,7 +14,7 @@ describe("providersOf()", () => {
     );
   });
 
-  it("speaks to OpenAI itself in its own way, and to another address in the common one", () => {
+  it("uses OpenAI's own API for OpenAI, and the compatible one for other addresses", () => {
     const types = (env: Record<string, string>): string[] =>
       providersOf((name) => env[name], { local: false }).map(({ type }) => type);
     assert.deepEqual(types({ OPENAI_API_KEY: "k" }), ["openai"]);
@@ -27,7 +27,7 @@ describe("providersOf()", () => {
 });
 
 describe("providersOf() with a configuration", () => {
-  it("has a configured provider replace one of the same id, with the key of its own variable", () => {
+  it("lets a configured provider replace one of the same id, with the key of its own variable", () => {
     const env: Record<string, string> = { OPENAI_API_KEY: "k1", WORK_KEY: "k2" };
     const [openai, ...others] = providersOf((name) => env[name], {
       local: false,
@@ -40,7 +40,7 @@ describe("providersOf() with a configuration", () => {
     );
   });
 
-  it("takes the usual variable of a type where none is named, and none for a type without one", () => {
+  it("uses the usual variable of a type if none is named, and none for a type without one", () => {
     const asked: string[] = [];
     providersOf(
       (name) => {
@@ -55,7 +55,7 @@ describe("providersOf() with a configuration", () => {
 });
 
 describe("keyVariables()", () => {
-  it("names each variable once, those of the configuration too", () => {
+  it("lists each variable once, including those of the configuration", () => {
     const providers = { a: { keyVariable: "MY_KEY" }, b: { keyVariable: "MY_KEY" }, c: {} };
     assert.deepEqual(keyVariables({ providers }), [
       "ANTHROPIC_API_KEY",

@@ -4,18 +4,18 @@ import { describe, it } from "node:test";
 import { applyEdits } from "./apply-edits.ts";
 
 describe("applyEdits()", () => {
-  it("replaces a text that is there once", () => {
+  it("replaces a text that occurs once", () => {
     const edit = { old_string: "b", new_string: "$&x$1" };
     assert.equal(applyEdits("a b c", [edit], "f"), "a $&x$1 c");
   });
 
-  it("refuses a text that is there twice, and says where", () => {
+  it("refuses a text that occurs twice, and says where", () => {
     const edit = { old_string: "x", new_string: "y" };
     assert.throws(() => applyEdits("x\n\nx\n", [edit], "f"), /lines 1 and 3.*replace_all/);
     assert.equal(applyEdits("x\n\nx\n", [{ ...edit, replace_all: true }], "f"), "y\n\ny\n");
   });
 
-  it("refuses a text that is not there, and says what is near", () => {
+  it("refuses a text that does not occur, and shows the nearest match", () => {
     const edit = { old_string: "  foo();\n  bar();", new_string: "" };
     assert.throws(
       () => applyEdits("a\n\tfoo();\n", [edit], "f.ts"),
@@ -31,7 +31,7 @@ describe("applyEdits()", () => {
     assert.equal(applyEdits("a", [good, { old_string: "b", new_string: "c" }], "f"), "c");
   });
 
-  it("keeps the line ends that a file has", () => {
+  it("keeps the line ends of the file", () => {
     const edit = { old_string: "a\nb", new_string: "1\n2" };
     assert.equal(applyEdits("a\r\nb\r\nc\r\n", [edit], "f"), "1\r\n2\r\nc\r\n");
   });

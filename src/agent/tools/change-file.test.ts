@@ -5,8 +5,8 @@ import { describe, it } from "node:test";
 import { call, read } from "../../../test/agent/call-tools.ts";
 import { ALLOW } from "../../../test/agent/sample-turn.ts";
 
-describe("changes of files", () => {
-  it("of a large one are shown as the lines around what changes", async () => {
+describe("file changes", () => {
+  it("to a large file are shown with the lines around them", async () => {
     const lines = Array.from({ length: 40_000 }, (_, index) => `line ${index}`);
     const edit = { path: "big", old_string: "line 20000\n", new_string: "changed\n" };
     const { turn } = await call([{ name: "edit_file", arguments: edit }], {
@@ -22,7 +22,7 @@ describe("changes of files", () => {
     assert.deepEqual(turn.ends, ["completed"]);
   });
 
-  it("are not made when the file changes while the person is asked", async () => {
+  it("are not made if the file changes while the person is asked", async () => {
     const edit = { path: "a", old_string: "one", new_string: "two" };
     await call([{ name: "edit_file", arguments: edit }], {
       files: { a: "one\n" },
@@ -42,7 +42,7 @@ describe("changes of files", () => {
     });
   });
 
-  it("never put the mask of a secret into a file", async () => {
+  it("never write the mask of a secret to a file", async () => {
     const secret = `key = "ghp_${"a1".repeat(18)}"\nname = "x"\n`;
     const whole = { path: ".env", content: 'key = "•••"\nname = "y"\n' };
     const part = { path: ".env", old_string: 'name = "x"', new_string: 'name = "y"' };

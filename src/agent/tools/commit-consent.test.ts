@@ -57,7 +57,7 @@ function shown(asked: PermissionRequest): string {
 }
 
 describe("the permission for a commit", { timeout: 60_000 }, () => {
-  it("says what is committed, and nothing of programs where there are none", async () => {
+  it("says what is committed, and mentions no programs if there are none", async () => {
     await using at = await Committing.open();
     const asked = await at.commit();
     assert.equal(asked.subject, "git commit");
@@ -66,7 +66,7 @@ describe("the permission for a commit", { timeout: 60_000 }, () => {
     assert.equal(at.commits, 2);
   });
 
-  it("names the hooks that it runs, and runs none where it is refused", async () => {
+  it("names the hooks that will run, and runs none if it is refused", async () => {
     await using at = await Committing.open(2);
     at.hook(".git/hooks/pre-commit", "touch ran");
     at.hook(".git/hooks/post-index-change", "touch ran");
@@ -80,7 +80,7 @@ describe("the permission for a commit", { timeout: 60_000 }, () => {
     assert.equal(at.commits, 2);
   });
 
-  it("names what the repository configures: a folder of hooks, filters, who signs", async () => {
+  it("names what the repository configures: a hooks folder, filters, the signing program", async () => {
     await using at = await Committing.open();
     at.hook("own/commit-msg", "exit 0");
     at.hook("own/pre-push", "exit 0");
@@ -95,14 +95,14 @@ describe("the permission for a commit", { timeout: 60_000 }, () => {
     assert.doesNotMatch(title, /pre-push/);
   });
 
-  it("does not wait for a hook that is no file", async () => {
+  it("does not block on a hook that is not a regular file", async () => {
     await using at = await Committing.open();
     execFileSync("mkfifo", ["-m", "755", join(at.rig.cwd, ".git/hooks/commit-msg")]);
     const { subject } = await at.commit(() => REJECT);
     assert.equal(subject, "git commit");
   });
 
-  it("stands for other programs than another one, so that 'always' does not", async () => {
+  it("differs if the programs differ, so that 'always' does not cover new ones", async () => {
     await using at = await Committing.open(3);
     at.hook(".git/hooks/pre-commit", "true");
     const first = await at.commit(() => REJECT);
@@ -114,7 +114,7 @@ describe("the permission for a commit", { timeout: 60_000 }, () => {
     assert.notEqual(first.subject, "git commit");
   });
 
-  it("is void when the hooks change while a person thinks", async () => {
+  it("is void if the hooks change while the person decides", async () => {
     await using at = await Committing.open();
     await at.commit(() => {
       at.hook(".git/hooks/pre-commit", "touch ran");

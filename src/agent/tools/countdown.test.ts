@@ -22,7 +22,7 @@ function clock() {
 }
 
 describe("Countdown", () => {
-  it("stands still while somebody is asked, however often and however nested", async () => {
+  it("pauses while a person is asked, however often and however nested", async () => {
     using time = clock();
     let isOver = false;
     using countdown = new Countdown(100, () => (isOver = true));
@@ -44,7 +44,7 @@ describe("Countdown", () => {
     assert.equal(isOver, true);
   });
 
-  it("goes on counting after a question that failed", async () => {
+  it("continues after a question that failed", async () => {
     using time = clock();
     let isOver = false;
     using countdown = new Countdown(100, () => (isOver = true));
@@ -53,7 +53,7 @@ describe("Countdown", () => {
     assert.equal(isOver, true);
   });
 
-  it("never ends once it was disposed of, not even by a question that is answered later", async () => {
+  it("never ends after it was disposed, not even by a question that is answered later", async () => {
     using time = clock();
     const answer = Promise.withResolvers<void>();
     let isOver = false;
@@ -70,13 +70,13 @@ describe("Countdown", () => {
 });
 
 describe("untilStopped()", () => {
-  it("gives what the work gives, and leaves no listener behind", async () => {
+  it("returns the result of the work, and leaves no listener behind", async () => {
     const stop = new Stopper();
     assert.equal(await untilStopped(stop, Promise.resolve(7)), 7);
     stop.stop(new Error("later"));
   });
 
-  it("rejects with the reason when the work is called off, before or while it runs", async () => {
+  it("rejects with the reason if the work is stopped, before or while it runs", async () => {
     const reason = new Error("cancelled");
     const stop = new Stopper();
     const waiting = untilStopped(stop, new Promise(() => {}));

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { call } from "../../../test/agent/call-tools.ts";
 
 describe("git tools", () => {
-  it("show and commit, but take no options in the place of names", async () => {
+  it("show and commit, but do not accept options in place of names", async () => {
     await call(
       [
         { name: "git_diff", arguments: {} },

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { call } from "../../../test/agent/call-tools.ts";
 
 describe("list_files", () => {
-  it("lists a folder, and files by a pattern, without following links out", async () => {
+  it("lists a folder, or files by a pattern, without following links out", async () => {
     const calls = [
       { name: "list_files", arguments: { depth: 1 } },
       { name: "list_files", arguments: { pattern: "*.ts" } },

@@ -37,7 +37,7 @@ describe("files that cannot be read", () => {
     assert.ok(turn.ends.every((end) => end === "failed"));
   });
 
-  it("are not opened when reading them would never end, nor taken for text when they are none", async () => {
+  it("are not opened if reading would never end, nor treated as text if they are binary", async () => {
     const { answers } = await call([read("device"), read("binary"), read("latin")], {
       prepare: (rig) => {
         symlinkSync("/dev/zero", join(rig.cwd, "device"));
@@ -50,7 +50,7 @@ describe("files that cannot be read", () => {
     assert.match(answers[2] ?? "", /not a text in UTF-8/);
   });
 
-  it("are not written either: what cannot come back as it was is left alone", async () => {
+  it("are not written either, because they could not be restored", async () => {
     const content = Buffer.from([0x61, 0xe9, 0x62]);
     const write = { name: "write_file", arguments: { path: "latin", content: "x" } };
     const hook = { name: "write_file", arguments: { path: ".git/hooks/pre-commit", content: "x" } };

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { call } from "../../../test/agent/call-tools.ts";
 
 describe("run_command", () => {
-  it("keeps the beginning and the end of what is said without end", async () => {
+  it("keeps the beginning and the end of endless output", async () => {
     const command = "echo first; yes filler | head -c 5000000; echo last; exit 4";
     const { answers } = await call([{ name: "run_command", arguments: { command } }]);
     assert.match(answers[0] ?? "", /^first\n/);
@@ -13,13 +13,13 @@ describe("run_command", () => {
     assert.ok((answers[0]?.length ?? Infinity) < 40_000);
   });
 
-  it("gives a command nothing to read, and leaves nothing running behind it", async () => {
+  it("gives a command empty input, and leaves no process running", async () => {
     const command = "cat; nohup sleep 91 >/dev/null 2>&1 & echo done";
     const { answers } = await call([{ name: "run_command", arguments: { command } }]);
     assert.match(answers[0] ?? "", /done\n\(exit code 0\)/);
   });
 
-  it("is asked about with the whole command, and always only for that one", async () => {
+  it("asks with the whole command, and 'always' covers only that command", async () => {
     const command = "rm -rf build";
     const { turn } = await call([{ name: "run_command", arguments: { command } }]);
     assert.equal(turn.asked[0]?.toolCall.title, command);

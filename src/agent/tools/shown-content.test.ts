@@ -14,7 +14,7 @@ describe("shownInput()", () => {
     assert.equal(count, 3);
   });
 
-  it("says only how much there is where many small texts are too much", () => {
+  it("shows only the size if there are too many small texts", () => {
     const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`key ${at}`, "v"]));
     assert.match(JSON.stringify(shownInput(many)), /^\{"cut":"\d+ characters"\}$/);
     assert.equal(shownInput(undefined), undefined);
@@ -22,20 +22,20 @@ describe("shownInput()", () => {
 });
 
 describe("wholeInput()", () => {
-  it("leaves nothing out of what a person is asked about", () => {
+  it("leaves nothing out of a permission request", () => {
     const text = "x".repeat(50_000);
     assert.ok(JSON.stringify(wholeInput({ text })).includes(text));
   });
 });
 
 describe("fenced()", () => {
-  it("has a fence that the text does not end early", () => {
+  it("uses a fence that the text cannot close early", () => {
     assert.equal(fenced("a"), "```\na\n```");
     assert.equal(fenced("```\na\n```"), "````\n```\na\n```\n````");
     assert.equal(fencedBlock("a\n"), "```\na\n```\n");
   });
 
-  it("shows the end of what a program said", () => {
+  it("shows the end of a program's output", () => {
     const end = fencedEnd(`${"x".repeat(9_000)}last`);
     assert.match(end, /^```\n…x+last\n```$/);
     assert.ok(end.length < 8_100);

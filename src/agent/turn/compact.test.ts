@@ -19,7 +19,7 @@ const OVERFLOW = {
 };
 
 describe("a conversation that is too long", () => {
-  it("is shortened when the model says so, with a word to the person", async () => {
+  it("is summarised if the model reports an overflow, with a notice", async () => {
     await using llm = await FakeLlm.start([
       { content: "First answer." },
       OVERFLOW,
@@ -47,7 +47,7 @@ describe("a conversation that is too long", () => {
     assert.ok(llm.seen(-1).length < 10_000);
   });
 
-  it("is shortened before it is full, and stays so when the session is loaded", async () => {
+  it("is summarised before it is full, and the summary is kept when the session is loaded", async () => {
     const big = { content: "big", usage: { prompt_tokens: 125_000, completion_tokens: 10 } };
     await using llm = await FakeLlm.start([
       big,
@@ -79,7 +79,7 @@ describe("a conversation that is too long", () => {
     assert.match(seen, /On we go/);
   });
 
-  it("fails with a reason when shortening does not help", async () => {
+  it("fails with a reason if a summary does not help", async () => {
     await using llm = await FakeLlm.start([OVERFLOW, OVERFLOW, OVERFLOW]);
     await using rig = new AgentRig({ llm });
     await assert.rejects(rig.turn("go"), /too long for openai\/gpt-4, also shortened.*new session/);
@@ -103,7 +103,7 @@ describe("compact()", () => {
     ],
   });
 
-  it("keeps calls and their answers together, and cuts long answers", async () => {
+  it("keeps calls and their results together, and cuts long results", async () => {
     const messages: ModelMessage[] = [
       { role: "user", content: "please" },
       ...Array.from({ length: 30 }, (_, n) => [

@@ -9,7 +9,7 @@ const CALLS = [
 ];
 
 describe("Conversation", () => {
-  it("answers every call, also those that were cancelled: providers take no other", () => {
+  it("has a result for every call, also cancelled ones, because providers require it", () => {
     const conversation = new Conversation();
     conversation.addAnswers(CALLS, new Map([["1", { text: "content" }]]));
     const [message] = conversation.messages;
@@ -25,7 +25,7 @@ describe("Conversation", () => {
     assert.equal(conversation.messages.length, 1);
   });
 
-  it("gives the model images and errors as such, and never an empty answer", () => {
+  it("gives the model images and errors as such, and never an empty result", () => {
     const conversation = new Conversation();
     const images = [{ data: "AA==", mimeType: "image/png" }];
     conversation.addAnswers(
@@ -44,7 +44,7 @@ describe("Conversation", () => {
     assert.deepEqual(failed, { type: "error-text", value: "(Nothing.)" });
   });
 
-  it("goes by what the provider counted, and guesses only what came since", () => {
+  it("uses the provider's token count, and estimates only what was added since", () => {
     const conversation = new Conversation([{ role: "user", content: "x".repeat(35_000) }]);
     const guessed = conversation.size;
     assert.ok(guessed >= 10_000);

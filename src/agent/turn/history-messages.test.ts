@@ -29,7 +29,7 @@ const result = (toolCallId: string, status: string, content?: unknown): HistoryE
 const content = (text: string) => [{ type: "content", content: { type: "text", text } }];
 
 describe("historyMessages()", () => {
-  it("puts what was said and called into the order that a model knows", async () => {
+  it("puts messages and calls into the order that a model expects", async () => {
     const messages = await historyMessages(
       entries(
         prompt("Look"),
@@ -50,7 +50,7 @@ describe("historyMessages()", () => {
     assert.match(JSON.stringify(messages[3]), /Done\./);
   });
 
-  it("gives every call an answer, whatever became of it", async () => {
+  it("gives every call a result, however it ended", async () => {
     const messages = await historyMessages(
       entries(
         prompt("go"),
@@ -72,7 +72,7 @@ describe("historyMessages()", () => {
     assert.equal(last?.content, "(interrupted.)");
   });
 
-  it("leaves out what was said about the work, and begins anew at a summary in either form", async () => {
+  it("leaves out notices, and starts again at a summary in either form", async () => {
     const aside = await historyMessages(
       entries(prompt("a"), said("notice", { _meta: { [ASIDE]: true } }), said("yes")),
     );

@@ -27,12 +27,12 @@ describe("modelFailure()", () => {
     [529, "overloaded", "passing"],
     [200, "stream broke", "passing"],
   ] as const) {
-    it(`takes status ${status} with '${message}' for '${kind}'`, () => {
+    it(`classifies status ${status} with '${message}' as '${kind}'`, () => {
       assert.equal(answered(status, message).kind, kind);
     });
   }
 
-  it("reads how long a provider wants one to wait, in each form", () => {
+  it("reads in each form how long a provider asks to wait", () => {
     const wait = (responseHeaders: Record<string, string>) =>
       answered(429, "", { responseHeaders }).retryAfter;
     assert.equal(wait({ "retry-after-ms": "250", "retry-after": "9" }), 250);
@@ -44,7 +44,7 @@ describe("modelFailure()", () => {
     assert.equal(wait({}), undefined);
   });
 
-  it("finds what went wrong behind what libraries wrap around it", () => {
+  it("finds the original error inside the wrappers of libraries", () => {
     const cause = Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
     const wrapped = { lastError: new Error("fetch failed", { cause }) };
     assert.match(modelFailure(wrapped).says, /cannot be reached \(ECONNREFUSED\)/);
@@ -53,7 +53,7 @@ describe("modelFailure()", () => {
     assert.equal(modelFailure(undefined).kind, "passing");
   });
 
-  it("passes our own words on, and takes a library's refusal as final", () => {
+  it("keeps our own messages, and treats a library's refusal as final", () => {
     const silent = new TrunklineError("timeout", "said nothing for 3 s");
     assert.deepEqual(modelFailure(silent), { kind: "passing", says: "said nothing for 3 s" });
     const refused = Object.assign(new Error("'file part' functionality not supported."), {
@@ -62,7 +62,7 @@ describe("modelFailure()", () => {
     assert.equal(modelFailure(refused).kind, "final");
   });
 
-  it("shows no secret and no more than a sentence of what a provider says", () => {
+  it("shows no secret and at most one sentence of a provider's message", () => {
     const { says } = answered(400, `your key ghp_${"a1".repeat(18)} is bad ${"x".repeat(5_000)}`);
     assert.doesNotMatch(says, /ghp_/);
     assert.ok(says.length < 700);

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { typedText } from "./prompt-message.ts";
 
 describe("typedText()", () => {
-  it("a command is what was typed, without what the client adds", () => {
+  it("returns the typed command without what the client adds", () => {
     const text = (words: string) => ({ type: "text", text: words });
     const mention = { type: "resource_link", uri: "file:///a", name: "a" };
     assert.equal(typedText([text("/search one"), text("<time>now</time>")]), "/search one");

@@ -6,7 +6,7 @@ import { Repetition } from "./repetition.ts";
 const call = (args: unknown = {}) => ({ id: crypto.randomUUID(), name: "read_file", args });
 
 describe("Repetition", () => {
-  it("warns the model from the third answer on, and ends at the sixth", () => {
+  it("warns the model from the third equal answer on, and ends at the sixth", () => {
     const repetition = new Repetition();
     const texts = Array.from({ length: 6 }, () => repetition.note(call(), { text: "one" }).text);
     assert.deepEqual(texts.slice(0, 2), ["one", "one"]);
@@ -17,7 +17,7 @@ describe("Repetition", () => {
     assert.equal(repetition.isEndless, true);
   });
 
-  it("begins to count anew with other arguments, another answer, or another tool between", () => {
+  it("starts again with other arguments, another answer, or another tool in between", () => {
     const repetition = new Repetition();
     for (let time = 0; time < 10; time++) {
       repetition.note(call(), { text: "one" });

@@ -8,7 +8,7 @@ import { FakeLlm } from "../../../test/agent/fake-llm.ts";
 const SLEEPERS = "echo $$ > pid; sleep 71 & sleep 72";
 
 describe("a turn", () => {
-  it("shows each call under an id of its own, though the model counts anew", async () => {
+  it("gives each call its own id, though the model reuses ids", async () => {
     const toolCalls = [{ name: "git_status", arguments: {} }];
     await using llm = await FakeLlm.start([
       { toolCalls },
@@ -26,7 +26,7 @@ describe("a turn", () => {
     assert.equal(new Set(ids).size, 2);
   });
 
-  it("ends when the model asks for the same again and again", async () => {
+  it("ends if the model repeats the same request", async () => {
     const call = { name: "read_file", arguments: { path: "a.txt" } };
     await using llm = await FakeLlm.start([{ toolCalls: [call] }]);
     await using rig = new AgentRig({ llm, files: { "a.txt": "one\n" } });
@@ -36,7 +36,7 @@ describe("a turn", () => {
     assert.ok(llm.requests.length < 10);
   });
 
-  it("ends after so many answers, though each is another", async () => {
+  it("ends after the maximum number of answers, though all differ", async () => {
     const script = Array.from({ length: 8 }, (_, index) => ({
       toolCalls: [{ name: "read_file", arguments: { path: "a.txt", line: index + 1 } }],
     }));
@@ -52,7 +52,7 @@ describe("a turn", () => {
     assert.match(turn.notices, /Stopped after 5 answers/);
   });
 
-  it("tells the model when it calls a tool that is not there, or with wrong arguments", async () => {
+  it("tells the model that it called an unknown tool, or used wrong arguments", async () => {
     await using llm = await FakeLlm.start([
       { toolCalls: [{ name: "raed_file", arguments: { path: "a.txt" } }] },
       { toolCalls: [{ name: "read_file", arguments: { file: "a.txt" } }] },
@@ -68,7 +68,7 @@ describe("a turn", () => {
     assert.match(llm.seen(3), /not valid JSON|Invalid arguments/);
   });
 
-  it("ends a command that takes longer than it may, with all that it started", async () => {
+  it("ends a command that exceeds its time, with everything it started", async () => {
     await using llm = await FakeLlm.start([
       {
         toolCalls: [{ name: "run_command", arguments: { command: SLEEPERS, timeout_ms: 300 } }],
@@ -83,7 +83,7 @@ describe("a turn", () => {
     await groupEnd(Number(rig.read("pid")));
   });
 
-  it("takes in what the person says meanwhile", async () => {
+  it("includes prompts that the person sends meanwhile", async () => {
     await using llm = await FakeLlm.start([{ content: "One." }, { content: "Two." }]);
     await using rig = new AgentRig({ llm });
     const session = await rig.open();
@@ -100,7 +100,7 @@ describe("a turn", () => {
     assert.match(llm.seen(1), /user: .*rather in red/);
   });
 
-  it("passes on thoughts apart from what is said", async () => {
+  it("sends thoughts separately from text", async () => {
     await using llm = await FakeLlm.start([{ content: "Yes.", reasoning: "Let me think." }]);
     await using rig = new AgentRig({ llm, anthropic: true });
     const { turn } = await rig.turn("go");
@@ -112,7 +112,7 @@ describe("a turn", () => {
     );
   });
 
-  it("shows the plan that the model makes", async () => {
+  it("shows the model's plan", async () => {
     const entries = [
       { content: "Look" },
       { content: "Write", status: "in_progress", priority: "high" },

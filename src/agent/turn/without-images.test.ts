@@ -24,7 +24,7 @@ describe("an image that a model refuses", () => {
     [500, "image input is not supported - hint: you may need to provide the mmproj"],
     [413, "Payload too large"],
   ] as const) {
-    it(`is replaced by a note, and the session goes on (status ${status})`, async () => {
+    it(`is replaced by a note, and the session continues (status ${status})`, async () => {
       await using llm = await FakeLlm.start([refusing(status, message), says("I cannot see it.")]);
       await using rig = new AgentRig({ llm });
       const session = await rig.open();
@@ -39,7 +39,7 @@ describe("an image that a model refuses", () => {
     });
   }
 
-  it("of a tool is replaced as well", async () => {
+  it("is replaced as well if it is a tool's result", async () => {
     const offer = new Offer();
     const definition = { name: "shot", inputSchema: { type: "object" } };
     offer.tools.add({ definition, call: () => ({ content: [IMAGE] }) });
@@ -57,7 +57,7 @@ describe("an image that a model refuses", () => {
     assert.match(llm.seen(-1), /tool: .*Here was an image/);
   });
 
-  it("is not blamed for what goes wrong without it, too", async () => {
+  it("is not blamed for an error that also occurs without it", async () => {
     await using llm = await FakeLlm.start([
       { error: { message: "No" }, status: 400 },
       { error: { message: "No" }, status: 400 },
@@ -73,7 +73,7 @@ describe("an image that a model refuses", () => {
 });
 
 describe("withoutImages()", () => {
-  it("leaves alone what came before, and says where there is nothing to leave out", () => {
+  it("leaves earlier messages alone, and reports if there is no image to remove", () => {
     const file = { type: "file", data: DATA, mediaType: "image/png" } as const;
     const messages = [
       { role: "user", content: [file] },

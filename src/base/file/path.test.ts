@@ -18,7 +18,7 @@ import { makeFolder } from "../file/path.ts";
 import { isInside, realPath } from "./path.ts";
 
 describe("realPath", () => {
-  it("follows links, also above what is not there yet", () => {
+  it("follows links, also above a path that does not exist yet", () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "trunkline-path-")));
     using _ = { [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
     mkdirSync(join(folder, "real"));
@@ -31,7 +31,7 @@ describe("realPath", () => {
 });
 
 describe("isInside", () => {
-  it("goes by whole steps of the path", () => {
+  it("compares whole path segments", () => {
     assert(isInside("/srv", "/srv"));
     assert(isInside("/srv/a/b", "/srv"));
     assert(isInside("/anything", "/"));
@@ -43,7 +43,7 @@ describe("isInside", () => {
 const temporary = () => mkdtempDisposableSync(join(tmpdir(), "trunkline-folder-"));
 
 describe("makeFolder()", () => {
-  it("makes all that is missing, with its mode, and tells the first", () => {
+  it("creates all missing folders, with their mode, and returns the first", () => {
     using home = temporary();
     const [first, last] = [join(home.path, "a"), join(home.path, "a/b/c")];
     assert.equal(makeFolder(last, 0o700), first);
@@ -52,7 +52,7 @@ describe("makeFolder()", () => {
     assert.equal(makeFolder("/"), undefined);
   });
 
-  it("throws where there is a file in the way, or a link to nothing", () => {
+  it("throws if a file or a dangling link is in the way", () => {
     using home = temporary();
     writeFileSync(join(home.path, "file"), "");
     symlinkSync("nowhere", join(home.path, "link"));
@@ -62,7 +62,7 @@ describe("makeFolder()", () => {
   });
 
   const noProc = process.platform === "linux" ? false : "there is no /proc";
-  it("throws where the system makes up what there is", { skip: noProc }, () => {
+  it("throws in a file system that cannot create folders, such as /proc", { skip: noProc }, () => {
     for (const folder of ["/proc/nope", "/proc/nope/deep/er", "/proc/self/x"]) {
       assert.throws(() => makeFolder(folder), { code: "ENOENT" }, folder);
     }

@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import { readRegularFile } from "./read-regular-file.ts";
 
 describe("readRegularFile()", () => {
-  it("reads what is there, to its limit and not beyond, and nothing where there is none", () => {
+  it("reads a file up to its limit, and returns undefined if there is none", () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-read-"));
     const path = join(folder.path, "a");
     assert.equal(readRegularFile(path, { most: 10 }), undefined);
@@ -36,7 +36,7 @@ describe("readRegularFile()", () => {
     }
   });
 
-  it("follows a link only where that is wanted", () => {
+  it("follows a link only if asked to", () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-read-"));
     const [path, link] = [join(folder.path, "a"), join(folder.path, "link")];
     writeFileSync(path, "text");
@@ -45,7 +45,7 @@ describe("readRegularFile()", () => {
     assert.throws(() => readRegularFile(link, { most: 10, followsLinks: false }), /it is a link/);
   });
 
-  it("bounds what has no size of its own", { skip: process.platform !== "linux" }, () => {
+  it("limits a file that reports no size", { skip: process.platform !== "linux" }, () => {
     assert.ok((readRegularFile("/proc/self/status", { most: 1e6 })?.length ?? 0) > 100);
     assert.throws(() => readRegularFile("/proc/self/status", { most: 10 }), /over the limit of 10/);
   });

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { ByteBudget, FREE_BYTES, Holding } from "./byte-budget.ts";
 
 describe("ByteBudget", () => {
-  it("refuses what is too much for all together, and lets small ones pass", () => {
+  it("refuses what exceeds the total, and lets small bodies pass", () => {
     const budget = new ByteBudget(1000);
     const [one, two] = [new Holding(budget), new Holding(budget)];
     assert.equal(one.set(FREE_BYTES + 800), true);
@@ -20,7 +20,7 @@ describe("ByteBudget", () => {
     assert.equal(two.set(FREE_BYTES + 1000), true);
   });
 
-  it("counts what it cannot refuse, and gives back no more than was taken", () => {
+  it("counts what it cannot refuse, and releases no more than was taken", () => {
     const budget = new ByteBudget(1000);
     const [own, other] = [new Holding(budget), new Holding(budget)];
     own.force(FREE_BYTES + 5000);

@@ -31,7 +31,7 @@ describe("Deadlines", { timeout: 5000 }, () => {
     assert.deepEqual(expired, ["first", "second", "last"]);
   });
 
-  it("do not expire once they are stopped, and count anew when restarted", async () => {
+  it("do not expire once they are stopped, and start again when restarted", async () => {
     const deadlines = new Deadlines();
     const { expired, start, last } = names(deadlines);
     const stopped = start("stopped", 5);
@@ -72,7 +72,7 @@ describe("Deadlines", { timeout: 5000 }, () => {
     assert.deepEqual(expired, ["last"]);
   });
 
-  it("may lie further away than a timer can be set", async () => {
+  it("may be further away than a timer can be set", async () => {
     const deadlines = new Deadlines();
     const { expired, start, last } = names(deadlines);
     const warnings: Error[] = [];
@@ -97,7 +97,7 @@ describe("Deadlines", { timeout: 5000 }, () => {
     deadlines.clear();
   });
 
-  it("take no timer each", (t) => {
+  it("share one timer", (t) => {
     const set = t.mock.method(globalThis, "setTimeout");
     const deadlines = new Deadlines();
     for (let i = 0; i < 1000; i++) deadlines.stop(deadlines.start(60_000 + i, () => {}));

@@ -25,7 +25,7 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
     maximum: 256 * MIB,
     bounds: "Bytes of one incoming message.",
     beyond:
-      "It is answered with -32600, and with its id where that can be found, and skipped in " +
+      "It is answered with -32600, with its id if that can be found, and skipped in " +
       "bounded memory. A WebSocket frame of more than twice as many closes the connection.",
   },
   highWater: {
@@ -41,7 +41,7 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
     default: DEFAULT_LIMITS.maxUnsent,
     minimum: KIB,
     maximum: GIB,
-    bounds: "Unsent bytes above which a peer that does not read is given up.",
+    bounds: "Unsent bytes above which the connection of a peer that does not read is closed.",
     beyond: "The connection is closed.",
   },
   maxBuffered: {
@@ -53,16 +53,16 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
       "Bytes that all unfinished bodies and messages that wait to be sent or read may take " +
       "together, beyond the first 64 KiB of each; never less than two messages.",
     beyond:
-      "HTTP is answered with 503 and `Retry-After`, a WebSocket is closed with 1013, a reader " +
-      "that does not read is given up, and streams keep fewer events for clients that come back.",
+      "HTTP is answered with 503 and `Retry-After`, a WebSocket is closed with 1013, the connection " +
+      "of a peer that does not read is closed, and streams keep fewer events for clients that reconnect.",
   },
   closeGrace: {
     unit: "milliseconds",
     default: DEFAULT_LIMITS.closeGrace,
     minimum: 0,
     maximum: 600_000,
-    bounds: "Milliseconds that closing waits for a peer to take what is unsent.",
-    beyond: "What is still unsent is dropped.",
+    bounds: "Milliseconds that closing waits for a peer to read unsent bytes.",
+    beyond: "Bytes that are still unsent are dropped.",
   },
   maxInFlight: {
     unit: "requests",
@@ -85,9 +85,9 @@ export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntr
     default: DEFAULT_LIMITS.maxWork,
     minimum: 10_000,
     maximum: 100_000_000,
-    bounds: "Work that one message makes for the parser, in units of about 50 ns.",
+    bounds: "Estimated work of parsing one message, in units of about 50 ns.",
     beyond:
-      "The message is answered with -32600: `[[],[],…` of 10 MiB would hold the event loop for a " +
+      "The message is answered with -32600: `[[],[],…` of 10 MiB would block the event loop for a " +
       "second.",
   },
 };

@@ -6,7 +6,7 @@ import { limitsFor, MESSAGE_LIMITS, type MessageLimits } from "./limits.ts";
 const minute = (limit: number) => ({ limit, windowMs: 60_000 });
 
 describe("limitsFor", () => {
-  it("gives what the ACP message specification's tables say, and what a person can be asked", () => {
+  it("returns the values of the ACP message specification, and the size of a permission request", () => {
     // "Performance Considerations": sizes, rates, timeouts with retry.
     const table: Record<string, MessageLimits> = {
       initialize: { maxSize: 10_240, timeout: 30_000, retry: false },
@@ -38,7 +38,7 @@ describe("limitsFor", () => {
     );
   });
 
-  it("takes each field from the most exact name that sets it", () => {
+  it("takes each field from the most specific name that sets it", () => {
     const overrides = {
       "a/*": { maxSize: 1, timeout: 1 },
       "a/b/*": { timeout: 2 },
@@ -51,7 +51,7 @@ describe("limitsFor", () => {
     assert.deepEqual(limitsFor("ab/c", overrides), {});
   });
 
-  it("takes what the user set before the document, field by field", () => {
+  it("prefers the user's values over the specification's, field by field", () => {
     const overrides = { "fs/*": { timeout: 5 }, "session/prompt": { rate: minute(99) } };
     assert.deepEqual(limitsFor("fs/read_text_file", overrides), {
       ...limitsFor("fs/read_text_file"),

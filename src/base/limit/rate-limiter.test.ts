@@ -12,7 +12,7 @@ function limiter(limit: number, windowMs: number) {
 }
 
 describe("RateLimiter", () => {
-  it("lets a key pass so many times in a window, and says when it may again", () => {
+  it("lets a key pass a number of times in a window, and says when it may again", () => {
     const { clock, limiter: rate } = limiter(3, 100);
     for (const at of [1000, 1010, 1010]) {
       clock.now = at;
@@ -27,18 +27,18 @@ describe("RateLimiter", () => {
     assert.equal(rate.take("a"), 10);
   });
 
-  it("counts each key apart", () => {
+  it("counts each key separately", () => {
     const { limiter: rate } = limiter(1, 100);
     const taken = ["a", "b", "a", "", "__proto__", "__proto__"].map((key) => rate.take(key));
     assert.deepEqual(taken, [0, 0, 100, 0, 0, 100]);
   });
 
-  it("lets nothing pass where the limit is none", () => {
+  it("lets nothing pass if the limit is zero", () => {
     const { limiter: rate } = limiter(0, 100);
     assert.deepEqual([rate.take("a"), rate.take("a")], [100, 100]);
   });
 
-  it("in no window lets more pass than the limit, and refuses none that fits", () => {
+  it("lets no more pass than the limit in any window, and refuses no call that fits", () => {
     const random = new SeededRandom(0x4a7e);
     for (let round = 0; round < 60; round++) {
       const limit = 1 + random.below(40);
@@ -56,7 +56,7 @@ describe("RateLimiter", () => {
     }
   });
 
-  it("lets the call pass that waited as long as it was told", () => {
+  it("lets a call pass that waited as long as it was told", () => {
     const random = new SeededRandom(0x3a17);
     const { clock, limiter: rate } = limiter(7, 100);
     for (let call = 0; call < 500; call++) {
@@ -78,7 +78,7 @@ describe("RateLimiter", () => {
     assert.ok(bytesInUse() - before < 5_000_000);
   });
 
-  it("does not grow without bound when a caller makes up keys", () => {
+  it("does not grow without limit if a caller invents keys", () => {
     const { clock, limiter: rate } = limiter(10, 1000);
     rate.take("known");
     clock.now += 500;
@@ -92,7 +92,7 @@ describe("RateLimiter", () => {
     assert.equal(rate.take("new"), 0, "there is room again");
   });
 
-  it("does not keep keys that are longer than any name", () => {
+  it("does not store keys that are longer than any name", () => {
     const { limiter: rate } = limiter(100_000, 1000);
     const before = bytesInUse();
     for (let i = 0; i < 1000; i++) rate.take(String(i).padEnd(100_000, "x"));

@@ -5,7 +5,7 @@ import { Slots } from "./slots.ts";
 import { Stopper } from "../stop.ts";
 
 describe("Slots", () => {
-  it("gives a slot at once where there is one, and else in the order of coming", async () => {
+  it("gives a slot at once if one is free, and otherwise in order", async () => {
     const slots = new Slots(2);
     assert.deepEqual([slots.take(), slots.take()], [undefined, undefined]);
     const order: number[] = [];
@@ -23,7 +23,7 @@ describe("Slots", () => {
     assert.equal(slots.take(), undefined);
   });
 
-  it("keeps no slot for whoever no longer waits", async () => {
+  it("keeps no slot for a caller that no longer waits", async () => {
     const slots = new Slots(1);
     await slots.take();
     const stop = new Stopper();
@@ -36,7 +36,7 @@ describe("Slots", () => {
     assert.deepEqual([slots.taken, slots.waiting], [1, 0]);
   });
 
-  it("does not take a slot away from one who has it", async () => {
+  it("does not take a slot from a caller that has it", async () => {
     const slots = new Slots(1);
     await slots.take();
     const stop = new Stopper();

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Throttle } from "./throttle.ts";
 
 describe("Throttle", () => {
-  it("lets so many pass in a window, and says later how many did not", () => {
+  it("lets a number of messages pass in a window, and later reports how many did not", () => {
     let now = 0;
     const left: number[] = [];
     const trickle = new Throttle(

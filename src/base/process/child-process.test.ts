@@ -102,20 +102,20 @@ function leaving({ isOrphan = false, env = "process.env", last = "process.stdin.
 }
 
 describe("OwnedChild", { timeout: 120_000 }, () => {
-  it("ends by the end of its input", async () => {
+  it("ends when its input ends", async () => {
     const child = await OwnedChild.start(node(`process.stdin.resume()`));
     await child.end();
     assert.equal(await child.exit, 0);
   });
 
-  it("is terminated when the end of its input does not end it", async () => {
+  it("is terminated if the end of its input does not end it", async () => {
     const child = await OwnedChild.start({ ...node(STAYS), grace: 50 });
     await firstLine(child);
     await child.end();
     assert.equal(await child.exit, "SIGTERM");
   });
 
-  it("is killed when it does not heed that either", async () => {
+  it("is killed if it ignores that too", async () => {
     const script = `process.on("SIGTERM", () => {}); ${STAYS}`;
     const child = await OwnedChild.start({ ...node(script), grace: 50 });
     await firstLine(child);
@@ -123,7 +123,7 @@ describe("OwnedChild", { timeout: 120_000 }, () => {
     assert.equal(await child.exit, "SIGKILL");
   });
 
-  it("takes along what it has started", async () => {
+  it("is ended together with its descendants", async () => {
     const script = `
       const { spawn } = require("node:child_process");
       const inner = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
@@ -136,7 +136,7 @@ describe("OwnedChild", { timeout: 120_000 }, () => {
     await gone(inner);
   });
 
-  it("takes along what has left its group", async () => {
+  it("is ended together with descendants that left its process group", async () => {
     const child = await OwnedChild.start(leaving());
     const left = Number(await firstLine(child));
     assert.ok(isAlive(left));
@@ -144,7 +144,7 @@ describe("OwnedChild", { timeout: 120_000 }, () => {
     assert.ok(!isAlive(left));
   });
 
-  it("takes along what has left its group when it is killed", async () => {
+  it("is ended together with descendants that left its process group, when it is killed", async () => {
     const child = await OwnedChild.start(leaving());
     const left = Number(await firstLine(child));
     child.kill();
@@ -152,7 +152,7 @@ describe("OwnedChild", { timeout: 120_000 }, () => {
     assert.ok(!isAlive(left));
   });
 
-  it("takes along what hides that it is its, as long as its parent is there", async () => {
+  it("is ended together with descendants that removed their mark, while their parent runs", async () => {
     for (const way of ["end", "kill"] as const) {
       const child = await OwnedChild.start(leaving({ env: "{}" }));
       const left = Number(await firstLine(child));
@@ -162,7 +162,7 @@ describe("OwnedChild", { timeout: 120_000 }, () => {
     }
   });
 
-  it("leaves nothing behind when it ends by itself", { skip: NO_MARKS }, async () => {
+  it("leaves no descendants behind when it ends by itself", { skip: NO_MARKS }, async () => {
     const child = await OwnedChild.start(leaving({ last: "" }));
     const left = Number(await firstLine(child));
     assert.equal(await child.exit, 0);
@@ -170,23 +170,19 @@ describe("OwnedChild", { timeout: 120_000 }, () => {
     assert.ok(!isAlive(left));
   });
 
-  it(
-    "takes along what nobody is the parent of, and not another's",
-    { skip: NO_MARKS },
-    async () => {
-      const child = await OwnedChild.start(leaving({ isOrphan: true }));
-      await using other = await OwnedChild.start(leaving({ isOrphan: true }));
-      const left = Number(await firstLine(child));
-      const others = Number(await firstLine(other));
-      await child.end();
-      assert.ok(!isAlive(left));
-      assert.ok(isAlive(others));
-      await other.end();
-      assert.ok(!isAlive(others));
-    },
-  );
+  it("is ended together with its orphans, and not with another's", { skip: NO_MARKS }, async () => {
+    const child = await OwnedChild.start(leaving({ isOrphan: true }));
+    await using other = await OwnedChild.start(leaving({ isOrphan: true }));
+    const left = Number(await firstLine(child));
+    const others = Number(await firstLine(other));
+    await child.end();
+    assert.ok(!isAlive(left));
+    assert.ok(isAlive(others));
+    await other.end();
+    assert.ok(!isAlive(others));
+  });
 
-  it("tells what it says on stderr, by the line and cut to a length", async () => {
+  it("reports its stderr line by line, cut to a length", async () => {
     const lines: string[] = [];
     const said = Promise.withResolvers<void>();
     const script = `process.stderr.write("one\\n" + "x".repeat(10000) + "\\n\\nlast")`;
@@ -203,7 +199,7 @@ describe("OwnedChild", { timeout: 120_000 }, () => {
     );
   });
 
-  it("says what to do when it cannot be started", async () => {
+  it("says what to do if it cannot be started", async () => {
     const starting = OwnedChild.start({ command: "no-such-program-here", env });
     await assert.rejects(starting, {
       code: "unavailable",
@@ -213,7 +209,7 @@ describe("OwnedChild", { timeout: 120_000 }, () => {
   });
 
   for (const signal of ["SIGKILL", "SIGTERM"] as const) {
-    it(`does not outlive its owner, when that is ended by ${signal}`, async () => {
+    it(`does not outlive its owner, if the owner is ended by ${signal}`, async () => {
       const stays = node(`process.on("SIGTERM", () => {}); ${STAYS}`);
       await using owner = Owner.ofChild(
         stays,
@@ -224,7 +220,7 @@ describe("OwnedChild", { timeout: 120_000 }, () => {
       await gone(pid);
     });
 
-    it(`takes along what has left its group, when its owner is ended by ${signal}`, async () => {
+    it(`is ended with descendants that left its group, if its owner is ended by ${signal}`, async () => {
       // One that stays when its input ends has a tree to be found by.
       const stays = leaving({ env: "{}", last: STAYS });
       for (const how of NO_MARKS ? [stays] : [stays, leaving(), leaving({ isOrphan: true })]) {
@@ -238,7 +234,7 @@ describe("OwnedChild", { timeout: 120_000 }, () => {
     });
   }
 
-  it("takes along what has left its group, when its owner ends without ending it", async () => {
+  it("is ended with descendants that left its group, if its owner exits without ending it", async () => {
     const says =
       "child.stdout.once('data', (pid) => { console.log(parseInt(pid)); process.exit(); });";
     await using owner = Owner.ofChild(leaving({ env: "{}" }), says);
@@ -246,7 +242,7 @@ describe("OwnedChild", { timeout: 120_000 }, () => {
   });
 
   it(
-    "ends with an owner that is killed before it could tell of it",
+    "ends with an owner that is killed before it could register the child",
     { skip: NO_MARKS },
     async () => {
       const modules = import.meta.dirname;
@@ -265,7 +261,7 @@ describe("OwnedChild", { timeout: 120_000 }, () => {
     },
   );
 
-  it("does not keep its owner from ending", async () => {
+  it("does not keep its owner from exiting", async () => {
     const module = join(import.meta.dirname, "child-process.ts");
     const script = `
       const { OwnedChild } = await import(${JSON.stringify(module)});

@@ -11,7 +11,7 @@ const WAYS = hasProc ? [true, false] : [false];
 describe("processTable()", { timeout: 60_000 }, () => {
   for (const isProc of WAYS) {
     const way = isProc ? "from /proc" : "from ps";
-    it(`knows of each process its parent, its group and when it started, ${way}`, async () => {
+    it(`lists parent, group and start time of each process, ${way}`, async () => {
       const child = spawn("sleep", ["60"], { detached: true });
       const { pid = 0 } = child;
       await once(child, "spawn");
@@ -27,7 +27,7 @@ describe("processTable()", { timeout: 60_000 }, () => {
     });
   }
 
-  it("is not led astray by the name of a program", { skip: !hasProc }, async () => {
+  it("is not confused by the name of a program", { skip: !hasProc }, async () => {
     const script = `process.title = ") R 1 1 1"; console.log("ready"); setInterval(() => {}, 1000);`;
     const child = spawn(process.execPath, ["-e", script]);
     await once(child.stdout, "data");
@@ -38,7 +38,7 @@ describe("processTable()", { timeout: 60_000 }, () => {
 });
 
 describe("wasGiven()", { skip: !hasProc }, () => {
-  it("tells what a process was started with, and nothing of one that is not there", async () => {
+  it("finds a variable of a process, and nothing if the process is gone", async () => {
     const child = spawn("sleep", ["60"], { env: { PATH: process.env.PATH, GIVEN: "some words" } });
     const { pid = 0 } = child;
     await once(child, "spawn");

@@ -11,7 +11,7 @@ function lastOf(text: string): string | undefined {
 }
 
 describe("LastWords", () => {
-  it("are the last line", () => {
+  it("is the last line", () => {
     assert.equal(lastOf("TypeError: once, long ago\nthe disk is on fire"), "the disk is on fire");
     assert.equal(new LastWords().line, undefined);
   });
@@ -20,7 +20,7 @@ describe("LastWords", () => {
     "throw new TypeError('no such thing')": "TypeError: no such thing",
     "import('trunkline-no-such-package')": /^Error \[ERR_MODULE_NOT_FOUND\]: Cannot find package/,
   })) {
-    it(`are the error of a Node that dies of: ${program}`, () => {
+    it(`is the error of a Node that dies of: ${program}`, () => {
       const { stderr } = spawnSync(process.execPath, ["-e", program], { encoding: "utf8" });
       assert.match(lastOf(stderr) ?? "", new RegExp(expected));
     });

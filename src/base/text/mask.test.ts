@@ -7,7 +7,7 @@ const MASK = "•••";
 const plain = (value: unknown) => JSON.parse(JSON.stringify(mask(value))) as unknown;
 
 describe("mask", () => {
-  it("masks a field by its name, wherever it stands", () => {
+  it("masks a field by its name, at any depth", () => {
     const names = [
       "token",
       "accessToken",
@@ -43,7 +43,7 @@ describe("mask", () => {
     }
   });
 
-  it("leaves alone what only sounds like a secret, and what gives nothing away", () => {
+  it("leaves alone names that only sound like a secret, and values that reveal nothing", () => {
     const harmless = {
       maxTokens: 4096,
       max_tokens: 4096,
@@ -70,14 +70,14 @@ describe("mask", () => {
     assert.deepEqual(plain({ tokens: tokensUsed.tokens }), { tokens: { input: 5 } });
   });
 
-  it("masks lists of tokens, though a count has the same name", () => {
+  it("masks lists of tokens, but not a count of the same name", () => {
     assert.deepEqual(plain({ tokens: ["a1b2"], accessTokens: "a1b2" }), {
       tokens: MASK,
       accessTokens: MASK,
     });
   });
 
-  it("masks the value of a pair whose name is a secret's", () => {
+  it("masks the value of a pair whose name is that of a secret", () => {
     const env = [
       { name: "API_KEY", value: "k1" },
       { name: "PATH", value: "/bin" },
@@ -102,12 +102,12 @@ describe("mask", () => {
     assert.deepEqual(masked.list, ["(circular)", "(circular)"]);
   });
 
-  it("shows a value twice that stands in two places", () => {
+  it("shows a value twice if it occurs in two places", () => {
     const shared = { a: 1 };
     assert.deepEqual(plain([shared, shared]), [shared, shared]);
   });
 
-  it("ends deep and large structures", () => {
+  it("cuts deep and large structures", () => {
     let deep: unknown = "bottom";
     for (let i = 0; i < 10_000; i++) deep = [deep];
     assert.match(JSON.stringify(mask(deep)), /^\[{12}"…"\]{12}$/);
@@ -120,7 +120,7 @@ describe("mask", () => {
     assert.ok(Object.keys(mask(fields) as object).length <= 10_001);
   });
 
-  it("gives what JSON can hold for values that it cannot", () => {
+  it("replaces values that JSON cannot represent", () => {
     const values = {
       big: 10n,
       bytes: Buffer.alloc(5000),
@@ -143,7 +143,7 @@ describe("mask", () => {
     );
   });
 
-  it("does not touch the original, nor any prototype", () => {
+  it("does not modify the original, nor any prototype", () => {
     const original = JSON.parse('{"__proto__":{"token":"x"},"constructor":{"a":1},"token":"y"}');
     const before = JSON.stringify(original);
     const masked = mask(original) as Record<string, unknown>;
@@ -157,7 +157,7 @@ describe("mask", () => {
 });
 
 describe("maskText", () => {
-  it("masks what has the shape of a secret", () => {
+  it("masks text that has the shape of a secret", () => {
     const key = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Blbn\n-----END OPENSSH PRIVATE KEY-----";
     const table: [text: string, masked: string][] = [
       ["ghp_0123456789abcdefghij!", "•••!"],
@@ -184,7 +184,7 @@ describe("maskText", () => {
     for (const [text, masked] of table) assert.equal(maskText(text), masked);
   });
 
-  it("cuts a long text, and no secret in two", () => {
+  it("cuts a long text, but never in the middle of a secret", () => {
     assert.match(maskText("x".repeat(5000)), /^x{3840}… \(5000\)$/);
     const secret = "ghp_0123456789abcdefghij";
     for (let at = 4000; at < 4100; at++) {
@@ -194,7 +194,7 @@ describe("maskText", () => {
     }
   });
 
-  it("takes no time on hostile text", () => {
+  it("is fast on hostile text", () => {
     const units = ["ey-", "ey_ey-", "-----BEGIN ", "-----END ", "://a:", "a:", ":", "@", "Bearer "];
     const texts = [...units, "?token=", "&api_key", "sk-", "\n", "-----BEGIN PRIVATE KEY-----"].map(
       (unit) => unit.repeat(Math.ceil(4096 / unit.length)).slice(0, 4096),
@@ -210,7 +210,7 @@ describe("maskText", () => {
 const TOKEN = `ghp_${"a1".repeat(18)}`;
 
 describe("maskWords()", () => {
-  it("masks secrets that are a word, by their shape and by the name of their field", () => {
+  it("masks secrets that are a single word, by their shape and by their field name", () => {
     const value = { text: `use ${TOKEN} now`, token: "s3cret", list: [{ password: "x" }] };
     assert.deepEqual(maskWords(value), {
       text: "use ••• now",
@@ -221,7 +221,7 @@ describe("maskWords()", () => {
     assert.equal(maskWords(`<${key}>`), "<•••>");
   });
 
-  it("shows what could be a command", () => {
+  it("shows text that could be a command", () => {
     const commands = [
       "curl 'https://example.org/?token=$(rm${IFS}-rf${IFS}~)'",
       "git clone https://a:$(evil)@example.org/x",

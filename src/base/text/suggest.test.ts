@@ -21,33 +21,33 @@ test("editDistance() counts insertions, deletions, changes and swaps of neighbou
   }
 });
 
-test("suggest() finds the word behind a slip", () => {
+test("suggest() finds the intended word", () => {
   assert.deepEqual(suggest("sevre", COMMANDS), ["serve"]);
   assert.deepEqual(suggest("confg", COMMANDS), ["config"]);
   assert.deepEqual(suggest("hlep", COMMANDS), ["help"]);
   assert.deepEqual(suggest("compeltoin", COMMANDS), ["completion"]);
 });
 
-test("suggest() does not mind capitals", () => {
+test("suggest() ignores case", () => {
   assert.deepEqual(suggest("SERVE", COMMANDS), ["serve"]);
 });
 
-test("suggest() finds the words that begin with what was typed", () => {
+test("suggest() finds words that begin with what was typed", () => {
   assert.deepEqual(suggest("comp", COMMANDS), ["completion"]);
   assert.deepEqual(suggest("co", COMMANDS), ["config", "completion"]);
 });
 
-test("suggest() gives all that are equally near, and none that is farther", () => {
+test("suggest() returns all words at the smallest distance, and no others", () => {
   assert.deepEqual(suggest("ccp", COMMANDS), ["mcp", "acp"]);
   assert.deepEqual(suggest("mcp", COMMANDS), ["mcp"]);
 });
 
-test("suggest() is silent when nothing is near", () => {
+test("suggest() returns nothing if no word is near", () => {
   assert.deepEqual(suggest("xyz", COMMANDS), []);
   assert.deepEqual(suggest("deploy", COMMANDS), []);
   assert.deepEqual(suggest("", COMMANDS), []);
 });
 
-test("suggest() never gives more than three", () => {
+test("suggest() never returns more than three", () => {
   assert.equal(suggest("aa", ["aab", "aac", "aad", "aae"]).length, 3);
 });

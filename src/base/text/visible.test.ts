@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { visible, visibleLine } from "./visible.ts";
 
 describe("visible()", () => {
-  it("keeps what a person can see, with its lines and tabs", () => {
+  it("keeps visible text, with its lines and tabs", () => {
     const kept = ["a\tb\n", "line\r\nline\r\n", "ü 漢 🙂 שלום مرحبا", "👩‍💻 👍🏽 ❤️ 1️⃣ 👩🏽‍🚀", "a\u00a0b"];
     for (const text of kept) assert.equal(visible(text), text);
   });
@@ -36,14 +36,14 @@ describe("visible()", () => {
     it(`escapes ${what}`, () => assert.equal(visible(`<${text}>`), `<${shown}>`));
   }
 
-  it("leaves JSON with the meaning that it had", () => {
+  it("leaves the meaning of JSON unchanged", () => {
     const value = { "\u202e": "\u2028\u{e0041}\ud83d\x7f\x9b", text: "two\nlines" };
     const text = visible(JSON.stringify(value, null, 2));
     assert.deepEqual(JSON.parse(text), value);
     assert.match(text, /^[\n\x20-\x7e]*$/);
   });
 
-  it("is done with a long text in no time", () => {
+  it("is fast on a long text", () => {
     const text = `${"👩‍💻".repeat(100_000)}\u202e`;
     assert.ok(visible(text).endsWith(String.raw`\u202e`));
   });

@@ -42,7 +42,7 @@ const SECRETS = `{
 }`;
 
 describe("trunkline config show", () => {
-  it("prints every value on a line, secrets masked", async () => {
+  it("prints each value on one line, with secrets masked", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, SECRETS);
     const { code, out } = await run(show, home, {});
@@ -54,7 +54,7 @@ describe("trunkline config show", () => {
     assert.doesNotMatch(out, /hush/);
   });
 
-  it("says where values come from when asked, also of what is masked", async () => {
+  it("prints the sources of values with --origin, also of masked ones", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, SECRETS);
     const { out } = await run(show, home, { origin: true, set: ["server.port=1"] });
@@ -66,7 +66,7 @@ describe("trunkline config show", () => {
     assert(masked?.endsWith(`# user: ${home.userFile}:4:30`), masked ?? out);
   });
 
-  it("prints JSON, with the origins when asked", async () => {
+  it("prints JSON, with the sources if asked", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, SECRETS);
     const plain = JSON.parse((await run(show, home, { json: true })).out);
@@ -79,7 +79,7 @@ describe("trunkline config show", () => {
     assert.deepEqual(origins["server.port"], { kind: "default", where: "built in" });
   });
 
-  it("warns of what is ignored", async () => {
+  it("warns about ignored values", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, `{ "server": { "port": 1 } }`);
     const { err } = await run(show, home, {});
@@ -91,7 +91,7 @@ describe("trunkline config show", () => {
 });
 
 describe("trunkline config path", () => {
-  it("prints the user's file alone to stdout, notes to stderr", async () => {
+  it("prints only the path of the user's file to stdout, and notes to stderr", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, "{}");
     const { out, err } = await run(path, home, {});
@@ -112,8 +112,8 @@ describe("trunkline config path", () => {
   });
 });
 
-describe("trunkline config path of a file that is wrong", () => {
-  it("still prints it, with what is wrong on stderr", async () => {
+describe("trunkline config path with a broken file", () => {
+  it("still prints the path, and the mistake on stderr", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, "{");
     const problem = `${home.userFile}:1:2: expected '}'`;
@@ -130,7 +130,7 @@ describe("trunkline config path of a file that is wrong", () => {
 });
 
 describe("trunkline config check", () => {
-  it("refuses an agent that there is not, which another file may have", async () => {
+  it("refuses an unknown agent, which another file may define", async () => {
     await using home = await SampleHome.create();
     await home.write(
       home.userFile,
@@ -142,13 +142,13 @@ describe("trunkline config check", () => {
     assert.equal((await run(check, home, { set: ["agent=claude"] })).code, 0);
   });
 
-  it("says that all is right", async () => {
+  it("says that everything is valid", async () => {
     await using home = await SampleHome.create();
     const right = { code: 0, out: "The configuration is valid.\n", err: "" };
     assert.deepEqual(await run(check, home, {}), right);
   });
 
-  it("fails with the place of the mistake, of the whole and of one file", async () => {
+  it("fails with the position of the mistake, for all files and for one file", async () => {
     await using home = await SampleHome.create();
     const file = join(home.project, "team.jsonc");
     await home.write(file, `{ "server": 1 }`);
@@ -158,7 +158,7 @@ describe("trunkline config check", () => {
     await assert.rejects(run(check, home, {}, "none.jsonc"), /no such file$/);
   });
 
-  it("prints JSON either way", async () => {
+  it("prints JSON in both cases", async () => {
     await using home = await SampleHome.create();
     const right = await run(check, home, { json: true });
     assert.equal(JSON.parse(right.out).ok, true);
@@ -182,7 +182,7 @@ describe("trunkline config schema", () => {
 });
 
 describe("trunkline config trust and untrust", () => {
-  it("say what they did, for the folder that is named or the current one", async () => {
+  it("report what they did, for the named or the current folder", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, `{ "server": { "port": 1 } }`);
     const file = home.projectFile;
@@ -198,7 +198,7 @@ describe("trunkline config trust and untrust", () => {
     assert.deepEqual(await asJson(untrust), { file, wasTrusted: true });
   });
 
-  it("keep the trust in the data folder of the options", async () => {
+  it("store the trust in the data folder that the options name", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, `{ "server": { "port": 1 } }`);
     await run(trust, home, { data: "state" });

@@ -20,7 +20,7 @@ async function check(data: string, host: string, serve: Partial<Config["serve"]>
 }
 
 describe("checkAccess()", () => {
-  it("says who can log in, and with how many tokens", async () => {
+  it("reports who can log in, and the number of tokens", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
     const who = "ok programs on this machine can log in with the owner's token";
     assert.deepEqual(await check(folder.path, "127.0.0.1"), [`${who}, 0 other tokens`]);
@@ -28,7 +28,7 @@ describe("checkAccess()", () => {
     assert.deepEqual(await check(folder.path, "127.0.0.1"), [`${who}, 1 other token`]);
   });
 
-  it("warns of clear text where other machines can connect", async () => {
+  it("warns about clear text if other machines can connect", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
     const open = await check(folder.path, "0.0.0.0");
     assert.match(open[0] ?? "", /^ok other machines can log in/);
@@ -42,7 +42,7 @@ describe("checkAccess()", () => {
     );
   });
 
-  it("fails for what `serve` would refuse", async () => {
+  it("fails for a setting that `serve` would refuse", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
     const [found] = await check(folder.path, "127.0.0.1", { publicUrl: "not an address" });
     assert.match(found ?? "", /^fail .*publicUrl/);

@@ -11,13 +11,13 @@ async function statesIn(home: SampleHome) {
 }
 
 describe("checkConfig()", () => {
-  it("finds nothing wrong where there is no file", async () => {
+  it("passes without a configuration file", async () => {
     await using home = await SampleHome.create();
     const { says } = await statesIn(home);
     assert.deepEqual(says, [`ok ${home.userFile} does not exist; the defaults apply`]);
   });
 
-  it("warns of a project file that is not trusted, once", async () => {
+  it("warns about an untrusted project file, once", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, "{}");
     await home.write(home.projectFile, '{ "server": { "port": 1 } }');
@@ -29,7 +29,7 @@ describe("checkConfig()", () => {
     assert.match(findings[1]?.next ?? "", /trunkline config trust/);
   });
 
-  it("fails, with where the mistake is, and loads nothing", async () => {
+  it("fails with the position of the mistake, and loads nothing", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, '{ "server": { "port": "many" } }');
     const { findings, loaded } = await statesIn(home);

@@ -7,14 +7,14 @@ import { describe, it } from "node:test";
 import { checkData } from "./data.ts";
 
 describe("checkData()", () => {
-  it("finds nothing wrong with a folder of one's own, and leaves nothing in it", async () => {
+  it("passes for a private folder, and leaves nothing in it", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
     const [found] = await checkData(folder.path);
     assert.deepEqual(found, { state: "ok", what: "Data folder", says: folder.path });
     assert.deepEqual(readdirSync(folder.path), []);
   });
 
-  it("warns of a folder that others can read, with the command that closes it", async () => {
+  it("warns about a folder that others can read, with the command that fixes it", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
     chmodSync(folder.path, 0o755);
     const [found] = await checkData(folder.path);
@@ -22,7 +22,7 @@ describe("checkData()", () => {
     assert.equal(found?.next, `Run: chmod 700 '${folder.path}'`);
   });
 
-  it("says that a folder will be created, however many are missing", async () => {
+  it("says that a folder will be created, however many levels are missing", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
     const [found] = await checkData(join(folder.path, "a/b/c"));
     assert.equal(found?.state, "ok");
@@ -30,7 +30,7 @@ describe("checkData()", () => {
     assert.deepEqual(readdirSync(folder.path), []);
   });
 
-  it("fails for a file, and for a folder below one", async () => {
+  it("fails for a file, and for a folder below a file", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
     const file = join(folder.path, "data");
     writeFileSync(file, "");
@@ -40,8 +40,8 @@ describe("checkData()", () => {
     assert.equal(below?.state, "fail");
   });
 
-  it("fails for a folder that cannot be written, not even by root, with what to do", async (test) => {
-    if (process.platform !== "linux") return test.skip("needs /proc, which Linux has");
+  it("fails for a folder that not even root can write to, and says what to do", async (test) => {
+    if (process.platform !== "linux") return test.skip("needs /proc, which only Linux has");
     const [found] = await checkData("/proc/self");
     assert.equal(found?.state, "fail");
     assert.match(found?.says ?? "", /^cannot write to \/proc\/self: /);

@@ -11,13 +11,13 @@ function loaded(models: object = {}): LoadedConfig {
 }
 
 describe("checkModels()", () => {
-  it("finds nothing wrong where there is no language model", async () => {
+  it("passes without a language model", async () => {
     const [finding, ...more] = await checkModels(loaded(), {});
     assert.deepEqual([finding?.state, more.length], ["ok", 0]);
     assert.match(finding?.says ?? "", /no language model/);
   });
 
-  it("warns of a provider that does not answer, and never shows its key", async () => {
+  it("warns about a provider that does not answer, and never shows its key", async () => {
     const env = { OPENAI_API_KEY: "sk-secret", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
     const findings = await checkModels(loaded(), env);
     assert.match(findings[0]?.says ?? "", /openai did not list its models/);
@@ -25,7 +25,7 @@ describe("checkModels()", () => {
     assert.doesNotMatch(JSON.stringify(findings), /sk-secret/);
   });
 
-  it("warns of a default that is not there", async () => {
+  it("warns about a default model that does not exist", async () => {
     const findings = await checkModels(loaded({ default: "nobody/none" }), {});
     assert.match(findings.at(-1)?.says ?? "", /nobody\/none, which does not exist/);
   });

@@ -26,12 +26,12 @@ async function closed(server: ReturnType<typeof createServer>): Promise<void> {
 }
 
 describe("checkPort()", () => {
-  it("has nothing to check where a free port is picked", async () => {
+  it("checks nothing if a free port is to be picked", async () => {
     const { state } = await checkPort({ server: { host: "127.0.0.1", port: 0 }, serve });
     assert.equal(state, "ok");
   });
 
-  it("knows a gateway that is running, also one that hides its version", async () => {
+  it("recognises a running gateway, also one that hides its version", async () => {
     const named = await found((_, response) =>
       response.end(JSON.stringify({ status: "ok", version: "1.2.3" })),
     );
@@ -44,7 +44,7 @@ describe("checkPort()", () => {
     ["other JSON", '{"status":"down"}'],
     ["a page", "<html>"],
   ] as const) {
-    it(`fails for another program there, one that answers with ${what}`, async () => {
+    it(`fails if another program listens there and answers with ${what}`, async () => {
       const { state, says, next } = await found((_, response) => response.end(body));
       assert.equal(state, "fail");
       assert.match(says, /^another program listens on 127\.0\.0\.1:/);
@@ -52,7 +52,7 @@ describe("checkPort()", () => {
     });
   }
 
-  it("fails for an address that is not of this machine", async () => {
+  it("fails for an address that this machine does not have", async () => {
     // RFC 5737: 192.0.2.0/24 is for documentation.
     const finding = await checkPort({ server: { host: "192.0.2.1", port: 4180 }, serve });
     assert.equal(finding.state, "fail");

@@ -8,7 +8,7 @@ import packageJson from "../../../package.json" with { type: "json" };
 import { checkGit, checkNode } from "./programs.ts";
 
 describe("checkGit()", () => {
-  it("says which git there is", async () => {
+  it("reports the version of git", async () => {
     const { state, says } = await checkGit(tmpdir(), process.env);
     assert.equal(state, "ok");
     assert.match(says, /^\d+\.\d+/);
@@ -20,7 +20,7 @@ describe("checkGit()", () => {
     ["2.38.0", "ok"],
     ["3.0.0.rc1", "ok"],
   ] as const) {
-    it(`takes git ${version} for ${state === "ok" ? "new enough" : "too old"}`, async () => {
+    it(`considers git ${version} ${state === "ok" ? "new enough" : "too old"}`, async () => {
       using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
       const script = `#!/bin/sh\necho git version ${version}\n`;
       writeFileSync(join(folder.path, "git"), script, { mode: 0o755 });
@@ -29,7 +29,7 @@ describe("checkGit()", () => {
     });
   }
 
-  it("fails, with what to do, where there is none", async () => {
+  it("fails if git is missing, and says what to do", async () => {
     assert.deepEqual(await checkGit(tmpdir(), { ...process.env, PATH: "/nowhere" }), {
       state: "fail",
       what: "git",
@@ -40,7 +40,7 @@ describe("checkGit()", () => {
 });
 
 describe("checkNode()", () => {
-  it("takes what package.json asks for, and nothing older", () => {
+  it("accepts the version in package.json, and no older one", () => {
     const [major = 0, minor = 0] = packageJson.engines.node
       .replace(">=", "")
       .split(".")

@@ -17,13 +17,13 @@ function invocationIn(home: SampleHome): Invocation {
 }
 
 describe("checkServers()", () => {
-  it("has nothing to check where no server is configured", async () => {
+  it("checks nothing if no server is configured", async () => {
     await using home = await SampleHome.create();
     const [found] = await checkServers(invocationIn(home));
     assert.deepEqual(found, { state: "ok", what: "MCP servers", says: "none configured" });
   });
 
-  it("tells a server that is up from one that ends, and from one that is not there", async () => {
+  it("distinguishes a server that works from one that exits, and from one that is missing", async () => {
     await using home = await SampleHome.create();
     const mcpServers = {
       notes: { command: process.execPath, args: [SERVER] },
@@ -42,12 +42,12 @@ describe("checkServers()", () => {
 });
 
 describe("checkBus()", () => {
-  it("has nothing to check where no plugin is configured", async () => {
+  it("checks nothing if no plugin is configured", async () => {
     await using home = await SampleHome.create();
     assert.deepEqual(await checkBus(invocationIn(home), await home.load()), []);
   });
 
-  it("warns of plugins without a bus that runs, with how to start it", async () => {
+  it("warns about plugins without a running bus, and says how to start it", async () => {
     await using home = await SampleHome.create();
     const plugins = { "tools.greet": { command: "greet" } };
     const bus = { listen: "tls://127.0.0.1:1", plugins };

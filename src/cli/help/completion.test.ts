@@ -137,7 +137,7 @@ async function isInstalled(shell: string): Promise<boolean> {
 for (const [name, { generate, offer }] of Object.entries({ bash, zsh, fish })) {
   const skip = (await isInstalled(name)) ? false : `${name} is missing: apt-get install ${name}`;
 
-  test(`completion in ${name} offers what may come next`, { skip }, async (t) => {
+  test(`completion in ${name} offers the words that may follow`, { skip }, async (t) => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-completion-"));
     const script = join(folder.path, "_trunkline");
     await writeFile(script, generate(completionStates(sampleProgram())));

@@ -15,7 +15,7 @@ function pathTo(call: string): Path {
   return path;
 }
 
-test("renderHelp() says everything about a command, what all commands share last", () => {
+test("renderHelp() describes a command completely, with global options last", () => {
   assert.equal(
     renderHelp(pathTo("trunkline draw"), PLAIN),
     `Usage: trunkline draw SHAPE [FILE…] [OPTIONS]
@@ -50,7 +50,7 @@ test("renderHelp() lists the commands of a group", () => {
   assert.match(help, /^Commands:\n {2}add {5}Add one\n {2}remove {2}Remove one$/m);
 });
 
-test("renderHelp() has bold headings and dim explanations in colour, the same text without", () => {
+test("renderHelp() uses bold headings and dim explanations if there are colours, and the same text without", () => {
   const path = pathTo("trunkline serve");
   const colored = painted(renderHelp(path, { width: 80, color: true }));
   assert.ok(colored.includes("\n\x1b[1mOptions:\x1b[22m\n"));

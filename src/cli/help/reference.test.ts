@@ -29,7 +29,7 @@ test("renderReference() links to a section for every command", () => {
   );
 });
 
-test("renderReference() says all there is about a command", () => {
+test("renderReference() describes a command completely", () => {
   const from = REFERENCE.indexOf("## trunkline draw");
   assert.equal(
     REFERENCE.slice(from, REFERENCE.indexOf("## trunkline store\n")),

@@ -25,7 +25,7 @@ describe("trunkline identity add", () => {
     assert.match(again.err, /'work'/);
   });
 
-  it("names the options that are missing where nobody can be asked", async () => {
+  it("names the missing options if nobody can be asked", async () => {
     await using line = await SampleCommandLine.create();
     const { code, err } = await line.run("identity", "add", "work", "--user", "ada");
     assert.equal(code, 2);
@@ -58,7 +58,7 @@ describe("trunkline identity edit", () => {
     },
   };
 
-  it("changes what is named, and removes what is given empty", async () => {
+  it("changes named settings, and removes those that are given empty", async () => {
     await using line = await SampleCommandLine.create(config);
     const changed = await line.json<Record<string, unknown>>(
       ...["identity", "edit", "work", "--host=", "--organization="],
@@ -71,7 +71,7 @@ describe("trunkline identity edit", () => {
     assert.deepEqual(changed["tokenSource"], { kind: "environment", variable: "WORK_TOKEN" });
   });
 
-  it("drops a key of the old format when the format of signatures changes", async () => {
+  it("drops the signing key when the signing format changes", async () => {
     await using line = await SampleCommandLine.create(config);
     type Edited = { readonly signing?: object };
     const edit = (...args: string[]) => line.json<Edited>("identity", "edit", "work", ...args);
@@ -81,7 +81,7 @@ describe("trunkline identity edit", () => {
     assert.equal((await edit("--signing", "none")).signing, undefined);
   });
 
-  it("takes an ssh key for signing from a file, or as it is", async () => {
+  it("accepts an SSH signing key as a file or as text", async () => {
     await using line = await SampleCommandLine.create(config);
     type Edited = { readonly signing: { readonly key: string } };
     const edit = (key: string) =>
@@ -105,7 +105,7 @@ describe("trunkline identity edit", () => {
     });
   }
 
-  it("never repeats what was given as --token-source: it may be the token", async () => {
+  it("never prints the value of --token-source, which may be the token", async () => {
     await using line = await SampleCommandLine.create(config);
     const { err } = await line.run("identity", "edit", "work", "--token-source", "ghp_secret");
     assert.doesNotMatch(err, /ghp_secret/);
@@ -113,7 +113,7 @@ describe("trunkline identity edit", () => {
 });
 
 describe("trunkline identity remove", () => {
-  it("takes an identity out, and says so when there is none", async () => {
+  it("removes an identity, and says so if there is none", async () => {
     await using line = await SampleCommandLine.create({
       identities: { old: { provider: "github", user: "ada", email: "ada@old.test" } },
     });

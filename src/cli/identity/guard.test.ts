@@ -19,7 +19,7 @@ async function setUp(): Promise<SampleCommandLine> {
 const check = (line: SampleCommandLine) => line.run("identity", "guard", "check", "pre-commit");
 
 describe("trunkline identity guard check", () => {
-  it("refuses a commit by the wrong identity, with what to do about it", async () => {
+  it("refuses a commit by the wrong identity, and says what to do", async () => {
     await using line = await setUp();
     const { code, out, err } = await check(line);
     assert.deepEqual([code, out], [1, ""]);
@@ -28,7 +28,7 @@ describe("trunkline identity guard check", () => {
     assert.match(err, /^To allow it once: trunkline identity guard allow --once$/m);
   });
 
-  it("says nothing of a commit by the right one", async () => {
+  it("prints nothing for a commit by the right one", async () => {
     await using line = await setUp();
     line.git("config", "user.email", "ada@acme.test");
     assert.deepEqual(await check(line), { code: 0, out: "", err: "" });
@@ -44,7 +44,7 @@ describe("trunkline identity guard check", () => {
     assert.equal((await check(line)).code, 1);
   });
 
-  it("prints its verdict for a program, with the same exit code", async () => {
+  it("prints its result as JSON, with the same exit code", async () => {
     await using line = await setUp();
     const { code, out } = await line.run("identity", "guard", "check", "pre-commit", "--json");
     assert.equal(code, 1);
@@ -53,7 +53,7 @@ describe("trunkline identity guard check", () => {
 });
 
 describe("trunkline identity guard install, status and remove", () => {
-  it("exit with 1 for a guard that is not installed", async () => {
+  it("exit with 1 if the guard is not installed", async () => {
     await using line = await setUp();
     assert.equal((await line.run("identity", "guard", "status")).code, 1);
     const removed = await line.run("identity", "guard", "remove");

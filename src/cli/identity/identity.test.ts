@@ -23,7 +23,7 @@ async function setUp(): Promise<SampleCommandLine> {
 }
 
 describe("trunkline identity list", () => {
-  it("lists a line per identity, those of one provider where it is named", async () => {
+  it("prints one line per identity, or only those of one provider", async () => {
     await using line = await setUp();
     const { out } = await line.run("identity", "list");
     assert.match(out, /^NAME +PROVIDER +HOST +USER +EMAIL +SIGNING\nwork .* none\nhome .* ssh\n$/);
@@ -33,13 +33,13 @@ describe("trunkline identity list", () => {
     assert.equal(none.err, "There are no identities for bitbucket.\n");
   });
 
-  it("does not print what is kept for RemoteJuggler alone", async () => {
+  it("does not print fields that are only kept for RemoteJuggler", async () => {
     await using line = await setUp();
     const { out } = await line.run("identity", "list", "--json");
     assert.doesNotMatch(out, /x-juggler/);
   });
 
-  it("says how to add one where there are none", async () => {
+  it("says how to add one if there are none", async () => {
     await using line = await SampleCommandLine.create();
     const { code, err } = await line.run("identity", "list");
     assert.equal(code, 0);
@@ -48,14 +48,14 @@ describe("trunkline identity list", () => {
 });
 
 describe("trunkline identity detect", () => {
-  it("prints the identity that fits, for a script, and explains it on stderr", async () => {
+  it("prints the matching identity to stdout, and the reason to stderr", async () => {
     await using line = await setUp();
     const { code, out, err } = await line.run("identity", "detect");
     assert.deepEqual([code, out], [0, "work\n"]);
     assert.match(err, /Confidence: /);
   });
 
-  it("exits with 1 where none fits", async () => {
+  it("exits with 1 if none matches", async () => {
     await using line = await setUp();
     line.git("remote", "set-url", "origin", "git@git.example.org:nobody/app.git");
     const { code, out } = await line.run("identity", "detect");
@@ -64,7 +64,7 @@ describe("trunkline identity detect", () => {
 });
 
 describe("trunkline identity status", () => {
-  it("says which identity is used, which one fits, and how to change it", async () => {
+  it("says which identity is used, which one matches, and how to change it", async () => {
     await using line = await setUp();
     const before = await line.run("identity", "status");
     assert.match(before.out, /Identity +no configured identity\n/);
@@ -82,7 +82,7 @@ describe("trunkline identity status", () => {
 });
 
 describe("trunkline identity env", () => {
-  it("prints assignments that a shell reads as they are meant", async () => {
+  it("prints assignments that a shell evaluates to the right values", async () => {
     const name = `Ada "the first" O'Hara $(date)`;
     await using line = await SampleCommandLine.create({
       identities: { work: { ...IDENTITIES.work, displayName: name } },

@@ -20,7 +20,7 @@ async function setUp(config: object = {}): Promise<SampleCommandLine> {
 }
 
 describe("trunkline identity import", () => {
-  it("imports all identities, which export writes again", async () => {
+  it("imports all identities, and export writes them again", async () => {
     await using line = await setUp();
     const { code, out } = await line.run("identity", "import", "config.json");
     assert.deepEqual([code, out], [0, "Imported work, home.\n"]);

@@ -21,7 +21,7 @@ const configOf = ({ home }: SampleCommandLine): string =>
   readFileSync(join(home.project, ".git/config"), "utf8");
 
 describe("trunkline identity switch", () => {
-  it("prints what would change with --dry-run, and changes nothing", async () => {
+  it("prints the changes with --dry-run, and makes none", async () => {
     await using line = await setUp();
     const before = configOf(line);
     const { code, out } = await line.run("identity", "switch", "work", "--dry-run");
@@ -30,7 +30,7 @@ describe("trunkline identity switch", () => {
     assert.equal(configOf(line), before);
   });
 
-  it("changes it, says so, and says when there is nothing to change", async () => {
+  it("makes the changes and reports them, and says so if there are none", async () => {
     await using line = await setUp();
     const { out } = await line.run("identity", "switch", "work");
     assert.match(out, /^Switched to identity: work\n/);
@@ -39,7 +39,7 @@ describe("trunkline identity switch", () => {
     assert.match(again.out, /^Already switched to work\.\n/);
   });
 
-  it("has no credential helper in ~/.gitconfig, which would answer for all repositories", async () => {
+  it("writes no credential helper to ~/.gitconfig, where it would answer for all repositories", async () => {
     await using line = await setUp();
     assert.equal((await line.run("identity", "switch", "work", "--global")).code, 0);
     const gitconfig = readFileSync(join(line.home.path, ".gitconfig"), "utf8");
@@ -47,7 +47,7 @@ describe("trunkline identity switch", () => {
     assert.doesNotMatch(gitconfig, /credential/);
   });
 
-  it("tells a program what changed, and by which id it is undone", async () => {
+  it("prints the changes and the id for undo as JSON", async () => {
     await using line = await setUp();
     type Switched = { id: string; kind: string; files: { path: string; becomes: string }[] };
     const { id, files } = await line.json<Switched>("identity", "switch", "work");
@@ -68,7 +68,7 @@ describe("trunkline identity undo", () => {
     assert.equal((await line.run("identity", "undo")).code, 1);
   });
 
-  it("refuses to lose what was changed since, without --force", async () => {
+  it("refuses to overwrite later changes without --force", async () => {
     await using line = await setUp();
     await line.run("identity", "switch", "work");
     line.git("config", "alias.mine", "log");
@@ -81,7 +81,7 @@ describe("trunkline identity undo", () => {
 });
 
 describe("trunkline identity sync", () => {
-  it("adds its block beside what is there, and takes it out again", async () => {
+  it("adds its block to the existing files, and removes it again", async () => {
     await using line = await setUp();
     const file = join(line.home.path, ".ssh/config");
     await line.home.write(file, "Host other\n  User ada\n");

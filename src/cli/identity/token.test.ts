@@ -52,7 +52,7 @@ describe("trunkline identity token", () => {
     });
   }
 
-  it("does not know the token of an identity that is not configured", async () => {
+  it("fails for an identity that is not configured", async () => {
     await using line = await setUp();
     const { code, err } = await line.run("identity", "token", "get", "wrok");
     assert.equal(code, 1);
@@ -61,7 +61,7 @@ describe("trunkline identity token", () => {
 });
 
 describe("trunkline identity credential", () => {
-  it("ignores operations that it does not know, as gitcredentials(7) asks", async () => {
+  it("ignores unknown operations, as gitcredentials(7) requires", async () => {
     await using line = await setUp();
     const ran = await line.run("identity", "credential", "capability");
     assert.deepEqual(ran, { code: 0, out: "", err: "" });

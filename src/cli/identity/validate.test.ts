@@ -15,7 +15,7 @@ describe("trunkline identity validate", () => {
     });
   }
 
-  it("fails for a key that is not there, offline too, and says which check it was", async () => {
+  it("fails for a missing key, also offline, and names the check", async () => {
     const broken = { ...work, sshKey: "~/.ssh/id_missing" };
     await using line = await SampleCommandLine.create({ identities: { broken } });
     const { code, out } = await line.run("identity", "validate", "--offline");
@@ -23,7 +23,7 @@ describe("trunkline identity validate", () => {
     assert.match(out, /^broken\n(?: {2}.*\n)* {2}FAIL .*id_missing/m);
   });
 
-  it("says that there are no identities, which is no failure", async () => {
+  it("says that there are no identities, without failing", async () => {
     await using line = await SampleCommandLine.create();
     const { code, err } = await line.run("identity", "validate", "--offline");
     assert.equal(code, 0);
@@ -32,14 +32,14 @@ describe("trunkline identity validate", () => {
 });
 
 describe("trunkline identity gpg", () => {
-  it("says so of an identity that signs nothing", async () => {
+  it("reports an identity that does not sign", async () => {
     await using line = await SampleCommandLine.create({ identities: { work } });
     const { out } = await line.run("identity", "gpg", "work");
     assert.match(out, /Signing +no commit signing\n/);
     assert.match(out, /Hardware key +no\n/);
   });
 
-  it("exits with 1 where the key is missing, with the next step", async () => {
+  it("exits with 1 if the key is missing, and says what to do next", async () => {
     const signing = { format: "ssh", key: "~/.ssh/missing.pub" };
     await using line = await SampleCommandLine.create({
       identities: { work: { ...work, signing } },

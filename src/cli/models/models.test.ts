@@ -25,7 +25,7 @@ async function provider() {
 }
 
 describe("trunkline models list", () => {
-  it("says how to get one where there is no language model", async () => {
+  it("says how to get a model if there is none", async () => {
     await using line = await SampleCommandLine.create();
     const { code, out, err } = await line.run("models", "list");
     assert.equal(code, 0);
@@ -44,7 +44,7 @@ describe("trunkline models list", () => {
     assert.equal(err, "");
   });
 
-  it("names a provider that does not answer, and never its key", async () => {
+  it("names a provider that does not answer, and never shows its key", async () => {
     await using line = await SampleCommandLine.create();
     const env = { OPENAI_API_KEY: "sk-secret", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
     Object.assign(line.env, env);

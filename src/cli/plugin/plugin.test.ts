@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
 describe("trunkline plugin new", () => {
-  it("creates a plugin in a folder of its name, or in another, and never over files", async () => {
+  it("creates a plugin in a folder of its name, or in another, and never overwrites files", async () => {
     await using line = await SampleCommandLine.create();
     const { project } = line.home;
     const created = await line.json("plugin", "new", "greeter");
@@ -39,7 +39,7 @@ describe("trunkline plugin list, call, logs and restart", () => {
     });
   }
 
-  it("refuse an empty folder of certificates, and arguments that are no object", async () => {
+  it("refuse an empty certificate folder, and arguments that are not an object", async () => {
     await using line = await SampleCommandLine.create();
     const empty = await line.run("plugin", "list", "--certs-dir=");
     assert.equal(empty.code, 2);

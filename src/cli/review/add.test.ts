@@ -46,7 +46,7 @@ describe("trunkline review add", () => {
     assert.equal((await on("--line", "-3")).at(-1), "old");
   });
 
-  it("says which thread it opened, and signs with the user's name", async () => {
+  it("prints the id of the thread, and signs with the user's name", async () => {
     await using line = await setUp();
     const { code, out } = await add(line, "--line", "1", "--end", "2", "-c", "Why?");
     assert.equal(code, 0);
@@ -57,7 +57,7 @@ describe("trunkline review add", () => {
     assert.equal(named.by, "Ada Lovelace");
   });
 
-  it("takes replacement lines from a file", async () => {
+  it("reads replacement lines from a file", async () => {
     await using line = await setUp();
     await line.home.write(join(line.home.project, "fix.txt"), "ONE\nTWO\n");
     const thread = await line.json<Thread>(

@@ -5,12 +5,12 @@ import { TrunklineError } from "../../base/errors.ts";
 import { readComment } from "./comment-text.ts";
 
 describe("readComment()", () => {
-  it("takes what is given, without line breaks at its end", async () => {
+  it("returns the given text without trailing line breaks", async () => {
     assert.equal(await readComment({ env: {} }, "  one\n\ntwo \n\n", ""), "  one\n\ntwo ");
   });
 
   for (const text of ["", " ", "\n\t\n"]) {
-    it(`refuses ${JSON.stringify(text)}, which says nothing`, async () => {
+    it(`refuses ${JSON.stringify(text)}, which is empty`, async () => {
       await assert.rejects(readComment({ env: {} }, text, ""), (error: unknown) => {
         return error instanceof TrunklineError && error.code === "usage";
       });

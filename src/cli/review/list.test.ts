@@ -22,7 +22,7 @@ async function setUp() {
 }
 
 describe("trunkline review list", () => {
-  it("lists unresolved threads, and others only when asked", async () => {
+  it("lists unresolved threads, and others only if asked", async () => {
     await using all = await setUp();
     const { line, first, second } = all;
     await line.run("review", "resolve", first);
@@ -53,7 +53,7 @@ describe("trunkline review list", () => {
     assert.equal(out, `${all.first}:open a.txt:2 Look at a.txt\n`);
   });
 
-  it("says how to open a thread where there is none", async () => {
+  it("says how to open a thread if there is none", async () => {
     await using line = await SampleCommandLine.create();
     const { code, out, err } = await line.run("review", "list");
     assert.deepEqual([code, out], [0, ""]);
@@ -62,7 +62,7 @@ describe("trunkline review list", () => {
 });
 
 describe("trunkline review show", () => {
-  it("refuses --patch for a thread that suggests nothing", async () => {
+  it("refuses --patch for a thread without a suggestion", async () => {
     await using all = await setUp();
     const { code, out } = await all.line.run("review", "show", all.first, "--patch");
     assert.deepEqual([code, out], [1, ""]);
@@ -70,7 +70,7 @@ describe("trunkline review show", () => {
 });
 
 describe("trunkline review lines", () => {
-  it("lists changed lines and those around them, removed ones with a minus", async () => {
+  it("lists changed lines and their neighbours, removed lines with a minus", async () => {
     await using all = await setUp();
     const { line } = all;
     await line.home.write(join(line.home.project, "a.txt"), "one\n\tTWO\nthree\n");

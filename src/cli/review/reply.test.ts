@@ -17,7 +17,7 @@ async function setUp() {
 }
 
 describe("trunkline review resolve", () => {
-  it("resolves threads by the beginning of an id, and reopen opens one again", async () => {
+  it("resolves threads by the beginning of an id, and reopen reopens one", async () => {
     await using open = await setUp();
     const { line, id } = open;
     const resolved = await line.run("review", "resolve", id.slice(0, 4));
@@ -26,7 +26,7 @@ describe("trunkline review resolve", () => {
     assert.equal(reopened.out, `${id} is reopened: a.txt:2\n`);
   });
 
-  it("resolves none of several where one does not exist", async () => {
+  it("resolves none of several threads if one does not exist", async () => {
     await using open = await setUp();
     const { line, id } = open;
     const { code } = await line.run("review", "resolve", id, "zzzzzz");
@@ -34,7 +34,7 @@ describe("trunkline review resolve", () => {
     assert.equal((await line.json<{ state: string }>("review", "show", id)).state, "open");
   });
 
-  it("prints one thread as it is, and several as a list", async () => {
+  it("prints one thread as an object, and several as a list", async () => {
     await using open = await setUp();
     const { line, id } = open;
     const args = ["review", "add", "--file", "a.txt", "-c", "Why?"];

@@ -54,14 +54,14 @@ describe("threadTable()", () => {
 });
 
 describe("threadMenu()", () => {
-  it("has one line per thread, whatever its comment holds", () => {
+  it("has one line per thread, whatever its comment contains", () => {
     const text = threadMenu([{ ...THREAD, comment: "\n\tfirst\nr1:open x" }]);
     assert.equal(text, "r7k2mq:open src/a.ts:4 first\n");
   });
 });
 
 describe("threadText()", () => {
-  it("shows where the comment was made if its lines have moved, and who works on it", () => {
+  it("shows the original position if the lines have moved, and who works on it", () => {
     const original = { file: "src/old.ts", line: 2 };
     const text = threadText({ ...THREAD, state: "claimed", claimedBy: "bot\x1b[2J", original });
     assert.match(text, /^r7k2mq {2}claimed by bot\\u001b\[2J {2}must\n/);

@@ -27,7 +27,7 @@ async function setUp(): Promise<SampleCommandLine> {
 }
 
 describe("trunkline review import", () => {
-  it("opens a thread for each finding once, and names what it refuses", async () => {
+  it("opens a thread for each finding once, and lists refused findings", async () => {
     await using line = await setUp();
     const first = await line.run("review", "import", "lint.sarif");
     assert.equal(first.code, 0);
@@ -37,7 +37,7 @@ describe("trunkline review import", () => {
     assert.equal(again.out, "Opened 0 threads; 1 existed already; 1 were refused.\n");
   });
 
-  it("takes what export writes, on another machine", async () => {
+  it("accepts the output of export, on another machine", async () => {
     await using here = await setUp();
     await here.run("review", "add", "--file", "a.txt", "--line", "2", "-c", "Louder");
     const { out } = await here.run("review", "export");

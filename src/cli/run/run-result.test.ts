@@ -14,19 +14,19 @@ function ended(_meta?: Readonly<Record<string, unknown>>) {
 }
 
 describe("runResult()", () => {
-  it("is good where a branch was pushed, or nothing had to be", () => {
+  it("is a success if a branch was pushed, or nothing had to change", () => {
     const kinds = ["pushed", "unchanged", "refused", "unpushed"];
     const good = kinds.filter((run) => ended({ trunkline: { run } }).isGood);
     assert.deepEqual(good, ["pushed", "unchanged"]);
   });
 
-  it("is not good where a server says nothing of runs", () => {
+  it("is a failure if a server does not mention a run", () => {
     assert.deepEqual(ended(), { session: "s1", stopReason: "end_turn", isGood: false });
   });
 });
 
 describe("resultText()", () => {
-  it("ends with the branch, after what changed in it", () => {
+  it("ends with the branch, after its changes", () => {
     const changes = [
       { path: "a.ts", added: 2, removed: 1 },
       { path: "longer/b.ts", added: 0, removed: 0 },
@@ -37,20 +37,20 @@ describe("resultText()", () => {
     assert.equal(text.trimEnd().split("\n").at(-1), "agent/abc");
   });
 
-  it("draws a large change no wider than a terminal", () => {
+  it("fits a large change into the width of a terminal", () => {
     const changes = [{ path: "a", added: 90_000, removed: 10_000 }];
     const text = resultText(ended({ target, trunkline: { run: "pushed", changes } }));
     const [line = ""] = text.split("\n").filter((each) => each.includes("|"));
     assert.ok(line.length < 80, line);
   });
 
-  it("hides nothing in the names of files and branches", () => {
+  it("escapes hidden characters in the names of files and branches", () => {
     const changes = [{ path: "a\u001b[2J", added: 1, removed: 0 }];
     const text = resultText(ended({ target, trunkline: { run: "pushed", changes } }));
     assert.ok(!text.includes("\u001b"));
   });
 
-  it("says how to go on where there is no branch", () => {
+  it("says how to continue if there is no branch", () => {
     for (const run of ["refused", "unpushed", undefined]) {
       const text = resultText(ended(run === undefined ? {} : { trunkline: { run } }));
       assert.match(text, /trunkline session attach s1/);

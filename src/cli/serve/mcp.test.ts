@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
 describe("trunkline mcp", () => {
-  it("refuses certificates without the bus that they are for, before it speaks", async () => {
+  it("refuses --certs-dir without --orchestrator-addr, before it sends anything", async () => {
     await using line = await SampleCommandLine.create();
     const { code, out, err } = await line.run("mcp", "--certs-dir", "certs");
     assert.deepEqual([code, out], [2, ""]);

@@ -10,7 +10,7 @@ const BASE = {
 };
 
 describe("serveWelcome()", () => {
-  it("shows a link where a person reads it, and how to get one where not", () => {
+  it("shows a link in a terminal, and otherwise how to get one", () => {
     const login = "http://127.0.0.1:4180/login#CODE";
     const shown = serveWelcome({ ...BASE, login });
     assert.match(
@@ -20,20 +20,20 @@ describe("serveWelcome()", () => {
     assert.match(serveWelcome(BASE), /Browser {2}run `trunkline open`/);
   });
 
-  it("has the token's file in the command as one word of a shell, whatever it is called", () => {
+  it("quotes the token's file in the command for a shell", () => {
     const tokenFile = "/home/it's me/owner-token";
     const text = serveWelcome({ ...BASE, tokenFile });
     assert.ok(text.includes(`Bearer $(cat '/home/it'\\''s me/owner-token')"`), text);
   });
 
-  it("connects what is here to where it listens, and tells of the address that others use", () => {
+  it("connects local programs to the local address, and shows the public one", () => {
     const text = serveWelcome({ ...BASE, publicUrl: "https://tools.example.com" });
     assert.match(text, /MCP {6}https:\/\/tools\.example\.com\/mcp/);
     assert.match(text, /trunkline http:\/\/127\.0\.0\.1:4180\/mcp/);
     assert.match(text, /Other machines.*trunkline token create NAME/);
   });
 
-  it("shows no token where none is asked for", () => {
+  it("shows no token if none is required", () => {
     const text = serveWelcome({ ...BASE, noAuth: true });
     assert.doesNotMatch(text, /owner-token|Bearer/);
   });

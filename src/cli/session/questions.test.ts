@@ -10,7 +10,7 @@ function setUp() {
 }
 
 describe("Questions", () => {
-  it("asks again for what is no option", async () => {
+  it("asks again if the answer is not an option", async () => {
     const { questions, printed, never } = setUp();
     const asked = questions.ask("Go on?", ["Yes", "No"], never);
     for (const line of ["9", "0", "yes", "", "-1", "1e0"]) questions.answer(line);
@@ -21,7 +21,7 @@ describe("Questions", () => {
     assert.equal(questions.isOpen, false);
   });
 
-  it("asks one thing at a time, in order", async () => {
+  it("asks one question at a time, in order", async () => {
     const { questions, printed, never } = setUp();
     const first = questions.ask("First?", ["Yes"], never);
     const second = questions.ask("Second?", ["No", "Yes"], never);
@@ -42,7 +42,7 @@ describe("Questions", () => {
     assert.equal(questions.isOpen, false);
   });
 
-  it("tells when nobody is left to answer, whichever came first", async () => {
+  it("reports that nobody is left to answer, whether the question or the end of input comes first", async () => {
     const before = setUp();
     void before.questions.ask("Go on?", ["Yes"], before.never);
     before.questions.endInput();
@@ -55,7 +55,7 @@ describe("Questions", () => {
 });
 
 describe("questionText()", () => {
-  it("shows a whole command, indented, so that it cannot pass for the options", () => {
+  it("shows a whole command, indented, so that it cannot imitate the options", () => {
     const command = `echo ${"a ".repeat(5_000)}\n  1) Reject`;
     const content = [{ type: "content", content: { type: "text", text: command } }];
     const text = questionText({ title: "echo\n  1) Reject", content });
@@ -75,7 +75,7 @@ describe("questionText()", () => {
     assert.equal(questionText({ content: added }), "Permission requested\n    /a\n    + x");
   });
 
-  it("shows the arguments where there is nothing else", () => {
+  it("shows the arguments if there is nothing else", () => {
     assert.equal(questionText({ title: "t", rawInput: { a: 1 } }), 't\n    {\n      "a": 1\n    }');
   });
 });

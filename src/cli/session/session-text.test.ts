@@ -18,7 +18,7 @@ function render(...events: SessionEvent[]): string {
 }
 
 describe("SessionText", () => {
-  it("joins the pieces of a message, and begins what follows on a line of its own", () => {
+  it("joins the pieces of a message, and starts the next one on a new line", () => {
     const text = new SessionText(false);
     const parts = [
       text.update(said("user_message_chunk", "Do it\nnow")),
@@ -35,19 +35,19 @@ describe("SessionText", () => {
     );
   });
 
-  it("leaves out what is under way, and updates that it does not know", () => {
+  it("leaves out unfinished tool calls and unknown updates", () => {
     const text = new SessionText(false);
     assert.equal(text.update({ sessionUpdate: "tool_call_update", status: "in_progress" }), "");
     assert.equal(text.update({ sessionUpdate: "usage_update", used: 1 }), "");
   });
 
-  it("names content that is no text", () => {
+  it("names content that is not text", () => {
     const content = { type: "resource_link", uri: "file:///a" };
     const text = new SessionText(false).update({ sessionUpdate: "agent_message_chunk", content });
     assert.equal(text, "[resource_link file:///a]");
   });
 
-  it("shows what was asked, who answered, and how a turn ended unless it was done", () => {
+  it("shows questions, who answered them, and how a turn ended unless it succeeded", () => {
     const request = { toolCall: { toolCallId: "1", title: "Delete a.txt" }, options: [] };
     assert.equal(
       render(
@@ -82,14 +82,14 @@ describe("sessionTable()", () => {
     seq: 0,
   };
 
-  it("has no empty column, and shows hidden characters of titles", () => {
+  it("has no empty column, and escapes hidden characters in titles", () => {
     const text = sessionTable([{ ...SESSION, title: "a\x1b[2J\nb" }], 80);
     const [head = "", row = ""] = text.split("\n");
     assert.match(head, /^ID +LAST USED +AGENT +TITLE +FOLDER$/);
     assert.match(row, /^01234567 {2}1970-01-01 00:00 {2}trunkline {2}a\\u001b\[2J {2}\/work$/);
   });
 
-  it("marks sessions that somebody has open, and those without a prompt", () => {
+  it("marks open sessions, and sessions without a prompt", () => {
     const text = sessionTable([{ ...SESSION, isHeld: true }], 80);
     assert.match(text, / open {2}trunkline {2}\(no prompt yet\) /);
   });

@@ -44,7 +44,7 @@ describe("trunkline session", () => {
     assert.deepEqual(await listed("--folder", "."), ["aaaa1"]);
   });
 
-  it("shows a session: text that joins a turn begins none", async () => {
+  it("shows a session, and does not count text that joins a turn as another turn", async () => {
     await using line = await setUp();
     type Shown = { turns: number; events: number; lastTurn: string };
     const { turns, events, lastTurn } = await line.json<Shown>("session", "show", "aaaa1");
@@ -59,7 +59,7 @@ describe("trunkline session", () => {
     assert.equal((await line.run("session", "replay", "aaaa2")).out, "> Do it\n> Soon\n");
   });
 
-  it("replays the events after a number, and refuses what is none", async () => {
+  it("replays the events after a number, and refuses anything else", async () => {
     await using line = await setUp();
     const { out } = await line.run("session", "replay", "aaaa1", "--after", "2", "--json");
     assert.equal((JSON.parse(out) as { seq: number }).seq, 3);
@@ -69,13 +69,13 @@ describe("trunkline session", () => {
     }
   });
 
-  it("exports Markdown in which a prompt is a quotation of its own", async () => {
+  it("exports Markdown in which each prompt is a quotation", async () => {
     await using line = await setUp();
     const { out } = await line.run("session", "export", "aaaa1", "--format", "markdown");
     assert.equal(out, "# Do it\n\n> Do it\n\n\n> Soon\n\n");
   });
 
-  it("deletes those that it finds, and stops at the first that there is not", async () => {
+  it("deletes the sessions it finds, and stops at the first unknown one", async () => {
     await using line = await setUp();
     const { code, out } = await line.run("session", "delete", "aaaa1", "nope", "aaaa2");
     assert.deepEqual([code, out], [1, "Deleted aaaa1.\n"]);

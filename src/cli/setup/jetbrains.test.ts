@@ -15,7 +15,7 @@ async function setUp(): Promise<{ line: SampleCommandLine; file: string } & Asyn
 }
 
 describe("trunkline setup jetbrains", () => {
-  it("adds a server beside what is there, and removes it again", async () => {
+  it("adds a server to the existing file, and removes it again", async () => {
     await using home = await setUp();
     const { line, file } = home;
     const own =
@@ -35,7 +35,7 @@ describe("trunkline setup jetbrains", () => {
   });
 
   for (const broken of ['{ "remote": ', "[]", "not JSON"]) {
-    it(`leaves a file as it is that holds '${broken}'`, async () => {
+    it(`does not change a file that contains '${broken}'`, async () => {
       await using home = await setUp();
       const { line, file } = home;
       await line.home.write(file, broken);
@@ -79,7 +79,7 @@ describe("trunkline setup jetbrains", () => {
     assert.deepEqual(JSON.parse(out), { file: home.file, isChanged: true });
   });
 
-  it("changes nothing where there is nothing to remove", async () => {
+  it("changes nothing if there is nothing to remove", async () => {
     await using home = await setUp();
     const { code, out } = await home.line.run("setup", "jetbrains", "--remove", "--json");
     assert.deepEqual([code, JSON.parse(out)], [0, { file: home.file, isChanged: false }]);

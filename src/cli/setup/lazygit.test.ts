@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
 describe("trunkline setup lazygit", () => {
-  it("adds the commands once, beside what is there, and removes them again", async () => {
+  it("adds the commands once to the existing file, and removes them again", async () => {
     await using line = await SampleCommandLine.create();
     const file = join(line.home.project, ".git/lazygit.yml");
     const own = "gui:\n  language: en # mine\n";
@@ -20,7 +20,7 @@ describe("trunkline setup lazygit", () => {
     assert.equal(readFileSync(file, "utf8"), own);
   });
 
-  it("changes the user's own configuration with --user, and refuses a repository with it", async () => {
+  it("changes the user's own configuration with --user, and refuses --repo with it", async () => {
     await using line = await SampleCommandLine.create();
     const { file } = await line.json<{ file: string }>("setup", "lazygit", "--user");
     assert.ok(file.startsWith(join(line.home.path, ".config")), file);

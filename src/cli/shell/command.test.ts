@@ -10,21 +10,21 @@ const group: Command = { name: "group", summary: "G", examples: example, command
 const program: Command = { name: "program", summary: "P", examples: example, commands: [group] };
 
 describe("allPaths()", () => {
-  it("goes down to every command, each after its group", () => {
+  it("visits every command, each after its group", () => {
     const calls = allPaths([program]).map(callOf);
     assert.deepEqual(calls, ["program", "program group", "program group inner"]);
   });
 });
 
 describe("last()", () => {
-  it("is the command that a path leads to, also the program itself", () => {
+  it("is the command at the end of a path, also the program itself", () => {
     assert.equal(last([program, group, inner]), inner);
     assert.equal(last([program]), program);
   });
 });
 
 describe("optionsOf()", () => {
-  it("has the global options, of which a command may replace one", () => {
+  it("includes the global options, which a command may replace", () => {
     assert.equal(optionsOf(group)["config"], GLOBAL_OPTIONS["config"]);
     assert.equal(optionsOf(inner)["config"], config);
     assert.equal(optionsOf(inner)["data"], GLOBAL_OPTIONS["data"]);

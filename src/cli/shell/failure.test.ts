@@ -9,7 +9,7 @@ const PATH = [sampleProgram({ run: async () => 0 })] as const;
 const render = (error: unknown, verbose = false) => renderFailure(error, PATH, verbose);
 
 describe("renderFailure()", () => {
-  it("shows an expected failure in its own words, and how to use the command after misuse", () => {
+  it("shows the message of an expected failure, and the usage after a misuse", () => {
     const failed = render(new TrunklineError("unavailable", "Cannot connect"));
     assert.deepEqual(failed, { text: "trunkline: Cannot connect\n", exitCode: 1 });
     const misused = render(new TrunklineError("usage", "Give a name"));
@@ -17,7 +17,7 @@ describe("renderFailure()", () => {
     assert.match(misused.text, /^trunkline: Give a name\nRun `trunkline --help`/);
   });
 
-  it("calls anything else a bug, whose stack --verbose shows", () => {
+  it("calls any other failure a bug, and shows its stack with --verbose", () => {
     const bug = new TypeError("x is not a function");
     const { text, exitCode } = render(bug);
     assert.equal(exitCode, 1);
@@ -29,7 +29,7 @@ describe("renderFailure()", () => {
     assert.match(render("thrown").text, /bug in Trunkline: thrown\n/);
   });
 
-  it("does not call it a bug when the system refuses", () => {
+  it("does not call an error of the operating system a bug", () => {
     for (const code of ["EACCES", "ENOSPC", "EMFILE"]) {
       const { text } = render(Object.assign(new Error(`${code}: no`), { code }));
       assert.doesNotMatch(text, /bug/, code);

@@ -11,7 +11,7 @@ test("isVerbose() reads Trunkline's variable and RemoteJuggler's", () => {
   assert.equal(isVerbose({}), false);
 });
 
-test("writer() touches its output only when there is something to write", () => {
+test("writer() opens its output only if there is something to write", () => {
   let touched = 0;
   const write = writer(
     () => {
@@ -26,7 +26,7 @@ test("writer() touches its output only when there is something to write", () => 
   assert.equal(touched, 1);
 });
 
-test("writer() tells of every failure, and asks to be told once", () => {
+test("writer() reports every failure, and listens for failures once", () => {
   const listeners: ((error: NodeJS.ErrnoException) => void)[] = [];
   const failures: unknown[] = [];
   const output: Output = { write: () => true, on: (_, listener) => listeners.push(listener) };

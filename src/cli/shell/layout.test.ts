@@ -9,7 +9,7 @@ test("wrap() fills lines up to the width and no further", () => {
   assert.deepEqual(wrap("", 80), []);
 });
 
-test("wrap() leaves a word longer than the line whole", () => {
+test("wrap() does not break a word that is longer than the line", () => {
   assert.deepEqual(wrap("a https://example.org/long b", 10), [
     "a",
     "https://example.org/long",
@@ -17,7 +17,7 @@ test("wrap() leaves a word longer than the line whole", () => {
   ]);
 });
 
-test("columns() aligns what the labels mean, and indents what goes on", () => {
+test("columns() aligns the meanings, and indents their continuation", () => {
   const rows = [
     ["--a", "one two three"],
     ["--bbb", "four"],
@@ -35,12 +35,12 @@ test("columns() is empty when there is nothing to show", () => {
 });
 
 describe("firstLine()", () => {
-  it("is the first line that says something", () => {
+  it("is the first line that is not empty", () => {
     assert.equal(firstLine("\n  \n  first\tline \nsecond"), "first line");
     assert.equal(firstLine(""), "");
   });
 
-  it("shows what would not be seen", () => {
+  it("escapes hidden characters", () => {
     assert.equal(firstLine("safe\u202e\x1b[2J"), String.raw`safe\u202e\u001b[2J`);
   });
 });

@@ -20,14 +20,14 @@ function invocationIn(home: SampleHome, values: Values, err: (text: string) => v
 }
 
 describe("configFlags()", () => {
-  it("takes the global options alone: another command's --host is not the server's", () => {
+  it("uses only global options: another command's --host is not the server's", () => {
     const values = { config: "/c", data: "/d", set: ["a=b"], host: "git.example.org", port: "1" };
     assert.deepEqual(configFlags(values), { config: "/c", data: "/d", set: ["a=b"] });
   });
 });
 
 describe("openHouse()", () => {
-  it("tells of what is wrong with the configuration, and goes on", async () => {
+  it("reports mistakes in the configuration, and continues", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, '{ "server": { "port": 1 } }');
     let told = "";
@@ -36,7 +36,7 @@ describe("openHouse()", () => {
     assert.equal(house.config.server.port, 4180);
   });
 
-  it("lets `serve` set where it listens", async () => {
+  it("lets `serve` set its address", async () => {
     await using home = await SampleHome.create();
     const invocation = invocationIn(home, { set: ["server.port=1"] }, assert.fail);
     const { config } = await openHouse(invocation, { host: "0.0.0.0", port: "2" });
@@ -45,7 +45,7 @@ describe("openHouse()", () => {
 });
 
 describe("quietHouse()", () => {
-  it("logs errors alone, unless every message is wanted", async () => {
+  it("logs only errors, unless every message is wanted", async () => {
     await using home = await SampleHome.create();
     const quiet = await quietHouse(invocationIn(home, { set: ["log.level=debug"] }, assert.fail));
     assert.equal(quiet.config.log.level, "error");

@@ -48,7 +48,7 @@ test("parse() finds a command inside groups", () => {
   assert.deepEqual(positionals, ["x"]);
 });
 
-test("parse() takes global options before, between and after the words of a command", () => {
+test("parse() accepts global options before, between and after the words of a command", () => {
   for (const line of [
     "--data d store item add",
     "store --data d item add",
@@ -61,11 +61,11 @@ test("parse() takes global options before, between and after the words of a comm
   }
 });
 
-test("parse() does not take an option's value for a command", () => {
+test("parse() does not treat an option's value as a command", () => {
   assert.equal(runs("--data serve store item add").call, "trunkline store item add");
 });
 
-test("parse() collects an option that may be repeated, which then replaces its default", () => {
+test("parse() collects a repeated option, which replaces its default", () => {
   assert.deepEqual(runs("draw circle").values, { tag: ["x"] });
   assert.deepEqual(runs("draw circle --tag a --set k=v --tag b").values, {
     tag: ["a", "b"],
@@ -80,16 +80,16 @@ test("parse() keeps values that contain '=' whole", () => {
   });
 });
 
-test("parse() takes words after -- as arguments", () => {
+test("parse() treats words after -- as arguments", () => {
   assert.deepEqual(runs("draw circle -- --help").positionals, ["circle", "--help"]);
 });
 
-test("parse() takes a lone dash as an argument or a value", () => {
+test("parse() treats a single dash as an argument or a value", () => {
   assert.deepEqual(runs("draw circle -").positionals, ["circle", "-"]);
   assert.deepEqual(runs("serve --port -").values, { port: "-" });
 });
 
-test("parse() takes a negative number as a value", () => {
+test("parse() accepts a negative number as a value", () => {
   assert.deepEqual(runs("serve --port -12").values, { port: "-12" });
 });
 
@@ -106,7 +106,7 @@ test("parse() runs the command that an option names", () => {
   assert.deepEqual(runs("--mode=draw circle").positionals, ["circle"]);
 });
 
-test("parse() reports an option that names no command, or none at all", () => {
+test("parse() reports an option that should name a command and does not", () => {
   const choices = ["serve", "draw"];
   const at = "trunkline";
   const notAChoice = { kind: "not-a-choice", at, subject: "--mode", given: "x", choices };
@@ -122,7 +122,7 @@ test("parse() reports an option that names no command, or none at all", () => {
   });
 });
 
-test("parse() gives help when it is asked for, even beside mistakes", () => {
+test("parse() returns help if it is asked for, even if there are mistakes", () => {
   for (const [line, call] of [
     ["", "trunkline"],
     ["--help", "trunkline"],
@@ -140,7 +140,7 @@ test("parse() gives help when it is asked for, even beside mistakes", () => {
   }
 });
 
-test("parse() finds that a group was given without a command", () => {
+test("parse() reports a group without a command", () => {
   for (const [line, call] of [
     ["store", "trunkline store"],
     ["store item --verbose", "trunkline store item"],
@@ -152,7 +152,7 @@ test("parse() finds that a group was given without a command", () => {
   }
 });
 
-test("parse() gives the version", () => {
+test("parse() returns the version", () => {
   const path = [PROGRAM];
   assert.deepEqual(parseLine("--version"), { kind: "version", path, json: false });
   assert.deepEqual(parseLine("-V"), { kind: "version", path, json: false });
@@ -182,7 +182,7 @@ test("parse() reports an unknown option with its command", () => {
   });
 });
 
-test("parse() reports a missing value, also when an option stands in its place", () => {
+test("parse() reports a missing value, also if an option is in its place", () => {
   const missing = { kind: "missing-value", at: "trunkline serve", name: "port" };
   assert.deepEqual(misuses("serve --port"), missing);
   assert.deepEqual(misuses("serve --port --json"), { ...missing, next: "--json" });
@@ -190,7 +190,7 @@ test("parse() reports a missing value, also when an option stands in its place",
   assert.deepEqual(runs("serve --port=--json").values, { port: "--json" });
 });
 
-test("parse() reports a value where none is taken", () => {
+test("parse() reports a value for an option that takes none", () => {
   const at = "trunkline serve";
   assert.deepEqual(misuses("serve --json=yes"), {
     kind: "unwanted-value",
@@ -201,7 +201,7 @@ test("parse() reports a value where none is taken", () => {
   assert.equal(misuses("serve --json=").kind, "unwanted-value");
 });
 
-test("parse() reports a value that is not a choice, of options and arguments", () => {
+test("parse() reports a value that is not among the choices, for options and arguments", () => {
   const kind = "not-a-choice";
   const at = "trunkline draw";
   assert.deepEqual(misuses("draw circle --style gaudy"), {
@@ -232,11 +232,11 @@ test("parse() reports missing and surplus arguments", () => {
   assert.equal(misuses("store item remove a b").kind, "extra-argument");
 });
 
-test("parse() lets as many words through as a variadic argument is given", () => {
+test("parse() accepts any number of words for a variadic argument", () => {
   assert.deepEqual(runs("draw circle a b c").positionals, ["circle", "a", "b", "c"]);
 });
 
-test("parse() puts no inherited names among the values", () => {
+test("parse() has no inherited names among the values", () => {
   const parsed = parseLine("serve");
   assert.ok(parsed.kind === "run");
   assert.equal(parsed.values["constructor"], undefined);

@@ -42,7 +42,7 @@ describe("PlainOutput", () => {
     assert.equal(file.text(), "one\nzwei ü\n");
   });
 
-  it("writes to the stream once somebody has asked what it is like", () => {
+  it("writes to the stream once its properties were requested", () => {
     using file = sample();
     const output = new PlainOutput(file.fd, () => file.stream);
     output.write("before\n");
@@ -64,7 +64,7 @@ describe("PlainOutput", () => {
 });
 
 describe("runProcess()", () => {
-  it("keeps the process alive until its command has ended, whatever that waits for", async () => {
+  it("keeps the process alive until its command has ended, whatever it waits for", async () => {
     const host = JSON.stringify(new URL("process-host.ts", import.meta.url).href);
     const script = `import { setTimeout as sleep } from "node:timers/promises";
       import { runProcess } from ${host};

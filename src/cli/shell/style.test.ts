@@ -13,20 +13,20 @@ function output(properties: { isTTY?: boolean; columns?: number } = {}): Output 
 const TERMINAL = output({ isTTY: true });
 const PIPE = output();
 
-test("styleOf() colours a terminal only", () => {
+test("styleOf() uses colours only in a terminal", () => {
   assert.equal(styleOf(TERMINAL, {}).color, true);
   assert.equal(styleOf(PIPE, {}).color, false);
   assert.equal(styleOf(TERMINAL, { TERM: "dumb" }).color, false);
 });
 
-test("styleOf() has no colours with NO_COLOR, whatever else is set", () => {
+test("styleOf() uses no colours with NO_COLOR, whatever else is set", () => {
   assert.equal(styleOf(TERMINAL, { NO_COLOR: "1" }).color, false);
   assert.equal(styleOf(TERMINAL, { NO_COLOR: "0" }).color, false);
   assert.equal(styleOf(TERMINAL, { NO_COLOR: "1", FORCE_COLOR: "1" }).color, false);
   assert.equal(styleOf(TERMINAL, { NO_COLOR: "" }).color, true);
 });
 
-test("styleOf() does what FORCE_COLOR says", () => {
+test("styleOf() obeys FORCE_COLOR", () => {
   assert.equal(styleOf(PIPE, { FORCE_COLOR: "1" }).color, true);
   assert.equal(styleOf(PIPE, { FORCE_COLOR: "true" }).color, true);
   assert.equal(styleOf(PIPE, { FORCE_COLOR: "" }).color, false);
@@ -34,7 +34,7 @@ test("styleOf() does what FORCE_COLOR says", () => {
   assert.equal(styleOf(TERMINAL, { FORCE_COLOR: "false" }).color, false);
 });
 
-test("styleOf() fills the terminal, within reason", () => {
+test("styleOf() uses the terminal's width, up to a maximum", () => {
   assert.equal(styleOf(PIPE, {}).width, 80);
   assert.equal(styleOf(output({ columns: 60 }), {}).width, 60);
   assert.equal(styleOf(output({ columns: 300 }), {}).width, 100);
@@ -44,16 +44,16 @@ test("styleOf() fills the terminal, within reason", () => {
 });
 
 describe("painted()", () => {
-  it("styles what was painted, and nothing else", () => {
+  it("applies styles only to painted text", () => {
     const text = `${paint("red", "a\x1b[32mb", true)}\x1b[1mc\n`;
     assert.equal(painted(text), "\x1b[31ma\\u001b[32mb\x1b[39m\\u001b[1mc\n");
   });
 
-  it("leaves styles out where there are none", () => {
+  it("returns plain text without colours", () => {
     assert.equal(painted(paint("bold", "a", false)), "a");
   });
 
-  it("is the only way to a style: an escape that is written otherwise would be shown", () => {
+  it("is the only source of styles in the command line's code", () => {
     const folder = join(import.meta.dirname, "..");
     const files = globSync("**/*.ts", { cwd: folder }).filter((file) => !file.endsWith(".test.ts"));
     const writing = files.filter((file) => {

@@ -15,7 +15,7 @@ interface Listed {
 }
 
 describe("trunkline token create", () => {
-  it("prints the token alone to stdout, and allows `tools` alone by default", async () => {
+  it("prints only the token to stdout, and allows only `tools` by default", async () => {
     await using line = await SampleCommandLine.create();
     const { code, out, err } = await line.run("token", "create", "laptop");
     assert.equal(code, 0);
@@ -29,7 +29,7 @@ describe("trunkline token create", () => {
     assert.match(listed.out, /^NAME .* ALLOWS\nlaptop .* never +never +tools\n$/);
   });
 
-  it("keeps limits, with folders as absolute paths, and each scope once", async () => {
+  it("stores limits, with folders as absolute paths, and each scope once", async () => {
     await using line = await SampleCommandLine.create();
     const created = await line.json<Listed>(
       ...["token", "create", "editor", "--scope", "sessions", "--scope", "review"],
@@ -61,7 +61,7 @@ describe("trunkline token create", () => {
 });
 
 describe("trunkline token revoke", () => {
-  it("takes a name or an id, and refuses what is neither", async () => {
+  it("accepts a name or an id, and refuses anything else", async () => {
     await using line = await SampleCommandLine.create();
     const { id } = await line.json<Listed>("token", "create", "one");
     await line.run("token", "create", "two");
@@ -75,7 +75,7 @@ describe("trunkline token revoke", () => {
 });
 
 describe("trunkline token rotate", () => {
-  it("replaces the owner's token, and leaves the others", async () => {
+  it("replaces the owner's token, and keeps the others", async () => {
     await using line = await SampleCommandLine.create();
     await line.run("token", "create", "laptop");
     const { tokenFile } = await line.json<{ tokenFile: string }>("token", "rotate");

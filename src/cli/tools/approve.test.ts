@@ -25,7 +25,7 @@ async function setUp(): Promise<SampleCommandLine> {
 }
 
 describe("trunkline tools diff and approve", () => {
-  it("show the change, and let the tool through once it is approved", async () => {
+  it("show the change, and offer the tool once it is approved", async () => {
     await using line = await setUp();
     const { out } = await line.run("tools", "diff");
     assert.match(out, /^'read_note' of 'notes' \([0-9a-f]{12}\) has changed:\n/);
@@ -43,7 +43,7 @@ describe("trunkline tools diff and approve", () => {
     assert.equal((await line.run("tools", "diff")).err, "Nothing is held.\n");
   });
 
-  it("refuse a choice that is none, is two, or does not exist", async () => {
+  it("refuse a missing, double or unknown choice", async () => {
     await using line = await setUp();
     for (const [args, why] of [
       [[], /Cannot approve without a choice.*Held: notes\/read_note/],

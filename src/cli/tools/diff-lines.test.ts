@@ -14,13 +14,13 @@ describe("diffLines()", () => {
     ["abcabba", "cbabac", "-a-b c-a b+a b a+c"],
   ];
   for (const [before, after, expected] of cases) {
-    it(`makes '${expected}' of '${before}' and '${after}'`, () => {
+    it(`returns '${expected}' for '${before}' and '${after}'`, () => {
       const lines = diffLines(before.split(""), after.split(""));
       assert.equal(lines.map((line) => line[0] + line.slice(2)).join(""), expected);
     });
   }
 
-  it("shows all of what is too long to be compared", () => {
+  it("shows everything of texts that are too long to compare", () => {
     const before = Array.from({ length: 3000 }, () => "a");
     const lines = diffLines(before, before);
     assert.equal(lines.filter((line) => line === "- a").length, 3000);

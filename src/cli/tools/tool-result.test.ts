@@ -26,7 +26,7 @@ function print(result: ToolResult, json = false) {
 }
 
 describe("printResult()", () => {
-  it("prints text for a program as it is", () => {
+  it("prints text unchanged if a program reads it", () => {
     const content = [
       { type: "text", text: "one\x1b[1m" },
       { type: "text", text: "two" },
@@ -34,7 +34,7 @@ describe("printResult()", () => {
     assert.deepEqual(print({ content }), { code: 0, out: "", err: "", data: "one\x1b[1m\ntwo\n" });
   });
 
-  it("prints a failure to stderr, and exits with 1, as JSON too", () => {
+  it("prints a failure to stderr, and exits with 1, also as JSON", () => {
     const result = { content: [{ type: "text", text: "No" }], isError: true };
     assert.deepEqual(print(result), { code: 1, out: "", err: "No\n", data: "" });
     const { code, out } = print(result, true);
@@ -42,11 +42,11 @@ describe("printResult()", () => {
     assert.deepEqual(JSON.parse(out), result);
   });
 
-  it("prints structured content where there is no other", () => {
+  it("prints structured content if there is no other", () => {
     assert.equal(print({ content: [], structuredContent: { a: 1 } }).data, '{\n  "a": 1\n}\n');
   });
 
-  it("names what is no text, and prints the text of a resource", () => {
+  it("names content that is not text, and prints the text of a resource", () => {
     const content = [
       { type: "image", data: "AAAA", mimeType: "image/png" },
       { type: "resource", resource: { uri: "file:///a", text: "in it" } },
@@ -58,7 +58,7 @@ describe("printResult()", () => {
 });
 
 describe("readArguments()", () => {
-  it("takes an object", async () => {
+  it("accepts an object", async () => {
     assert.deepEqual(await readArguments('{"a":[1]}'), { a: [1] });
   });
 

@@ -21,7 +21,7 @@ describe("trunkline tools list", () => {
     assert.match(out, /^juggler_status +trunkline +\S/m);
   });
 
-  it("marks what the policy denies to a person at the terminal", async () => {
+  it("marks tools that the policy denies to a person at the terminal", async () => {
     const policy = { tools: { rules: [{ tool: "fail", decision: "deny" }] } };
     await using line = await setUp({ policy });
     assert.match((await line.run("tools", "list")).out, /^fail +notes +\(denied\) Always fails$/m);
@@ -29,7 +29,7 @@ describe("trunkline tools list", () => {
 });
 
 describe("trunkline tools call", () => {
-  it("prints what the tool answers, and exits with 1 where it fails", async () => {
+  it("prints the tool's answer, and exits with 1 if it fails", async () => {
     await using line = await setUp();
     const { code, out } = await line.run("tools", "call", "read_note", "--args", '{"name":"x"}');
     assert.deepEqual([code, out], [0, "The note x: \u001b[31mred\u001b[0m\n"]);
@@ -37,7 +37,7 @@ describe("trunkline tools call", () => {
     assert.deepEqual(failed, { code: 1, out: "", err: "It cannot be done\n" });
   });
 
-  it("suggests names like an unknown one, and else how to find them", async () => {
+  it("suggests similar names for an unknown tool, and otherwise how to list them", async () => {
     await using line = await setUp();
     const near = await line.run("tools", "call", "read_notes");
     assert.equal(near.code, 1);

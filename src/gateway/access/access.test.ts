@@ -75,7 +75,7 @@ class Setup implements AsyncDisposable {
 }
 
 describe("Access", () => {
-  it("tells apart who came with which token, also with one of the same name", async () => {
+  it("distinguishes callers by their tokens, even if the names are equal", async () => {
     await using setup = await Setup.create();
     const first = await setup.tokens.create("laptop", TOOLS);
     const one = await setup.ask(`Bearer ${first.token}`);
@@ -88,7 +88,7 @@ describe("Access", () => {
     assert.notEqual(one.principal.id, other.principal.id);
   });
 
-  it("gives a signed token's bearer a name that no token of ours can have", async () => {
+  it("gives the bearer of a signed token a name that no token of ours can have", async () => {
     await using setup = await Setup.create();
     const until = Date.now() + 60_000;
     setup.verdict = {
@@ -104,7 +104,7 @@ describe("Access", () => {
     await assert.rejects(setup.tokens.create(found.principal.name, TOOLS), { code: "usage" });
   });
 
-  it("verifies the same token once in a while, not each time", async () => {
+  it("caches the verification of a token for a while", async () => {
     await using setup = await Setup.create();
     const until = Date.now() + 60_000;
     setup.verdict = { kind: "valid", issuer: "https://login.example.com", subject: "a", until };
@@ -116,7 +116,7 @@ describe("Access", () => {
     assert.equal(setup.verified.length, 4);
   });
 
-  it("tires of wrong tokens of one address, and of no good one that comes from there", async () => {
+  it("refuses further wrong tokens from an address, but no valid token from there", async () => {
     await using setup = await Setup.create();
     const { token } = await setup.tokens.create("a", TOOLS);
     for (let times = 0; times < 20; times++) {
@@ -139,7 +139,7 @@ describe("Access", () => {
     assert.equal(setup.log.length, 2, setup.log.join(""));
   });
 
-  it("says what is missing, and where it is given out", async () => {
+  it("names the missing scope, and the authorization server", async () => {
     await using setup = await Setup.create();
     const metadata = `resource_metadata="https://tools.example.com/.well-known/oauth-protected-resource/mcp"`;
     const none = await setup.ask();
@@ -154,7 +154,7 @@ describe("Access", () => {
     assert.ok(told.includes(`error="insufficient_scope", scope="use", ${metadata}`), told);
   });
 
-  it("lets nobody in while it cannot find out who they are, and says so once", async () => {
+  it("lets nobody in while tokens cannot be checked, and reports that once", async () => {
     await using setup = await Setup.create();
     setup.verdict = new Error("The issuer is down");
     const { token } = await setup.tokens.create("a", TOOLS);
@@ -168,7 +168,7 @@ describe("Access", () => {
     await writeFile(setup.tokens.path, `{"tokens":[]}`);
   });
 
-  it("asks everybody who they are, on this machine too", async () => {
+  it("requires a proof from everybody, also on this machine", async () => {
     const serving = sampleServing("127.0.0.1");
     await using setup = await Setup.create({ serving });
     await setup.owner.ensure();
@@ -181,7 +181,7 @@ describe("Access", () => {
     assert.equal(owner.standing?.isLive(), false);
   });
 
-  it("knows the owner's browser by its cookie, from its own page and until it is over", async () => {
+  it("recognises the owner's browser by its cookie, from its own page and until it expires", async () => {
     await using setup = await Setup.create({ serving: sampleServing("127.0.0.1") });
     await setup.owner.ensure();
     const login = { headers: { host: "127.0.0.1:4180" } } as IncomingMessage;
@@ -205,7 +205,7 @@ describe("Access", () => {
     assert.equal((await setup.ask(undefined, { host, cookie })).status, 401);
   });
 
-  it("lets anybody of this machine in where it was told to, with less than the owner may", async () => {
+  it("lets local programs in with --no-auth, with fewer rights than the owner", async () => {
     const serving = sampleServing("127.0.0.1", {}, { noAuth: true });
     await using setup = await Setup.create({ serving });
     const anyone = await setup.ask();

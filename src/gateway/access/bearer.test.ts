@@ -21,7 +21,7 @@ describe("readBearer()", () => {
     assert.equal(readBearer(withHeaders()), undefined);
   });
 
-  it("reads nothing else", () => {
+  it("reads no other header", () => {
     const wrong = ["", "Bearer", "Bearer ", "Basic abc", "abc", "Bearer a b", "Bearer a,b"];
     for (const text of [
       ...wrong,
@@ -35,7 +35,7 @@ describe("readBearer()", () => {
     }
   });
 
-  it("reads a token without a scheme where that is taken", () => {
+  it("reads a token without a scheme if that is allowed", () => {
     assert.deepEqual(readBearer(withHeaders("abc"), true), { token: "abc" });
     assert.deepEqual(readBearer(withHeaders("Bearer abc"), true), { token: "abc" });
     for (const text of ["", "Basic abc", "a b", "a,b", 'Digest username="x"']) {
@@ -45,7 +45,7 @@ describe("readBearer()", () => {
 });
 
 describe("challenge()", () => {
-  it("says what is needed and where that is given out", () => {
+  it("names the required scopes and the metadata", () => {
     assert.equal(challenge({}), `Bearer realm="trunkline"`);
     const told = challenge({
       error: "invalid_token",

@@ -47,7 +47,7 @@ class Rig implements AsyncDisposable {
 }
 
 describe("BrowserLogins", () => {
-  it("knows a browser by its cookie among others, until the time is over", async () => {
+  it("recognises a browser by its cookie among others, until it expires", async () => {
     await using rig = await Rig.open();
     const cookie = rig.begin();
     assert.ok(rig.isIn(`a=b; ${cookie}; c=d`));
@@ -59,14 +59,14 @@ describe("BrowserLogins", () => {
     assert.ok(!rig.isIn(cookie));
   });
 
-  it("has everybody come in anew with a new token of the owner's", async () => {
+  it("logs all browsers out when the owner's token is rotated", async () => {
     await using rig = await Rig.open();
     const cookie = rig.begin();
     await rig.owner.rotate();
     assert.ok(!rig.isIn(cookie));
   });
 
-  it("believes its own pages, and lets a browser that does not say so only look", async () => {
+  it("trusts its own pages, and allows only reading if a browser does not name the origin", async () => {
     await using rig = await Rig.open();
     const cookie = rig.begin();
     assert.ok(rig.isIn(cookie, {}, "HEAD"));
@@ -78,7 +78,7 @@ describe("BrowserLogins", () => {
     assert.ok(!rig.isIn(cookie, { origin: "https://evil.example" }));
   });
 
-  it("keeps what was let in under a name of this machine from other names, and the reverse", async () => {
+  it("accepts a login under a local name only there, and one under another name only there", async () => {
     await using rig = await Rig.open("https://tools.example.com");
     const local = rig.begin();
     const host = "tools.example.com";
@@ -88,14 +88,14 @@ describe("BrowserLogins", () => {
     assert.ok(!rig.isIn(named));
   });
 
-  it("marks the cookie as secure where TLS was spoken", async () => {
+  it("marks the cookie as secure over TLS", async () => {
     await using rig = await Rig.open();
     assert.doesNotMatch(rig.logins.begin(requestOf({})), /Secure/);
     const origin = "https://tools.example.com";
     assert.match(rig.logins.begin(requestOf({ origin })), /; Secure$/);
   });
 
-  it("keeps a hundred browsers, and forgets the first for another", async () => {
+  it("keeps a hundred browsers, and forgets the oldest for a new one", async () => {
     await using rig = await Rig.open();
     const cookies = Array.from({ length: 101 }, () => rig.begin());
     assert.ok(!rig.isIn(cookies[0] ?? ""));

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { FailedAttempts } from "./failed-attempts.ts";
 
 describe("FailedAttempts", () => {
-  it("has an address wait that fails too often, and no other", () => {
+  it("makes an address wait that fails too often, and no other", () => {
     let now = 0;
     const attempts = new FailedAttempts(() => now);
     for (let count = 1; count <= 20; count++) {
@@ -20,7 +20,7 @@ describe("FailedAttempts", () => {
     assert.equal(attempts.add("192.0.2.1"), 1);
   });
 
-  it("counts all addresses of one network of IPv6 as one", () => {
+  it("counts all addresses of one IPv6 network as one", () => {
     const attempts = new FailedAttempts(() => 0);
     for (let count = 0; count < 20; count++) attempts.add(`2001:db8:0:1::${count.toString(16)}`);
     assert.equal(attempts.wait("2001:db8:0:1:ffff::1"), 60);
@@ -29,7 +29,7 @@ describe("FailedAttempts", () => {
     assert.equal(attempts.wait("::ffff:192.0.2.1"), 0);
   });
 
-  it("remembers only so many", () => {
+  it("remembers a limited number of addresses", () => {
     let now = 0;
     const attempts = new FailedAttempts(() => now);
     for (let count = 0; count < 30_000; count++) attempts.add(`address ${count}`);

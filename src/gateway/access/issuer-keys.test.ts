@@ -23,7 +23,7 @@ async function setUp(
 }
 
 describe("IssuerKeys", { timeout: 20_000 }, () => {
-  it("fetches keys once, and again for a key that is new, but not every moment", async () => {
+  it("fetches keys once, and again for an unknown key, but not too often", async () => {
     let now = 0;
     const { issuer, verifier } = await setUp(() => now);
     const old = await issuer.token({ aud: AUD });
@@ -39,7 +39,7 @@ describe("IssuerKeys", { timeout: 20_000 }, () => {
     assert.equal(issuer.fetched.length, 4);
   });
 
-  it("does with old keys while there are no new ones, but not for ever", async () => {
+  it("uses old keys while new ones cannot be fetched, but not for ever", async () => {
     let now = 0;
     const { issuer, verifier } = await setUp(() => now);
     const token = await issuer.token({ aud: AUD });
@@ -58,7 +58,7 @@ describe("IssuerKeys", { timeout: 20_000 }, () => {
     await assert.rejects(verifier.verify(token), { code: "unavailable" });
   });
 
-  it("takes no keys from metadata that speaks for another, or leads into clear text", async () => {
+  it("refuses metadata of another issuer, or with a clear-text address", async () => {
     for (const wrong of [
       { issuer: "https://evil.example.com", jwks_uri: "https://login.example.com/keys" },
       { issuer: "https://login.example.com", jwks_uri: "http://login.example.com/keys" },
@@ -75,7 +75,7 @@ describe("IssuerKeys", { timeout: 20_000 }, () => {
 });
 
 describe("findKeysUrl()", () => {
-  it("looks in the places of RFC 8414 and of OpenID Connect, in this order", async () => {
+  it("tries the paths of RFC 8414 and of OpenID Connect, in this order", async () => {
     const asked: string[] = [];
     const found = await findKeysUrl("https://a.example/tenant/", async (url) => {
       asked.push(new URL(url).pathname);
@@ -91,7 +91,7 @@ describe("findKeysUrl()", () => {
     ]);
   });
 
-  it("says what was wrong with the first place, where none has them", async () => {
+  it("reports the problem of the first path if none has keys", async () => {
     let count = 0;
     const fetch = async (): Promise<never> => {
       count++;
@@ -118,7 +118,7 @@ async function serve(handle: RequestListener): Promise<AsyncDisposable & { url: 
 }
 
 describe("fetchJson()", { timeout: 20_000 }, () => {
-  it("takes an object, and nothing else", async () => {
+  it("accepts an object, and nothing else", async () => {
     let body = "";
     await using server = await serve((_, response) => void response.end(body));
     body = `{"a":1}`;
@@ -126,7 +126,7 @@ describe("fetchJson()", { timeout: 20_000 }, () => {
     for (body of ["[]", "null", "5", "{"]) await assert.rejects(fetchJson(server.url), body);
   });
 
-  it("follows no redirect, and takes no failure for an answer", async () => {
+  it("follows no redirect, and does not treat an error status as an answer", async () => {
     let status = 302;
     await using server = await serve((request, response) => {
       if (request.url === "/y") return void response.end(`{"keys":[]}`);
@@ -137,7 +137,7 @@ describe("fetchJson()", { timeout: 20_000 }, () => {
     await assert.rejects(fetchJson(server.url), /answered 500/);
   });
 
-  it("stops reading what is too large", async () => {
+  it("stops reading an answer that is too large", async () => {
     await using server = await serve((_, response) => {
       const more = (): void => {
         while (response.write(Buffer.alloc(64 * 1024, " ")));

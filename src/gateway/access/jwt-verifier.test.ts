@@ -36,7 +36,7 @@ function why(verdict: Verdict): string {
 
 describe("JwtVerifier", { timeout: 20_000 }, () => {
   for (const alg of ["RS256", "PS256", "ES256", "EdDSA"]) {
-    it(`knows a good token that is signed with ${alg}`, async () => {
+    it(`accepts a valid token that is signed with ${alg}`, async () => {
       const { issuer, verifier } = await setUp(alg);
       const verdict = await verifier.verify(await issuer.token({ aud: AUD }));
       assert.equal(verdict.kind, "valid");
@@ -46,7 +46,7 @@ describe("JwtVerifier", { timeout: 20_000 }, () => {
     });
   }
 
-  it("refuses what is signed by nobody, by another, or with a secret that all know", async () => {
+  it("refuses a token that is unsigned, signed by another key, or with a shared secret", async () => {
     const { issuer, verifier } = await setUp("RS256");
     const good = await issuer.token({ aud: AUD });
     const [head = "", body = "", signature = ""] = good.split(".");
@@ -77,7 +77,7 @@ describe("JwtVerifier", { timeout: 20_000 }, () => {
     }
   });
 
-  it("refuses what is not for us, not from those we know, or not now", async () => {
+  it("refuses a token with another audience, an unknown issuer, or outside of its time", async () => {
     const { issuer, verifier } = await setUp();
     const now = Math.floor(Date.now() / 1000);
     const cases: [Record<string, unknown>, RegExp][] = [
@@ -108,7 +108,7 @@ describe("JwtVerifier", { timeout: 20_000 }, () => {
     assert.equal((await verifier.verify(access)).kind, "valid");
   });
 
-  it("refuses what is no token at all", async () => {
+  it("refuses text that is not a token", async () => {
     const { issuer, verifier } = await setUp();
     const body = encode({ iss: issuer.issuer });
     const garbage = [
@@ -128,7 +128,7 @@ describe("JwtVerifier", { timeout: 20_000 }, () => {
     assert.deepEqual(issuer.fetched, []);
   });
 
-  it("wants every scope that is configured, in either spelling", async () => {
+  it("requires every configured scope, in either spelling", async () => {
     const { issuer, verifier } = await setUp("ES256", { scopes: ["mcp:use", "x"] });
     const kindOf = async (claims: object) =>
       (await verifier.verify(await issuer.token({ aud: AUD, ...claims }))).kind;
@@ -139,7 +139,7 @@ describe("JwtVerifier", { timeout: 20_000 }, () => {
     }
   });
 
-  it("accepts the audience that is configured beside its own", async () => {
+  it("accepts the configured audience beside its own", async () => {
     const { issuer, verifier } = await setUp("ES256", { audience: "api://tools" });
     for (const aud of ["api://tools", AUD]) {
       assert.equal((await verifier.verify(await issuer.token({ aud }))).kind, "valid");

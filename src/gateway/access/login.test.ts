@@ -58,7 +58,7 @@ class Rig implements AsyncDisposable {
 }
 
 describe("Login", { timeout: 20_000 }, () => {
-  it("lets a browser in with a code, once", async () => {
+  it("logs a browser in with a code, once", async () => {
     await using rig = await Rig.open();
     const code = await rig.codes.create();
     const first = await rig.send(JSON.stringify({ code }));
@@ -70,7 +70,7 @@ describe("Login", { timeout: 20_000 }, () => {
     assert.match(second.says, /has been used, or is too old/);
   });
 
-  it("refuses what is no code", async () => {
+  it("refuses invalid codes", async () => {
     await using rig = await Rig.open();
     const large = JSON.stringify({ code: "x".repeat(2000) });
     for (const body of ["", "{", "5", "null", "{}", `{"code":""}`, `{"code":5}`, large]) {
@@ -80,7 +80,7 @@ describe("Login", { timeout: 20_000 }, () => {
     assert.equal((await rig.send(`{"code":"made up"}`)).status, 401);
   });
 
-  it("says that it cannot look where the codes cannot be read", async () => {
+  it("reports an error if the codes cannot be read", async () => {
     await using rig = await Rig.open();
     rig.codes.take = () => Promise.reject(new Error("the disk is full"));
     const { status, says } = await rig.send(`{"code":"x"}`);
@@ -88,7 +88,7 @@ describe("Login", { timeout: 20_000 }, () => {
     assert.doesNotMatch(says, /disk/);
   });
 
-  it("shows a page that hands over the code, and takes no other method", async () => {
+  it("shows a page that sends the code, and supports no other method", async () => {
     await using rig = await Rig.open();
     const page = await rig.ask("/login");
     assert.equal(page.status, 200);
@@ -99,7 +99,7 @@ describe("Login", { timeout: 20_000 }, () => {
     assert.deepEqual([leave.status, leave.headers.get("allow")], [405, "POST"]);
   });
 
-  it("forgets the browser that goes", async () => {
+  it("logs a browser out", async () => {
     await using rig = await Rig.open();
     const { cookie } = await rig.send(JSON.stringify({ code: await rig.codes.create() }));
     const headers = { cookie: cookie.split(";")[0] ?? "" };

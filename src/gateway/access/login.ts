@@ -58,7 +58,7 @@ export class Login {
     if (path === "/login" && request.method === "GET") return LOGIN.send(response, 200);
     if (request.method !== "POST") {
       response.setHeader("allow", path === "/login" ? "GET, POST" : "POST");
-      return fail(response, 405, `${path} does not take this method`);
+      return fail(response, 405, `${path} does not support this method`);
     }
     if (path === "/logout") {
       const cookie = this.#admission.logins.end(request);

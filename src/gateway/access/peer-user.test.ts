@@ -33,14 +33,14 @@ async function ask(address: string, port: number, host: string): Promise<string>
 }
 
 describe("isFromOtherUser()", { timeout: 20_000, skip: noTables }, () => {
-  it("knows a program of our own, over IPv4 and as an address of IPv6", async () => {
+  it("recognises our own program, over IPv4 and as an IPv6-mapped address", async () => {
     for (const host of ["127.0.0.1", "::"]) {
       await using server = await serve(host);
       assert.equal(await ask("127.0.0.1", server.port, "localhost"), "false", host);
     }
   });
 
-  it("knows a program of another user", { skip: noOtherUser }, async () => {
+  it("recognises a program of another user", { skip: noOtherUser }, async () => {
     await using server = await serve("127.0.0.1");
     const headers = { host: "localhost" };
     const { body } = await asOtherUser({ port: server.port, path: "/", headers });
@@ -51,7 +51,7 @@ describe("isFromOtherUser()", { timeout: 20_000, skip: noTables }, () => {
     assert.equal(passed.body, "false");
   });
 
-  it("takes a connection that no table has for another's, and one from elsewhere for unknown", () => {
+  it("treats a connection that no table lists as another user's, and a remote one as unknown", () => {
     const from = (socket: Partial<Socket>): boolean =>
       isFromOtherUser({ headers: { host: "localhost" }, socket } as IncomingMessage);
     assert.equal(from({ remoteAddress: "127.0.0.1", remotePort: 1, localPort: 2 }), true);

@@ -23,7 +23,7 @@ function why(headers: IncomingHttpHeaders, reach: Reach): string | undefined {
 }
 
 describe("refuseForeign()", () => {
-  it("goes by the name in Host", () => {
+  it("checks the name in Host", () => {
     const all = ["127.0.0.1:4180", "localhost", "LOCALHOST:1", "[::1]:4180", "[::1]"];
     for (const host of all) {
       assert.equal(why({ host }, LOCAL), undefined, host);
@@ -36,7 +36,7 @@ describe("refuseForeign()", () => {
     }
   });
 
-  it("is not taken in by names that look like ours", () => {
+  it("refuses host names that only look like ours", () => {
     const tricks = [
       ...["", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "evil.localhost"],
       ...["localhost@evil.example", "evil.example#localhost", "localhost/", "localhost evil"],
@@ -50,7 +50,7 @@ describe("refuseForeign()", () => {
     assert.match(why({}, OPEN) ?? "", /is not this machine/);
   });
 
-  it("lets its own pages in and those that are named, and no others of this machine", () => {
+  it("allows our own pages and the configured ones, but no other pages of this machine", () => {
     const named = ["https://app.example.com", "http://dev.example.com:8080"];
     for (const origin of [...named, "https://tools.example.com", "http://localhost:4180"]) {
       assert.equal(why({ host: "localhost:4180", origin }, OPEN), undefined, origin);
@@ -87,7 +87,7 @@ describe("refuseForeign()", () => {
     assert.match(why(proxied, LOCAL) ?? "", /is not allowed/);
   });
 
-  it("refuses what a browser says comes from elsewhere, unless that page is named", () => {
+  it("refuses requests that a browser marks as cross-site, unless that page is configured", () => {
     const host = "localhost:4180";
     for (const site of ["same-origin", "none"]) {
       assert.equal(why({ host, "sec-fetch-site": site }, LOCAL), undefined, site);
@@ -103,7 +103,7 @@ describe("refuseForeign()", () => {
     }
   });
 
-  it("takes each header once that says who asks, and from where", () => {
+  it("refuses doubled headers that say who asks, and from where", () => {
     const headers = { host: "localhost:4180" };
     for (const name of ["Host", "Origin", "Authorization", "Sec-Fetch-Site"]) {
       const rawHeaders = ["Host", "localhost:4180", name, "x", "Accept", "*/*", name, "x"];
@@ -127,7 +127,7 @@ describe("refuseForeign()", () => {
 });
 
 describe("isLocal()", () => {
-  it("knows what a proxy passed on, and what was meant for another name", () => {
+  it("recognises forwarded requests, and requests for another host name", () => {
     const host = "127.0.0.1:4180";
     assert.equal(isLocal({ host }), true);
     for (const header of ["forwarded", "x-forwarded-for", "x-real-ip", "via"]) {

@@ -8,7 +8,7 @@ const HTTPS = { publicUrl: "https://tools.example.com/" };
 const ISSUER = "https://login.example.com";
 
 describe("resolveServing()", () => {
-  it("takes nobody on trust where others can reach the gateway", () => {
+  it("always requires a proof if others can reach the gateway", () => {
     for (const host of ["0.0.0.0", "::", "192.0.2.7", "box.lan", "127.1", "::ffff:127.0.0.1"]) {
       assert.equal(sampleServing(host).isOpen, true, host);
     }
@@ -20,7 +20,7 @@ describe("resolveServing()", () => {
     }
   });
 
-  it("asks nobody who they are only where nobody else can reach it", () => {
+  it("allows --no-auth only if nobody else can reach the gateway", () => {
     assert.equal(sampleServing("127.0.0.1", {}, { noAuth: true }).noAuth, true);
     for (const [host, serve] of [
       ["0.0.0.0", {}],
@@ -31,7 +31,7 @@ describe("resolveServing()", () => {
     }
   });
 
-  it("says what tokens are made out to, and where that is described", () => {
+  it("gives the audience of tokens, and the address of the metadata", () => {
     const oauth = { authorizationServers: [ISSUER], audience: "api" };
     assert.deepEqual(sampleServing("::", { ...HTTPS, oauth }).oauth, {
       authorizationServers: [ISSUER],
@@ -43,7 +43,7 @@ describe("resolveServing()", () => {
     });
   });
 
-  it("refuses what cannot be meant", () => {
+  it("refuses contradictory settings", () => {
     const oauth = { authorizationServers: [ISSUER] };
     assert.throws(() => sampleServing("::", { oauth }), /`serve.oauth` needs `serve.publicUrl`/);
     const clear = { ...HTTPS, oauth: { authorizationServers: ["http://login.example.com"] } };
@@ -59,7 +59,7 @@ describe("resolveServing()", () => {
 });
 
 describe("clearTextWarning()", () => {
-  it("warns where tokens travel in clear text, and nowhere else", () => {
+  it("warns only if tokens travel in clear text", () => {
     const tls = { certFile: "/c", keyFile: "/k" };
     assert.match(clearTextWarning(sampleServing("0.0.0.0")) ?? "", /clear text/);
     assert.match(

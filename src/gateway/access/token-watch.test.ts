@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { TokenWatch } from "./token-watch.ts";
 
 describe("TokenWatch", { timeout: 60_000 }, () => {
-  it("ends what was opened with a token that is no longer good", async () => {
+  it("ends what was opened with a token that is no longer valid", async () => {
     using watch = new TokenWatch();
     const [kept, revoked, unsure] = [new PassThrough(), new PassThrough(), new PassThrough()];
     let isLive = true;
@@ -26,7 +26,7 @@ describe("TokenWatch", { timeout: 60_000 }, () => {
     kept.destroy();
   });
 
-  it("looks once at what many came with", async () => {
+  it("checks a token once for many connections", async () => {
     using watch = new TokenWatch();
     let looks = 0;
     const looked = Promise.withResolvers<void>();
@@ -44,7 +44,7 @@ describe("TokenWatch", { timeout: 60_000 }, () => {
     for (const stream of streams) stream.destroy();
   });
 
-  it("says that somebody's last token has ended, not that the first has", async () => {
+  it("reports that a principal's last token has ended, not that the first has", async () => {
     using watch = new TokenWatch();
     const [first, last] = [{ isLive: true }, { isLive: true }];
     const over = Promise.withResolvers<boolean>();

@@ -32,7 +32,7 @@ class Setup {
 }
 
 describe("Verifications", () => {
-  it("has a good token wait its turn among any number of wrong ones, and never refuses it", async () => {
+  it("lets a valid token wait behind any number of wrong ones, and never refuses it", async () => {
     const setup = new Setup();
     const before = Array.from({ length: 1000 }, (_, n) => setup.verifications.verify(`bad ${n}`));
     const found = Promise.resolve(setup.verifications.verify("good"));
@@ -51,7 +51,7 @@ describe("Verifications", () => {
     assert.equal(setup.seen.length, seen);
   });
 
-  it("looks at the same token once while it looks at it, and for a while after", async () => {
+  it("verifies the same token once at a time, and caches the result for a while", async () => {
     const setup = new Setup();
     const all = ["good", "good", "bad", "bad"].map(async (token) =>
       setup.verifications.verify(token),
@@ -67,7 +67,7 @@ describe("Verifications", () => {
     assert.equal(setup.seen.length, 4);
   });
 
-  it("tries again after it could not find out", async () => {
+  it("tries again after a verification that failed to run", async () => {
     let fails = true;
     const verifications = new Verifications({
       load: async () => {

@@ -26,7 +26,7 @@ const causes: Readonly<Record<string, (folder: string) => () => void>> = {
 
 describe("BusStorage", { timeout: 30_000 }, () => {
   for (const [storageType, block] of Object.entries(causes)) {
-    it(`fails in words while it cannot be opened, and works when it can (${storageType})`, async () => {
+    it(`fails with a message while it cannot be opened, and works once it can (${storageType})`, async () => {
       await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-storage-"));
       await using storage = new BusStorage({
         data: folder.path,

@@ -14,7 +14,7 @@ function configWith(bus: Partial<Config["bus"]>): Config {
 const PLUGINS = { on: { command: "/bin/on", args: ["-x"] }, off: { command: "x", enabled: false } };
 
 describe("busPlan()", () => {
-  it("keeps what is not configured in the data folder, and leaves out disabled plugins", () => {
+  it("puts unconfigured folders into the data folder, and leaves out disabled plugins", () => {
     const plan = busPlan(configWith({ plugins: PLUGINS }));
     assert.equal(plan.listen, "localhost:50100");
     assert.equal(plan.certsDir, "/data/certs");
@@ -35,7 +35,7 @@ describe("busPlan()", () => {
 });
 
 describe("hasBus()", () => {
-  it("is true with an address or with a plugin that is enabled", () => {
+  it("is true with an address or an enabled plugin", () => {
     assert.equal(hasBus(configWith({})), false);
     assert.equal(hasBus(configWith({ plugins: { off: PLUGINS.off } })), false);
     assert.equal(hasBus(configWith({ plugins: PLUGINS })), true);

@@ -20,7 +20,7 @@ async function openWith(home: SampleHome, plugins: object) {
 }
 
 describe("lazyBus()", { timeout: 30_000 }, () => {
-  it("has no list wait where no plugin is configured, or none is enabled", async () => {
+  it("delays no list if no plugin is configured, or none is enabled", async () => {
     await using home = await SampleHome.create();
     for (const plugins of [{}, { off: { command: "x", enabled: false } }]) {
       const { offer, bus } = await openWith(home, plugins);
@@ -29,7 +29,7 @@ describe("lazyBus()", { timeout: 30_000 }, () => {
     }
   });
 
-  it("tries again for the next list where the bus cannot be opened, and says so", async () => {
+  it("tries again for the next list if the bus cannot be opened, and reports it", async () => {
     await using home = await SampleHome.create();
     // The certificates of the bus cannot be kept where a file is.
     await home.write(`${home.data}/certs`, "");

@@ -35,7 +35,7 @@ async function loadedIn(home: SampleHome, env: NodeJS.ProcessEnv): Promise<strin
 }
 
 describe("loadConfig()", () => {
-  it("loads no parser, no schema and no cryptography where there is no file", async () => {
+  it("loads no parser, no schema and no cryptography if there is no file", async () => {
     await using home = await SampleHome.create();
     const env = { TRUNKLINE_VERBOSE: "1", TRUNKLINE_DATA: "/data" };
     const loaded = await loadedIn(home, env);
@@ -46,7 +46,7 @@ describe("loadConfig()", () => {
     );
   });
 
-  it("loads no parser for a user's file in which nothing is unusual", async () => {
+  it("loads no parser for an ordinary user's file", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, `{ "log": { "level": "warn" } } // for now`);
     const loaded = await loadedIn(home, {});
@@ -57,7 +57,7 @@ describe("loadConfig()", () => {
     );
   });
 
-  it("loads them where there is one, so that the test above can fail", async () => {
+  it("loads them for an unusual file, so that the test above can fail", async () => {
     await using home = await SampleHome.create();
     // What is unusual about it is its first letter.
     await home.write(home.projectFile, `\ufeff{ "log": { "level": "warn" } }`);

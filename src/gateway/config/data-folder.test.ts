@@ -11,7 +11,7 @@ const isRoot = process.getuid?.() === 0 ? "root may write everywhere" : false;
 const noProc = process.platform === "linux" ? false : "only Linux has /proc";
 
 describe("openData()", () => {
-  it("makes the folder with all above it, for its owner alone", async () => {
+  it("creates the folder and its parents, for its owner alone", async () => {
     await using root = await mkdtempDisposable(join(tmpdir(), "trunkline-data-"));
     const folder = join(root.path, "a/b");
     openData(folder);
@@ -19,7 +19,7 @@ describe("openData()", () => {
     openData(folder);
   });
 
-  it("says why it cannot, and how to choose another", async () => {
+  it("says why it cannot, and how to choose another folder", async () => {
     await using root = await mkdtempDisposable(join(tmpdir(), "trunkline-data-"));
     writeFileSync(join(root.path, "file"), "");
     const folder = join(root.path, "file/data");
@@ -38,7 +38,7 @@ describe("openData()", () => {
 });
 
 describe("checkData()", { skip: noProc }, () => {
-  it("refuses what leads among the files that the system makes up", async () => {
+  it("refuses a folder in a virtual file system of the kernel", async () => {
     await using root = await mkdtempDisposable(join(tmpdir(), "trunkline-data-"));
     const link = join(root.path, "link");
     symlinkSync("/proc", link);

@@ -16,7 +16,7 @@ describe("environmentLayer()", () => {
     });
   }
 
-  it("that are empty count as not set", async () => {
+  it("treats empty variables as not set", async () => {
     await using home = await SampleHome.create();
     const env = { TRUNKLINE_DATA: "", TRUNKLINE_CONFIG: "", TRUNKLINE_SERVER_PORT: "" };
     const { config } = await home.load({ env });

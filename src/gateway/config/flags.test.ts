@@ -5,7 +5,7 @@ import type { ConfigFlags } from "./config.ts";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 
 describe("options", () => {
-  it("set the host and the port, and are stronger than --set", async () => {
+  it("set the host and the port, and take precedence over --set", async () => {
     await using home = await SampleHome.create();
     const flags = { host: "::1", port: "0", set: ["server.port=1", "server.host=x"] };
     const { config, origins } = await home.load({ flags });

@@ -53,7 +53,7 @@ class Rig implements AsyncDisposable {
 }
 
 describe("followConfig()", { timeout: 20_000 }, () => {
-  it("reads a change once for all parts, and keeps to what was good where it is wrong", async () => {
+  it("reads a change once for all parts, and keeps the old values if it is invalid", async () => {
     await using rig = await Rig.open();
     const applied: [string, number][] = [];
     const part = (name: string) => (config: number) => void applied.push([name, config]);
@@ -74,7 +74,7 @@ describe("followConfig()", { timeout: 20_000 }, () => {
     stopOther();
   });
 
-  it("does not say that it is applied where a part failed, and lets the others apply it", async () => {
+  it("does not report a change as applied if a part failed, and lets the others apply it", async () => {
     await using rig = await Rig.open();
     let isApplied = false;
     const stops = [
@@ -86,7 +86,7 @@ describe("followConfig()", { timeout: 20_000 }, () => {
     for (const stop of stops) stop();
   });
 
-  it("follows nothing where there is nothing to read again", () => {
+  it("watches nothing if there is no file to read again", () => {
     followConfig(undefined, new Log("error"), () => assert.fail())();
   });
 });

@@ -18,7 +18,7 @@ describe("mergeValues()", () => {
     assert.deepEqual(merged, { a: { b: 1, c: [3] }, d: 1, e: 2 });
   });
 
-  it("replaces an MCP server that becomes an address, or a program, whole", () => {
+  it("replaces an MCP server as a whole if it becomes a URL, or a program", () => {
     const program = { mcpServers: { s: { command: "x", args: ["y"] } } };
     const address = { mcpServers: { s: { url: "https://a.example" } } };
     assert.deepEqual(mergeValues(program, address), address);
@@ -27,27 +27,27 @@ describe("mergeValues()", () => {
     assert.deepEqual(valueAt(more, ["mcpServers", "s", "command"]), "x");
   });
 
-  it("takes a key that every object has for a value like any other", () => {
+  it("treats a key that every object inherits like any other", () => {
     const merged = mergeValues({}, { constructor: { a: 1 } });
     assert.deepEqual(merged.constructor, { a: 1 });
   });
 });
 
 describe("checkedValues()", () => {
-  it("blames the layer that makes the whole wrong, though it sets a part", async () => {
+  it("blames the layer whose part makes the whole invalid", async () => {
     const weak = layerOf({ agents: { a: { command: "x" } } });
     const strong = layerOf({ agents: { a: { args: 5 } } }, "project");
     assert.deepEqual(await checkedValues([weak]), weak.values);
     await assert.rejects(checkedValues([weak, strong]), /^Error: project: 'agents\.a\.args' /);
   });
 
-  it("leaves out where an editor finds the schema", async () => {
+  it("leaves out `$schema`", async () => {
     assert.deepEqual(await checkedValues([layerOf({ $schema: "x", data: "/d" })]), { data: "/d" });
   });
 });
 
 describe("keyText()", () => {
-  it("writes a path so that `--set` can read it", () => {
+  it("writes a path in the form that `--set` reads", () => {
     assert.equal(
       keyText(["mcpServers", "my server", "args", 0]),
       'mcpServers["my server"].args[0]',

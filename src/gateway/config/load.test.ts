@@ -8,7 +8,7 @@ import { type ConfigFlags, defaultConfig } from "./config.ts";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 
 describe("loadConfig()", () => {
-  it("gives the defaults where nobody has configured anything", async () => {
+  it("returns the defaults if nothing is configured", async () => {
     await using home = await SampleHome.create();
     const { config, origins, warnings, files } = await home.load();
     assert.deepEqual(config, defaultConfig(home.data));
@@ -17,7 +17,7 @@ describe("loadConfig()", () => {
     assert.deepEqual(origins.get("server.port"), { kind: "default", where: "built in" });
   });
 
-  describe("lets the stronger source win, for every pair of them", () => {
+  describe("lets the source with higher priority win, for every pair of them", () => {
     const SOURCES = ["user", "project", "environment", "flag"] as const;
     const LEVELS = { user: "debug", project: "warn", environment: "error", flag: "info" } as const;
     for (const [strength, strong] of SOURCES.entries()) {
@@ -67,7 +67,7 @@ describe("loadConfig()", () => {
     assert.equal(origins.get("mcpServers.a.env.Y")?.where, "--set mcpServers.a.env.Y");
   });
 
-  it("replaces an MCP server that becomes an address", async () => {
+  it("replaces an MCP server that becomes a URL", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, `{ "mcpServers": { "a": { "command": "a", "cwd": "/" } } }`);
     const set = [`mcpServers.a={"url":"https://example.com/mcp"}`];
@@ -75,14 +75,14 @@ describe("loadConfig()", () => {
     assert.deepEqual(config.mcpServers, { a: { url: "https://example.com/mcp" } });
   });
 
-  it("takes '$schema' and leaves it out", async () => {
+  it("accepts '$schema' and leaves it out", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, `{ "$schema": "./config.schema.json" }`);
     const { config } = await home.load();
     assert.deepEqual(config, defaultConfig(home.data));
   });
 
-  it("counts paths of a file from the file's folder", async () => {
+  it("resolves paths of a file from the file's folder", async () => {
     await using home = await SampleHome.create();
     const text = `{
       "data": "state",
@@ -158,7 +158,7 @@ describe("loadConfig() refuses", () => {
     });
   }
 
-  it("a file that is named and not there", async () => {
+  it("a named file that does not exist", async () => {
     await using home = await SampleHome.create();
     const file = join(home.path, "none.jsonc");
     await assert.rejects(home.load({ flags: { config: file } }), {
@@ -171,7 +171,7 @@ describe("loadConfig() refuses", () => {
     });
   });
 
-  it("a folder, a pipe and a loop of links", async () => {
+  it("a folder, a pipe and a circular link", async () => {
     await using home = await SampleHome.create();
     await mkdir(home.userFile, { recursive: true });
     const message = `Cannot read configuration file '${home.userFile}': it is a folder`;
@@ -189,7 +189,7 @@ describe("loadConfig() refuses", () => {
 
   const isRoot = process.getuid?.() === 0;
   const skip = isRoot && "root may read everything; run the tests as another user";
-  it("a file that may not be read", { skip }, async () => {
+  it("a file without read permission", { skip }, async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, "{}");
     await chmod(home.userFile, 0);
@@ -205,7 +205,7 @@ describe("loadConfig() refuses", () => {
     await assert.rejects(home.load(), /it is not valid UTF-8$/);
   });
 
-  it("a hostile file without a crash, and without a changed prototype", async () => {
+  it("a hostile file, without a crash or a changed prototype", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, `{ "__proto__": { "polluted": true } }`);
     await assert.rejects(home.load(), /:1:3: '__proto__' cannot be a key$/);
@@ -220,7 +220,7 @@ describe("loadConfig() refuses", () => {
   });
 
   const isLinux = process.platform === "linux";
-  it("a data folder that can never be made", { skip: !isLinux && "needs /proc" }, async () => {
+  it("a data folder that cannot be created", { skip: !isLinux && "needs /proc" }, async () => {
     await using home = await SampleHome.create();
     const load = (data: string) => home.load({ flags: { data } });
     await assert.rejects(load("/proc/nope/deep"), /: Cannot keep state in '\/proc\/nope\/deep'/);

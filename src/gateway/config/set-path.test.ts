@@ -29,7 +29,7 @@ describe("parseAssignment()", () => {
 });
 
 describe("readScalar()", () => {
-  it("reads a text as its setting wants it, and leaves what it cannot read to the check", () => {
+  it("reads a text as its setting's type, and leaves invalid ones to the check", () => {
     assert.deepEqual(
       ["-5", "05", "1.5", "1e3", ""].map((text) => readScalar(text, "integer")),
       [-5, 5, "1.5", "1e3", ""],

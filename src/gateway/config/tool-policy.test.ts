@@ -13,7 +13,7 @@ const RULES = `{ "policy": { "tools": {
 } } }`;
 
 describe("policy.tools", () => {
-  it("has folders that count from the file, or from the home folder", async () => {
+  it("resolves folders from the file, or from the home folder", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, RULES);
     const { config } = await home.load();
@@ -26,7 +26,7 @@ describe("policy.tools", () => {
     assert.equal(approve, "always");
   });
 
-  it("is closed to a project that is not trusted", async () => {
+  it("cannot be set by an untrusted project", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, RULES);
     const { config, warnings } = await home.load();
@@ -39,7 +39,7 @@ describe("policy.tools", () => {
     `{ "tool": "*", "decision": "deny", "arguments": { "a": 1 } }`,
     `{ "tool": "*" }`,
   ]) {
-    it(`stops the start at the rule ${wrong}, which would not do what it seems to`, async () => {
+    it(`refuses to start with the rule ${wrong}, which would not do what it seems to`, async () => {
       await using home = await SampleHome.create();
       await home.write(home.userFile, `{ "policy": { "tools": { "rules": [${wrong}] } } }`);
       await assert.rejects(home.load(), { code: "config" });

@@ -4,8 +4,8 @@ import { describe, it } from "node:test";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { settings } from "./schema/keys.ts";
 
-describe("variables that are named after settings", () => {
-  it("set every single value that has a fixed place", async () => {
+describe("environment variables named after settings", () => {
+  it("set every single value that has a fixed key", async () => {
     await using home = await SampleHome.create();
     const env = {
       TRUNKLINE_SERVER_HOST: "::1",
@@ -50,7 +50,7 @@ describe("variables that are named after settings", () => {
     });
   }
 
-  it("that are misspelt are named, and those of others left alone", async () => {
+  it("that are misspelt are reported, and those of other programs ignored", async () => {
     await using home = await SampleHome.create();
     const env = { TRUNKLINE_SERVER_PROT: "1", TRUNKLINE_SOMETHING: "1", OTHER: "1" };
     const known = "TRUNKLINE_SERVER_HOST, TRUNKLINE_SERVER_PORT";

@@ -32,7 +32,7 @@ function watching(files: readonly string[]): Disposable & { next(): Promise<void
 }
 
 describe("watchFiles()", { timeout: 20_000 }, () => {
-  it("tells of a change between the call and the watch, and of a new file in its place", async () => {
+  it("reports a change between the call and the start of the watch, and a replaced file", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-watch-"));
     const file = join(folder.path, "a");
     writeFileSync(file, "1");
@@ -44,7 +44,7 @@ describe("watchFiles()", { timeout: 20_000 }, () => {
     await watcher.next();
   });
 
-  it("tells of no other file in the folder, and of nothing once it is stopped", async () => {
+  it("reports no other file in the folder, and nothing after it is stopped", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-watch-"));
     const [file, other] = [join(folder.path, "a"), join(folder.path, "b")];
     mkdirSync(folder.path, { recursive: true });

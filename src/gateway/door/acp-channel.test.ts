@@ -26,7 +26,7 @@ async function refusing(status: number): Promise<AsyncDisposable & { url: string
 }
 
 describe("remoteAcpChannel()", { timeout: 20_000 }, () => {
-  it("says that a token is missing where the gateway refuses the one it got", async () => {
+  it("says to set a token if the gateway refuses the given one", async () => {
     for (const status of [401, 403]) {
       await using server = await refusing(status);
       await assert.rejects(remoteAcpChannel(server.url, "x"), {
@@ -36,7 +36,7 @@ describe("remoteAcpChannel()", { timeout: 20_000 }, () => {
     }
   });
 
-  it("asks whether a gateway runs there, where none answers as one", async () => {
+  it("asks whether a gateway runs there, if nothing answers as one", async () => {
     await using server = await refusing(404);
     const gone = "ws://127.0.0.1:1/acp";
     for (const url of [server.url, gone]) {
@@ -49,7 +49,7 @@ describe("remoteAcpChannel()", { timeout: 20_000 }, () => {
 });
 
 describe("ownAcpChannel()", { timeout: 20_000 }, () => {
-  it("speaks ACP with the sessions of this house", async () => {
+  it("speaks ACP with the sessions of this process", async () => {
     await using home = await SampleHome.create();
     const { config } = await home.load();
     const house = new House({ ...config, log: { level: "error", verbose: false } });

@@ -1,7 +1,7 @@
 import { type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 
-/** Answers with one text of a type. */
+/** Answers with a text of the given content type. */
 export function send(
   response: ServerResponse,
   status: number,
@@ -18,7 +18,7 @@ export function send(
   response.end(body);
 }
 
-/** Answers that something cannot be done. */
+/** Answers with an error status and its reason. */
 export function fail(
   response: ServerResponse,
   status: number,

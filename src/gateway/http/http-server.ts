@@ -53,7 +53,7 @@ export interface HttpServerOptions {
 export class HttpServer {
   readonly #server: Server;
   readonly #scheme: "http" | "https";
-  /** As it is reached; the port is known once it listens. */
+  /** The address by which it is reached; the port is known once it listens. */
   #own: OwnAddress;
   readonly #house: House;
   readonly #serving: Serving;
@@ -130,7 +130,7 @@ export class HttpServer {
     });
   }
 
-  /** Listens where the configuration says. */
+  /** Listens on the configured address. */
   static async open(house: House, options: HttpServerOptions = {}): Promise<HttpServer> {
     const { noAuth = false } = options;
     const server = new HttpServer(house, resolveServing(house.config, { noAuth }), options);
@@ -147,13 +147,13 @@ export class HttpServer {
     return server;
   }
 
-  /** Where it listens, as a URL without a path. */
+  /** The URL of the address it listens on, without a path. */
   get origin(): string {
     const { address, family, port } = this.#server.address() as AddressInfo;
     return `${this.#scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
   }
 
-  /** Where others reach it, as far as that is configured. */
+  /** The URL by which others reach it, if that is configured. */
   get publicUrl(): string | undefined {
     return this.#serving.publicUrl;
   }
@@ -168,12 +168,12 @@ export class HttpServer {
     return this.#admission.tokenFile;
   }
 
-  /** Where a browser on this machine, or wherever others are, reaches it. */
+  /** The URL for a browser: the public one if it is configured, otherwise the one on this machine. */
   get browserUrl(): string {
     return this.#serving.publicUrl ?? this.localUrl;
   }
 
-  /** Where programs on this machine reach it, without a path. */
+  /** The URL for programs on this machine, without a path. */
   get localUrl(): string {
     const { address } = this.#server.address() as AddressInfo;
     const { scheme, port } = this.#own;
@@ -181,12 +181,12 @@ export class HttpServer {
     return address === "::" ? `${scheme}://[::1]:${port}` : this.origin;
   }
 
-  /** A link that lets a browser in, once. */
+  /** A login link for a browser, which works once. */
   async loginLink(): Promise<string> {
     return `${this.browserUrl}/login#${await this.#admission.codes.create()}`;
   }
 
-  /** Takes no more, answers what is in flight for at most `grace` milliseconds, and ends. */
+  /** Stops accepting requests, waits at most `grace` milliseconds for those in flight, and closes. */
   async close(grace: number): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     const clients = Array.from(this.#clients, (client) => client.close(grace));
@@ -200,7 +200,7 @@ export class HttpServer {
     await this.#admission[Symbol.asyncDispose]();
   }
 
-  /** Ends what somebody has started who is no longer let in. */
+  /** Ends everything that a principal started whose access has ended. */
   #end(principal: string): void {
     this.#mcp.endOf(principal);
     this.#acpHttp.endOf(principal);
@@ -259,9 +259,9 @@ export class HttpServer {
   }
 
   #unknown(path: string, response: ServerResponse): void {
-    if (!PATHS.has(path)) return fail(response, 404, "Nothing is here. See / for what is.");
+    if (!PATHS.has(path)) return fail(response, 404, "Nothing is at this path. / lists the paths.");
     response.setHeader("allow", "GET");
-    return fail(response, 405, `${path} does not take this method`);
+    return fail(response, 405, `${path} does not support this method`);
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -296,7 +296,7 @@ export class HttpServer {
     this.#clients.add(client);
     this.#metrics.connectionOpened("acp");
     await client.ended;
-    // The turn goes on in its session; only the connection is over.
+    // The turn continues in its session; only the connection has ended.
     await client.close(0);
     this.#metrics.connectionClosed("acp");
     this.#clients.delete(client);
@@ -308,7 +308,7 @@ export class HttpServer {
     return { status: "ok", version: VERSION, uptimeSeconds, connections };
   }
 
-  /** What `/healthz` tells without a token. */
+  /** What `/healthz` shows without a token. */
   #publicHealth(): { status: "ok" } {
     return this.#serving.isOpen ? { status: "ok" } : this.#health();
   }
@@ -339,7 +339,7 @@ function isForAll(path: string): boolean {
   return path === "/healthz" || path.startsWith("/.well-known/");
 }
 
-/** `/acp?agent=NAME` says who works in the sessions of a connection. */
+/** `/acp?agent=NAME` chooses the agent for the sessions of a connection. */
 function agentOf({ url = "" }: IncomingMessage): string | undefined {
   const [, query = ""] = url.split("?", 2);
   return new URLSearchParams(query).get("agent") ?? undefined;

@@ -14,7 +14,7 @@ import { createListener, listen } from "./listener.ts";
 const log = new Log("error", () => {});
 
 describe("listen()", () => {
-  it("says that another program listens there, and what to do", async () => {
+  it("reports that another program listens there, and what to do", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;
@@ -27,7 +27,7 @@ describe("listen()", () => {
     taken.close();
   });
 
-  it("says that the machine has no such address", async () => {
+  it("reports that the machine has no such address", async () => {
     const serving = { ...sampleServing("192.0.2.1"), port: 0 };
     const { server } = createListener(serving, log, () => {});
     await assert.rejects(listen(server, serving), /this machine has no such address/);
@@ -35,7 +35,7 @@ describe("listen()", () => {
 });
 
 describe("createListener()", () => {
-  it("names the setting of a TLS file that cannot be read, or is none", async () => {
+  it("names the setting of a TLS file that cannot be read, or is invalid", async () => {
     await using home = await SampleHome.create();
     const tls = { certFile: join(home.path, "cert.pem"), keyFile: join(home.path, "key.pem") };
     const open = () => createListener({ ...sampleServing("127.0.0.1"), tls }, log, () => {});

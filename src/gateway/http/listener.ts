@@ -7,7 +7,7 @@ import type { Log } from "../../base/log.ts";
 import type { Serving } from "../access/serving.ts";
 import { watchFiles } from "../config/watch-files.ts";
 
-/** An HTTP server that is not listening yet; with TLS where that is configured. */
+/** An HTTP server that is not listening yet; with TLS if that is configured. */
 export function createListener(
   { tls }: Serving,
   log: Log,
@@ -28,7 +28,7 @@ export function createListener(
   return { server, scheme: "https" };
 }
 
-/** Listens where the configuration says. */
+/** Listens on the configured address. */
 export function listen(server: Server, { host, port }: Serving): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(explain(error, host, port)));
@@ -66,7 +66,7 @@ function explain(error: NodeJS.ErrnoException, host: string, port: number): Trun
       : error.code === "EACCES"
         ? "ports below 1024 need special rights. Choose another with --port."
         : error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND"
-          ? "this machine has no such address. 0.0.0.0 stands for all that it has."
+          ? "this machine has no such address. Use 0.0.0.0 to listen on all of its addresses."
           : error.message;
   return new TrunklineError("unavailable", `Cannot listen on ${where}: ${why}`, { cause: error });
 }

@@ -10,7 +10,7 @@ const HERE = { url: "http://127.0.0.1:4180", browser: "http://localhost:4180" };
 const NAMED = { url: "http://127.0.0.1:4181", browser: "https://tools.example.com" };
 
 describe("ownerTokenFor()", () => {
-  it("gives the token for a gateway of this data folder that runs, and the address it has", async () => {
+  it("returns the token for a running gateway of this data folder, and its address", async () => {
     await using folder = await SampleFolder.create();
     await new OwnerToken(folder.path).ensure();
     const token = new OwnerToken(folder.path).read();
@@ -19,7 +19,7 @@ describe("ownerTokenFor()", () => {
     assert.deepEqual(found, { url: "ws://127.0.0.1:4180/acp", token });
   });
 
-  it("gives it to nobody else", async () => {
+  it("returns nothing for any other address", async () => {
     await using folder = await SampleFolder.create();
     await new OwnerToken(folder.path).ensure();
     using _gateway = await announceGateway(folder.path, HERE);
@@ -36,7 +36,7 @@ describe("ownerTokenFor()", () => {
     assert.equal(named?.url, "wss://tools.example.com/acp");
   });
 
-  it("gives none once the gateway is gone, or where there is no token", async () => {
+  it("returns nothing once the gateway has stopped, or if there is no token", async () => {
     await using folder = await SampleFolder.create();
     {
       using _gateway = await announceGateway(folder.path, HERE);
@@ -49,7 +49,7 @@ describe("ownerTokenFor()", () => {
 });
 
 describe("loginLinkFor()", () => {
-  it("makes a link for the browser, and says what to do where nothing runs", async () => {
+  it("creates a link for the browser, and says what to do if no gateway runs", async () => {
     await using folder = await SampleFolder.create();
     await assert.rejects(loginLinkFor(folder.path), {
       code: "unavailable",

@@ -4,7 +4,7 @@ import { LoginCodes } from "../../store/access/login-codes.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
 import { type RunningGateway, runningGateways } from "../../store/access/running-gateways.ts";
 
-/** A link that lets a browser into the gateway that runs with a data folder, once. */
+/** A login link, which works once, for the gateway that runs with a data folder. */
 export async function loginLinkFor(data: string): Promise<string> {
   const [gateway] = await runningGateways(data);
   if (gateway === undefined) {
@@ -16,9 +16,9 @@ export async function loginLinkFor(data: string): Promise<string> {
 }
 
 /**
- * The owner's token for an address, and the address to send it to, where a gateway of this data
- * folder listens there now. Nobody else is sent it: whoever listens on another address of the same
- * name, such as `localhost`, may be another user.
+ * The owner's token for an address, and the address to send it to, if a gateway of this data folder
+ * listens there now. It is not sent anywhere else: another address of the same name, such as
+ * `localhost`, may belong to another user.
  */
 export async function ownerTokenFor(
   data: string,
@@ -34,7 +34,7 @@ export async function ownerTokenFor(
   return { url: url.href, token };
 }
 
-/** The host and port on which a gateway that an address names really listens. */
+/** The host and port on which a gateway actually listens, if a URL names that gateway. */
 function hostAt({ url, browser }: RunningGateway, wanted: URL): string | undefined {
   const [at, named] = [new URL(url), new URL(browser)];
   if (wanted.host === at.host) return at.host;

@@ -4,13 +4,13 @@ import { describe, it } from "node:test";
 import { hostOf, isLoopbackAddress, isLoopbackAuthority } from "./loopback.ts";
 
 describe("isLoopbackAddress()", () => {
-  it("knows the addresses that only this machine reaches", () => {
+  it("recognises addresses that only this machine reaches", () => {
     for (const host of ["localhost", "::1", "127.0.0.1", "127.255.0.9"]) {
       assert.equal(isLoopbackAddress(host), true, host);
     }
   });
 
-  it("is not taken in by names that look like one", () => {
+  it("rejects names that only look like loopback", () => {
     const others = ["0.0.0.0", "::", "127.0.0.1.example.com", "127.1", "localhost.example.com", ""];
     for (const host of others) assert.equal(isLoopbackAddress(host), false, host);
   });
@@ -22,7 +22,7 @@ describe("hostOf()", () => {
     assert.deepEqual(hosts, ["localhost", "localhost", "::1", "::1", "a.example"]);
   });
 
-  it("knows no host in what is not an authority", () => {
+  it("finds no host in an invalid authority", () => {
     for (const text of ["", "a b", "user@localhost", "localhost/x", "::1", "a:123456", "[::1"]) {
       assert.equal(hostOf(text), undefined, text);
       assert.equal(isLoopbackAuthority(text), false, text);

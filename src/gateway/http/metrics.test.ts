@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Metrics } from "./metrics.ts";
 
 describe("Metrics", () => {
-  it("counts each series apart, and a gauge down again", () => {
+  it("counts each series separately, and decreases a gauge", () => {
     const metrics = new Metrics();
     metrics.httpRequest("/mcp", 200);
     metrics.httpRequest("/mcp", 200);
@@ -23,7 +23,7 @@ describe("Metrics", () => {
     }
   });
 
-  it("is what Prometheus reads: every sample after the help and type of its name", () => {
+  it("has the format of Prometheus: every sample after the help and type of its name", () => {
     const metrics = new Metrics();
     metrics.connectionOpened("mcp");
     const text = metrics.render();

@@ -1,4 +1,4 @@
-/** Counts what happens, and tells it in the text format that Prometheus reads. */
+/** Counters and gauges, in the text format of Prometheus. */
 export class Metrics {
   readonly #series = new Map<string, Map<string, number>>();
   readonly #about = new Map<string, { help: string; type: "counter" | "gauge" }>();
@@ -7,7 +7,7 @@ export class Metrics {
   constructor() {
     this.#declare("trunkline_http_requests_total", "counter", "HTTP requests answered.");
     this.#declare("trunkline_connections_total", "counter", "Conversations begun.");
-    this.#declare("trunkline_connections_open", "gauge", "Conversations going on now.");
+    this.#declare("trunkline_connections_open", "gauge", "Open connections.");
   }
 
   httpRequest(route: string, status: number): void {

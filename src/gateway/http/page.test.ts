@@ -22,7 +22,7 @@ function sent(page: Page, headers = {}): { status: number; html: string; policy:
 const sourceOf = (text: string): string => `'sha256-${hash("sha256", text, "base64")}'`;
 
 describe("Page", () => {
-  it("lets run and style what is written in it, and nothing else", () => {
+  it("allows its own script and style, and nothing else", () => {
     const { html, policy } = sent(new Page("<p>x</p>", "go();"));
     const [, style = ""] = /<style>([^]*)<\/style>/.exec(html) ?? [];
     assert.match(html, /<p>x<\/p>\n<script>go\(\);<\/script>/);
@@ -32,7 +32,7 @@ describe("Page", () => {
     assert.ok(policy.includes("frame-ancestors 'none'"));
   });
 
-  it("lets no script run where it has none", () => {
+  it("allows no script if it has none", () => {
     const { html, policy } = sent(new Page("<p>x</p>"));
     assert.doesNotMatch(html, /<script/);
     assert.ok(policy.includes("script-src 'none'"));
@@ -40,7 +40,7 @@ describe("Page", () => {
 });
 
 describe("statusPage()", () => {
-  it("names the addresses as they are reached, with the scheme of the server", () => {
+  it("shows the addresses by which it is reached, with the scheme of the server", () => {
     const health = { version: "1.2.3", uptimeSeconds: 5, connections: 2 };
     const { html } = sent(statusPage("https://a.example:1", health));
     assert.match(html, /Trunkline 1\.2\.3/);

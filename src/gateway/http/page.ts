@@ -52,12 +52,12 @@ ${body}${program}
   }
 }
 
-/** Content Security Policy Level 3, section 2.3.1: what is inside a page is allowed by its hash. */
+/** Content Security Policy Level 3, section 2.3.1: inline code is allowed by its hash. */
 function sourceOf(text: string): string {
   return `'sha256-${hash("sha256", text, "base64")}'`;
 }
 
-/** What a person sees who opens the gateway in a browser. */
+/** The page that the gateway shows in a browser. */
 export function statusPage(
   origin: string,
   health: { version: string; uptimeSeconds: number; connections: number },

@@ -20,7 +20,7 @@ async function sampleFolder() {
 }
 
 describe("findProgram()", () => {
-  it("takes the first folder of PATH that has it and can run it", async () => {
+  it("finds the first folder of PATH in which the program is executable", async () => {
     await using folder = await sampleFolder();
     const [one, two, three] = ["one", "two", "three"].map((name) => join(folder.path, name));
     write(join(one ?? "", "agent"), 0o644);
@@ -33,7 +33,7 @@ describe("findProgram()", () => {
     assert.equal(findProgram(join(one ?? "", "agent"), ""), undefined);
   });
 
-  it("needs the whole package that a link leads into, with what that depends on", async () => {
+  it("includes the whole package that a link leads into, with its dependencies", async () => {
     await using folder = await sampleFolder();
     const modules = join(folder.path, "lib/node_modules");
     const real = write(join(modules, "agent/node_modules/dependency/bin/agent.js"));
@@ -44,7 +44,7 @@ describe("findProgram()", () => {
     assert.deepEqual(found, { path: link, needs: [link, real, modules] });
   });
 
-  it("needs the folder with package.json, else the program's own folder", async () => {
+  it("includes the folder with package.json, or else the program's own folder", async () => {
     await using folder = await sampleFolder();
     const program = write(join(folder.path, "app/dist/agent"));
     assert.deepEqual(findProgram(program, "")?.needs, [program, dirname(program)]);

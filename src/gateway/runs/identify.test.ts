@@ -29,7 +29,7 @@ async function identify(home: SampleHome, url: string) {
 }
 
 describe("identifyFor()", () => {
-  it("finds the identity of an address, its token, its ssh key and its author", async () => {
+  it("finds the identity of a URL, its token, its SSH key and its author", async () => {
     await using home = await SampleHome.create();
     const { credentials, author } = await identify(home, "https://github.com/acme/app.git");
     assert.deepEqual([credentials.scope, credentials.user], ["work", "ada-acme"]);
@@ -40,7 +40,7 @@ describe("identifyFor()", () => {
     assert.deepEqual(author, { name: "Ada", email: "ada@acme.test" });
   });
 
-  it("sends no token where only the provider may fit, and none to strangers", async () => {
+  it("sends no token if only the provider matches, and none to unknown hosts", async () => {
     await using home = await SampleHome.create();
     for (const url of [
       "https://gitlab.acme.example/a/b.git",

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { modelServices } from "./model-services.ts";
 
 describe("modelServices()", () => {
-  it("keeps the keys out of the sandbox: programs there see the proxy and a word", async () => {
+  it("keeps the keys out of the sandbox: programs there see the proxy and a placeholder", async () => {
     const env = { ANTHROPIC_API_KEY: "sk-secret", OPENAI_API_KEY: "sk-other", OTHER_KEY: "x" };
     const { services, variables } = modelServices(env);
     assert.doesNotMatch(JSON.stringify(variables), /sk-/);
@@ -19,7 +19,7 @@ describe("modelServices()", () => {
     assert.deepEqual(await services.openai?.headers(), { authorization: "Bearer sk-other" });
   });
 
-  it("goes to the address that was set, and offers no provider without a key", () => {
+  it("uses the configured address, and offers no provider without a key", () => {
     const env = {
       OPENAI_API_KEY: "k",
       OPENAI_BASE_URL: "http://llm.test/v1",

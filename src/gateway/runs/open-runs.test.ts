@@ -7,7 +7,7 @@ import { House } from "../house.ts";
 import { openRuns } from "./open-runs.ts";
 
 describe("openRuns()", () => {
-  it("keeps what it fetches and checks out from other users of the machine", async () => {
+  it("hides what it fetches and checks out from other users of the machine", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, `{ "remote": { "sandbox": "unsafe-off" } }`);
     const { config } = await home.load();

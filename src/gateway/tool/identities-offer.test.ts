@@ -80,14 +80,14 @@ const HOME = { provider: "gitlab", user: "countess", email: "ada@home.test", ssh
 const BOTH = { work: WORK, home: HOME };
 
 describe("RemoteJuggler's tools", () => {
-  it("are all there, under their names", async () => {
+  it("are all offered, under their names", async () => {
     using sample = new Sample();
     const names = (await sample.offer()).tools.list().map(({ definition }) => definition.name);
     assert.equal(names.length, 15);
     assert.ok(names.every((name) => /^juggler_[a-z_]+$/.test(name)));
   });
 
-  it("list identities, of one provider or all, and what credentials they have", async () => {
+  it("list identities, of one provider or all, and their credentials", async () => {
     using sample = new Sample(BOTH);
     const all = await sample.text("juggler_list_identities");
     assert.match(
@@ -107,7 +107,7 @@ describe("RemoteJuggler's tools", () => {
     );
   });
 
-  it("switch, in the words of the document, and as the document fails", async () => {
+  it("switch, and fail, with the words of the RemoteJuggler document", async () => {
     using sample = new Sample(BOTH);
     const text = await sample.text("juggler_switch", { identity: "work", setRemote: true });
     assert.match(text, /^Switched to identity: work\n/);
@@ -152,7 +152,7 @@ describe("RemoteJuggler's tools", () => {
     assert.match(readFileSync(config, "utf8"), /^\[user\]\n\tname = x\n/);
   });
 
-  it("detect from below the top folder (RemoteJuggler defect 6), and say where there is nothing", async () => {
+  it("detect from a subfolder (RemoteJuggler defect 6), and say so if there is nothing", async () => {
     using sample = new Sample(BOTH);
     const text = await sample.text("juggler_detect_identity", { repoPath: "deep/down" });
     assert.match(text, /^Detected Identity: work$/m);
@@ -162,7 +162,7 @@ describe("RemoteJuggler's tools", () => {
     assert.match(String(none.content[0]?.text), /^Error: Not a git repository/);
   });
 
-  it("leave addresses alone that need no change, whatever form they have (RemoteJuggler defect 7)", async () => {
+  it("leave URLs alone that need no change, whatever form they have (RemoteJuggler defect 7)", async () => {
     using sample = new Sample({ work: { ...WORK, sshKey: "/keys/work", sshHost: "gh-work" } });
     sample.git("remote", "set-url", "origin", "https://github.com/acme/app.git");
     sample.git("remote", "add", "mirror", "ssh://git@github.com:443/acme/app.git");
@@ -176,7 +176,7 @@ describe("RemoteJuggler's tools", () => {
     assert.match(before, /mirror/);
   });
 
-  it("store, show, verify and clear tokens, and never tell one", async () => {
+  it("store, show, verify and clear tokens, and never reveal one", async () => {
     using sample = new Sample({ work: { ...WORK, provider: "other", host: "git.test" } });
     const texts = [
       await sample.text("juggler_store_token", { identity: "work", token: TOKEN }),
@@ -197,7 +197,7 @@ describe("RemoteJuggler's tools", () => {
     for (const text of [...texts, JSON.stringify(sample.entries)]) assert.ok(!text.includes(TOKEN));
   });
 
-  it("answer with the kind of fault where a store, a check or a file fails", async () => {
+  it("answer with the kind of error if a store, a check or a file fails", async () => {
     using sample = new Sample({ work: { ...WORK, host: "host.invalid" } });
     const kindOf = async (name: string, args: object): Promise<unknown> => {
       const { isError, _meta } = await sample.call(name, args);
@@ -219,7 +219,7 @@ describe("RemoteJuggler's tools", () => {
     assert.match(await sample.text("juggler_switch", { identity: "work" }), /^Switched/);
   });
 
-  it("set up from RemoteJuggler's own file and from ssh's, and lose nothing", async () => {
+  it("set up from RemoteJuggler's own file and from ssh's, without losing anything", async () => {
     using sample = new Sample({});
     const theirs = join(sample.home, ".config/remote-juggler");
     mkdirSync(theirs, { recursive: true });
@@ -255,7 +255,7 @@ describe("RemoteJuggler's tools", () => {
     assert.match(await sample.text("juggler_setup", { mode: "auto" }), /\[SKIP\] 'gh-new'/);
   });
 
-  it("find the signing key of an identity, and say whether it signs alone", async () => {
+  it("find the signing key of an identity, and say whether it can sign without a person", async () => {
     using sample = new Sample(BOTH);
     const make = [
       "--batch",
@@ -278,7 +278,7 @@ describe("RemoteJuggler's tools", () => {
     assert.match(status, /^Agent Guidance: Commits can be made now\.$/m);
   });
 
-  it("keep the security mode, and do not promise what there is not", async () => {
+  it("keep the security mode, and do not promise what does not exist", async () => {
     using sample = new Sample(BOTH);
     assert.match(await sample.text("juggler_security_mode"), /developer_workflow/);
     await sample.call("juggler_security_mode", { mode: "maximum_security" });

@@ -39,7 +39,7 @@ describe("LazyApprover", () => {
     assert.equal(approver.vouches("s", TOOL), false);
   });
 
-  it("believes what is remembered until it is opened, and then says that it judges anew", async () => {
+  it("trusts what is remembered until it is opened, and then announces a new decision", async () => {
     const held = new Held();
     const { approver, loads } = lazyOver(held);
     let changes = 0;
@@ -60,7 +60,7 @@ describe("LazyApprover", () => {
     assert.equal(changes, 2);
   });
 
-  it("closes what it opened, and nothing where it opened nothing", async () => {
+  it("closes only what it opened", async () => {
     const held = new Held();
     {
       await using approver = lazyOver(held).approver;

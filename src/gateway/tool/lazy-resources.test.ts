@@ -23,7 +23,7 @@ class Rig {
 }
 
 describe("LazyResources", () => {
-  it("opens the servers for whoever asks, and passes on what they say", async () => {
+  it("opens the servers for a reader, and returns their answer", async () => {
     const rig = new Rig();
     const listed = rig.lazy.list();
     const read = rig.lazy.read("x:1", {} as never);
@@ -34,7 +34,7 @@ describe("LazyResources", () => {
     assert.equal(await rig.lazy.complete("x:{n}", { name: "n", value: "" }), undefined);
   });
 
-  it("watches once they are open, unless nobody wants to by then", async () => {
+  it("watches once they are open, unless the watch has ended by then", async () => {
     const rig = new Rig();
     rig.lazy.watch("x:1");
     rig.lazy.watch("x:2");
@@ -47,7 +47,7 @@ describe("LazyResources", () => {
     assert.deepEqual(rig.watched, ["+x:1", "-x:1"]);
   });
 
-  it("fails for whoever reads, and not for whoever watches, where they cannot be opened", async () => {
+  it("fails for a reader, but not for a watcher, if they cannot be opened", async () => {
     const rig = new Rig();
     rig.lazy.watch("x:1");
     rig.gate.reject(new Error("it does not start"));

@@ -98,8 +98,8 @@ async function call({ offer }: OpenedTools, name: string): Promise<unknown> {
 
 const turn = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-describe("openTools() that may remember", { timeout: 30_000 }, () => {
-  it("offers what a server offered, before it is started for a call", async () => {
+describe("openTools() with a remembered offer", { timeout: 30_000 }, () => {
+  it("offers the remembered tools of a server before it is started for a call", async () => {
     await using home = await Home.used("first", "second");
     await using opened = await home.open();
     assert.deepEqual(namesOf(opened), ["first", "second"]);
@@ -112,7 +112,7 @@ describe("openTools() that may remember", { timeout: 30_000 }, () => {
     assert.notEqual(opened.approvals, undefined);
   });
 
-  it("loads nothing for that", async () => {
+  it("loads no code for that", async () => {
     await using home = await Home.used("first");
     const config = JSON.stringify({ ...(await home.load()), log: { level: "error" } });
     const module = (name: string) => JSON.stringify(join(import.meta.dirname, name));
@@ -132,7 +132,7 @@ describe("openTools() that may remember", { timeout: 30_000 }, () => {
     assert.equal(stdout, "1 []\nfalse\n", stderr);
   });
 
-  it("holds a tool that turns out to be another", async () => {
+  it("holds a tool that turns out to be different", async () => {
     await using home = await Home.used("first");
     await home.serve(["first"], "does something else");
     await using opened = await home.open();
@@ -151,7 +151,7 @@ describe("openTools() that may remember", { timeout: 30_000 }, () => {
     assert.match(String(await call(opened, "first")), /^'first' of 's' is held: /);
   });
 
-  it("follows the configuration", async () => {
+  it("applies configuration changes", async () => {
     await using home = await Home.used("first");
     await using opened = await home.open();
     assert.deepEqual(namesOf(opened), ["first"]);
@@ -162,7 +162,7 @@ describe("openTools() that may remember", { timeout: 30_000 }, () => {
     assert.equal(await call(opened, "first"), "called");
   });
 
-  it("asks what is approved once that has changed", async () => {
+  it("reads the approvals again if they have changed", async () => {
     await using home = await Home.used("first");
     await home.configure({ s: home.server }, "always");
     {
@@ -176,7 +176,7 @@ describe("openTools() that may remember", { timeout: 30_000 }, () => {
     assert.equal(opened.offer.tools.held().length, 1);
   });
 
-  it("looks at the approvals again when they change while it runs", async () => {
+  it("reads the approvals again if they change while it runs", async () => {
     await using home = await Home.used("first");
     await using opened = await home.open();
     assert.equal(opened.approvals, undefined);

@@ -73,7 +73,7 @@ class Sample implements AsyncDisposable {
 const INPUTS = ["approvals.json", "upstreams/a.json", "upstreams/b%2F2.json"];
 
 describe("RememberedOffer", () => {
-  it("has what was kept of the same servers", async () => {
+  it("returns what was stored for the same servers", async () => {
     await using sample = await Sample.create();
     assert.equal(sample.offer().read(), undefined);
     sample.offer().write(REMEMBERED);
@@ -81,7 +81,7 @@ describe("RememberedOffer", () => {
   });
 
   for (const file of INPUTS) {
-    it(`has nothing once ${file} was replaced or is gone`, async () => {
+    it(`returns nothing once ${file} was replaced or removed`, async () => {
       await using sample = await Sample.create();
       sample.offer().write(REMEMBERED);
       await writeFile(`${sample.path(file)}.new`, "{}");
@@ -94,7 +94,7 @@ describe("RememberedOffer", () => {
     });
   }
 
-  it("has nothing of other servers, in another order or under other rules", async () => {
+  it("returns nothing for other servers, another order or other rules", async () => {
     await using sample = await Sample.create();
     sample.offer().write(REMEMBERED);
     const { mcpServers, policy } = sample.settings;
@@ -113,13 +113,13 @@ describe("RememberedOffer", () => {
     assert.deepEqual(sample.offer(same).read(), REMEMBERED);
   });
 
-  it("keeps nothing that a change in the same moment could make wrong", async () => {
+  it("stores nothing if a concurrent change could make it wrong", async () => {
     await using sample = await Sample.create();
     new RememberedOffer(sample.settings).write(REMEMBERED);
     assert.equal(sample.offer().read(), undefined);
   });
 
-  it("believes no file that others can write to, nor one that is broken", async () => {
+  it("ignores a file that others can write to, or that is broken", async () => {
     await using sample = await Sample.create();
     sample.offer().write(REMEMBERED);
     const file = await sample.file();
@@ -136,7 +136,7 @@ describe("RememberedOffer", () => {
     }
   });
 
-  it("is for its owner alone, and holds no secret of the settings", async () => {
+  it("can be read by its owner only, and contains no secret of the settings", async () => {
     await using sample = await Sample.create();
     sample.offer().write(REMEMBERED);
     const file = await sample.file();
@@ -145,7 +145,7 @@ describe("RememberedOffer", () => {
     assert.equal((await stat(sample.path("offers"))).mode & 0o777, 0o700);
   });
 
-  it("keeps the offers of a number of sets of servers", async () => {
+  it("stores the offers of several sets of servers", async () => {
     await using sample = await Sample.create();
     for (let number = 0; number < 30; number++) {
       const a = { command: "a", args: [String(number)] };

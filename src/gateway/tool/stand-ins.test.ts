@@ -88,7 +88,7 @@ describe("StandIns", () => {
     assert.equal(await house.changed(), 0);
   });
 
-  it("give way to what has changed, and go with what is gone", async () => {
+  it("are replaced by what has changed, and removed with what is gone", async () => {
     const house = filled(memoryOf("a", "b", "c"), ({ tools }) => {
       assert.equal(tools.get("a"), undefined, "the name is free for the server");
       tools.add(toolOf("a", "real a"));
@@ -104,7 +104,7 @@ describe("StandIns", () => {
     assert.ok((await house.changed()) > 0);
   });
 
-  it("can be taken out by the servers whose own has taken their place", async () => {
+  it("are removed by the servers whose own tools replace them", async () => {
     const removes: (() => void)[] = [];
     const house = filled(memoryOf("a"), ({ tools }) => {
       removes.push(tools.add(toolOf("a", "real")));
@@ -116,7 +116,7 @@ describe("StandIns", () => {
     assert.equal(await house.call("a"), "another");
   });
 
-  it("tell whoever calls why the servers could not be opened, and try again", async () => {
+  it("tell the caller why the servers could not be opened, and try again", async () => {
     const offer = new Offer();
     let tries = 0;
     const standIns: StandIns = new StandIns(offer, async () => {
@@ -143,7 +143,7 @@ describe("StandIns", () => {
     assert.equal(await house.changed(), 0);
   });
 
-  it("watch what was watched before the servers were open, unless nobody does any more", async () => {
+  it("watch what was watched before the servers were open, unless that has ended", async () => {
     const watched: string[] = [];
     const house = filled(memoryOf(), ({ resources }) => {
       resources.add({ ...RESOURCES, watch: (uri) => void watched.push(uri) });
@@ -157,7 +157,7 @@ describe("StandIns", () => {
     assert.deepEqual(watched, ["x:1", "x:3"]);
   });
 
-  it("do not stand where something of ours is", () => {
+  it("do not replace anything of our own", () => {
     const offer = new Offer();
     offer.tools.add(toolOf("b", "ours"));
     const standIns = new StandIns(offer, async () => {});
@@ -166,7 +166,7 @@ describe("StandIns", () => {
     assert.equal(offer.prompts.list().length, 0);
   });
 
-  it("remember what servers offer, and nothing else", () => {
+  it("remember only what servers offer", () => {
     const offer = new Offer();
     const standIns = new StandIns(offer, async () => {});
     offer.tools.add(toolOf("ours", ""));

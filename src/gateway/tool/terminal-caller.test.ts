@@ -26,7 +26,7 @@ describe("TerminalCaller", () => {
     assert.deepEqual(await no.ask(consent), { action: "decline" });
   });
 
-  it("cannot be asked where nobody is there, nor for more than that", async () => {
+  it("refuses questions if nobody is there, or if they need more than yes or no", async () => {
     await assert.rejects(caller().caller.ask(consent), { name: "CannotAsk" });
     const { caller: there } = caller(async () => true);
     const form = { requestedSchema: { properties: { name: { type: "string" } } } };
@@ -40,7 +40,7 @@ describe("TerminalCaller", () => {
     }
   });
 
-  it("tells what a tool says while it works", () => {
+  it("prints what a tool reports while it works", () => {
     const { told, caller: person } = caller();
     person.progress(1);
     person.progress(1, 2, "halfway");

@@ -9,7 +9,7 @@ import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 import { repositoryAddresses, repositoryOf } from "./toolbox-parts.ts";
 
 describe("repositoryOf()", () => {
-  it("finds the top folder from below, and nothing outside of a repository", async () => {
+  it("finds the top folder from a subfolder, and nothing outside of a repository", async () => {
     using sample = new SampleRepository();
     const below = join(sample.path, "a/b");
     mkdirSync(below, { recursive: true });
@@ -20,14 +20,14 @@ describe("repositoryOf()", () => {
 });
 
 describe("repositoryAddresses()", () => {
-  it("gives the addresses as the repository itself writes them", async () => {
+  it("returns the URLs as the repository itself writes them", async () => {
     using sample = new SampleRepository();
     sample.run("config", "remote.origin.url", "gh:acme/app.git");
     sample.run("config", "url.https://github.com/.insteadOf", "gh:");
     assert.deepEqual(await repositoryAddresses(sample.path), ["gh:acme/app.git"]);
   });
 
-  it("gives none where none can be told", async () => {
+  it("returns none if none can be determined", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-none-"));
     assert.deepEqual(await repositoryAddresses(folder.path), []);
   });

@@ -79,7 +79,7 @@ describe("openOffer()", { timeout: 20_000 }, () => {
     assert.equal(Number(result.content[0]?.text), opened.status()[0]?.pid);
   });
 
-  it("follows changes of the file, and leaves alone what stays the same", async () => {
+  it("applies changes of the file, and leaves unchanged servers alone", async () => {
     await using home = await Home.create({ a: server("first") });
     await using opened = await home.open();
     await opened.known();
@@ -92,7 +92,7 @@ describe("openOffer()", { timeout: 20_000 }, () => {
     assert.equal(opened.status()[1]?.pid, pid);
   });
 
-  it("keeps what it has when the file becomes wrong", async () => {
+  it("keeps its servers if the file becomes invalid", async () => {
     await using home = await Home.create({ a: server("first") });
     const loads: boolean[] = [];
     const load = async (): Promise<Config> => {
@@ -117,7 +117,7 @@ describe("openOffer()", { timeout: 20_000 }, () => {
     while (opened.status()[0]?.name !== "c") await new Promise((resolve) => setTimeout(resolve, 5));
   });
 
-  it("loads nothing for MCP servers where there are none", () => {
+  it("loads no code for MCP servers if there are none", () => {
     const module = JSON.stringify(join(import.meta.dirname, "upstreams.ts"));
     const script = `
       import { registerHooks } from "node:module";

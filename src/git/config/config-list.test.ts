@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { canonicalKey, configBoolean, parseConfigList, parseScopedList } from "./config-list.ts";
 
 describe("parseConfigList()", () => {
-  it("tells a key without a value from one that is empty, and keeps line ends", () => {
+  it("distinguishes a key without a value from an empty one, and keeps line ends", () => {
     assert.deepEqual(parseConfigList("a.b\0c.d\n\0e.f\ntwo\nlines\0"), [
       { key: "a.b", value: undefined },
       { key: "c.d", value: "" },
@@ -16,7 +16,7 @@ describe("parseConfigList()", () => {
 });
 
 describe("parseScopedList()", () => {
-  it("reads three fields for each value, and drops what was cut off", () => {
+  it("reads three fields for each value, and drops an incomplete one", () => {
     const text = "global\0file:/x\0a.b\nc\0local\0file:.git/config\0d.e\0worktree\0file:";
     assert.deepEqual(parseScopedList(text), [
       { scope: "global", origin: "file:/x", key: "a.b", value: "c" },
@@ -26,7 +26,7 @@ describe("parseScopedList()", () => {
 });
 
 describe("canonicalKey()", () => {
-  it("keeps the case of a subsection, dots and all, and of nothing else", () => {
+  it("keeps the case of a subsection, including dots, and of nothing else", () => {
     assert.equal(canonicalKey("Remote.Up.Stream.URL"), "remote.Up.Stream.url");
     assert.equal(canonicalKey("User.Email"), "user.email");
     assert.equal(canonicalKey("Bare"), "bare");

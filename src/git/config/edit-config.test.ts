@@ -65,12 +65,12 @@ describe("editConfig()", { timeout: 120_000 }, () => {
     }
   });
 
-  it("touches no byte where a value is already so", () => {
+  it("changes no byte if the value is already set", () => {
     const bytes = Buffer.from("[user]\r\n\temail   =  a@b   # mine\r\n[core]\n");
     assert.deepEqual(editConfig(bytes, [{ key: "user.email", values: ["a@b"] }]), bytes);
   });
 
-  it("writes a value where it was, or in its section, or in a new one", () => {
+  it("writes a value in its old place, or in its section, or in a new one", () => {
     const bytes = Buffer.from("[user]\n\tname = a ; b\n\n[core]\n\tbare = false");
     const edited = editConfig(bytes, [
       { key: "user.name", values: ["c"] },
@@ -85,7 +85,7 @@ describe("editConfig()", { timeout: 120_000 }, () => {
     );
   });
 
-  it("sets a value after what the file includes, when told to", () => {
+  it("sets a value after the file's includes, if asked to", () => {
     const bytes = Buffer.from("[user]\n\temail = a@b\n[include]\n\tpath = x\n");
     const edited = editConfig(bytes, [{ key: "user.email", values: ["c@d"], atEnd: true }]);
     assert.equal(edited.toString(), "[user]\n[include]\n\tpath = x\n[user]\n\temail = c@d\n");
@@ -98,7 +98,7 @@ describe("editConfig()", { timeout: 120_000 }, () => {
 });
 
 describe("checkEdited()", { timeout: 60_000 }, () => {
-  it("throws when git does not read the file, or reads it otherwise", async () => {
+  it("throws if git cannot read the file, or reads other values", async () => {
     using sample = new SampleRepository();
     await checkEdited(sample.git, "x", Buffer.from("[a]\n\tb = c\n"));
     await assert.rejects(checkEdited(sample.git, "x", Buffer.from("[a\n")));

@@ -5,7 +5,7 @@ import { GitConfig, isStronger, setConfig, unsetConfig } from "./git-config.ts";
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 
 describe("GitConfig", { timeout: 60_000 }, () => {
-  it("knows who set a value, in what scope, and which one is in force", async () => {
+  it("knows the file and the scope of a value, and which value is in force", async () => {
     using sample = new SampleRepository();
     sample.write(".gitconfig", "[user]\n\temail = global@x\n[include]\n\tpath = more\n");
     sample.write("more", "[user]\n\temail = included@x\n[core]\n\tAutoCRLF\n");
@@ -24,7 +24,7 @@ describe("GitConfig", { timeout: 60_000 }, () => {
     assert.ok(isStronger("worktree", "local") && !isStronger("system", "global"));
   });
 
-  it("sets and removes values in one place", async () => {
+  it("sets and removes values in one file", async () => {
     using sample = new SampleRepository();
     const file = sample.write("own.config", "[a]\n\tb = 0\n\tb = 1\n");
     await setConfig(sample.git, { path: file }, "a.b", ["x", "y"]);

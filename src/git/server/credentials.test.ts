@@ -10,11 +10,11 @@ import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
 import { loginWith, writeAskpass } from "./credentials.ts";
 
 describe("loginWith()", () => {
-  it("has ssh fail for a call that is not to connect to anybody", () => {
+  it("makes ssh fail for a call that must not connect", () => {
     assert.deepEqual(loginWith(undefined, "/askpass"), { env: { GIT_SSH_COMMAND: "false" } });
   });
 
-  it("never asks, and names no program for passwords without a token", () => {
+  it("never prompts, and configures no askpass program without a token", () => {
     const { env, secret } = loginWith(NO_CREDENTIALS, "/askpass");
     assert.match(env.GIT_SSH_COMMAND ?? "", /BatchMode=yes/);
     assert.deepEqual([env.GIT_ASKPASS, secret], [undefined, undefined]);

@@ -69,14 +69,14 @@ const asked = (path = "acme/app.git", more = ""): string =>
   `protocol=https\nhost=github.com\npath=${path}\n${more}\n`;
 
 describe("answerCredential()", () => {
-  it("answers with the token for a repository of the identity in force", async () => {
+  it("answers with the token for a repository of the active identity", async () => {
     await using commands = await openCommands();
     const { text, identity, refused } = await commands.ask(asked());
     assert.equal(text, `username=ada\npassword=${TOKEN}\n`);
     assert.deepEqual([identity, refused], ["work", undefined]);
   });
 
-  it("tells git to quit for a repository that is another identity's", async () => {
+  it("tells git to quit for a repository of another identity", async () => {
     await using commands = await openCommands();
     const { text, refused } = await commands.ask(asked("acme/app.git"), "home");
     assert.equal(text, "quit=1\n");
@@ -106,7 +106,7 @@ describe("answerCredential()", () => {
     });
   }
 
-  it("tells git to quit when no identity is in force", async () => {
+  it("tells git to quit if no identity is active", async () => {
     await using commands = await openCommands();
     const verdict = await commands.ask(asked(), "");
     assert.equal(verdict.text, "quit=1\n");
@@ -115,7 +115,7 @@ describe("answerCredential()", () => {
     assert.equal((await commands.ask(asked(), "")).refused, undefined);
   });
 
-  it("does not follow a folder's rule to a host that the token is not for", async () => {
+  it("does not apply a folder's rule to a host that the token is not for", async () => {
     await using commands = await openCommands();
     const match = [{ path: commands.repository }];
     commands.identities = resolveIdentities({
@@ -133,7 +133,7 @@ describe("answerCredential()", () => {
     ["http.https://github.com/.sslVerify", "false"],
     ["http.sslCAInfo", "evil.pem"],
   ] as const) {
-    it(`keeps the token from a repository that sets ${key}`, async () => {
+    it(`does not give the token to a repository that sets ${key}`, async () => {
       await using commands = await openCommands();
       commands.git("config", key, value);
       const verdict = await commands.ask(asked());
@@ -145,7 +145,7 @@ describe("answerCredential()", () => {
     });
   }
 
-  it("does not hand out a token that has expired", async () => {
+  it("does not give out an expired token", async () => {
     await using commands = await openCommands();
     const [work] = commands.identities;
     assert.ok(work);
@@ -157,7 +157,7 @@ describe("answerCredential()", () => {
     assert.match((await commands.ask(asked())).text, /^password_expiry_utc=32472144000$/m);
   });
 
-  it("remembers that a server refused a token, and does not forget the token", async () => {
+  it("records that a server refused a token, and keeps the token", async () => {
     await using commands = await openCommands();
     const [work] = commands.identities;
     assert.ok(work);

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { credentialText, parseCredential } from "./credential-text.ts";
 
 describe("parseCredential()", () => {
-  it("reads lines up to the first empty one, values with = and all", () => {
+  it("reads lines up to the first empty one, including values that contain =", () => {
     const text =
       "protocol=https\nhost=GitHub.com:8443\npath=a=b/c\nnonsense\n=x\n\nusername=late\n";
     assert.deepEqual(parseCredential(text), {
@@ -23,7 +23,7 @@ describe("parseCredential()", () => {
 });
 
 describe("credentialText()", () => {
-  it("says when the password expires, in seconds, where that is a time", () => {
+  it("gives the expiry of the password in seconds, if it is a valid time", () => {
     const text = credentialText("ada", "secret", "2030-01-01T00:00:00.500Z");
     assert.equal(text, "username=ada\npassword=secret\npassword_expiry_utc=1893456000\n");
     assert.equal(credentialText("ada", "s", "nonsense"), "username=ada\npassword=s\n");

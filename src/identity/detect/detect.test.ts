@@ -17,13 +17,13 @@ async function detected(url: string, settings?: Record<string, IdentitySettings>
 const sure = { confidence: "high", isAmbiguous: false };
 
 describe("detectIdentity()", { timeout: 120_000 }, () => {
-  it("goes by an ssh host", async () => {
+  it("matches an SSH host", async () => {
     const work = { identity: "work", reason: "ssh-host", ...sure };
     assert.deepEqual(await detected("git@gh-work:somebody/app.git"), work);
     assert.deepEqual(await detected("ssh://git@GH-work:22/somebody/app"), work);
   });
 
-  it("goes by organizations, which the original never read (RemoteJuggler defect 4)", async () => {
+  it("matches organizations, which the original never read (RemoteJuggler defect 4)", async () => {
     const work = { identity: "work", reason: "organization", ...sure };
     for (const url of [
       "https://github.com/acme/app.git",
@@ -37,12 +37,12 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     assert.equal((await detected("https://github.com/acmeish/app")).isAmbiguous, true);
   });
 
-  it("goes by the account's own name", async () => {
+  it("matches the account's own name", async () => {
     const found = await detected("https://github.com/ada/dotfiles");
     assert.deepEqual(found, { identity: "home", reason: "organization", ...sure });
   });
 
-  it("prefers the nearer group", async () => {
+  it("prefers the more specific group", async () => {
     const settings = {
       wide: { ...WORK, organizations: ["group"], provider: "gitlab" },
       near: { ...HOME, organizations: ["group/sub"], provider: "gitlab" },
@@ -51,7 +51,7 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     assert.equal(identity, "near");
   });
 
-  it("says that identities fit equally well, and takes none of them", async () => {
+  it("reports identities that match equally well, and chooses none of them", async () => {
     using sample = new SampleIdentities();
     sample.run("remote", "add", "origin", "https://github.com/stranger/app");
     const detection = await sample.detect();
@@ -61,7 +61,7 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     assert.equal(detection.candidates.length, 2);
   });
 
-  it("is less sure of the only identity for a host, and even less of a provider", async () => {
+  it("is less certain about the only identity for a host, and even less about a provider", async () => {
     const only = { work: { ...WORK, organizations: [] } };
     const host = await detected("https://github.com/stranger/app", only);
     assert.deepEqual([host.identity, host.confidence, host.reason], ["work", "medium", "host"]);
@@ -71,11 +71,11 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     assert.equal((await detected("https://notgithub.com/a/b", only)).identity, undefined);
   });
 
-  it("takes the user in an address for a hint", async () => {
+  it("uses the user in a URL as a hint", async () => {
     assert.equal((await detected("https://ada@github.com/stranger/app")).identity, "home");
   });
 
-  it("goes by match rules before all else, the more exact one first", async () => {
+  it("uses match rules before everything else, the more specific one first", async () => {
     const settings = {
       owner: { ...HOME, match: [{ host: "github.com", owner: "acme" }] },
       remote: { ...HOME, match: [{ remote: "*/acme/*" }] },
@@ -88,7 +88,7 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     assert.equal((await detected("/srv/x/acme/y", settings)).identity, "remote");
   });
 
-  it("goes by the folder, in subdirectories, work trees and outside of repositories", async () => {
+  it("matches the folder, in subfolders, work trees and outside of repositories", async () => {
     using sample = new SampleIdentities({
       work: { ...WORK, match: [{ path: "~/app" }] },
       home: { ...HOME, match: [{ path: "~/play*" }] },
@@ -106,14 +106,14 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     assert.equal((await sample.detect(sample.home)).identity, undefined);
   });
 
-  it("sees through insteadOf to where work really goes", async () => {
+  it("applies insteadOf to find the real target", async () => {
     using sample = new SampleIdentities();
     sample.write(".gitconfig", '[url "git@gh-work:"]\n\tinsteadOf = gh:\n');
     sample.run("remote", "add", "origin", "gh:someone/app");
     assert.equal((await sample.detect()).identity, "work");
   });
 
-  it("warns of a repository that sends work elsewhere by itself", async () => {
+  it("warns about a repository whose own configuration redirects pushes", async () => {
     using sample = new SampleIdentities();
     sample.run("config", "url.https://evil.example/.insteadOf", "https://github.com/");
     sample.run("remote", "add", "origin", "https://github.com/acme/app");
@@ -122,7 +122,7 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     assert.match(notes.join(), /redirects 'github.com' to 'evil.example'/);
   });
 
-  it("goes by where pushes go, then origin, and names remotes that differ", async () => {
+  it("uses the push remote, then origin, and lists remotes that differ", async () => {
     using sample = new SampleIdentities();
     sample.run("remote", "add", "upstream", "https://github.com/acme/app");
     sample.run("remote", "add", "origin", "https://github.com/ada/app");
@@ -133,7 +133,7 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     assert.equal((await sample.detect()).identity, "work");
   });
 
-  it("asks ssh what an unknown host stands for, Include and Match and all", async () => {
+  it("asks ssh what an unknown host stands for, including Include and Match", async () => {
     using sample = new SampleIdentities();
     sample.write(".ssh/config", `Include ${sample.home}/.ssh/more\n`);
     sample.write(
@@ -149,7 +149,7 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     assert.deepEqual([other.identity, other.reason], ["work", "organization"]);
   });
 
-  it("asks the repository around a submodule that has no remote", async () => {
+  it("uses the parent repository of a submodule that has no remote", async () => {
     using sample = new SampleIdentities();
     sample.commit();
     sample.run("remote", "add", "origin", "git@gh-work:acme/app");
@@ -167,7 +167,7 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     assert.doesNotMatch(JSON.stringify(await sample.detect()), /hunter2/);
   });
 
-  it("does not let a remote's host be an option of ssh's", async () => {
+  it("does not pass a remote's host to ssh as an option", async () => {
     assert.equal((await detected("ssh://-oProxyCommand=x/a/b")).identity, undefined);
   });
 });

@@ -11,7 +11,7 @@ function match(settings: Partial<IdentitySettings>, url: string, more: Partial<T
 }
 
 describe("matchIdentity()", () => {
-  it("needs all that a rule says, and takes an empty rule for none", () => {
+  it("requires all conditions of a rule, and ignores an empty rule", () => {
     const rule = { host: "*.corp.example", owner: "team", remote: "ssh:*" };
     const fits = "ssh://git@git.corp.example/team/app";
     assert.equal(match({ match: [rule] }, fits)?.reason, "rule");
@@ -20,14 +20,14 @@ describe("matchIdentity()", () => {
     assert.equal(match({ match: [{}] }, fits), undefined);
   });
 
-  it("prefers the rule that says more, and of two folders the deeper one", () => {
+  it("prefers the rule with more conditions, and of two folders the deeper one", () => {
     const folders = ["/srv/work/deep/app"];
     const weight = (rule: object) => match({ match: [rule] }, "x:y/z", { folders })?.weight ?? 0;
     assert.ok(weight({ path: "/srv/work/deep" }) > weight({ path: "/srv" }));
     assert.ok(weight({ path: "/srv", host: "x" }) > weight({ path: "/srv/work/deep" }));
   });
 
-  it("does not take a folder for another that begins alike", () => {
+  it("does not confuse folders whose names begin alike", () => {
     const rules = { match: [{ path: "/srv/work/" }] };
     assert.equal(match(rules, "x:y/z", { folders: ["/srv/workshop"] }), undefined);
     assert.equal(match(rules, "x:y/z", { folders: ["/srv/work"] })?.reason, "rule");

@@ -15,7 +15,7 @@ async function right(sample: SampleIdentities, url: string, env: NodeJS.ProcessE
 const EITHER = "https://github.com/stranger/app";
 
 describe("rightIdentity()", () => {
-  it("takes the one in force where several fit equally well, and none before that", async () => {
+  it("chooses the active one if several match equally well, and none if there is no active one", async () => {
     using sample = new SampleIdentities();
     assert.equal((await right(sample, EITHER)).identity, undefined);
     await sample.switch("home");
@@ -24,7 +24,7 @@ describe("rightIdentity()", () => {
     assert.match(chosen.why, /^'home' is for github\.com\.$/);
   });
 
-  it("takes the one that fits better than the one in force", async () => {
+  it("chooses the one that matches better than the active one", async () => {
     using sample = new SampleIdentities();
     const found = await right(sample, "https://github.com/acme/app", {
       TRUNKLINE_IDENTITY: "home",
@@ -32,14 +32,14 @@ describe("rightIdentity()", () => {
     assert.deepEqual([found.identity, found.acting], ["work", "home"]);
   });
 
-  it("believes the environment before the repository", async () => {
+  it("trusts the environment before the repository", async () => {
     using sample = new SampleIdentities();
     await sample.switch("home");
     const found = await right(sample, EITHER, { TRUNKLINE_IDENTITY: "work" });
     assert.deepEqual([found.identity, found.acting], ["work", "work"]);
   });
 
-  it("takes the one in force where none fits, unless that is unknown", async () => {
+  it("chooses the active one if none matches, unless it is unknown", async () => {
     using sample = new SampleIdentities();
     const env = { TRUNKLINE_IDENTITY: "home" };
     assert.equal((await right(sample, "/srv/app.git", env)).identity, "home");

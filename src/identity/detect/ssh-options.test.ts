@@ -6,7 +6,7 @@ import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 import { sshConfigArguments, sshOptions } from "./ssh-options.ts";
 
 describe("sshOptions()", () => {
-  it("says what ssh would do by the configuration in the home folder that is named", async () => {
+  it("uses the SSH configuration in the given home folder", async () => {
     using sample = new SampleRepository();
     sample.write(
       ".ssh/config",
@@ -25,14 +25,14 @@ describe("sshOptions()", () => {
     assert.equal((await sshOptions("work", { env, file: other })).hostname, "example.com");
   });
 
-  it("takes no host for an option", async () => {
+  it("does not treat a host as an option", async () => {
     using sample = new SampleRepository();
     for (const host of ["", "-oProxyCommand=touch pwned"]) {
       await assert.rejects(sshOptions(host, { env: sample.env }), { code: "usage" });
     }
   });
 
-  it("says what ssh says of a configuration that it does not read", async () => {
+  it("reports ssh's message about a configuration that it cannot read", async () => {
     using sample = new SampleRepository();
     sample.write(".ssh/config", "Nonsense yes\n");
     await assert.rejects(sshOptions("work", { env: sample.env }), {
@@ -43,7 +43,7 @@ describe("sshOptions()", () => {
 });
 
 describe("sshConfigArguments()", () => {
-  it("tells ssh of another home folder, and of one without a configuration", () => {
+  it("point ssh to another home folder, and to one without a configuration", () => {
     using sample = new SampleRepository();
     assert.deepEqual(sshConfigArguments(sample.env), ["-F", "none"]);
     const file = sample.write(".ssh/config", "");

@@ -13,7 +13,7 @@ async function status(sample: SampleIdentities, env = sample.env) {
 }
 
 describe("identityStatus()", { timeout: 60_000 }, () => {
-  it("tells who one is from who one should be", async () => {
+  it("distinguishes the active identity from the matching one", async () => {
     using sample = new SampleIdentities();
     sample.run("remote", "add", "origin", "git@github.com:acme/app");
     const before = await status(sample);
@@ -45,7 +45,7 @@ describe("identityStatus()", { timeout: 60_000 }, () => {
     assert.equal(found.signing.commits, false);
   });
 
-  it("knows nothing of what is right where no identity fits", async () => {
+  it("knows no matching identity if none matches", async () => {
     using sample = new SampleIdentities();
     const { isRight, detected } = await status(sample);
     assert.equal(isRight, undefined);

@@ -16,7 +16,7 @@ async function problems(sample: SampleIdentities, url: string, env: NodeJS.Proce
 }
 
 describe("checkAccount()", () => {
-  it("asks ssh for its first key, unless git is set to use the identity's", async () => {
+  it("asks ssh for its first key, unless git is configured to use the identity's", async () => {
     using sample = new SampleIdentities();
     assert.match((await problems(sample, SSH)).join(), /instead of the key of 'work'/);
     await sample.switch("work");
@@ -26,7 +26,7 @@ describe("checkAccount()", () => {
     assert.match((await problems(sample, SSH, env)).join(), /\/other' instead of/);
   });
 
-  it("is not content with the right key while an agent may show another before it", async () => {
+  it("refuses the right key if an agent may offer another before it", async () => {
     using sample = new SampleIdentities();
     const key = sample.write(".ssh/id_work", "a key");
     const shown = await problems(sample, SSH, { GIT_SSH_COMMAND: `ssh -F none -i ${key}` });
@@ -35,14 +35,14 @@ describe("checkAccount()", () => {
     assert.deepEqual(await problems(sample, SSH, only), []);
   });
 
-  it("takes no host for an option of ssh's", async () => {
+  it("does not pass a host to ssh as an option", async () => {
     using sample = new SampleIdentities();
     const env = { GIT_SSH_COMMAND: "touch pwned; ssh" };
     const [says = ""] = await problems(sample, "ssh://-oProxyCommand=x/a/b", env);
     assert.match(says, /is not a host name/);
   });
 
-  it("compares the user of an address, and the one that a helper logs in as", async () => {
+  it("compares the user of a URL, and the account of the credential helper", async () => {
     using sample = new SampleIdentities();
     const stranger = await problems(sample, "https://mallory@github.com/acme/app");
     assert.match(stranger.join(), /user 'mallory', but 'work' is user 'ada-acme'/);
@@ -54,7 +54,7 @@ describe("checkAccount()", () => {
     assert.match((await problems(sample, HTTPS, { WHO: "bob" })).join(), /log in as 'bob'/);
   });
 
-  it("has nothing to say of a path, or of an identity without a key", async () => {
+  it("checks nothing for a path, or for an identity without a key", async () => {
     const { sshKey: _, ...keyless } = WORK;
     using sample = new SampleIdentities({ work: keyless });
     assert.deepEqual(await problems(sample, "/srv/app.git"), []);

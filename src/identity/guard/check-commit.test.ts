@@ -20,7 +20,7 @@ async function problems(sample: SampleIdentities, name: string, env: NodeJS.Proc
 }
 
 describe("checkCommit()", () => {
-  it("finds nothing wrong after a switch, and both people before it", async () => {
+  it("finds no problem after a switch, and a wrong author and committer before it", async () => {
     using sample = new SampleIdentities();
     const [author = "", committer = ""] = await problems(sample, "work");
     assert.match(author, /^author: The author is .*Ada Lovelace <ada@acme\.example>/);
@@ -29,7 +29,7 @@ describe("checkCommit()", () => {
     assert.deepEqual(await problems(sample, "work"), []);
   });
 
-  it("goes by the variables that git gives a hook", async () => {
+  it("uses the variables that git gives a hook", async () => {
     using sample = new SampleIdentities();
     await sample.switch("work");
     const env = { GIT_AUTHOR_EMAIL: "ADA@acme.example", GIT_AUTHOR_NAME: "Ada Lovelace" };
@@ -38,7 +38,7 @@ describe("checkCommit()", () => {
     assert.match((await problems(sample, "work", wrong)).join(), /^author: .*ada@home\.example/);
   });
 
-  it("checks a name only where the identity has one of its own", async () => {
+  it("checks a name only if the identity has one of its own", async () => {
     const { displayName: _, ...unnamed } = WORK;
     using sample = new SampleIdentities({ work: WORK, other: unnamed });
     await sample.switch("work");
@@ -47,7 +47,7 @@ describe("checkCommit()", () => {
     assert.deepEqual(await problems(sample, "other", env), []);
   });
 
-  it("lets others' work be picked, but not under another identity of one's own", async () => {
+  it("allows picking other people's commits, but not under another identity of one's own", async () => {
     using sample = new SampleIdentities();
     await sample.switch("work");
     const by = (email: string) => ({ GIT_AUTHOR_NAME: "Bob", GIT_AUTHOR_EMAIL: email });
@@ -57,7 +57,7 @@ describe("checkCommit()", () => {
     assert.equal((await problems(sample, "work", by("ada@home.example"))).length, 1);
   });
 
-  it("knows a signing key by its fingerprint and by the end of it", async () => {
+  it("recognises a signing key by its fingerprint and by the end of it", async () => {
     const signing = { format: "openpgp", key: "0123456789ABCDEF" } as const;
     using sample = new SampleIdentities({ home: { ...HOME, signing } });
     await sample.switch("home");

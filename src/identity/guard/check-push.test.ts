@@ -28,7 +28,7 @@ async function problems(sample: SampleIdentities, refs: string) {
 }
 
 describe("checkPushed()", () => {
-  it("refuses commits of another identity, and of somebody unknown that nobody has yet", async () => {
+  it("refuses commits of another identity, and unpublished ones of an unknown person", async () => {
     using sample = new SampleIdentities();
     commitAs(sample, "ada@acme.example");
     const wrong = commitAs(sample, "ADA@home.example");
@@ -41,7 +41,7 @@ describe("checkPushed()", () => {
     ]);
   });
 
-  it("does not look at what the other side has, nor at branches that are deleted", async () => {
+  it("ignores commits that the remote has, and deleted branches", async () => {
     using sample = new SampleIdentities();
     const old = commitAs(sample, "ada@home.example");
     const head = commitAs(sample, "ada@acme.example");
@@ -54,7 +54,7 @@ describe("checkPushed()", () => {
     assert.deepEqual(await problems(sample, `refs/heads/x ${head} refs/heads/x ${NONE}\n`), []);
   });
 
-  it("shows three commits of many", async () => {
+  it("shows three of many commits", async () => {
     using sample = new SampleIdentities();
     for (let count = 0; count < 4; count++) commitAs(sample, "ada@home.example");
     const head = sample.run("rev-parse", "HEAD");
@@ -62,7 +62,7 @@ describe("checkPushed()", () => {
     assert.match(says, /4 commits are made as 'home'.*: \w{10}, \w{10}, \w{10}, …\.$/);
   });
 
-  it("wants signatures of whoever signs, on its own commits", async () => {
+  it("requires signatures on commits of an identity that signs", async () => {
     const work = { ...WORK, signing: { format: "ssh", key: "/nowhere" } } as const;
     using sample = new SampleIdentities({ work });
     const head = commitAs(sample, "ada@acme.example");

@@ -7,7 +7,7 @@ import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { GuardPasses } from "./guard-pass.ts";
 
 describe("GuardPasses", () => {
-  it("gives a pass that is good once, for its work tree alone", async () => {
+  it("gives a pass that works once, for its work tree only", async () => {
     await using folder = await SampleFolder.create();
     const passes = new GuardPasses(folder.path);
     await passes.give("/one", "a hotfix");
@@ -16,7 +16,7 @@ describe("GuardPasses", () => {
     assert.equal(await passes.take("/one"), undefined);
   });
 
-  it("gives it to one of several that take it at the same time", async () => {
+  it("gives it to one of several concurrent users", async () => {
     await using folder = await SampleFolder.create();
     await new GuardPasses(folder.path).give("/one");
     const taken = await Promise.all(
@@ -25,7 +25,7 @@ describe("GuardPasses", () => {
     assert.equal(taken.filter((pass) => pass !== undefined).length, 1);
   });
 
-  it("does not honour one that has run out, or that cannot be read", async () => {
+  it("does not accept an expired or unreadable pass", async () => {
     await using folder = await SampleFolder.create();
     const passes = new GuardPasses(folder.path);
     const file = async (): Promise<string> => {

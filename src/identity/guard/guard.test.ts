@@ -12,7 +12,7 @@ async function verdict(sample: SampleIdentities, question: GuardQuestion) {
 }
 
 describe("judge()", () => {
-  it("refuses where nobody can tell whose the repository is", async () => {
+  it("refuses if the identity of the repository cannot be determined", async () => {
     using sample = new SampleIdentities();
     sample.run("remote", "add", "origin", "https://github.com/stranger/app");
     const { problems, identity, next } = await verdict(sample, { hook: "pre-commit" });
@@ -20,7 +20,7 @@ describe("judge()", () => {
     assert.equal(next, "trunkline identity switch NAME");
   });
 
-  it("goes by the address that git pushes to, and not by the remotes", async () => {
+  it("uses the URL that git pushes to, not the remotes", async () => {
     using sample = new SampleIdentities();
     sample.run("remote", "add", "origin", "git@gh-home:ada/app");
     await sample.switch("home", { keepSigning: true });
@@ -31,14 +31,14 @@ describe("judge()", () => {
     assert.equal(next, "trunkline identity switch work");
   });
 
-  it("counts what cannot be checked as a problem", async () => {
+  it("treats a check that fails to run as a problem", async () => {
     using sample = new SampleIdentities({ work: { provider: "github", sshHost: "gh-work" } });
     sample.run("remote", "add", "origin", "git@gh-work:acme/app");
     const { problems } = await verdict(sample, { hook: "pre-commit" });
     assert.match(problems.map(({ says }) => says).join(), /The check failed: .*has no email/);
   });
 
-  it("says that a device will want a touch, where nothing else is wrong", async () => {
+  it("says that a device needs a touch, if there is no other problem", async () => {
     const signing = { format: "openpgp", key: "ABCDEF0123456789", hardware: true } as const;
     using sample = new SampleIdentities({ home: { ...HOME, signing }, work: WORK });
     sample.run("remote", "add", "origin", "git@gh-home:ada/app");

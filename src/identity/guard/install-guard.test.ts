@@ -22,7 +22,7 @@ function commit(sample: SampleRepository): void {
 }
 
 describe("installGuard()", () => {
-  it("asks before each commit, and goes on with the hook that was there", async () => {
+  it("checks before each commit, and then runs the hook that was there", async () => {
     using sample = new SampleRepository();
     sample.hook("pre-commit", "touch own-hook-ran");
     const before = sample.read("app/.git/hooks/pre-commit");
@@ -38,7 +38,7 @@ describe("installGuard()", () => {
     assert.equal(await removeGuard(await readRepositoryContext(sample.git)), false);
   });
 
-  it("puts itself in front of a shared folder of hooks, and leaves that as it is", async () => {
+  it("runs before a shared hooks folder, and leaves that unchanged", async () => {
     using sample = new SampleRepository();
     mkdirSync(join(sample.home, "shared"));
     sample.run("config", "--global", "core.hooksPath", "~/shared");
@@ -58,14 +58,14 @@ describe("installGuard()", () => {
     assert.throws(() => sample.run("config", "--local", "core.hooksPath"));
   });
 
-  it("refuses to overwrite what it once kept", async () => {
+  it("refuses to overwrite a saved hook", async () => {
     using sample = new SampleRepository();
     sample.hook("pre-commit", "exit 0");
     sample.hook("pre-commit.before-trunkline", "exit 0");
     await assert.rejects(install(sample), { code: "conflict" });
   });
 
-  it("refuses a commit where the guard cannot be started", async () => {
+  it("makes git refuse a commit if the guard cannot be started", async () => {
     using sample = new SampleRepository();
     const context = await readRepositoryContext(sample.git);
     await installGuard(context, { command: ["/nonexistent/trunkline"] });
@@ -74,7 +74,7 @@ describe("installGuard()", () => {
 });
 
 describe("guardStatus()", () => {
-  it("says which hook is missing", async () => {
+  it("names the missing hook", async () => {
     using sample = new SampleRepository();
     await install(sample);
     sample.hook("pre-push", "exit 0");

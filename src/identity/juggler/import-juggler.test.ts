@@ -72,7 +72,7 @@ describe("importJuggler()", () => {
     assert.deepEqual(roundTrip({ identities: {} }), { identities: {} });
   });
 
-  it("loses none of fields that are there or not, in 300 combinations", () => {
+  it("loses no field in 300 combinations of present and missing ones", () => {
     const fields = Object.entries(FULL.identities["gitlab-work"]);
     const gpg = Object.entries(FULL.identities["gitlab-work"].gpg);
     for (let mask = 1; mask <= 300; mask++) {
@@ -87,7 +87,7 @@ describe("importJuggler()", () => {
     }
   });
 
-  it("reads what the original's own loader ignores (RemoteJuggler defect 4)", () => {
+  it("reads fields that the original's own loader ignores (RemoteJuggler defect 4)", () => {
     const { identities } = importJuggler(JSON.stringify(FULL), "config.json");
     const work = identities["gitlab-work"];
     assert.deepEqual(work?.organizations, ["acme", "acme/infra"]);
@@ -103,7 +103,7 @@ describe("importJuggler()", () => {
     assert.equal(work?.host, "gitlab.com");
   });
 
-  it("never takes over the format gpg (RemoteJuggler defect 1)", () => {
+  it("never keeps the format gpg (RemoteJuggler defect 1)", () => {
     const { identities } = importJuggler(JSON.stringify(FULL), "config.json");
     assert.equal(identities["gitlab-work"]?.signing?.format, "openpgp");
     assert.equal(identities.signer?.signing?.format, "ssh");
@@ -111,7 +111,7 @@ describe("importJuggler()", () => {
     assert.equal(identities.auto?.signing?.key, undefined);
   });
 
-  it("exports what was changed since, not what was imported", () => {
+  it("exports the current values, not the imported ones", () => {
     const { identities } = importJuggler(JSON.stringify(FULL), "config.json");
     const auto = identities.auto;
     assert.ok(auto?.signing !== undefined);
@@ -130,7 +130,7 @@ describe("importJuggler()", () => {
     assert.equal(exported.identities.auto.gpg.keyId, "FEDCBA");
   });
 
-  it("leaves secrets out, and names them", () => {
+  it("leaves secrets out, and lists them", () => {
     const token = "glpat-0123456789abcdefghij";
     const config = { identities: { work: { provider: "gitlab", token, note: `see ${token}` } } };
     const read = importJuggler(JSON.stringify({ ...config, pin: "123456" }), "config.json");
@@ -142,13 +142,13 @@ describe("importJuggler()", () => {
     ]);
   });
 
-  it("says what is wrong with a file that is none of RemoteJuggler's", () => {
+  it("reports what is wrong with a file that is not RemoteJuggler's", () => {
     for (const text of ["", "[]", "{}", '{"identities":[]}', '{"identities":{"x":1}}', "{"]) {
       assert.throws(() => importJuggler(text, "f.json"), /Cannot import 'f\.json'/, text);
     }
   });
 
-  it("is not fooled by __proto__", () => {
+  it("is not affected by __proto__", () => {
     const text = '{"identities":{"x":{"__proto__":{"polluted":1},"provider":"github"}}}';
     importJuggler(text, "f.json");
     assert.equal(({} as { polluted?: number }).polluted, undefined);

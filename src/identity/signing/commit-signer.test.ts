@@ -9,7 +9,7 @@ import { GPG_IS_MISSING, SampleGpg, signer } from "../../../test/samples/sample-
 import { quietRunner } from "./signing-readiness.ts";
 
 describe("signerOf()", { skip: GPG_IS_MISSING }, () => {
-  it("tells who signed a commit, with gpg and with ssh, in any encoding", async () => {
+  it("finds the signer of a commit, with gpg and with ssh, in any encoding", async () => {
     using gpg = new SampleGpg();
     gpg.makeKey("ada@rig.test");
     const key = gpg.makeSshKey("id");

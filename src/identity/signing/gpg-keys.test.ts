@@ -15,7 +15,7 @@ const LISTING = [
 ].join("\n");
 
 describe("parseGpgKeys()", () => {
-  it("tells what each key and subkey can do, and where its secret is", () => {
+  it("lists what each key and subkey can do, and where its secret key is", () => {
     const keys = parseGpgKeys(LISTING);
     assert.deepEqual(
       keys.map(({ fingerprint, signs, secret, trouble }) => [fingerprint, signs, secret, trouble]),
@@ -30,7 +30,7 @@ describe("parseGpgKeys()", () => {
     assert.equal(keys[2]?.device, "D2760001240103040006123456780000");
   });
 
-  it("knows a key whose secret is missing, and reads nothing where nothing is", () => {
+  it("recognises a key without its secret, and returns nothing for empty output", () => {
     const [key] = parseGpgKeys("ssb:r:255:22:AB:1::::::s:::#::::\nfpr:::::::::AB:\n");
     assert.deepEqual([key?.secret, key?.trouble, key?.isValid], ["missing", "revoked", false]);
     assert.deepEqual(parseGpgKeys("gpg: error\nfpr:::::::::AB:\n"), []);
@@ -38,7 +38,7 @@ describe("parseGpgKeys()", () => {
 });
 
 describe("cardWantsTouch()", () => {
-  it("goes by the first value, which is for signing; a card may not say", () => {
+  it("uses the first value, which is for signing; a card may not report one", () => {
     assert.equal(cardWantsTouch("Reader:x:\nuif:1:0:0:\n"), true);
     assert.equal(cardWantsTouch("uif:0:1:1:\n"), false);
     assert.equal(cardWantsTouch("uif:off:on:on:\n"), false);

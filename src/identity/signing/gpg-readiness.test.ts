@@ -13,7 +13,7 @@ const ON_DEVICE = [
 ].join("\\n");
 
 describe("gpgReadiness()", { skip: GPG_IS_MISSING }, () => {
-  it("finds that gpg signs with a key that is open", async () => {
+  it("reports that gpg can sign with an unlocked key", async () => {
     using gpg = new SampleGpg();
     gpg.makeKey("ada@rig.test");
     const ready = await signingReadiness(signer({ format: "openpgp" }), { env: gpg.env });
@@ -22,7 +22,7 @@ describe("gpgReadiness()", { skip: GPG_IS_MISSING }, () => {
     assert.deepEqual([ready.hardware, ready.needsTouch], [false, false]);
   });
 
-  it("does not hang on a key that is locked, and says what to do", async () => {
+  it("does not block on a locked key, and says what to do", async () => {
     using gpg = new SampleGpg();
     gpg.makeKey("ada@rig.test", "secret");
     gpg.run("gpgconf", "--reload", "gpg-agent");
@@ -32,21 +32,21 @@ describe("gpgReadiness()", { skip: GPG_IS_MISSING }, () => {
     assert.match(ready.guidance, /RunQuietly the person/);
   });
 
-  it("says so of a key that is not there", async () => {
+  it("reports a missing key", async () => {
     using gpg = new SampleGpg();
     const ready = await signingReadiness(signer({ format: "openpgp" }), { env: gpg.env });
     assert.deepEqual([ready.isFound, ready.canSign], [false, false]);
     assert.match(ready.says, /no secret key for 'ada@rig\.test'/);
   });
 
-  it("takes no name of a key for an option", async () => {
+  it("does not treat the name of a key as an option", async () => {
     using gpg = new SampleGpg();
     const signing = { format: "openpgp", key: "--version" } as const;
     const ready = await signingReadiness(signer(signing), { env: gpg.env });
     assert.equal(ready.isFound, false);
   });
 
-  it("says beforehand that a device wants a touch, and does not try", async () => {
+  it("reports that a device needs a touch, without trying to sign", async () => {
     using gpg = new SampleGpg();
     const log = join(gpg.path, "log");
     gpg.standIn(
@@ -64,7 +64,7 @@ esac`,
     assert.doesNotMatch(readFileSync(log, "utf8"), /--detach-sign/);
   });
 
-  it("says that a device is not connected", async () => {
+  it("reports that a device is not connected", async () => {
     using gpg = new SampleGpg();
     gpg.standIn(
       "gpg",

@@ -5,12 +5,12 @@ import { GPG_IS_MISSING, SampleGpg, signer } from "../../../test/samples/sample-
 import { signingReadiness } from "./signing-readiness.ts";
 
 describe("signingReadiness()", { skip: GPG_IS_MISSING }, () => {
-  it("says that an identity without signing need not wait", async () => {
+  it("reports that an identity does not sign", async () => {
     const ready = await signingReadiness(signer(undefined), { env: process.env });
     assert.deepEqual([ready.format, ready.canSign], [undefined, true]);
   });
 
-  it("gives up on a gpg that does not answer", async () => {
+  it("stops waiting for a gpg that does not answer", async () => {
     using gpg = new SampleGpg();
     gpg.standIn("gpg", "exec sleep 60");
     const ready = await signingReadiness(signer({ format: "openpgp" }), {

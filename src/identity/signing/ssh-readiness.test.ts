@@ -19,7 +19,7 @@ function skPublicKey(): string {
 }
 
 describe("sshReadiness()", { skip: GPG_IS_MISSING }, () => {
-  it("tries a key of ssh's, open and locked", async () => {
+  it("tests an SSH key, unlocked and locked", async () => {
     using gpg = new SampleGpg();
     const open = gpg.makeSshKey("open");
     const locked = gpg.makeSshKey("locked", "secret");
@@ -34,7 +34,7 @@ describe("sshReadiness()", { skip: GPG_IS_MISSING }, () => {
     assert.equal(none.isFound, false);
   });
 
-  it("knows by its type that a key of ssh's is in a device", async () => {
+  it("recognises by its type that an SSH key is on a device", async () => {
     using gpg = new SampleGpg();
     const file = join(gpg.path, "id_sk.pub");
     writeFileSync(file, `${skPublicKey()} key\n`);

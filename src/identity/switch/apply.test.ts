@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
 
 describe("applyPlan()", { timeout: 120_000 }, () => {
-  it("says that it cannot keep a journal, and changes nothing", async () => {
+  it("fails if it cannot write the journal, and changes nothing", async () => {
     using sample = new SampleIdentities();
     const before = sample.read("app/.git/config");
     sample.write("data", "a file in the folder's place");
@@ -13,7 +13,7 @@ describe("applyPlan()", { timeout: 120_000 }, () => {
     assert.deepEqual(sample.read("app/.git/config"), before);
   });
 
-  it("puts back what it has done when a later file cannot be changed", async () => {
+  it("restores earlier changes if a later file cannot be changed", async () => {
     using sample = new SampleIdentities();
     sample.commit();
     const linked = sample.addWorktree("linked");
@@ -36,7 +36,7 @@ describe("applyPlan()", { timeout: 120_000 }, () => {
     assert.equal(entry?.outcome, "rolled-back");
   });
 
-  it("serialises switches at the same time: one identity is whole", async () => {
+  it("serialises concurrent switches, so that one identity is complete", async () => {
     using sample = new SampleIdentities();
     const before = sample.read("app/.git/config");
     const names = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? "work" : "home"));

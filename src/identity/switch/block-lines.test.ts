@@ -13,7 +13,7 @@ function identity(more: Partial<IdentitySettings> = {}) {
 }
 
 describe("sshBlockLines()", () => {
-  it("names host and key so that ssh reads them, and ends for what comes after it", () => {
+  it("writes host and key so that ssh reads them, and does not affect the lines after it", () => {
     using sample = new SampleRepository();
     const text = [...sshBlockLines([identity()]), "Port 2222", ""].join("\n");
     const file = sample.write("config", text);
@@ -26,7 +26,7 @@ describe("sshBlockLines()", () => {
     assert.match(ask("elsewhere"), /^port 2222$/m);
   });
 
-  it("leaves out who needs no host of its own, and writes nothing for nobody", () => {
+  it("leaves out identities that need no SSH host, and writes nothing if there are none", () => {
     const plain = identity({ sshHost: "github.com" });
     const { sshKey: _, ...keyless } = BASE;
     assert.deepEqual(sshBlockLines([plain, resolveIdentity("x", keyless)]), []);
@@ -34,7 +34,7 @@ describe("sshBlockLines()", () => {
 });
 
 describe("includeConditions()", () => {
-  it("has a condition for each folder, not for rules that say more, and for the ssh host", () => {
+  it("has a condition for each folder and for the SSH host, but not for rules with more conditions", () => {
     const match = [{ path: "~/clients//" }, { path: "/x", host: "github.com" }, { owner: "acme" }];
     assert.deepEqual(includeConditions(identity({ match })), [
       "gitdir:/h/clients/",
@@ -44,7 +44,7 @@ describe("includeConditions()", () => {
 });
 
 describe("gitBlockLines()", () => {
-  it("is read by git as it was meant, whatever the names", () => {
+  it("is read by git as intended, whatever the names", () => {
     using sample = new SampleRepository();
     const file = includedFile('/a "b\\c', identity());
     const condition = 'gitdir:/x "y\\z/';

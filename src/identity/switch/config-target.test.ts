@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
 
 describe("repositoryTarget()", { timeout: 120_000 }, () => {
-  it("gives each work tree its own identity, and the others none", async () => {
+  it("gives each work tree its own identity, without affecting the others", async () => {
     using sample = new SampleIdentities();
     sample.commit();
     const linked = sample.addWorktree("linked");
@@ -18,7 +18,7 @@ describe("repositoryTarget()", { timeout: 120_000 }, () => {
     assert.equal(sample.config("user.email"), "ada@home.example");
   });
 
-  it("keeps a bare repository bare and its work trees not", async () => {
+  it("keeps a bare repository bare and its work trees non-bare", async () => {
     using sample = new SampleIdentities();
     sample.commit();
     sample.runIn(sample.home, "clone", "-q", "--bare", sample.path, "hub.git");

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
 
 describe("changing files", { timeout: 120_000 }, () => {
-  it("writes to the person's own file when asked, through links, with its permissions", async () => {
+  it("writes to the user's own file if asked, through links, with its permissions", async () => {
     using sample = new SampleIdentities();
     sample.write("dotfiles/gitconfig", "[alias]\n\tst = status\n");
     chmodSync(join(sample.home, "dotfiles/gitconfig"), 0o640);
@@ -22,7 +22,7 @@ describe("changing files", { timeout: 120_000 }, () => {
     assert.equal(sample.read("dotfiles/gitconfig").toString(), "[alias]\n\tst = status\n");
   });
 
-  it("leaves alone what is no file", async () => {
+  it("refuses anything that is not a regular file", async () => {
     using sample = new SampleIdentities();
     const env = { ...sample.env, GIT_CONFIG_GLOBAL: "/dev/null" };
     const switched = sample.switch("work", { global: true, env });

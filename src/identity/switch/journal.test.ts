@@ -12,7 +12,7 @@ import { Journal, type JournalEntry } from "./journal.ts";
 const ENTRY = { at: "2026-01-01T00:00:00.000Z", files: [] } as unknown as JournalEntry;
 
 describe("Journal", () => {
-  it("can be read, and goes on, after a line of which the disk took half", async () => {
+  it("can be read, and continued, after a half-written line", async () => {
     await using folder = await SampleFolder.create();
     using disk = new DiskFaults(folder.path);
     const journal = new Journal(folder.path);
@@ -37,7 +37,7 @@ describe("Journal", () => {
 });
 
 describe("Journal", { timeout: 60_000 }, () => {
-  it("goes on after a line that was broken off", async () => {
+  it("continues after a truncated line", async () => {
     using sample = new SampleIdentities();
     const before = sample.read("app/.git/config");
     await sample.switch("work");
@@ -49,7 +49,7 @@ describe("Journal", { timeout: 60_000 }, () => {
     assert.deepEqual(sample.read("app/.git/config"), before);
   });
 
-  it("is for its owner's eyes only, and forgets what is long past", async () => {
+  it("can be read by its owner only, and drops old entries", async () => {
     using sample = new SampleIdentities();
     await sample.switch("work");
     const past = sample.read("data/identity/journal.jsonl").toString();

@@ -10,7 +10,7 @@ const START = { lines: ["Host a", "  User Zoë"], position: "start" } as const;
 const END = { lines: ["[a]", "\tb = c"], position: "end" } as const;
 
 describe("withBlock()", () => {
-  it("leaves everything else as it is, to the byte, and can be taken back", () => {
+  it("leaves every other byte unchanged, and can be removed again", () => {
     const files = [
       "",
       "one line without an end",
@@ -33,7 +33,7 @@ describe("withBlock()", () => {
     }
   });
 
-  it("does so with 300 files as people write them", () => {
+  it("does so with 300 realistic files", () => {
     for (let seed = 1; seed <= 300; seed++) {
       const chance = new SeededRandom(seed);
       const bytes = chance.once(2) ? sampleConfig(chance) : sampleSshConfig(chance);
@@ -42,7 +42,7 @@ describe("withBlock()", () => {
     }
   });
 
-  it("makes a file, and takes a file away that holds nothing else", () => {
+  it("creates a file, and removes a file that contains nothing else", () => {
     const made = withBlock(undefined, END);
     assert.equal(withoutBlock(made), undefined);
     const used = Buffer.concat([made, Buffer.from("[mine]\n")]);
@@ -50,7 +50,7 @@ describe("withBlock()", () => {
     assert.equal(withoutBlock(undefined), undefined);
   });
 
-  it("replaces its own lines where they stand, and keeps what came around them since", () => {
+  it("replaces its own lines in place, and keeps what was added around them", () => {
     const first = withBlock(Buffer.from("before"), END);
     const more = Buffer.concat([first, Buffer.from("after\n")]);
     const second = withBlock(more, { ...END, lines: ["[other]"] });
@@ -58,7 +58,7 @@ describe("withBlock()", () => {
     assert.equal(withoutBlock(second)?.toString(), "before\nafter\n");
   });
 
-  it("touches nothing where its marks are in disorder", () => {
+  it("changes nothing if its markers are out of order", () => {
     const begin = "# BEGIN TRUNKLINE MANAGED\n";
     const end = "# END TRUNKLINE MANAGED\n";
     for (const text of [begin, `x\n${end}`, `x\n${end}${begin}`, begin + begin + end]) {

@@ -100,8 +100,8 @@ async function cutOffAtEachStep(
   throw new Error(`It was not done after ${MOST_STEPS} steps`);
 }
 
-describe("a switch that is cut off", { timeout: 60_000 }, () => {
-  it("is rolled back or finished at the next start, at whatever step it was", async () => {
+describe("a switch that is interrupted", { timeout: 60_000 }, () => {
+  it("is rolled back or finished at the next start, whichever step it was at", async () => {
     const outcomes = await cutOffAtEachStep(
       "switch",
       async () => {},
@@ -115,7 +115,7 @@ describe("a switch that is cut off", { timeout: 60_000 }, () => {
     ]);
   });
 
-  it("is so too when it was an undo", async () => {
+  it("is recovered too if it was an undo", async () => {
     const outcomes = await cutOffAtEachStep(
       "undo",
       async (sample) => {
@@ -126,7 +126,7 @@ describe("a switch that is cut off", { timeout: 60_000 }, () => {
     assert.ok(outcomes.has("rolled-back") && outcomes.has("finished") && outcomes.has("done"));
   });
 
-  it("says what it did, and leaves what others have changed since", async () => {
+  it("reports what was done, and keeps what others have changed since", async () => {
     using sample = new SampleIdentities();
     let step = 1;
     let recovery: Awaited<ReturnType<typeof recoverIfNeeded>>;

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
 
 describe("rewriteRemotes()", { timeout: 120_000 }, () => {
-  it("rewrites remotes only when asked: all of them, each in its form (defect 7)", async () => {
+  it("rewrites all remotes, each in its own form, only if asked (defect 7)", async () => {
     using sample = new SampleIdentities();
     const urls = {
       web: ["https://github.com/acme/app.git", "git@gh-work:acme/app.git"],
@@ -32,7 +32,7 @@ describe("rewriteRemotes()", { timeout: 120_000 }, () => {
     assert.deepEqual(sample.read("app/.git/config"), before);
   });
 
-  it("refuses to rewrite remotes for an identity without an ssh host", async () => {
+  it("refuses to rewrite remotes for an identity without an SSH host", async () => {
     const { sshHost: _, ...plain } = WORK;
     using sample = new SampleIdentities({ work: plain });
     await assert.rejects(sample.switch("work", { rewriteRemotes: true }), /has no SSH host/);

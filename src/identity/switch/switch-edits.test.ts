@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
 
 describe("switchEdits()", { timeout: 120_000 }, () => {
-  it("does not leave anything of the identity before it", async () => {
+  it("leaves nothing of the previous identity", async () => {
     using sample = new SampleIdentities();
     await sample.switch("home");
     const { sshKey: _, ...keyless } = WORK;
@@ -20,7 +20,7 @@ describe("switchEdits()", { timeout: 120_000 }, () => {
     assert.equal(other.config("core.editor"), "ed");
   });
 
-  it("leaves what somebody else has set, though identities come and go", async () => {
+  it("keeps what somebody else has set, through several switches", async () => {
     const { sshKey: _, ...keyless } = WORK;
     using sample = new SampleIdentities({
       one: keyless,
@@ -44,7 +44,7 @@ describe("switchEdits()", { timeout: 120_000 }, () => {
     assert.equal(sample.config("commit.gpgSign"), "false");
   });
 
-  it("is not undone by author.email, or by a file that the repository includes", async () => {
+  it("is not overridden by author.email, or by a file that the repository includes", async () => {
     using sample = new SampleIdentities();
     sample.write(".gitconfig", "[author]\n\temail = stranger@example.com\n");
     sample.write("app/.git/more", "[user]\n\temail = included@example.com\n");

@@ -33,14 +33,14 @@ describe("planSwitch()", { timeout: 120_000 }, () => {
     assert.ok(!existsSync(join(sample.home, "data")));
   });
 
-  it("has nothing to change for one who is switched already", async () => {
+  it("has nothing to change if the identity is already set", async () => {
     using sample = new SampleIdentities();
     await sample.switch("home");
     assert.deepEqual((await sample.plan("home")).files, []);
     assert.equal((await sample.switch("home")).id, undefined);
   });
 
-  it("warns of what is stronger than the file it writes to", async () => {
+  it("warns about settings that take precedence over the file it writes", async () => {
     using sample = new SampleIdentities();
     sample.run("config", "user.email", "local@example.com");
     const env = { ...sample.env, GIT_AUTHOR_EMAIL: "env@example.com" };
@@ -49,14 +49,14 @@ describe("planSwitch()", { timeout: 120_000 }, () => {
     assert.match(notes.join("\n"), /user.email is also set in the local configuration/);
   });
 
-  it("says that submodules keep the identity they have", async () => {
+  it("says that submodules keep their identity", async () => {
     using sample = new SampleIdentities();
     sample.commit();
     sample.run("-c", "protocol.file.allow=always", "submodule", "add", "-q", sample.path, "lib");
     assert.match((await sample.plan("work")).notes.join(), /keep their identity: lib/);
   });
 
-  it("goes through submodules and theirs when told to, and one undo brings all back", async () => {
+  it("includes nested submodules if asked, and one undo restores all", async () => {
     using sample = new SampleIdentities();
     sample.commit();
     const add = (folder: string, path: string): void => {
@@ -81,7 +81,7 @@ describe("planSwitch()", { timeout: 120_000 }, () => {
     assert.deepEqual(snapshot(), before);
   });
 
-  it("does not follow what is called a submodule out of the repository", async () => {
+  it("does not follow a submodule entry out of the repository", async () => {
     using sample = new SampleIdentities();
     const elsewhere = join(sample.home, "elsewhere");
     sample.run("init", "-q", elsewhere);
@@ -99,7 +99,7 @@ describe("planSwitch()", { timeout: 120_000 }, () => {
 });
 
 describe("switching", { timeout: 120_000 }, () => {
-  it("leaves commits possible: the format is openpgp, never gpg (RemoteJuggler defect 1)", async () => {
+  it("keeps commits possible: the format is openpgp, never gpg (RemoteJuggler defect 1)", async () => {
     using sample = new SampleIdentities({
       home: { ...HOME, signing: { format: "openpgp", signCommits: false } },
     });
@@ -109,7 +109,7 @@ describe("switching", { timeout: 120_000 }, () => {
     assert.equal(sample.run("log", "-1", "--format=%an <%ae>"), "ada <ada@home.example>");
   });
 
-  it("changes the repository alone: nothing of the person's own, no remote", async () => {
+  it("changes only the repository: neither the user's own files nor remotes", async () => {
     using sample = new SampleIdentities();
     const url = "ssh://git@github.com:443/acme/app";
     sample.run("remote", "add", "origin", url);
@@ -123,7 +123,7 @@ describe("switching", { timeout: 120_000 }, () => {
     assert.match(sample.config("core.sshCommand"), /id_work' -o IdentitiesOnly=yes$/);
   });
 
-  it("can be followed by git config, which would refuse a key that is there twice", async () => {
+  it("writes no key twice, which git config would refuse to change later", async () => {
     using sample = new SampleIdentities();
     sample.run("config", "user.email", "old@example.com");
     await sample.switch("work");

@@ -19,7 +19,7 @@ async function sync(on: SampleIdentities, remove = false) {
 }
 
 describe("planSync()", { timeout: 120_000 }, () => {
-  it("makes ssh know the hosts of identities, and changes nothing for others", async () => {
+  it("adds the identities' hosts to the SSH configuration, and affects no others", async () => {
     using on = sample();
     const text = "ServerAliveInterval 30\nHost *\n  IdentityFile ~/.ssh/usual\n  User me\n";
     on.write(".ssh/config", text);
@@ -35,7 +35,7 @@ describe("planSync()", { timeout: 120_000 }, () => {
     assert.ok(statSync(join(on.home, ".ssh/config")).isFile());
   });
 
-  it("makes git know whose a folder is, and whose a remote is", async () => {
+  it("adds conditions for folders and remotes to the git configuration", async () => {
     using on = sample();
     on.write(".gitconfig", "[user]\n\tname = Usual\n\temail = usual@example.com");
     await sync(on);
@@ -48,7 +48,7 @@ describe("planSync()", { timeout: 120_000 }, () => {
     assert.equal(on.config("user.email"), "ada@home.example");
   });
 
-  it("is the same twice, follows what changes, and leaves nothing when removed", async () => {
+  it("is idempotent, applies changes, and leaves nothing when removed", async () => {
     using on = sample();
     on.write(".ssh/config", "Host x");
     on.write(".gitconfig", "# mine\r\n");
@@ -67,7 +67,7 @@ describe("planSync()", { timeout: 120_000 }, () => {
     assert.ok(!existsSync(join(on.home, "included/work.gitconfig")));
   });
 
-  it("makes files that were not there, and undo takes them away again", async () => {
+  it("creates missing files, and undo removes them again", async () => {
     using on = sample();
     await sync(on);
     assert.equal(statSync(join(on.home, ".ssh/config")).mode & 0o777, 0o600);
@@ -76,7 +76,7 @@ describe("planSync()", { timeout: 120_000 }, () => {
     assert.ok(!existsSync(join(on.home, ".gitconfig")));
   });
 
-  it("leaves to others what they have seen to, by Include or includeIf", async () => {
+  it("leaves out hosts and conditions that the user has configured, also by Include or includeIf", async () => {
     using on = sample();
     on.write(".ssh/config", `Include ${on.home}/.ssh/more\n`);
     const key = join(on.home, ".ssh/id_work");

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
 
 describe("planUndo()", { timeout: 120_000 }, () => {
-  it("undoes one switch after another, back to the first byte", async () => {
+  it("undoes one switch after another, back to the original bytes", async () => {
     using sample = new SampleIdentities();
     const states = [sample.read("app/.git/config")];
     for (const name of ["work", "home", "work"]) {
@@ -20,7 +20,7 @@ describe("planUndo()", { timeout: 120_000 }, () => {
     await assert.rejects(sample.undo(), /nothing has been switched in/);
   });
 
-  it("refuses where somebody has changed a file since, unless forced", async () => {
+  it("refuses if a file was changed since, unless forced", async () => {
     using sample = new SampleIdentities();
     const before = sample.read("app/.git/config");
     await sample.switch("work");
@@ -31,7 +31,7 @@ describe("planUndo()", { timeout: 120_000 }, () => {
     assert.deepEqual(sample.read("app/.git/config"), before);
   });
 
-  it("undoes the switch of its own work tree, and leaves the others their identities", async () => {
+  it("undoes only the switch of its own work tree", async () => {
     using sample = new SampleIdentities();
     sample.commit();
     const linked = sample.addWorktree("linked");
@@ -47,7 +47,7 @@ describe("planUndo()", { timeout: 120_000 }, () => {
     assert.notDeepEqual(sample.read("app/.git/config"), before);
   });
 
-  it("restores a single work tree's switch to the byte", async () => {
+  it("restores a single work tree's switch byte for byte", async () => {
     using sample = new SampleIdentities();
     sample.commit();
     const linked = sample.addWorktree("linked");
@@ -58,7 +58,7 @@ describe("planUndo()", { timeout: 120_000 }, () => {
     assert.ok(!existsSync(join(sample.path, ".git/worktrees/linked/config.worktree")));
   });
 
-  it("copes with a repository that is gone", async () => {
+  it("handles a repository that no longer exists", async () => {
     using sample = new SampleIdentities();
     await sample.switch("work");
     renameSync(sample.path, join(sample.home, "moved"));

@@ -16,7 +16,7 @@ function fileIn(folder: string, env: NodeJS.ProcessEnv = { TRUNKLINE_TOKEN_KEY: 
 }
 
 describe("EncryptedFile", () => {
-  it("gives back what it was given, also to another process, and shows nothing on disk", async () => {
+  it("returns what was stored, also to another process, and shows nothing on disk", async () => {
     await using folder = await SampleFolder.create();
     const file = fileIn(folder.path);
     assert.equal(await file.get(WORK), undefined);
@@ -32,7 +32,7 @@ describe("EncryptedFile", () => {
     assert.equal(await fileIn(folder.path).get(HOME), "another-token");
   });
 
-  it("does not open with other words, and says that it is the key", async () => {
+  it("does not open with another passphrase, and says so", async () => {
     await using folder = await SampleFolder.create();
     await fileIn(folder.path).set(WORK, TOKEN);
     const other = fileIn(folder.path, { TRUNKLINE_TOKEN_KEY: "word" });
@@ -51,7 +51,7 @@ describe("EncryptedFile", () => {
     await assert.rejects(fileIn(folder.path).get(HOME), /tampered/);
   });
 
-  it("makes a key of its own where nobody names one, and keeps it private and apart", async () => {
+  it("creates a key if none is given, and keeps it private and in another folder", async () => {
     await using folder = await SampleFolder.create();
     await fileIn(folder.path, {}).set(WORK, TOKEN);
     const key = join(folder.path, "config/token.key");
@@ -63,7 +63,7 @@ describe("EncryptedFile", () => {
     await assert.rejects(fileIn(folder.path, {}).get(WORK), { code: "untrusted" });
   });
 
-  it("asks a person for the words where there is one", async () => {
+  it("asks a person for the passphrase if there is one", async () => {
     await using folder = await SampleFolder.create();
     await fileIn(folder.path).set(WORK, TOKEN);
     const asked: string[] = [];
@@ -79,7 +79,7 @@ describe("EncryptedFile", () => {
     assert.equal(asked.length, 1);
   });
 
-  it("loses nothing when several write at once", async () => {
+  it("loses nothing when several processes write at once", async () => {
     await using folder = await SampleFolder.create();
     await fileIn(folder.path).set(WORK, TOKEN);
     const names = Array.from({ length: 3 }, (_, at) => ({ service: `s${at}`, account: "a" }));
@@ -89,7 +89,7 @@ describe("EncryptedFile", () => {
     for (const name of names) assert.equal(await file.get(name), `token-${name.service}`);
   });
 
-  it("says so of a file that is something else", async () => {
+  it("reports a file that is something else", async () => {
     await using folder = await SampleFolder.create();
     const file = fileIn(folder.path);
     await file.set(WORK, TOKEN);

@@ -7,7 +7,7 @@ import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { fileKey, readPrivate } from "./file-key.ts";
 
 describe("fileKey()", () => {
-  it("takes the passphrase of the environment, then that of a file", async () => {
+  it("takes the passphrase from the environment, then from a file", async () => {
     await using folder = await SampleFolder.create();
     mkdirSync(folder.path);
     const file = join(folder.path, "words");
@@ -22,7 +22,7 @@ describe("fileKey()", () => {
     await assert.rejects(fileKey(undefined, { env: named, keyFile }), { code: "config" });
   });
 
-  it("makes random words for a new file, once, and only its owner can read them", async () => {
+  it("creates a random passphrase for a new file, once, readable by its owner only", async () => {
     await using folder = await SampleFolder.create();
     const keyFile = join(folder.path, "config/token.key");
     const made = await fileKey(undefined, { env: {}, keyFile });
@@ -32,7 +32,7 @@ describe("fileKey()", () => {
     assert.deepEqual(await fileKey("generated", { env: {}, keyFile }), made);
   });
 
-  it("makes no other words where those of an existing file are lost", async () => {
+  it("creates no other passphrase if that of an existing file is lost", async () => {
     await using folder = await SampleFolder.create();
     const keyFile = join(folder.path, "token.key");
     await assert.rejects(fileKey("generated", { env: {}, keyFile }), {
@@ -42,14 +42,14 @@ describe("fileKey()", () => {
     assert.throws(() => statSync(keyFile));
   });
 
-  it("says where a passphrase can come from when nobody answers", async () => {
+  it("says how to give a passphrase if nobody answers", async () => {
     const options = { env: {}, keyFile: "/nowhere", ask: async () => "" };
     await assert.rejects(fileKey("passphrase", options), /Set TRUNKLINE_TOKEN_KEY/);
   });
 });
 
 describe("readPrivate()", () => {
-  it("refuses a file that others may read, and says how to close it", async () => {
+  it("refuses a file that others may read, and says how to protect it", async () => {
     await using folder = await SampleFolder.create();
     mkdirSync(folder.path);
     const file = join(folder.path, "key");

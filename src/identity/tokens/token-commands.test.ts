@@ -28,7 +28,7 @@ function forgeSays(t: TestContext, status: number, body: object, headers = {}): 
 }
 
 describe("TokenCommands", () => {
-  it("stores a token that the forge knows as the identity's, and tells when it expires", async (t) => {
+  it("stores a token that the forge confirms as the identity's, and reports when it expires", async (t) => {
     await using folder = await SampleFolder.create();
     const expiry = { "github-authentication-token-expiration": "2999-01-01 10:00:00 UTC" };
     forgeSays(t, 200, { login: "Ada" }, expiry);
@@ -40,7 +40,7 @@ describe("TokenCommands", () => {
     assert.ok(isOk && says.startsWith("is valid for user Ada, until 2999"), says);
   });
 
-  it("stores nothing that the forge refuses, or that is somebody else's", async (t) => {
+  it("stores no token that the forge refuses, or that is somebody else's", async (t) => {
     await using folder = await SampleFolder.create();
     const keychain = new SampleKeychain();
     const commands = commandsIn(folder, keychain);
@@ -52,14 +52,14 @@ describe("TokenCommands", () => {
     assert.equal(keychain.secrets.size, 0);
   });
 
-  it("stores a token where the forge cannot be asked, and says so", async (t) => {
+  it("stores a token if the forge cannot be asked, and says so", async (t) => {
     await using folder = await SampleFolder.create();
     forgeSays(t, 502, {});
     const { notes } = await commandsIn(folder).save(identity(), TOKEN);
     assert.match(notes.join(), /could not be checked: .*502/);
   });
 
-  it("says what is wrong with a token, without throwing", async (t) => {
+  it("reports what is wrong with a token, without throwing", async (t) => {
     await using folder = await SampleFolder.create();
     const commands = commandsIn(folder);
     const none = await commands.verify(identity());
@@ -74,7 +74,7 @@ describe("TokenCommands", () => {
     assert.deepEqual([refused.isOk, /403/.test(refused.says)], [false, true]);
   });
 
-  it("shows a mask, and nothing where there is no token", async () => {
+  it("shows a mask, and nothing if there is no token", async () => {
     await using folder = await SampleFolder.create();
     const commands = commandsIn(folder);
     assert.deepEqual(await commands.show(identity()), { identity: "work" });

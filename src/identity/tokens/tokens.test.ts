@@ -27,7 +27,7 @@ function identity(more: Partial<IdentitySettings> = {}) {
 }
 
 describe("Tokens", () => {
-  it("keeps tokens in the keychain where there is one", async () => {
+  it("stores tokens in the keychain if there is one", async () => {
     await using folder = await SampleFolder.create();
     const keychain = new SampleKeychain();
     const tokens = tokensIn(folder.path, keychain);
@@ -39,7 +39,7 @@ describe("Tokens", () => {
     assert.equal(await tokens.clear(identity()), false);
   });
 
-  it("keeps them in an encrypted file where there is none, and says which and why", async () => {
+  it("stores them in an encrypted file otherwise, and says which and why", async () => {
     await using folder = await SampleFolder.create();
     const tokens = tokensIn(folder.path);
     assert.match(await tokens.save(identity(), TOKEN), /encrypted file .*no D-Bus/);
@@ -52,7 +52,7 @@ describe("Tokens", () => {
     }
   });
 
-  it("falls back on the file when the keychain does not take it, and finds it again", async () => {
+  it("falls back to the file if the keychain refuses a token, and finds it again", async () => {
     await using folder = await SampleFolder.create();
     const keychain = new SampleKeychain();
     keychain.isClosedToWriting = true;
@@ -62,7 +62,7 @@ describe("Tokens", () => {
     await assert.rejects(forced.save(identity(), TOKEN), /no collection/);
   });
 
-  it("does not go on without a keychain that was asked for", async () => {
+  it("fails without a keychain that was explicitly requested", async () => {
     await using folder = await SampleFolder.create();
     const forced = tokensIn(folder.path, undefined, { TRUNKLINE_TOKEN_STORE: "keychain" });
     await assert.rejects(forced.save(identity(), TOKEN), /no D-Bus/);
@@ -70,7 +70,7 @@ describe("Tokens", () => {
     await assert.rejects(wrong.find(identity()), { code: "config", message: /'safe'/ });
   });
 
-  it("takes a token from a variable, and only where the identity says so", async () => {
+  it("takes a token from a variable only if the identity says so", async () => {
     await using folder = await SampleFolder.create();
     const tokens = tokensIn(folder.path, undefined, { WORK_TOKEN: TOKEN });
     const named = identity({ tokenSource: { kind: "environment", variable: "WORK_TOKEN" } });
@@ -80,7 +80,7 @@ describe("Tokens", () => {
     await assert.rejects(tokens.save(named, TOKEN), { code: "usage", message: /WORK_TOKEN/ });
   });
 
-  it("asks the forge's own program, and hides what others say from it", async () => {
+  it("asks the forge's own program, without passing on a token of the environment", async () => {
     await using folder = await SampleFolder.create();
     const bin = join(folder.path, "bin");
     mkdirSync(bin, { recursive: true });
@@ -94,7 +94,7 @@ describe("Tokens", () => {
     await assert.rejects(tokens.find(other), { code: "config" });
   });
 
-  it("refuses what cannot be a token, without repeating it", async () => {
+  it("refuses text that cannot be a token, without printing it", async () => {
     await using folder = await SampleFolder.create();
     for (const token of ["", "  ", "short", "two words here", "x".repeat(9000), "a\0bcdefghij"]) {
       await assert.rejects(tokensIn(folder.path).save(identity(), token), (error: Error) => {
@@ -114,7 +114,7 @@ describe("Tokens", () => {
     assert.ok(!isExpired({}));
   });
 
-  it("loses nothing that several find out at once", async () => {
+  it("loses no result of concurrent checks", async () => {
     await using folder = await SampleFolder.create();
     const facts = { expires: "2999-01-01T00:00:00Z", user: "ada", rejectedAt: "2026-01-01" };
     await Promise.all(
@@ -127,7 +127,7 @@ describe("Tokens", () => {
 });
 
 describe("showToken()", () => {
-  it("shows four characters at each end of a long one, and nothing of a short one", () => {
+  it("shows four characters at each end of a long token, and nothing of a short one", () => {
     assert.equal(showToken(TOKEN), "ghp_••••••••6789");
     assert.equal(showToken("secret-password"), "••••••••");
   });

@@ -7,7 +7,7 @@ import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { SecurityModes } from "./security-mode.ts";
 
 describe("SecurityModes", () => {
-  it("is the careful one where what was set cannot be read", async () => {
+  it("is the strict one if the stored mode cannot be read", async () => {
     await using folder = await SampleFolder.create();
     const modes = new SecurityModes(folder.path);
     assert.equal(await modes.get(), "developer_workflow");

@@ -5,7 +5,7 @@ import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 import { sshHosts } from "./ssh-hosts.ts";
 
 describe("sshHosts()", () => {
-  it("names the hosts of a configuration and of what it includes, and no patterns", () => {
+  it("lists the hosts of a configuration and its includes, without patterns", () => {
     using sample = new SampleRepository();
     sample.write(".ssh/config", 'Host one *.two !three "f our" -five\nINCLUDE more/*\nhost=six\n');
     sample.write(".ssh/more/a", "Host seven\n# Host eight\nInclude ~/.ssh/deep\n");
@@ -13,14 +13,14 @@ describe("sshHosts()", () => {
     assert.deepEqual(sshHosts(sample.env), ["one", "seven", "nine", "six"]);
   });
 
-  it("ends though a file includes itself, and with fifty hosts", () => {
+  it("ends even if a file includes itself, and after fifty hosts", () => {
     using sample = new SampleRepository();
     const hosts = Array.from({ length: 80 }, (_, at) => `Host h${at}`);
     sample.write(".ssh/config", ["Include config", ...hosts].join("\n"));
     assert.equal(sshHosts(sample.env).length, 50);
   });
 
-  it("finds none where there is no configuration", () => {
+  it("finds none if there is no configuration", () => {
     using sample = new SampleRepository();
     assert.deepEqual(sshHosts(sample.env), []);
   });

@@ -39,7 +39,7 @@ class Rig extends SampleRepository {
 }
 
 describe("juggler_switch", () => {
-  it("rewrites remotes for who asks, and else only where there is no key to pin", async () => {
+  it("rewrites remotes if asked, and otherwise only if there is no key to pin", async () => {
     covers("identity.mcp.call.set-remote");
     const { sshKey: _, ...keyless } = WORK;
     using rig = new Rig({ work: WORK, keyless });
@@ -58,7 +58,7 @@ describe("juggler_switch", () => {
     assert.equal(rig.origin, "git@gh-work:acme/app.git");
   });
 
-  it("leaves signing alone when told to, and says how to undo it all", async () => {
+  it("leaves signing alone if asked, and says how to undo everything", async () => {
     using rig = new Rig();
     const said = await rig.text(switchIdentity, { identity: "home", configureGPG: false });
     assert.throws(() => rig.run("config", "commit.gpgSign"));
@@ -70,7 +70,7 @@ describe("juggler_switch", () => {
 });
 
 describe("juggler_status", () => {
-  it("warns where the identity in force is not that of the repository", async () => {
+  it("warns if the active identity does not match the repository", async () => {
     using rig = new Rig();
     await rig.text(switchIdentity, { identity: "home", configureGPG: false });
     const wrong = await rig.text(statusTool);
@@ -87,7 +87,7 @@ describe("juggler_status", () => {
 });
 
 describe("juggler_detect_identity", () => {
-  it("says why, and refuses a folder that is in no repository", async () => {
+  it("gives the reason, and refuses a folder outside of a repository", async () => {
     using rig = new Rig();
     const found = await rig.text(detectIdentityTool);
     assert.match(found, /^Detected Identity: work$/m);
@@ -97,7 +97,7 @@ describe("juggler_detect_identity", () => {
 });
 
 describe("juggler_list_identities", () => {
-  it("lists those of a provider, with the state of their tokens when asked", async () => {
+  it("lists those of a provider, with the state of their tokens if asked", async () => {
     const none = { ...HOME, provider: "gitlab", tokenSource: { kind: "none" } } as const;
     using rig = new Rig({ work: WORK, none });
     const all = await rig.text(listIdentities, { includeCredentialStatus: true });

@@ -12,7 +12,7 @@ import { askForge } from "./forge-api.ts";
 const of = (settings: IdentitySettings) => resolveIdentity("work", settings);
 
 describe("askForge()", () => {
-  it("asks the API of each forge, and of a self-hosted one on its own host", async (t) => {
+  it("uses the API of each forge, and of a self-hosted one on its own host", async (t) => {
     const asked: string[] = [];
     t.mock.method(globalThis, "fetch", async (url: string) => {
       asked.push(url);
@@ -39,18 +39,18 @@ describe("askForge()", () => {
     );
   });
 
-  it("knows nothing of forges of other kinds, and connects to none", async () => {
+  it("contacts no forge of an unknown kind", async () => {
     assert.equal(await askForge(of({ provider: "other", host: "x.invalid" }), "token"), undefined);
   });
 
-  it("says in words that a forge cannot be reached, without the token", async () => {
+  it("reports that a forge cannot be reached, without the token", async () => {
     const asked = askForge(of({ provider: "gitlab", host: "x.invalid" }), "glpat-secret-secret-1");
     await assert.rejects(asked, (error: Error & { code: string }) => {
       return error.code === "unavailable" && !/secret/.test(error.message);
     });
   });
 
-  it("gives up on a forge whose answer does not end", async () => {
+  it("stops reading an endless answer", async () => {
     const ca = await TestCa.make("P-256");
     setDefaultCACertificates([ca.pem]);
     await using server = createServer(await ca.issue("localhost"), (_, response) => {

@@ -41,14 +41,14 @@ describe("logInBySsh()", () => {
     ["a signal", "SIGKILL", GITHUB, false, /./],
   ];
   for (const [what, code, said, isOk, says] of CASES) {
-    it(`judges ${what}`, async () => {
+    it(`classifies ${what}`, async () => {
       const login = await logIn(code, said);
       assert.equal(login.isOk, isOk);
       assert.match(login.says, says);
     });
   }
 
-  it("fails where ssh ended with 1 and said just anything (RemoteJuggler defect 5)", async () => {
+  it("fails if ssh exited with 1 and an arbitrary message (RemoteJuggler defect 5)", async () => {
     assert.equal((await logIn(1, "This account is currently not available.")).isOk, false);
     assert.equal((await logIn(1, "")).isOk, false);
   });

@@ -49,7 +49,7 @@ function forgeSays(t: TestContext, login: string, left?: number): void {
 }
 
 describe("validateIdentity()", () => {
-  it("wants a key that ssh would use: there, and closed to others", async () => {
+  it("requires a key file that exists and is closed to others", async () => {
     using rig = new Rig();
     const settings = { sshKey: "~/key", tokenSource: { kind: "none" } } as const;
     const missing = await rig.outcomes(settings);
@@ -60,13 +60,13 @@ describe("validateIdentity()", () => {
     assert.deepEqual((await rig.outcomes(settings)).isOk, true);
   });
 
-  it("fails where ssh logs in as somebody else", async () => {
+  it("fails if ssh logs in as somebody else", async () => {
     using rig = new Rig();
     const settings = { user: "bob", tokenSource: { kind: "none" } } as const;
     assert.deepEqual((await rig.outcomes(settings)).found[1], "ssh fail");
   });
 
-  it("connects to nobody when told not to", async (t) => {
+  it("connects to nothing with --offline", async (t) => {
     using rig = new Rig();
     t.mock.method(globalThis, "fetch", () => assert.fail("the forge was asked"));
     await rig.save();
@@ -74,7 +74,7 @@ describe("validateIdentity()", () => {
     assert.deepEqual(found, ["ssh-key skip", "token pass"]);
   });
 
-  it("warns of a token that is missing, or that expires within two weeks", async (t) => {
+  it("warns about a token that is missing, or expires within two weeks", async (t) => {
     using rig = new Rig();
     forgeSays(t, "ada", 13 * DAY);
     assert.deepEqual((await rig.outcomes({})).found.slice(2), ["token warn"]);
@@ -87,7 +87,7 @@ describe("validateIdentity()", () => {
     assert.equal((await rig.outcomes({})).found.at(-1), "token pass");
   });
 
-  it("fails for a token that has expired, and for one of somebody else", async (t) => {
+  it("fails for an expired token, and for one of somebody else", async (t) => {
     using rig = new Rig();
     forgeSays(t, "mallory");
     await rig.save("2020-01-01T00:00:00Z");

@@ -46,7 +46,7 @@ function watch(plugins: readonly Started[], patience = LONG): FirstStarts {
 }
 
 describe("FirstStarts", { timeout: 30_000 }, () => {
-  it("has a list wait for all that start, however they end", async () => {
+  it("makes a list wait for all starting plugins, whether they succeed or fail", async () => {
     const [first, second] = [new Starting("a"), new Starting("b")];
     const known = watch([first, second]).known();
     let isOver = false;
@@ -58,7 +58,7 @@ describe("FirstStarts", { timeout: 30_000 }, () => {
     await known;
   });
 
-  it("has a list wait for nobody who is known, has failed, or takes too long", async () => {
+  it("makes a list wait for none that is known, has failed, or takes too long", async () => {
     const [up, failed] = [new Starting("up"), new Starting("failed")];
     up.isUp();
     failed.hasFailed();
@@ -67,7 +67,7 @@ describe("FirstStarts", { timeout: 30_000 }, () => {
     await watch([new Starting("slow")], 20).known();
   });
 
-  it("has a call wait for those alone that may have its tool", async () => {
+  it("makes a call wait only for plugins that may have its tool", async () => {
     const [known, stranger] = [new Starting("known"), new Starting("stranger")];
     const starts = watch([known, stranger]);
     assert.deepEqual(
@@ -84,7 +84,7 @@ describe("FirstStarts", { timeout: 30_000 }, () => {
     await called;
   });
 
-  it("has a call wait no longer than its patience", async () => {
+  it("limits how long a call waits", async () => {
     await watch([new Starting("never")], 10).tool("any", () => false);
   });
 });

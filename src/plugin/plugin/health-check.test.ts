@@ -26,7 +26,7 @@ async function look(answers: (Status | Error)[], limits: Partial<PluginLimits> =
 }
 
 describe("HealthCheck", { timeout: 30_000 }, () => {
-  it("gives up a plugin that says so many times in a row that it is not well", async () => {
+  it("gives up a plugin that reports several times in a row that it is unhealthy", async () => {
     covers("bus.health");
     const { why, looks, last } = await look([
       ...[Status.UNHEALTHY, Status.UNHEALTHY, Status.HEALTHY, Status.DEGRADED],
@@ -37,7 +37,7 @@ describe("HealthCheck", { timeout: 30_000 }, () => {
     assert.equal(last, "unhealthy: so");
   });
 
-  it("gives up a plugin that answers with something else", async () => {
+  it("gives up a plugin with an invalid answer", async () => {
     const { why, looks, last } = await look([new Error("broken")], { mostUnhealthy: 2 });
     assert.match(why, /^It does not answer: It refused: handler_error/);
     assert.deepEqual([looks, last], [2, undefined]);

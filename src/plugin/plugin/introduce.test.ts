@@ -34,7 +34,7 @@ function offering(tools: ReturnType<typeof tool>[]): BusHandlers {
 }
 
 describe("introduce()", () => {
-  it("registers the plugin, boots it with its configuration, and asks what it offers", async () => {
+  it("registers the plugin, boots it with its configuration, and reads its offer", async () => {
     covers("bus.spawn.introduction");
     const said: unknown[] = [];
     const offer = await introduced({
@@ -53,7 +53,7 @@ describe("introduce()", () => {
     assert.deepEqual([offer.tools.length, offer.prompts.length, offer.leftOut], [2, 1, []]);
   });
 
-  it("says why a plugin refuses to be registered, or cannot boot, and no more than is readable", async () => {
+  it("reports why a plugin refuses to register or to boot, in limited length", async () => {
     const long = "x".repeat(5_000);
     await assert.rejects(
       introduced({
@@ -67,13 +67,13 @@ describe("introduce()", () => {
     });
   });
 
-  it("takes a plugin that does not know what a prompt is", async () => {
+  it("accepts a plugin that does not support prompts", async () => {
     const value = failure(FAILURE.unknownRequest, "unrecognized request type");
     const offer = await introduced({ listPrompts: () => ({ case: "toolCall", value }) });
     assert.deepEqual(offer.prompts, []);
   });
 
-  it("leaves out a tool that is too long, and says which", async () => {
+  it("leaves out a tool that is too long, and names it", async () => {
     const offer = await introduced(offering([tool("a"), tool("huge", 200_000), tool("b")]));
     assert.deepEqual(
       offer.tools.map(({ name }) => name),
@@ -82,7 +82,7 @@ describe("introduce()", () => {
     assert.deepEqual(offer.leftOut, ["huge"]);
   });
 
-  it("leaves out what is too much together", async () => {
+  it("leaves out tools that exceed the total", async () => {
     const many = await introduced(
       offering(Array.from({ length: 1_500 }, (_, index) => tool(`t${index}`))),
     );

@@ -31,7 +31,7 @@ describe("PluginFolders", () => {
     assert.equal(hasOwnAuthority, false);
   });
 
-  it("puts a plugin's certificates back that it has replaced, with a key that fits nothing", async () => {
+  it("restores certificates that a plugin has replaced, with a key that matches nothing", async () => {
     await using home = await open();
     await using folders = home.make();
     const folder = await folders.make("tools.a");
@@ -47,7 +47,7 @@ describe("PluginFolders", () => {
     );
   });
 
-  it("removes what a run has left that was killed, and nothing that is in use", async () => {
+  it("removes folders of a killed process, and none that is in use", async () => {
     await using home = await open();
     const abandoned = join(home.parent, "abandoned");
     await mkdir(abandoned, { recursive: true });
@@ -61,7 +61,7 @@ describe("PluginFolders", () => {
     assert.equal(existsSync(path), false);
   });
 
-  it("tries again with the next plugin where the folder could not be made", async () => {
+  it("tries again with the next plugin if the folder could not be created", async () => {
     await using home = await open();
     await using folders = home.make();
     await writeFile(home.parent, "in the way");

@@ -67,7 +67,7 @@ class SamplePlugin implements AsyncDisposable {
 }
 
 describe("PluginLink", { timeout: 60_000 }, () => {
-  it("asks for health however many calls run", async () => {
+  it("checks health however many calls run", async () => {
     await using plugin = await SamplePlugin.open({ calls: 8 }, 4);
     const calls = Array.from({ length: 8 }, () => plugin.link.ask(CALL, OF_CLIENT));
     await plugin.reached(4);
@@ -80,7 +80,7 @@ describe("PluginLink", { timeout: 60_000 }, () => {
     await Promise.all(calls);
   });
 
-  it("has calls of clients wait for slots, in order, and those of plugins never", async () => {
+  it("makes calls of clients wait for slots, in order, and calls of plugins never", async () => {
     await using plugin = await SamplePlugin.open({ calls: 2 });
     const first = Array.from({ length: 3 }, () => plugin.link.ask(CALL, OF_CLIENT));
     await plugin.reached(2);
@@ -96,7 +96,7 @@ describe("PluginLink", { timeout: 60_000 }, () => {
     assert.deepEqual([plugin.link.running, plugin.link.waiting], [0, 0]);
   });
 
-  it("opens further connections where the plugin lets no more run on one", async () => {
+  it("opens further connections if the plugin limits the streams of one", async () => {
     await using plugin = await SamplePlugin.open({});
     const nested = Array.from({ length: 200 }, () => plugin.link.ask(CALL, OF_PLUGIN));
     await plugin.reached(200);
@@ -105,7 +105,7 @@ describe("PluginLink", { timeout: 60_000 }, () => {
     await Promise.all(nested);
   });
 
-  it("refuses calls of plugins over the limit at once, in words", async () => {
+  it("refuses calls of plugins over the limit at once, with a message", async () => {
     await using plugin = await SamplePlugin.open({ nestedCalls: 1 });
     const first = plugin.link.ask(CALL, OF_PLUGIN);
     await assert.rejects(plugin.link.ask(CALL, OF_PLUGIN), {
@@ -117,7 +117,7 @@ describe("PluginLink", { timeout: 60_000 }, () => {
     await first;
   });
 
-  it("does not wait for a slot for ever, nor for one who no longer wants it", async () => {
+  it("stops waiting for a slot after its time, or when cancelled", async () => {
     await using plugin = await SamplePlugin.open({ calls: 1, call: 300 });
     const held = plugin.link.ask(CALL, OF_CLIENT);
     held.catch(() => {});
@@ -128,7 +128,7 @@ describe("PluginLink", { timeout: 60_000 }, () => {
     await assert.rejects(plugin.link.ask(CALL, OF_CLIENT), { code: "timeout" });
   });
 
-  it("lets what runs come to its end before it is ended, and refuses what waits", async () => {
+  it("lets running calls finish before it ends, and refuses waiting ones", async () => {
     await using plugin = await SamplePlugin.open({ calls: 1 });
     const running = plugin.link.ask(CALL, OF_CLIENT);
     const waiting = plugin.link.ask(CALL, OF_CLIENT);

@@ -21,7 +21,7 @@ function start(code: string, options: Partial<PluginStart> = {}) {
 }
 
 describe("startPlugin()", { timeout: 60_000 }, () => {
-  it("tells a plugin where all is, and learns from its READY line where it serves", async () => {
+  it("passes a plugin its addresses, and reads its own from the READY line", async () => {
     covers("bus.spawn.flags", "bus.spawn.ready");
     const said: string[] = [];
     const code = `
@@ -37,7 +37,7 @@ describe("startPlugin()", { timeout: 60_000 }, () => {
     ]);
   });
 
-  it("tells the last words of a plugin that ends before it is ready, without its secrets", async () => {
+  it("reports the last lines of a plugin that exits before it is ready, without its secrets", async () => {
     const code = `console.error("first"); console.error("no token: Bearer abcdefgh12345678"); process.exit(3);`;
     await assert.rejects(start(code), ({ message }: Error) => {
       assert.match(message, /^It ended \(3\) before it was READY, after saying: no token: /);
@@ -46,7 +46,7 @@ describe("startPlugin()", { timeout: 60_000 }, () => {
     });
   });
 
-  it("ends a plugin that does not get ready in time, or that is no longer wanted", async () => {
+  it("ends a plugin that is not ready in time, or is no longer wanted", async () => {
     covers("bus.spawn.ready");
     await assert.rejects(
       start("process.stdin.resume()", { timeout: 1 }),
@@ -58,7 +58,7 @@ describe("startPlugin()", { timeout: 60_000 }, () => {
     await assert.rejects(starting, /not wanted/);
   });
 
-  it("says that there is no such program", async () => {
+  it("reports that the program does not exist", async () => {
     const settings = {
       ...{ id: "x", binary: "/nowhere/plugin", args: [], env: {}, config: {} },
       ...{ providesStorage: [], providesAi: [], dependsOn: [] },

@@ -30,7 +30,7 @@ const IN_PIECES: BusHandlers = {
 };
 
 describe("pluginTool()", () => {
-  it("passes on who calls, for which session and provider, under the plugin's own name", async () => {
+  it("passes on the caller, session and provider, with the plugin's own tool name", async () => {
     covers("bus.route.tool");
     const asked: ToolRequest[] = [];
     await using plugin = new LinkedPlugin({
@@ -54,7 +54,7 @@ describe("pluginTool()", () => {
     assert.deepEqual(request?.arguments, { name: "Ada" });
   });
 
-  it("asks for pieces where a tool has no other answer, and asks so at once from then on", async () => {
+  it("streams if a tool only streams, and remembers that", async () => {
     let calls = 0;
     await using plugin = new LinkedPlugin({
       ...IN_PIECES,
@@ -71,7 +71,7 @@ describe("pluginTool()", () => {
     assert.equal(calls, 1);
   });
 
-  it("gives pieces one by one to a caller that wants them", async () => {
+  it("gives pieces one by one to a caller that streams", async () => {
     await using plugin = new LinkedPlugin({ ...IN_PIECES, toolCall: () => UNKNOWN });
     const pieces: string[] = [];
     const context = Object.assign(new SampleContext(), {
@@ -81,7 +81,7 @@ describe("pluginTool()", () => {
     assert.deepEqual([pieces, content], [["in ", "pieces"], []]);
   });
 
-  it("says that the plugin no longer has a tool that it knows in neither way", async () => {
+  it("reports a tool that the plugin no longer has", async () => {
     await using plugin = new LinkedPlugin({ toolCall: () => UNKNOWN });
     await assert.rejects(
       async () => pluginTool(plugin, TOOL, "greet").call({}, new SampleContext()),
@@ -89,7 +89,7 @@ describe("pluginTool()", () => {
     );
   });
 
-  it("tells clients that a tool may be called twice, if it says so", async () => {
+  it("tells clients that a tool is idempotent, if it says so", async () => {
     await using plugin = new LinkedPlugin({});
     const twice = create(ToolDefinitionSchema, {
       name: "read",
@@ -103,7 +103,7 @@ describe("pluginTool()", () => {
 });
 
 describe("pluginPrompt()", () => {
-  it("is made by the plugin, from the arguments it is given", async () => {
+  it("is created by the plugin, from its arguments", async () => {
     covers("bus.prompts");
     await using plugin = new LinkedPlugin({
       promptGet: ({ promptName, arguments: args }) => ({

@@ -8,7 +8,7 @@ import { scaffoldPlugin } from "./scaffold.ts";
 const temporary = () => mkdtempDisposable(join(tmpdir(), "trunkline-scaffold-"));
 
 describe("scaffoldPlugin()", () => {
-  it("makes a plugin of the given name, and says what to do next", async () => {
+  it("creates a plugin of the given name, and says what to do next", async () => {
     await using home = await temporary();
     const folder = join(home.path, "deep/greeter");
     const said = await scaffoldPlugin(folder, "tools.greeter");
@@ -36,19 +36,19 @@ describe("scaffoldPlugin()", () => {
     assert.match(readme, /\nexport PATH=\S+:"\$PATH"\nnpm install\n/);
   });
 
-  it("takes an empty folder that is there", async () => {
+  it("accepts an empty folder", async () => {
     await using home = await temporary();
     await scaffoldPlugin(home.path, "greeter");
     assert.equal((await readdir(home.path)).length, 5);
   });
 
-  it("quotes a folder that a shell would take apart", async () => {
+  it("quotes a folder name for a shell", async () => {
     await using home = await temporary();
     const said = await scaffoldPlugin(join(home.path, "it's here"), "greeter");
     assert.match(said, /\n {2}cd '.*it'\\''s here'\n/);
   });
 
-  it("leaves a folder alone that is not empty", async () => {
+  it("refuses a folder that is not empty", async () => {
     await using home = await temporary();
     await writeFile(join(home.path, "mine.txt"), "mine");
     const refused = { code: "usage", message: /it is not empty \(mine\.txt\)/ };
@@ -63,7 +63,7 @@ describe("scaffoldPlugin()", () => {
     await assert.rejects(scaffoldPlugin(file, "greeter"), { code: "config", message: /ENOTDIR/ });
   });
 
-  it("refuses names that cannot be an id and a package", async () => {
+  it("refuses names that cannot be an id or a package", async () => {
     await using home = await temporary();
     for (const name of ["", "Greeter", "a b", "../x", ".hidden", "ca", 'x"', "node_modules"]) {
       const folder = join(home.path, "x");

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { definePlugin } from "./define-plugin.ts";
 
 describe("definePlugin()", () => {
-  it("says of itself what it offers and needs", () => {
+  it("has a manifest of what it offers and needs", () => {
     const { manifest } = definePlugin({
       id: "tools.all",
       version: "2.1.0",

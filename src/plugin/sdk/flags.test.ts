@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { readFlags, wantsPlugin } from "./flags.ts";
 
 describe("readFlags()", () => {
-  it("has a value for what is not said", () => {
+  it("has defaults", () => {
     assert.deepEqual(readFlags([]), {
       orchestrator: "",
       listen: "localhost:0",
@@ -14,7 +14,7 @@ describe("readFlags()", () => {
     });
   });
 
-  it("reads both spellings, and leaves what it does not know to the plugin", () => {
+  it("reads both spellings, and leaves unknown flags to the plugin", () => {
     const expected = {
       orchestrator: "localhost:50100",
       listen: "127.0.0.1:7000",
@@ -33,7 +33,7 @@ describe("readFlags()", () => {
     assert.deepEqual(readFlags(apart), expected);
   });
 
-  it("refuses a flag that lacks its value", () => {
+  it("refuses a flag without its value", () => {
     for (const args of [["--listen-addr"], ["--certs-dir", "--manifest"]]) {
       assert.throws(() => readFlags(args), { code: "usage", message: /needs a value/ });
     }
@@ -41,13 +41,13 @@ describe("readFlags()", () => {
 });
 
 describe("wantsPlugin()", () => {
-  it("knows a program that was started as a plugin", () => {
+  it("recognises a program that was started as a plugin", () => {
     assert.ok(wantsPlugin(["--orchestrator-addr=x:1"]));
     assert.ok(wantsPlugin(["x", "--listen-addr", "x:1"]));
     assert.ok(wantsPlugin(["--manifest"]));
   });
 
-  it("takes no other for one", () => {
+  it("recognises no other program as one", () => {
     for (const args of [[], ["--certs-dir=/x"], ["--manifesto"], ["manifest"], ["--help"]]) {
       assert.ok(!wantsPlugin(args), args.join(" "));
     }

@@ -27,7 +27,7 @@ describe("FromSchema", () => {
     same<FromSchema<{ type: "string" }>, number>();
   });
 
-  it("tells members that are required from those that are not", () => {
+  it("distinguishes required members from optional ones", () => {
     type Schema = {
       readonly type: "object";
       readonly properties: { readonly a: { type: "string" }; readonly b: { type: "integer" } };
@@ -36,7 +36,7 @@ describe("FromSchema", () => {
     same<FromSchema<Schema>, { a: string; b?: number }>();
   });
 
-  it("goes into lists, objects and maps", () => {
+  it("handles lists, objects and maps", () => {
     same<FromSchema<{ type: "array"; items: { type: "boolean" } }>, boolean[]>();
     same<
       FromSchema<{ type: "object"; additionalProperties: { type: "number" } }>,
@@ -49,25 +49,25 @@ describe("FromSchema", () => {
     same<FromSchema<Deep>, { list: 1[] }>();
   });
 
-  it("knows the values of enum and const, and the alternatives of oneOf and anyOf", () => {
+  it("handles enum and const, and the alternatives of oneOf and anyOf", () => {
     same<FromSchema<{ enum: readonly ["a", 2] }>, "a" | 2>();
     same<FromSchema<{ const: "x" }>, "x">();
     same<FromSchema<{ oneOf: [{ type: "string" }, { type: "number" }] }>, string | number>();
     same<FromSchema<{ anyOf: [{ const: 1 }, { type: "null" }] }>, 1 | null>();
   });
 
-  it("knows null among types, and nullable", () => {
+  it("handles null among types, and nullable", () => {
     same<FromSchema<{ type: readonly ["string", "null"] }>, string | null>();
     same<FromSchema<{ type: "string"; nullable: true }>, string | null>();
   });
 
-  it("lets anything through where there is no schema", () => {
+  it("accepts anything without a schema", () => {
     same<ArgumentsOf<unknown>, Record<string, unknown>>();
   });
 });
 
 describe("definePlugin()", () => {
-  it("takes the types of arguments from the schemas, as they are written", () => {
+  it("derives the types of arguments from the schemas", () => {
     const plugin = definePlugin({
       id: "types",
       version: "1.0.0",
@@ -113,7 +113,7 @@ describe("definePlugin()", () => {
     assert.deepEqual(plugin.manifest.provides_tools, ["called", "streamed", "free"]);
   });
 
-  it("does not compile what cannot work", () => {
+  it("does not compile with wrong types", () => {
     assert.throws(() =>
       definePlugin({
         id: "types",

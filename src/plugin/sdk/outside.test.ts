@@ -50,8 +50,8 @@ async function start(handlers: BusHandlers) {
   return { ask, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-describe("what a plugin asks its orchestrator", { timeout: 60_000 }, () => {
-  it("waits until the orchestrator knows what the plugin may call", async () => {
+describe("requests of a plugin to its orchestrator", { timeout: 60_000 }, () => {
+  it("wait until the plugin is registered", async () => {
     const heard: string[] = [];
     const registering = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
@@ -76,7 +76,7 @@ describe("what a plugin asks its orchestrator", { timeout: 60_000 }, () => {
     assert.deepEqual(heard, ["registered", "called"]);
   });
 
-  it("does not come all at once, where one handler asks for many things", async () => {
+  it("are limited in number for one handler", async () => {
     let [running, most] = [0, 0];
     await using bus = await start({
       toolCall: async () => {

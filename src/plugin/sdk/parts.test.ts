@@ -29,7 +29,7 @@ describe("partsOf()", () => {
     });
   }
 
-  it("says in the schema that a tool may be called twice", () => {
+  it("marks an idempotent tool in its schema", () => {
     const call = () => "";
     const tools = {
       once: { description: "", call },
@@ -42,7 +42,7 @@ describe("partsOf()", () => {
     });
   });
 
-  it("calls handlers on what defines them, which may keep state of its own", async () => {
+  it("calls handlers on the object that defines them, which may have state", async () => {
     class Counting {
       readonly id = "x";
       readonly version = "1";

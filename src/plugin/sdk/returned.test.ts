@@ -5,7 +5,7 @@ import { chunkBytes, returned, thrown, thrownResponse } from "./returned.ts";
 import { ToolError } from "./tool-error.ts";
 
 describe("returned()", () => {
-  it("makes an answer of whatever a tool returns", () => {
+  it("converts whatever a tool returns into an answer", () => {
     const textOf = (value: unknown) => (returned(value).result as { text?: unknown }).text;
     assert.equal(textOf("hello"), "hello");
     assert.equal(textOf(undefined), "");
@@ -16,7 +16,7 @@ describe("returned()", () => {
     assert.deepEqual([list.text, list.structuredContent], ["[1,2]", [1, 2]]);
   });
 
-  it("takes a full result as it is, its failure too", () => {
+  it("returns a full result unchanged, also a failed one", () => {
     const full = { content: [{ type: "text", text: "no" }], isError: true };
     assert.deepEqual([returned(full).success, returned(full).errorMessage], [false, "no"]);
     // Content that no client knows is data like any other.
@@ -24,25 +24,25 @@ describe("returned()", () => {
     assert.deepEqual([data.success, data.result], [true, { content: [{ kind: "mine" }] }]);
   });
 
-  it("refuses what JSON cannot say", () => {
+  it("refuses values that JSON cannot represent", () => {
     assert.throws(() => returned({ at: [1n] }), /result\.at\[0\]/);
   });
 });
 
 describe("thrownResponse()", () => {
-  it("keeps the code, the words and the details of a ToolError", () => {
+  it("keeps the code, message and details of a ToolError", () => {
     assert.deepEqual(thrownResponse(new ToolError("not_found", "no such note", { id: 3 })), {
       ...{ success: false, errorCode: "not_found", errorMessage: "no such note" },
       result: { id: 3 },
     });
   });
 
-  it("answers though the details cannot be sent", () => {
+  it("answers even if the details cannot be sent", () => {
     const response = thrownResponse(new ToolError("odd", "why", { at: () => {} }));
     assert.deepEqual([response.errorCode, response.result], ["odd", undefined]);
   });
 
-  it("has words for whatever was thrown", () => {
+  it("has a message for whatever was thrown", () => {
     assert.deepEqual(thrown(new RangeError("far")), { code: "handler_error", message: "far" });
     assert.equal(thrown(new RangeError()).message, "RangeError");
     assert.equal(thrown("plain").message, "plain");
@@ -50,7 +50,7 @@ describe("thrownResponse()", () => {
 });
 
 describe("chunkBytes()", () => {
-  it("takes texts and bytes, and says what else was yielded", () => {
+  it("accepts text and bytes, and names anything else that was yielded", () => {
     assert.equal(String(chunkBytes("é").data), "é");
     assert.equal(chunkBytes("é").contentType, "text/plain; charset=utf-8");
     assert.deepEqual(chunkBytes(Uint8Array.of(1)), {

@@ -64,7 +64,7 @@ describe("RunningPlugin", limit, () => {
     await orchestrator.hears("publish a b {}");
   });
 
-  it("answers all that an orchestrator asks when it gets to know it", async () => {
+  it("answers all requests of an orchestrator's introduction", async () => {
     await using orchestrator = await first.beside();
     await using running = await start(greeter, orchestrator);
     const client = orchestrator.dial(running.address, about.id);
@@ -93,7 +93,7 @@ describe("RunningPlugin", limit, () => {
     assert.throws(() => answerOf("It", unknown, "storageRead"), /unknown_request/);
   });
 
-  it("registers and subscribes again with an orchestrator that has come back", async () => {
+  it("registers and subscribes again with a restarted orchestrator", async () => {
     await using orchestrator = await first.beside();
     await using _running = await start(greeter, orchestrator);
     await orchestrator.hears('subscribe saved {"project":"web"}');
@@ -104,7 +104,7 @@ describe("RunningPlugin", limit, () => {
     await orchestrator.hears('subscribe saved {"project":"web"}', 2);
   });
 
-  it("serves, though there is no orchestrator yet, and finds it when it comes", async () => {
+  it("serves without an orchestrator, and connects once there is one", async () => {
     await using orchestrator = await first.beside();
     const { address } = orchestrator;
     await orchestrator.leave();
@@ -118,7 +118,7 @@ describe("RunningPlugin", limit, () => {
     await orchestrator.hears("register tools.sample as tools.sample-client");
   });
 
-  it("gets events as further answers from an orchestrator that cannot dial it", async () => {
+  it("gets events as further answers from an orchestrator that cannot connect to it", async () => {
     await using orchestrator = await first.beside({
       subscribe: async ({ subscriptionId, topic }, call) => {
         await call.send({ case: "eventDelivery", value: { subscriptionId, topic } });
@@ -132,7 +132,7 @@ describe("RunningPlugin", limit, () => {
     await orchestrator.hears("publish a b {}");
   });
 
-  it("streams in order, and stops when it is told to or when the stream breaks", async () => {
+  it("streams in order, and stops when it is cancelled or the stream breaks", async () => {
     const ended: PromiseWithResolvers<void>[] = [Promise.withResolvers(), Promise.withResolvers()];
     let next = 0;
     const plugin = definePlugin({
@@ -183,7 +183,7 @@ describe("RunningPlugin", limit, () => {
     await ended[1]?.promise;
   });
 
-  it("aborts a call whose caller has gone", async () => {
+  it("aborts a call whose caller has disconnected", async () => {
     const begun = Promise.withResolvers<void>();
     const aborted = Promise.withResolvers<void>();
     const plugin = definePlugin({
@@ -211,7 +211,7 @@ describe("RunningPlugin", limit, () => {
     await aborted.promise;
   });
 
-  it("waits for what runs when it is told to end, and says that it was clean", async () => {
+  it("waits for running calls on shutdown, and reports that it was clean", async () => {
     covers("bus.shutdown");
     const seen: string[] = [];
     const begun = Promise.withResolvers<void>();
@@ -289,7 +289,7 @@ describe("RunningPlugin", limit, () => {
     assert.throws(() => answerOf("It", other, "storageRead"), /no storage 'b' here, only: notes/);
   });
 
-  it("serves by TLS where its address says so", async () => {
+  it("serves over TLS if its address says so", async () => {
     await using orchestrator = await first.beside();
     await using running = await start(greeter, orchestrator, "tls://localhost:0");
     assert.match(running.address, /^tls:\/\/127\.0\.0\.1:\d+$/);
@@ -299,7 +299,7 @@ describe("RunningPlugin", limit, () => {
     assert.deepEqual(answerOf("It", answer, "toolCall").result, { text: "Hello, Ada" });
   });
 
-  it("passes calls on to its orchestrator, in its own name, for the caller's session and project", async () => {
+  it("forwards calls to its orchestrator under its own name, with the caller's session and project", async () => {
     const plugin = definePlugin({
       ...about,
       tools: {
@@ -337,7 +337,7 @@ describe("RunningPlugin", limit, () => {
     });
   });
 
-  it("does not start where it cannot listen, and says why", async () => {
+  it("fails to start if it cannot listen, and says why", async () => {
     await using orchestrator = await first.beside();
     await assert.rejects(start(greeter, orchestrator, "nonsense"), /Cannot read the address/);
     await assert.rejects(start(greeter, orchestrator, "no.such.host.invalid:1"), /no\.such\.host/);

@@ -4,7 +4,7 @@ import { Stopper } from "../../base/stop.ts";
 import { untilStopped } from "./until-stopped.ts";
 
 describe("untilStopped()", () => {
-  it("gives all items, of what is asynchronous and what is not", async () => {
+  it("yields all items, of asynchronous and synchronous sources", async () => {
     const both = [
       [1, 2, 3],
       (async function* () {
@@ -48,7 +48,7 @@ describe("untilStopped()", () => {
     await assert.rejects(read, { message: "gone" });
   });
 
-  it("begins nothing when it was stopped before", async () => {
+  it("starts nothing if it was already stopped", async () => {
     const stopper = new Stopper();
     stopper.stop(new Error("too late"));
     let isBegun = false;
@@ -60,7 +60,7 @@ describe("untilStopped()", () => {
     assert.ok(!isBegun);
   });
 
-  it("tells the source when its reader leaves", async () => {
+  it("ends the source when its reader leaves", async () => {
     const ended = Promise.withResolvers<void>();
     async function* source(): AsyncGenerator<number> {
       try {

@@ -17,7 +17,7 @@ function all(queue: EventQueue): string[] {
 }
 
 describe("EventQueue", () => {
-  it("gives those of each source in order, and the sources in turn", () => {
+  it("returns events of each source in order, and the sources in turn", () => {
     const queue = new EventQueue();
     for (const n of [1, 2, 3]) queue.add(event("a", n));
     for (const n of [1, 2]) queue.add(event("b", n));
@@ -25,7 +25,7 @@ describe("EventQueue", () => {
     assert.equal(queue.next(), undefined);
   });
 
-  it("drops the oldest of whoever publishes without a pause, and nobody else's", () => {
+  it("drops the oldest events of a source that publishes without pause, and of no other", () => {
     const queue = new EventQueue();
     queue.add(event("quiet", 1));
     let dropped = 0;
@@ -35,7 +35,7 @@ describe("EventQueue", () => {
     assert.deepEqual([first, second], ["quiet1", "loud4000"]);
   });
 
-  it("bounds their bytes, too, but keeps the newest in any case", () => {
+  it("limits their bytes too, but always keeps the newest", () => {
     const queue = new EventQueue();
     const MiB = 1024 * 1024;
     assert.equal(queue.add(event("a", 1, 3 * MiB)), 0);

@@ -30,7 +30,7 @@ function events() {
 }
 
 describe("Events", () => {
-  it("brings events of exactly the topic, in order", async () => {
+  it("delivers events of exactly the topic, in order", async () => {
     covers("bus.route.events");
     const { bus } = events();
     const subscriber = new Subscriber();
@@ -41,7 +41,7 @@ describe("Events", () => {
     assert.deepEqual(subscriber.got, [{ n: 1 }, { n: 2 }, { n: 3 }]);
   });
 
-  it("leaves out what does not fit the filters, which are compared as text", async () => {
+  it("leaves out events that do not match the filters, which are compared as text", async () => {
     covers("bus.route.events");
     const { bus } = events();
     const subscriber = new Subscriber();
@@ -54,7 +54,7 @@ describe("Events", () => {
     assert.deepEqual(subscriber.got, [{ project: "x", count: 2 }]);
   });
 
-  it("takes no member of every object for one of the payload", async () => {
+  it("does not treat an inherited member as one of the payload", async () => {
     const { bus } = events();
     const subscriber = new Subscriber();
     bus.subscribe("a", subscriber.subscription("notes", { toString: "undefined" }));
@@ -63,7 +63,7 @@ describe("Events", () => {
     assert.deepEqual(subscriber.got, []);
   });
 
-  it("lets nobody wait for a slow subscriber, who loses the oldest", async () => {
+  it("makes nobody wait for a slow subscriber, who loses the oldest events", async () => {
     const { bus, reports } = events();
     const [slow, quick] = [new Subscriber(), new Subscriber()];
     const held = Promise.withResolvers<void>();
@@ -86,7 +86,7 @@ describe("Events", () => {
     ]);
   });
 
-  it("goes on after a delivery that failed, and says so", async () => {
+  it("continues after a failed delivery, and reports it", async () => {
     const { bus, reports } = events();
     const subscriber = new Subscriber();
     const { deliver, ...rest } = subscriber.subscription("notes");
@@ -105,7 +105,7 @@ describe("Events", () => {
     assert.equal(reports[0]?.[0], "bus.event-not-delivered");
   });
 
-  it("keeps one subscription of an owner's id, and ends it, or all of an owner", async () => {
+  it("keeps one subscription for each id of an owner, and ends one, or all of an owner", async () => {
     const { bus } = events();
     const subscriber = new Subscriber();
     bus.subscribe("a", subscriber.subscription("notes"));

@@ -10,14 +10,14 @@ function joined(...parts: (string | Uint8Array)[]): unknown {
 }
 
 describe("Pieces", () => {
-  it("puts text together, also where a character is in two pieces", () => {
+  it("joins text, also if a character is split between two pieces", () => {
     const snow = Buffer.from("☃ falls");
     assert.deepEqual(joined(snow.subarray(0, 2), snow.subarray(2)), [
       { type: "text", text: "☃ falls" },
     ]);
   });
 
-  it("keeps what is no text as it is", () => {
+  it("keeps binary content unchanged", () => {
     const resource = {
       uri: "bus:stream",
       mimeType: "application/octet-stream",
@@ -28,7 +28,7 @@ describe("Pieces", () => {
     ]);
   });
 
-  it("is empty without pieces, and bounded", () => {
+  it("is empty without pieces, and limited in size", () => {
     assert.deepEqual(joined(), []);
     const pieces = new Pieces();
     const megabyte = new Uint8Array(1024 * 1024);

@@ -37,7 +37,7 @@ async function call(caller: string, toolName: string, args: { id?: string } = {}
 }
 
 describe("serveControl()", () => {
-  it("tells how plugins are, what they said, and starts one anew", async () => {
+  it("shows the state and logs of plugins, and restarts one", async () => {
     const listed = await call(CONTROL_NAME, CONTROL.list);
     assert.deepEqual(listed.result?.plugins, [STATUS]);
     const logs = await call(CONTROL_NAME, CONTROL.logs, { id: "notes" });
@@ -46,13 +46,13 @@ describe("serveControl()", () => {
     assert.deepEqual(result?.plugin, { ...STATUS, restarts: 1 });
   });
 
-  it("names a plugin that is not there", async () => {
+  it("reports an unknown plugin", async () => {
     const answer = await call(CONTROL_NAME, CONTROL.logs, { id: "nots" });
     assert.deepEqual([answer.success, answer.errorCode], [false, "tool_not_found"]);
     assert.match(answer.errorMessage, /no plugin 'nots'/);
   });
 
-  it("answers nobody else, and passes on every other call", async () => {
+  it("answers nobody else, and forwards every other call", async () => {
     const refused = await call("transport.stdio-client", CONTROL.list);
     assert.deepEqual([refused.success, refused.errorCode], [false, "untrusted"]);
     assert.equal((await call("anybody", "constructor")).result?.text, "another");

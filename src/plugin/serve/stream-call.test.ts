@@ -14,7 +14,7 @@ async function call(handlers: BusHandlers) {
 }
 
 describe("callInPieces()", { timeout: 30_000 }, () => {
-  it("keeps what came before a failure, after its code and its words", async () => {
+  it("keeps what arrived before a failure, after its code and message", async () => {
     const result = await call({
       streamStart: async ({ streamId }, exchange) => {
         await exchange.send({
@@ -32,7 +32,7 @@ describe("callInPieces()", { timeout: 30_000 }, () => {
     );
   });
 
-  it("is undefined where the plugin has no such tool, or knows no such request", async () => {
+  it("is undefined if the plugin has no such tool, or does not support streaming", async () => {
     for (const code of [FAILURE.toolNotFound, FAILURE.unknownRequest]) {
       const value = failure(code, "");
       assert.equal(await call({ streamStart: () => ({ case: "toolCall", value }) }), undefined);
@@ -44,20 +44,20 @@ describe("callInPieces()", { timeout: 30_000 }, () => {
     assert.equal(unknown, undefined);
   });
 
-  it("takes an answer that comes whole after all", async () => {
+  it("accepts an answer that is not streamed", async () => {
     const value = { success: true, result: { text: "whole" } };
     const result = await call({ streamStart: () => ({ case: "toolCall", value }) });
     assert.deepEqual(result?.content, [{ type: "text", text: "whole" }]);
   });
 
-  it("says that an answer without an end was broken off", async () => {
+  it("reports an answer that was cut off", async () => {
     await assert.rejects(call({ streamStart: () => undefined }), {
       code: "unavailable",
       message: "Plugin 'sample' broke off its answer",
     });
   });
 
-  it("tells the plugin on another stream when the caller wants no more", async () => {
+  it("cancels on another stream when the caller stops reading", async () => {
     covers("bus.stream.cancel");
     const cancelled = Promise.withResolvers<string>();
     const begun = Promise.withResolvers<string>();

@@ -30,8 +30,8 @@ function codeOf(answer: Answer): string | undefined {
   return answer?.case === "streamEnd" ? answer.value.errorCode : undefined;
 }
 
-describe("answers in pieces", () => {
-  it("have an id that is their caller's, and taken while they run", async () => {
+describe("streamed answers", () => {
+  it("have an id that is unique for their caller while they run", async () => {
     const cancel = create(StreamCancelSchema, { streamId: "one" });
     const first = streamStart?.(start("one"), callBy("a"));
     assert.equal(codeOf(await streamStart?.(start("one"), callBy("a"))), "stream_exists");
@@ -45,7 +45,7 @@ describe("answers in pieces", () => {
     assert.equal(codeOf(await first), "cancelled");
   });
 
-  it("end with their caller, and their id is free again", async () => {
+  it("end with their caller, and release their id", async () => {
     for (let round = 0; round < 2; round++) {
       const call = callBy("a");
       const running = streamStart?.(start("one"), call);
@@ -54,7 +54,7 @@ describe("answers in pieces", () => {
     }
   });
 
-  it("come in frames that fit, counted", async () => {
+  it("are sent in numbered frames that fit", async () => {
     covers("bus.stream.chunks");
     const data = Buffer.alloc(2.5 * 1024 * 1024, "x");
     const handlers = streamHandlers(async (_start, _call, piece) => {

@@ -46,7 +46,7 @@ const PITFALLS = [
 ];
 
 describe("parseMarkdown()", () => {
-  it("finds metadata and content in a file of Orchestra's", async () => {
+  it("reads metadata and content of a file written by Orchestra", async () => {
     const text = `---
 assignee: go-architect
 created_at: "2025-01-15T10:00:00Z"
@@ -137,7 +137,7 @@ nested:
     ],
   ];
   for (const [name, text, says] of refused) {
-    it(`says what is wrong with metadata ${name}`, async () => {
+    it(`reports what is wrong with metadata ${name}`, async () => {
       await assert.rejects(parsed(text), (error: Error & { code?: string }) => {
         assert.equal(error.code, "config");
         assert.match(error.message, /^Cannot read the frontmatter of 'a\.md': .*Mend the file/);
@@ -147,18 +147,18 @@ nested:
     });
   }
 
-  it("says that metadata is not UTF-8", async () => {
+  it("reports metadata that is not UTF-8", async () => {
     const file = Buffer.from("---\na: \xff\n---\n", "latin1");
     await assert.rejects(parseMarkdown("a.md", file), /Cannot read the frontmatter of 'a\.md'/);
   });
 
-  it("is not led astray by texts that stand for more than they are long", async () => {
+  it("refuses YAML aliases that expand to huge values", async () => {
     const lines = Array.from({ length: 30 }, (_, n) => `a${n + 1}: &a${n + 1} [*a${n}, *a${n}]`);
     const bomb = ["---", "a0: &a0 x", ...lines, "---", ""].join("\n");
     await assert.rejects(parsed(bomb), /Cannot read the frontmatter/);
   });
 
-  it("reads many keys in little time", async () => {
+  it("reads many keys quickly", async () => {
     const keys = Array.from({ length: 20_000 }, (_, n) => `k${n}: ${n}`).join("\n");
     const start = process.cpuUsage();
     const { metadata } = await parsed(`---\n${keys}\n---\n`);
@@ -168,7 +168,7 @@ nested:
 });
 
 describe("formatMarkdown()", () => {
-  it("writes metadata by key, texts such that they stay texts, and a blank line", async () => {
+  it("writes metadata sorted by key, texts that stay texts, and a blank line", async () => {
     const metadata = {
       title: "Add login page",
       version: 3,
@@ -203,14 +203,14 @@ version: 3
     assert.equal(await formatted("# Title\n", metadata), expected);
   });
 
-  it("writes no metadata where there is none, unless the content looks like it", async () => {
+  it("writes no metadata if there is none, unless the content looks like it", async () => {
     assert.equal(await formatted("# Title\n"), "# Title\n");
     assert.equal(await formatted("# Title\n", {}), "# Title\n");
     assert.equal(await formatted("---"), "---");
     assert.equal(await formatted("---\na: 1\n---\n"), "---\n---\n\n---\na: 1\n---\n");
   });
 
-  it("writes what reads the same, whatever the texts are", async () => {
+  it("writes text that reads back the same, for difficult texts", async () => {
     for (const text of PITFALLS) {
       const shapes = [{ k: text }, { [text]: 1 }, { k: [text, [text]] }, { k: { [text]: text } }];
       for (const metadata of shapes) {
@@ -220,7 +220,7 @@ version: 3
     }
   });
 
-  it("writes what reads the same, by chance", async () => {
+  it("writes text that reads back the same, for random texts", async () => {
     const random = new SeededRandom(7);
     for (let round = 0; round < 1_500; round++) {
       const metadata = sampleJson(random);
@@ -232,7 +232,7 @@ version: 3
     }
   });
 
-  it("leaves no character in the file that others cannot read", async () => {
+  it("writes no character that others cannot read", async () => {
     const file = await formatted("", { k: PITFALLS.join(""), [PITFALLS.join("")]: PITFALLS });
     assert.doesNotMatch(file, /[^\P{Cc}\n]|[\u2028\ufeff\ufffe]/u);
   });

@@ -57,7 +57,7 @@ async function look(folder: string, path: string): Promise<string> {
 }
 
 describe("MarkdownFolder, whose process is killed", { timeout: 120_000 }, () => {
-  it("has the old document or the new one, never the new one as the old version", async () => {
+  it("has the old document or the new one, never the new one with the old version", async () => {
     const program = `await storage.write("a/b.md", { content: Buffer.from("three") }, 2);`;
     const outcomes = await leftAtEachStep(program, "a/b.md");
     assert.deepEqual([...outcomes], ["two at 2", "two at 3", "three at 3"]);
@@ -69,7 +69,7 @@ describe("MarkdownFolder, whose process is killed", { timeout: 120_000 }, () => 
     assert.deepEqual([...outcomes], ["nothing", "new at 1"]);
   });
 
-  it("has a document or has deleted it", async () => {
+  it("has a document or its deletion", async () => {
     const program = `await storage.delete("a/b.md");`;
     const outcomes = await leftAtEachStep(program, "a/b.md");
     assert.deepEqual([...outcomes], ["two at 2", "nothing"]);

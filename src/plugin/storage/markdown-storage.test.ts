@@ -66,7 +66,7 @@ class Workspace implements AsyncDisposable {
 }
 
 describe("MarkdownStorage", { timeout: 60_000 }, () => {
-  it("writes files as Orchestra does, the version beside them", async () => {
+  it("writes files as Orchestra does, with the version beside them", async () => {
     await using workspace = await Workspace.create();
     const { storage } = workspace;
     const metadata = { status: "todo", id: "FEAT-A" };
@@ -123,7 +123,7 @@ describe("MarkdownStorage", { timeout: 60_000 }, () => {
     assert.equal((await stat(workspace.at("a.md"))).mode & 0o777, 0o666);
   });
 
-  it("is not taken in by an update that was broken off between version and document", async () => {
+  it("ignores an update that was interrupted between version and document", async () => {
     await using workspace = await Workspace.create({ "a.md": "old", "a.md.version": "2" });
     const { storage } = workspace;
     // Whoever had read version 1 must look again, and finds what it knew.
@@ -132,7 +132,7 @@ describe("MarkdownStorage", { timeout: 60_000 }, () => {
     assert.equal(await storage.write("a.md", document("new"), 2), 3);
   });
 
-  it("goes on counting where a creation or a deletion was broken off", async () => {
+  it("continues the version count after an interrupted creation or deletion", async () => {
     await using workspace = await Workspace.create({ "a.md.version": "4" });
     const { storage } = workspace;
     assert.equal(await storage.read("a.md"), undefined);
@@ -141,7 +141,7 @@ describe("MarkdownStorage", { timeout: 60_000 }, () => {
     assert.equal(await storage.write("a.md", document("x"), 0), 5);
   });
 
-  it("clears away what others left who were killed, and nothing else", async () => {
+  it("removes leftovers of killed processes, and nothing else", async () => {
     await using workspace = await Workspace.create({
       ".trunkline/left.tmp": "x",
       "mine.tmp": "y",
@@ -151,7 +151,7 @@ describe("MarkdownStorage", { timeout: 60_000 }, () => {
     assert.equal(await workspace.text("mine.tmp"), "y");
   });
 
-  it("does not show its own folder, to git either, and lets nobody use it", async () => {
+  it("hides its own folder, also from git, and lets nobody use it", async () => {
     await using workspace = await Workspace.create();
     const { storage } = workspace;
     await run("git", ["init", "-q", workspace.sample.folder]);
@@ -179,7 +179,7 @@ describe("MarkdownStorage", { timeout: 60_000 }, () => {
     }
   });
 
-  it("says where metadata is malformed, and neither reads nor writes over it", async () => {
+  it("reports malformed metadata, and neither reads nor overwrites it", async () => {
     const files = { "open.md": "---\na: 1\n\n# Mine\n", "wrong.md": "---\na: [\n---\nmine\n" };
     await using workspace = await Workspace.create({ ...files, "open.md.version": "3" });
     const { storage } = workspace;
@@ -195,7 +195,7 @@ describe("MarkdownStorage", { timeout: 60_000 }, () => {
     assert.equal(await storage.delete("wrong.md"), true);
   });
 
-  it("does not make up a version where it cannot be read", async () => {
+  it("invents no version if it cannot be read", async () => {
     await using workspace = await Workspace.create({ "a.md": "A", "a.md.version": "many" });
     const { storage } = workspace;
     const says = { code: "config", message: /a\.md\.version': it is no number. Write the version/ };
@@ -232,7 +232,7 @@ describe("MarkdownStorage", { timeout: 60_000 }, () => {
     assert.equal(await readFile(join(outside, "secret.md"), "utf8"), "secret");
   });
 
-  it("writes nothing where all of its folders lead out of the workspace", async () => {
+  it("writes nothing if all of its folders lead out of the workspace", async () => {
     await using workspace = await Workspace.create();
     const outside = join(dirname(workspace.sample.folder), "outside");
     await mkdir(outside);
@@ -257,7 +257,7 @@ describe("MarkdownStorage", { timeout: 60_000 }, () => {
     assert.equal((await storage.list("")).length, 1);
   });
 
-  it("is not held up by what is no document", async () => {
+  it("is not blocked by a file that is not a document", async () => {
     await using workspace = await Workspace.create({ "folder.md/a.txt": "", "file.md": "x" });
     const { storage } = workspace;
     await run("mkfifo", [workspace.at("pipe.md")]);
@@ -284,7 +284,7 @@ describe("MarkdownStorage", { timeout: 60_000 }, () => {
     await assert.rejects(workspace.storage.read("big.md"), { code: "limit" });
   });
 
-  it("says that there is no such workspace, and does not make one", async () => {
+  it("reports that the workspace does not exist, and does not create it", async () => {
     await using workspace = await Workspace.create();
     await rm(workspace.sample.folder, { recursive: true });
     await assert.rejects(workspace.storage.read("a.md"), /Cannot read 'a\.md': ENOENT/);
@@ -292,7 +292,7 @@ describe("MarkdownStorage", { timeout: 60_000 }, () => {
     await assert.rejects(stat(workspace.sample.folder), { code: "ENOENT" });
   });
 
-  it("reads where it may not write", async () => {
+  it("can read without write permission", async () => {
     await using workspace = await Workspace.create({ "a.md": "A", "a.md.version": "2" });
     const isRoot = process.getuid?.() === 0;
     await chmod(dirname(workspace.sample.folder), 0o755);
@@ -309,7 +309,7 @@ describe("MarkdownStorage", { timeout: 60_000 }, () => {
     assert.deepEqual(await workspace.files(), ["a.md", "a.md.version"]);
   });
 
-  it("lets nobody see a new version with the old document", async () => {
+  it("never shows a new version with the old document", async () => {
     await using workspace = await Workspace.create();
     const { storage } = workspace;
     const child = workspace.sample.spawn(`

@@ -15,7 +15,7 @@ function callBy(name: string): BusCall {
 }
 
 describe("limitStorage()", () => {
-  it("lets one guest do a few things at once, and another does not wait for it", async () => {
+  it("limits the concurrent operations of one guest, without delaying another", async () => {
     const waiting: (() => void)[] = [];
     const { storageRead } = limitStorage({
       storageRead: ({ path }) => {

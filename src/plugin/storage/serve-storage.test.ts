@@ -100,7 +100,7 @@ describe("serveStorage()", () => {
     });
   }
 
-  it("means the Markdown folder when no kind is named", async () => {
+  it("uses the Markdown folder if no kind is named", async () => {
     covers("bus.route.storage");
     await using bus = await BusStorage.open();
     await bus.ask({ case: "storageWrite", value: { path: "a.md", content } });
@@ -111,7 +111,7 @@ describe("serveStorage()", () => {
     assert.equal((await read("sqlite")).version, 0n);
   });
 
-  it("answers for what is not there with nothing, at version 0", async () => {
+  it("answers with nothing at version 0 for a missing document", async () => {
     covers("bus.storage.read");
     await using bus = await BusStorage.open();
     const answer = await bus.ask({ case: "storageRead", value: { path: "none.md" } });
@@ -122,7 +122,7 @@ describe("serveStorage()", () => {
     assert.deepEqual(list, { entries: [] });
   });
 
-  it("says why it did not write", async () => {
+  it("reports why it did not write", async () => {
     covers("bus.storage.write");
     await using bus = await BusStorage.open();
     const write = async (value: object): Promise<unknown> => {
@@ -143,7 +143,7 @@ describe("serveStorage()", () => {
     assert.equal(await write({ path: "a.md", storageType: "tape" }), "No storage 'tape'");
   });
 
-  it("says that it did not delete, and tells us why", async () => {
+  it("reports that it did not delete, and logs why", async () => {
     covers("bus.storage.delete");
     await using bus = await BusStorage.open();
     const answer = await bus.value({ case: "storageDelete", value: { path: "../a.md" } });
@@ -151,7 +151,7 @@ describe("serveStorage()", () => {
     assert.match(bus.reported.join(), /^bus\.not-deleted: Cannot use the path "\.\.\/a\.md"/);
   });
 
-  it("throws what cannot be read or listed, for the one answer that says why", async () => {
+  it("throws if reading or listing fails, so that the answer says why", async () => {
     await using bus = await BusStorage.open();
     await assert.rejects(bus.ask({ case: "storageRead", value: { path: "/etc/passwd" } }), {
       code: "usage",

@@ -10,7 +10,7 @@ describe("storagePath()", () => {
     }
   });
 
-  it("refuses what could lead out of the storage, and names the problem", () => {
+  it("refuses paths that could lead out of the storage, and names the problem", () => {
     const problems: readonly (readonly [path: string, problem: RegExp])[] = [
       ["", /it is empty/],
       ["./.", /it names no document/],
@@ -26,7 +26,7 @@ describe("storagePath()", () => {
     }
   });
 
-  it("counts bytes: 4096 in all, and 240 in each part", () => {
+  it("counts bytes: 4096 in all, and 240 in each segment", () => {
     const longest = Array<string>(17).fill("p".repeat(240)).join("/");
     assert.equal(storagePath(longest), longest);
     assert.throws(() => storagePath(`${longest}/`), /longer than 4096 bytes/);
@@ -36,7 +36,7 @@ describe("storagePath()", () => {
 });
 
 describe("storageFolder()", () => {
-  it("takes the empty text and a dot for the folder that everything is in", () => {
+  it("treats the empty text and a dot as the root folder", () => {
     assert.deepEqual(["", ".", "a/"].map(storageFolder), ["", "", "a"]);
     assert.throws(() => storageFolder(".."), /could lead out/);
   });

@@ -31,7 +31,7 @@ const HOSTILE = [
 
 for (const kind of KINDS) {
   describe(`Storage, ${kind}`, { timeout: 120_000 }, () => {
-    it("has nothing at first", async () => {
+    it("is empty at first", async () => {
       await using sample = await SampleStorage.open(kind);
       assert.equal(await sample.storage.read("a.md"), undefined);
       assert.equal(await sample.storage.delete("a.md"), false);
@@ -39,7 +39,7 @@ for (const kind of KINDS) {
       assert.deepEqual(await sample.storage.list("a"), []);
     });
 
-    it("writes only on top of what is expected, and says what is there instead", async () => {
+    it("writes only over the expected version, and reports the current one otherwise", async () => {
       await using sample = await SampleStorage.open(kind);
       const { storage } = sample;
       const next = "Read it again, and repeat your change on what is there";
@@ -64,7 +64,7 @@ for (const kind of KINDS) {
       assert.equal(await storage.write("b.md", bytes(""), EXPECT_ANYTHING), 1);
     });
 
-    it("refuses to expect what cannot be", async () => {
+    it("refuses impossible versions", async () => {
       await using sample = await SampleStorage.open(kind);
       for (const expected of [-2, 1.5, NaN, Infinity, 2 ** 60]) {
         await assert.rejects(sample.storage.write("a.md", bytes(""), expected), { code: "usage" });
@@ -72,7 +72,7 @@ for (const kind of KINDS) {
       assert.equal(await sample.storage.read("a.md"), undefined);
     });
 
-    it("deletes, after which a document can be created anew", async () => {
+    it("deletes a document, which can then be created again", async () => {
       await using sample = await SampleStorage.open(kind);
       const { storage } = sample;
       await storage.write("a.md", { ...bytes("x"), metadata: { a: 1 } }, 0);
@@ -87,7 +87,7 @@ for (const kind of KINDS) {
       assert.equal(found?.metadata, undefined);
     });
 
-    it("gives back any bytes and any JSON as they were", async () => {
+    it("returns any bytes and any JSON unchanged", async () => {
       await using sample = await SampleStorage.open(kind);
       const random = new SeededRandom(11);
       for (let round = 0; round < 150; round++) {
@@ -103,7 +103,7 @@ for (const kind of KINDS) {
       }
     });
 
-    it("refuses metadata that is not JSON, and keeps what was there", async () => {
+    it("refuses metadata that is not JSON, and keeps the old one", async () => {
       await using sample = await SampleStorage.open(kind);
       await sample.storage.write("a.md", { ...bytes("x"), metadata: { a: 1 } }, 0);
       for (const value of [NaN, 1n, new Date(), () => {}]) {
@@ -113,7 +113,7 @@ for (const kind of KINDS) {
       assert.deepEqual((await sample.storage.read("a.md"))?.metadata, { a: 1 });
     });
 
-    it("takes 16 MiB and no more", async () => {
+    it("accepts 16 MiB and no more", async () => {
       await using sample = await SampleStorage.open(kind);
       const content = Buffer.alloc(MAX_CONTENT, "é");
       await sample.storage.write("big.md", { content, metadata: { big: true } }, 0);
@@ -124,7 +124,7 @@ for (const kind of KINDS) {
       assert.equal((await sample.storage.read("big.md"))?.version, 1);
     });
 
-    it("refuses paths that lead elsewhere, whatever is asked", async () => {
+    it("refuses paths that lead elsewhere, for every operation", async () => {
       await using sample = await SampleStorage.open(kind);
       const { storage } = sample;
       for (const [path, problem] of HOSTILE) {
@@ -138,7 +138,7 @@ for (const kind of KINDS) {
       assert.deepEqual(await readdir(dirname(sample.folder)), ["data"]);
     });
 
-    it("knows a document by every spelling of its path", async () => {
+    it("finds a document by every spelling of its path", async () => {
       await using sample = await SampleStorage.open(kind);
       await sample.storage.write("./a//b..c/./d.md/", bytes("x"), 0);
       for (const path of ["a/b..c/d.md", "a/./b..c//d.md"]) {
@@ -152,7 +152,7 @@ for (const kind of KINDS) {
       );
     });
 
-    it("lists what is in a folder, by path, and what it is", async () => {
+    it("lists the documents in a folder, by path, with their properties", async () => {
       await using sample = await SampleStorage.open(kind);
       const { storage } = sample;
       const before = Date.now();
@@ -184,14 +184,14 @@ for (const kind of KINDS) {
       assert.ok(Math.abs(entry.modifiedAt.getTime() - before) < 60_000);
     });
 
-    it("loses no update of those that are made at the same time in one process", async () => {
+    it("loses no concurrent update in one process", async () => {
       await using sample = await SampleStorage.open(kind);
       await Promise.all(Array.from({ length: 12 }, () => increment(sample.storage, "n.md")));
       const found = await sample.storage.read("n.md");
       assert.deepEqual([String(Buffer.from(found!.content)), found!.version], ["12", 12]);
     });
 
-    it("loses no update of two processes that fight over one document", async () => {
+    it("loses no update of two processes that write one document", async () => {
       await using sample = await SampleStorage.open(kind);
       const program = `for (let n = 0; n < 200; n++) await increment(storage, "a/n.md");`;
       const children = [sample.spawn(program), sample.spawn(program)];
@@ -204,7 +204,7 @@ for (const kind of KINDS) {
       assert.deepEqual([String(Buffer.from(found!.content)), found!.version], ["400", 400]);
     });
 
-    it("keeps what it has answered, and all of it, when it is killed while it writes", async () => {
+    it("keeps every confirmed write completely if it is killed while writing", async () => {
       await using sample = await SampleStorage.open(kind);
       const random = new SeededRandom(5);
       const program = `

@@ -70,7 +70,7 @@ async function open(listener: Partial<AgentListener> = {}, hello?: object) {
 }
 
 describe("AgentConnection", () => {
-  it("says hello with what we do for an agent, and keeps what it answers", async () => {
+  it("sends initialize with what we support, and keeps the agent's answer", async () => {
     const agentCapabilities = { loadSession: true };
     await using opened = await open({}, { protocolVersion: 1, agentCapabilities });
     const [hello] = opened.agent.seen;
@@ -87,7 +87,7 @@ describe("AgentConnection", () => {
     assert.deepEqual(opened.connection.capabilities, agentCapabilities);
   });
 
-  it("talks to no agent that speaks another version, or answers nonsense", async () => {
+  it("refuses an agent with another version, or with an invalid answer", async () => {
     await assert.rejects(open({}, { protocolVersion: 2 }), {
       code: "unavailable",
       message: /it speaks version 2 of ACP, not 1/,
@@ -95,7 +95,7 @@ describe("AgentConnection", () => {
     await assert.rejects(open({}, { protocolVersion: "1" }), /protocolVersion/);
   });
 
-  it("answers what an agent asks with the code that the specification has for a failure", async () => {
+  it("answers an agent's failed request with the code of the specification", async () => {
     await using opened = await open({
       readTextFile: async ({ path }) => {
         if (path === "/gone") throw new SessionError("file-not-found", "There is none", { path });
@@ -119,7 +119,7 @@ describe("AgentConnection", () => {
     assert.equal(unknown?.code, -32601);
   });
 
-  it("leaves an agent's output unread while what it said is not stored", async () => {
+  it("stops reading an agent's output while its updates are not stored", async () => {
     const stored = Promise.withResolvers<void>();
     const heard: unknown[] = [];
     await using opened = await open({
@@ -143,7 +143,7 @@ describe("AgentConnection", () => {
     assert.deepEqual(heard, ["one", "two"]);
   });
 
-  it("tells of a cancelled prompt by a notification, and fails what waits when the agent is gone", async () => {
+  it("cancels a prompt with a notification, and fails what waits when the agent has ended", async () => {
     await using opened = await open();
     const { agent, connection } = opened;
     const prompt = [{ type: "text", text: "x" }];

@@ -13,7 +13,7 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
     return client;
   }
 
-  it("has nobody find the sessions of others, open or not", async () => {
+  it("hides the sessions of others, open or not", async () => {
     await using house = await AcpHouse.open();
     const ann = await come(house, "token ann", "ann");
     const bob = await come(house, "token bob", "bob");
@@ -47,7 +47,7 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
     assert.equal((await ann.ask("session/list", {})).sessions.length, 1);
   });
 
-  it("lets nobody cancel the turns of others", async () => {
+  it("does not let a principal cancel the turns of others", async () => {
     const release = Promise.withResolvers<void>();
     await using house = await AcpHouse.open({
       script: async (turn) => {
@@ -66,7 +66,7 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
     assert.deepEqual(await end, { stopReason: "end_turn" });
   });
 
-  it("shows everything to whoever runs the program, and names people by their tokens", async () => {
+  it("shows everything to the owner, and names people by their tokens", async () => {
     await using house = await AcpHouse.open();
     const ann = await come(house, "token ann", "ann");
     const { sessionId } = await ann.ask("session/new", place);
@@ -88,7 +88,7 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
     assert.deepEqual((await stranger.ask("session/list", {})).sessions, []);
   });
 
-  it("asks each principal anew what another has allowed always", async () => {
+  it("asks each principal again, even if another has chosen always", async () => {
     const asked: string[] = [];
     await using house = await AcpHouse.open({
       script: async (turn) => {
@@ -127,7 +127,7 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
 });
 
 describe("AcpConnection", { timeout: 30_000 }, () => {
-  it("agrees on version 2 with clients that speak it, and on no other", async () => {
+  it("agrees on version 2 with clients that use it, and on no unsupported version", async () => {
     await using house = await AcpHouse.open();
     const info = { name: "new", version: "1" };
     for (const [params, version] of [

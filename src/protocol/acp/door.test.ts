@@ -4,8 +4,8 @@ import { describe, it } from "node:test";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { covers } from "../../../test/support/requirement.ts";
 
-describe("the ACP door, against what it does not take", { timeout: 30_000 }, () => {
-  it("refuses what is missing, of another type, out of range or no absolute path", async () => {
+describe("the ACP door, with invalid input", { timeout: 30_000 }, () => {
+  it("refuses parameters that are missing, of another type, out of range, or not an absolute path", async () => {
     covers(
       "acp.validate.required",
       "acp.validate.types",
@@ -57,7 +57,7 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
     assert.equal(house.agent.sessions.length, 1, "nothing was begun of what was refused");
   });
 
-  it("finds no session under a name that none can have", async () => {
+  it("finds no session under an impossible id", async () => {
     covers("acp.id.characters");
     await using house = await AcpHouse.open();
     const { client } = await house.client();
@@ -68,7 +68,7 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
     }
   });
 
-  it("reads on slowly where all is wrong, and answers every request even so", async () => {
+  it("reads slowly if every message is wrong, but answers every request", async () => {
     covers("acp.answer.rate");
     await using house = await AcpHouse.open();
     const { client } = await house.client();
@@ -79,7 +79,7 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
     assert.deepEqual((await client.ask("session/list", {})).sessions.length, 1);
   });
 
-  it("keeps to the sizes of the specification", async () => {
+  it("applies the size limits of the specification", async () => {
     covers(
       "acp.size.initialize",
       "acp.size.new",
@@ -108,7 +108,7 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
     });
   });
 
-  it("takes ten prompts a minute of each session", async () => {
+  it("accepts ten prompts a minute for each session", async () => {
     covers("acp.rate.prompt");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();

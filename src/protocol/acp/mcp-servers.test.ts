@@ -6,12 +6,12 @@ import { normaliseServers } from "./mcp-servers.ts";
 const one = (server: object) => normaliseServers([{ name: "s", ...server }])[0];
 
 describe("normaliseServers()", () => {
-  it("takes no list, or none, for no servers", () => {
+  it("treats a missing or empty list as no servers", () => {
     assert.deepEqual(normaliseServers(undefined), []);
     assert.deepEqual(normaliseServers(null), []);
   });
 
-  it("makes the message specification's form into today's", () => {
+  it("converts the message specification's form to the current one", () => {
     const server = { type: "local", command: ["bun", "x", "weather"], environment: { A: "b" } };
     assert.deepEqual(one(server), {
       name: "s",
@@ -21,7 +21,7 @@ describe("normaliseServers()", () => {
     });
   });
 
-  it("leaves today's form as it is, and fills in what may be left out", () => {
+  it("keeps the current form, and fills in optional members", () => {
     assert.deepEqual(one({ command: "node" }), { name: "s", command: "node", args: [], env: [] });
     const env = [{ name: "A", value: "b" }];
     assert.deepEqual(one({ type: "stdio", command: "node", args: ["a"], env, _meta: { x: 1 } }), {
@@ -33,7 +33,7 @@ describe("normaliseServers()", () => {
     });
   });
 
-  it("knows servers that are reached by address, under each name of their type", () => {
+  it("accepts servers with a URL, under each name of their type", () => {
     const headers = { Authorization: "x" };
     const types = ["http", "sse", "remote"].map((type) => one({ type, url: "http://h", headers }));
     assert.deepEqual(
@@ -57,7 +57,7 @@ describe("normaliseServers()", () => {
     [{ command: "a", env: [null] }, /env\[0\]' must have a name and a value/],
     [{ type: "sse", url: "u", headers: [{}] }, /headers\[0\]' must have a name and a value/],
   ] as const) {
-    it(`refuses ${JSON.stringify(server)}, and names what is wrong`, () => {
+    it(`refuses ${JSON.stringify(server)}, and names the problem`, () => {
       assert.throws(() => one(server), { code: -32602, message: words });
     });
   }

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { checkPrompt } from "./prompt-content.ts";
 
 describe("checkPrompt()", () => {
-  it("takes every kind of content, with members that nobody knows", () => {
+  it("accepts every kind of content, with unknown members", () => {
     checkPrompt([
       { type: "text", text: "", annotations: {} },
       { type: "image", data: "AA==", mimeType: "image/png" },
@@ -27,12 +27,12 @@ describe("checkPrompt()", () => {
     [{ type: "resource", resource: { uri: "u" } }, /must have a text or a blob/],
     [{ type: "resource", resource: { uri: "u", text: "\0" } }, /must not contain null bytes/],
   ] as const) {
-    it(`refuses ${JSON.stringify(block)}, and names what is wrong`, () => {
+    it(`refuses ${JSON.stringify(block)}, and names the problem`, () => {
       assert.throws(() => checkPrompt([block]), { code: -32602, message: words });
     });
   }
 
-  it("says which block it is", () => {
+  it("gives the index of the block", () => {
     const text = { type: "text", text: "fine" };
     assert.throws(() => checkPrompt([text, { type: "text" }]), /params\.prompt\[1\]\.text/);
   });

@@ -14,7 +14,7 @@ const DENIED = { problem: "permission-denied" };
 describe("refusePrograms()", () => {
   const program = [{ name: "shell", command: "sh", args: [], env: [] }];
 
-  it("lets nobody start programs through a session who could not start one otherwise", () => {
+  it("refuses programs to principals that may not start any", () => {
     assert.throws(() => refusePrograms(program, ANYONE), {
       ...DENIED,
       message: /MCP server 'shell'\) needs the scope 'programs'/,
@@ -23,7 +23,7 @@ describe("refusePrograms()", () => {
     refusePrograms(program, { id: "token ci", scopes: ["sessions", "programs"] });
   });
 
-  it("has nothing against servers that run already", () => {
+  it("allows servers that are reached by URL", () => {
     refusePrograms([{ name: "web", type: "http", url: "http://h", headers: [] }], ANYONE);
   });
 });
@@ -40,7 +40,7 @@ describe("refuseFolders()", () => {
       addressesOf: async () => addresses,
     });
 
-  it("keeps a principal to its folders, by where paths really lead", async () => {
+  it("restricts a principal to its folders, after links are resolved", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-setup-"));
     const root = realpathSync(folder.path);
     const [mine, theirs] = [join(root, "mine"), join(root, "theirs")];
@@ -55,7 +55,7 @@ describe("refuseFolders()", () => {
     await refuseFolders(door(), setup(theirs), OWNER);
   });
 
-  it("keeps a principal to its repositories, and out of folders that are in none", async () => {
+  it("restricts a principal to its repositories, and refuses folders outside of any", async () => {
     const principal = limited({ repositories: ["https://example.org/team/*"] });
     await refuseFolders(door(["https://example.org/team/app"]), setup("/"), principal);
     await assert.rejects(

@@ -7,7 +7,7 @@ import { covers } from "../../../test/support/requirement.ts";
 import { SessionError } from "../../session/session-error.ts";
 
 describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
-  it("calls a turn off whose request is cancelled with $/cancel_request", async () => {
+  it("cancels the turn of a prompt that is cancelled with $/cancel_request", async () => {
     const stopped = Promise.withResolvers<void>();
     await using house = await AcpHouse.open({
       script: async (turn) => {
@@ -27,7 +27,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
     await stopped.promise;
   });
 
-  it("answers a cancelled prompt when its turn is over, so that the next one is taken", async () => {
+  it("answers a cancelled prompt when its turn has ended, so that the next one is accepted", async () => {
     let running = 0;
     await using house = await AcpHouse.open({
       limits: { "session/prompt": { rate: { limit: 1_000, windowMs: 1_000 } } },
@@ -54,7 +54,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
     }
   });
 
-  it("answers a cancelled prompt at once that only waits for another", async () => {
+  it("answers a cancelled prompt at once if it only waits for another", async () => {
     const release = Promise.withResolvers<void>();
     await using house = await AcpHouse.open({ script: () => release.promise });
     const { client, sessionId } = await house.client();
@@ -70,7 +70,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
     assert.deepEqual(await first, { stopReason: "end_turn" });
   });
 
-  it("steers as clients of other agents ask for it", async () => {
+  it("supports the steering requests of other agents' clients", async () => {
     const go = Promise.withResolvers<void>();
     await using house = await AcpHouse.open({
       // The method is in no schema.
@@ -106,7 +106,7 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
     });
   });
 
-  it("answers an agent's failure with the document's number, or with none of its inside", async () => {
+  it("answers an agent's failure with the specification's code, without internal details", async () => {
     covers(
       "acp.error.tool",
       "acp.error.file",

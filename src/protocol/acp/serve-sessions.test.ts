@@ -42,7 +42,7 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
     assert.equal(update.params.sessionId, created.sessionId);
   });
 
-  it("changes mode and model in both forms, and tells the other clients", async () => {
+  it("changes mode and model in both forms, and notifies the other clients", async () => {
     covers("acp.set-mode.answer", "acp.set-model.answer", "acp.order.session");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
@@ -80,7 +80,7 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
     }
   });
 
-  it("answers a session that there is not, was closed or was deleted", async () => {
+  it("distinguishes sessions that do not exist, were closed or were deleted", async () => {
     covers("acp.flow.invalid-session", "acp.error.session-not-found", "acp.error.session-expired");
     covers("acp.error.session-locked", "acp.order.concurrent", "acp.answer.helpful");
     await using house = await AcpHouse.open();
@@ -107,7 +107,7 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
     assert.deepEqual(sessions, []);
   });
 
-  it("lists sessions, of one folder too, page by page", async () => {
+  it("lists sessions page by page, also of one folder", async () => {
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     await client.prompt(sessionId, "A title\nand more");
@@ -133,7 +133,7 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
     }
   });
 
-  it("changes a setting as a whole or not at all", async () => {
+  it("changes a setting completely or not at all", async () => {
     covers("acp.order.atomic");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
@@ -152,7 +152,7 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
     assert.ok(!other.updates.some(({ sessionUpdate }) => sessionUpdate === "current_mode_update"));
   });
 
-  it("leaves nothing behind of a session whose agent does not start", async () => {
+  it("leaves nothing behind if a session's agent does not start", async () => {
     covers("acp.order.rollback");
     await using house = await AcpHouse.open();
     const client = house.connect();
@@ -162,7 +162,7 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
     assert.equal(house.sessions.size, 0);
   });
 
-  it("gives up a session/new that takes too long", async () => {
+  it("aborts a session/new that takes too long", async () => {
     covers("acp.timeout.new", "acp.error.timeout");
     await using house = await AcpHouse.open({ limits: { "session/new": { timeout: 20 } } });
     const open = house.agent.open.bind(house.agent);

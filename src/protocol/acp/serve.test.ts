@@ -39,7 +39,7 @@ const UPDATES: readonly SessionUpdate[] = [
 ];
 
 describe("the ACP door", { timeout: 30_000 }, () => {
-  it("holds the message specification's conversation", async () => {
+  it("replays the message specification's conversation", async () => {
     covers(
       "acp.flow.conversation",
       "acp.message.jsonrpc",
@@ -79,7 +79,7 @@ describe("the ACP door", { timeout: 30_000 }, () => {
     ]);
   });
 
-  it("passes every update of the specification on as it is, in order", async () => {
+  it("passes every update of the specification on unchanged, in order", async () => {
     covers(
       "acp.update.agent-message",
       "acp.update.tool-call",
@@ -97,7 +97,7 @@ describe("the ACP door", { timeout: 30_000 }, () => {
     assert.deepEqual(client.updates.slice(1), UPDATES);
   });
 
-  it("passes on what it does not know", async () => {
+  it("passes unknown updates on", async () => {
     const future = { sessionUpdate: "of_the_future", mine: { a: [1] } };
     const odd = { ...chunk("x"), _unknown: true };
     await using house = await AcpHouse.open({
@@ -112,7 +112,7 @@ describe("the ACP door", { timeout: 30_000 }, () => {
     assert.deepEqual(client.updates.slice(1), [future, odd]);
   });
 
-  it("does as the standard says with what is no message, and takes a null id for a notification", async () => {
+  it("follows JSON-RPC for invalid messages, and treats a null id as a notification", async () => {
     covers("acp.message.null-id", "acp.error.method-not-found", "acp.validate.response-id");
     covers("acp.cancel.session");
     const script = () => new Promise<never>(() => {});

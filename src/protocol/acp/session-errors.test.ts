@@ -22,7 +22,7 @@ const PROBLEMS: readonly SessionProblem[] = [
 ];
 
 describe("toWire() and fromWire()", () => {
-  it("bring every problem over the wire and back, each under a code of its own", () => {
+  it("convert every problem to the wire and back, each under its own code", () => {
     const codes = new Set<number>();
     for (const problem of PROBLEMS) {
       const sent = toWire(new SessionError(problem, "About it", { path: "/a" }));
@@ -36,12 +36,12 @@ describe("toWire() and fromWire()", () => {
     assert.equal(codes.size, PROBLEMS.length);
   });
 
-  it("show what hides in a message", () => {
+  it("escape hidden characters in a message", () => {
     const sent = toWire(new SessionError("file-not-found", "No '\u202efile'"));
     assert.match(JSON.stringify(sent instanceof RpcError && sent.data), /\\\\u202e/);
   });
 
-  it("leave everything else as it is", () => {
+  it("leave everything else unchanged", () => {
     const errors = [new TrunklineError("usage", "x"), new Error("x"), "text"];
     for (const error of errors) {
       assert.equal(toWire(error), error);
@@ -51,7 +51,7 @@ describe("toWire() and fromWire()", () => {
     assert.equal(fromWire(unknown), unknown);
   });
 
-  it("take data that is no object for none", () => {
+  it("ignore data that is not an object", () => {
     const received = fromWire(new RpcError(-31700, "File not found", "why"));
     assert.ok(received instanceof SessionError);
     assert.deepEqual(received.data, {});

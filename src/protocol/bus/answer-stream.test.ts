@@ -55,7 +55,7 @@ const chunk = (sequence: bigint) =>
 const END = { case: "streamEnd", value: { streamId: "s", success: true } } as const;
 
 describe("answersOn()", () => {
-  it("gives the answers, and reads to the end of a stream whose reader has the last one", async () => {
+  it("yields the answers, and reads the stream to its end after the last one", async () => {
     const stream = new Scripted();
     stream.say(chunk(0n), END);
     let cancels = 0;
@@ -72,7 +72,7 @@ describe("answersOn()", () => {
     assert.equal(cancels, 0);
   });
 
-  it("throws at once when it is called off, tells the other side, and drops what still comes", async () => {
+  it("throws at once when it is cancelled, tells the other side, and drops later answers", async () => {
     const stream = new Scripted();
     const stop = new Stopper();
     const told: string[] = [];
@@ -89,7 +89,7 @@ describe("answersOn()", () => {
     assert.equal(stream.events[0], "read to its end");
   });
 
-  it("throws with the next answer when it was called off between two", async () => {
+  it("throws at the next answer if it was cancelled in between", async () => {
     const stream = new Scripted();
     const stop = new Stopper();
     const answers = answersOn(stream, { stop, cancel: () => {} });
@@ -100,7 +100,7 @@ describe("answersOn()", () => {
     stream.close();
   });
 
-  it("breaks off a stream whose other side cannot be told, and one that does not end", async (t) => {
+  it("aborts a stream that the cancellation cannot reach, or that does not end", async (t) => {
     const bare = new Scripted();
     bare.say(chunk(0n));
     for await (const _ of answersOn(bare, {})) break;

@@ -17,13 +17,13 @@ const refusal = answer({
 });
 
 describe("answerOf()", () => {
-  it("is the answer that was asked for", () => {
+  it("returns the requested kind of answer", () => {
     const tools = answer({ case: "listTools", value: { tools: [{ name: "a" }] } });
     assert.equal(answerOf("The orchestrator", tools, "listTools").tools[0]?.name, "a");
     assert.equal(answerOf("The orchestrator", refusal, "toolCall").success, false);
   });
 
-  it("says why the other side refused", () => {
+  it("throws with the reason of a refusal", () => {
     covers("bus.failure.codes");
     assert.throws(() => answerOf("The orchestrator", refusal, "listTools"), {
       code: "unavailable",
@@ -33,7 +33,7 @@ describe("answerOf()", () => {
     assert.throws(() => answerOf("It", mute, "health"), { message: /it gave no reason/ });
   });
 
-  it("says what came instead", () => {
+  it("names the kind that came instead", () => {
     assert.throws(() => answerOf("Plugin 'a'", answer(undefined), "boot"), {
       message: "Plugin 'a' gave an empty answer, not 'boot'",
     });
@@ -45,7 +45,7 @@ describe("answerOf()", () => {
 });
 
 describe("checkAnswer()", () => {
-  it("takes an empty answer, but not a refusal", () => {
+  it("accepts an empty answer, but not a refusal", () => {
     checkAnswer("It", answer(undefined));
     assert.throws(() => checkAnswer("It", refusal), { message: /list_tools_error/ });
   });

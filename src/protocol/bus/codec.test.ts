@@ -31,13 +31,13 @@ function argumentsOf(frame: Buffer): unknown {
 }
 
 describe("encodeRequest()", () => {
-  it("lays the fields out under the numbers of the schema", () => {
+  it("encodes the fields under the numbers of the schema", () => {
     covers("bus.frame.layout");
     const frame = encodeRequest({ requestId: "a", request: { case: "listTools", value: {} } });
     assert.deepEqual(frame, bytes("00000006", "0a0161", "aa0100"));
   });
 
-  it("lays out a Struct as google.protobuf.Struct", () => {
+  it("encodes a Struct as google.protobuf.Struct", () => {
     const frame = calling({ n: 1, z: null });
     const number = bytes("0a01", "6e", "1209", "11", "000000000000f03f");
     const nothing = bytes("0a01", "7a", "1202", "0800");
@@ -48,7 +48,7 @@ describe("encodeRequest()", () => {
     assert.deepEqual(Buffer.from(bodyOf(frame)), body);
   });
 
-  it("says what is too long to send", () => {
+  it("reports a message that is too long to send", () => {
     covers("bus.frame.limit");
     const content = new Uint8Array(MAX_FRAME);
     assert.throws(() => encodeRequest({ request: { case: "storageWrite", value: { content } } }), {
@@ -57,7 +57,7 @@ describe("encodeRequest()", () => {
     });
   });
 
-  it("sends nothing that it would not read", () => {
+  it("sends nothing that it would refuse to read", () => {
     for (const number of [NaN, Infinity, -Infinity]) {
       assert.throws(() => calling({ a: [{ number }] }), {
         code: "usage",
@@ -67,7 +67,7 @@ describe("encodeRequest()", () => {
     assert.throws(() => calling(nested(257)), { code: "limit", message: /256 levels/ });
   });
 
-  it("replaces what UTF-8 cannot hold", () => {
+  it("replaces characters that UTF-8 cannot represent", () => {
     assert.deepEqual(argumentsOf(calling({ half: "\ud800!" })), { half: "\ufffd!" });
   });
 });
@@ -101,13 +101,13 @@ describe("decodeRequest(), decodeResponse()", () => {
     assert.deepEqual(Buffer.from(bodyOf(encodeRequest(request))), body);
   });
 
-  it("read a request for something unknown, so that it can be answered", () => {
+  it("read a request of an unknown kind, so that it can be answered", () => {
     const request = decodeRequest(bytes("0a0137", "e20300"));
     assert.equal(request.requestId, "7");
     assert.equal(request.request.case, undefined);
   });
 
-  it("give a member named __proto__ no power", () => {
+  it("treat a member named __proto__ as plain data", () => {
     const args = JSON.parse(`{"__proto__":{"polluted":true},"a":{"__proto__":null}}`) as object;
     const read = argumentsOf(calling(args)) as Record<string, unknown>;
     assert.equal(JSON.stringify(read), JSON.stringify(args));
@@ -124,7 +124,7 @@ describe("decodeRequest(), decodeResponse()", () => {
 describe("bodyOf()", () => {
   const frame = calling({ a: 1 });
 
-  it("tells a frame that was cut off anywhere", () => {
+  it("reports a frame that was cut off anywhere", () => {
     for (let end = 0; end < frame.length; end++) {
       assert.throws(() => bodyOf(frame.subarray(0, end)), {
         code: "unavailable",
@@ -133,14 +133,14 @@ describe("bodyOf()", () => {
     }
   });
 
-  it("tells bytes that follow", () => {
+  it("reports trailing bytes", () => {
     assert.throws(() => bodyOf(Buffer.concat([frame, Buffer.of(0)])), {
       code: "unavailable",
       message: "Cannot read a frame: 1 bytes follow it",
     });
   });
 
-  it("refuses a length over the limit before so many bytes have come", () => {
+  it("refuses a length over the limit before the bytes have arrived", () => {
     const announced = bytes("01100000");
     assert.throws(() => bodyOf(announced), { code: "limit", message: /17825792 bytes/ });
   });
@@ -157,7 +157,7 @@ describe("hostile bytes", () => {
     }
   };
 
-  it("are refused in words, or read, but cause no other failure", () => {
+  it("are refused with a message, or read, but cause no other failure", () => {
     const random = new SeededRandom(2);
     const outcomes = new Set<string>();
     for (let round = 0; round < ROUNDS; round++) {
@@ -204,7 +204,7 @@ describe("hostile bytes", () => {
     ["a call twice", bytes("a20100", "a20100"), "field 20 of PluginRequest is there twice"],
   ];
   for (const [name, body, says] of cases) {
-    it(`with ${name} are told so`, () => {
+    it(`with ${name} are refused with that reason`, () => {
       assert.equal(read(body), `Cannot read a PluginRequest: ${says}`);
     });
   }
@@ -222,7 +222,7 @@ describe("hostile bytes", () => {
     assert.equal(read(bodyOf(calling({ n: Number.MAX_VALUE }))), "read");
   });
 
-  it("that would become far more than they are, are refused", () => {
+  it("that would expand to far more than their size are refused", () => {
     const before = process.memoryUsage().heapUsed;
     // A list of JSON with as many nulls as a frame has room for, two bytes each.
     const list = Buffer.alloc(MAX_FRAME - 64, bytes("0a00"));
@@ -234,13 +234,13 @@ describe("hostile bytes", () => {
     assert.ok(process.memoryUsage().heapUsed - before < 100_000_000);
   });
 
-  it("nested without end are refused", () => {
+  it("that are nested too deeply are refused", () => {
     let body: Uint8Array = Buffer.alloc(0);
     for (let level = 0; level < 5_000; level++) body = wrap(wrap(body, 1), 6);
     assert.match(read(wrap(wrap(wrap(wrap(body, 2), 1), 2), 20)), /256 levels/);
   });
 
-  it("that are a frame over the limit are refused unread", () => {
+  it("that announce a frame over the limit are refused unread", () => {
     assert.throws(() => decodeRequest(Buffer.alloc(MAX_FRAME + 1)), { code: "limit" });
   });
 });

@@ -28,7 +28,7 @@ function answering(idOf: (id: string) => string) {
 }
 
 describe("BusClient", { timeout: 30_000 }, () => {
-  it("takes an answer to its request, or one that names none, and no other", async () => {
+  it("accepts an answer with its request's id, or without an id, and no other", async () => {
     await using client = meeting(
       answering((id) => id),
       answering(() => ""),
@@ -39,7 +39,7 @@ describe("BusClient", { timeout: 30_000 }, () => {
     await assert.rejects(client.ask(HEALTH), /gave the answer to 'another', not to 'trunkline-3'/);
   });
 
-  it("sends the end of its request with the last bytes of it", async () => {
+  it("sends the end of its request with the last bytes", async () => {
     covers("bus.stream.fin");
     const sent: string[] = [];
     const connection = memoryConnection({ health: () => WELL });
@@ -59,7 +59,7 @@ describe("BusClient", { timeout: 30_000 }, () => {
     assert.deepEqual(sent, ["end true"]);
   });
 
-  it("says that a request was lost which may have been done, and asks again only where that is harmless", async () => {
+  it("reports a lost request that may have been carried out, and repeats only harmless ones", async () => {
     const reset = (stream: BidiStream): void => stream.reset();
     await using once = meeting(reset);
     await assert.rejects(once.ask(HEALTH), (error: unknown) => {
@@ -74,7 +74,7 @@ describe("BusClient", { timeout: 30_000 }, () => {
     assert.equal((await twice.ask(HEALTH, { again: true })).response.case, "health");
   });
 
-  it("breaks off a request that takes too long, or that nobody wants any more", async () => {
+  it("aborts a request that takes too long, or is cancelled", async () => {
     const broken: Error[] = [];
     const silent = (stream: BidiStream): void =>
       stream.stop.add({ stopped: (reason) => void broken.push(reason) });
@@ -91,7 +91,7 @@ describe("BusClient", { timeout: 30_000 }, () => {
     while (broken.length < 2) await new Promise(setImmediate);
   });
 
-  it("reads no more of an answer than it was told to", async () => {
+  it("reads no more of an answer than its limit", async () => {
     await using client = new BusClient({
       name: "It",
       dial: async () =>
@@ -105,7 +105,7 @@ describe("BusClient", { timeout: 30_000 }, () => {
     });
   });
 
-  it("says what is wrong with an answer that is none", async () => {
+  it("reports what is wrong with an invalid answer", async () => {
     await using client = meeting((stream) => stream.end(Buffer.of(0, 0, 0, 9, 1)));
     await assert.rejects(client.ask(HEALTH), /Cannot read a frame: only 1 of its 9 bytes came/);
   });

@@ -8,7 +8,7 @@ import { failureOf } from "./failure.ts";
 const unexpected = (): never => assert.fail("nothing is to be reported");
 
 describe("failureOf()", () => {
-  it("keeps the number of a fault of the protocol, and what it says beside", () => {
+  it("keeps the code and the details of a protocol error", () => {
     const fault = new ToolFault(-32602, "Invalid params: 'a'", { field: "a" });
     assert.deepEqual(failureOf(fault, unexpected), {
       success: false,
@@ -18,7 +18,7 @@ describe("failureOf()", () => {
     });
   });
 
-  it("answers even if what a fault says beside cannot be sent", () => {
+  it("answers even if the details cannot be sent", () => {
     const fault = new ToolFault(-32000, "no", { at: new Date() });
     const { errorMessage, result } = failureOf(fault, unexpected);
     assert.deepEqual([errorMessage, result], ["no", undefined]);
@@ -33,7 +33,7 @@ describe("failureOf()", () => {
     assert.equal(failureOf(mute, unexpected).errorCode, "cannot_ask");
   });
 
-  it("tells of a fault in the program no more than an id", () => {
+  it("reveals only an id for a bug in the program", () => {
     const reported: unknown[] = [];
     const secret = new Error("password is 123");
     const answer = failureOf(secret, (id, cause) => reported.push(id, cause));

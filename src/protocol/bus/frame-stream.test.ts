@@ -16,7 +16,7 @@ const STREAM_START = { case: "streamStart", value: { streamId: "s", toolName: "t
 
 for (const scheme of ["quic", "tls"] as const) {
   describe(`a frame of 4 GiB over ${scheme}`, { timeout: 30_000 }, () => {
-    it("is refused with its header, as a request", async () => {
+    it("is refused after its header, as a request", async () => {
       covers("bus.frame.limit");
       const service = { handlers: {}, report: () => {} };
       await using pair = await TestPair.open({
@@ -37,13 +37,13 @@ for (const scheme of ["quic", "tls"] as const) {
       assert.match(response.value.errorMessage, /over 16777216 bytes, namely 4294967295/);
     });
 
-    it("is refused with its header, as an answer", async () => {
+    it("is refused after its header, as an answer", async () => {
       await using pair = await TestPair.open({ scheme, handle: (stream) => stream.write(HEADER) });
       await using client = new BusClient({ name: "It", dial: () => pair.connect() });
       await assert.rejects(client.ask({ case: "health", value: {} }), /4294967295 bytes/);
     });
 
-    it("is refused with its header, as one of several answers", async () => {
+    it("is refused after its header, as one of several answers", async () => {
       await using pair = await TestPair.open({ scheme, handle: (stream) => stream.write(HEADER) });
       await using client = new BusClient({ name: "It", dial: () => pair.connect() });
       await assert.rejects(client.askForMany(STREAM_START).next(), /4294967295/);
@@ -52,7 +52,7 @@ for (const scheme of ["quic", "tls"] as const) {
 }
 
 describe("a stream that ends inside a frame", () => {
-  it("is told so, as a request and as an answer", async () => {
+  it("is reported as cut off, as a request and as an answer", async () => {
     const cut = encodeRequest({ requestId: "1", request: { case: "health", value: {} } });
     const truncated = (stream: BidiStream) => stream.end(cut.subarray(0, cut.length - 2));
     const connection = new MemoryConnection((stream) => void truncated(stream));
@@ -65,14 +65,14 @@ describe("a stream that ends inside a frame", () => {
     });
   });
 
-  it("has asked nothing where it is empty, and answered nothing", async () => {
+  it("is no request and no answer if it is empty", async () => {
     const connection = new MemoryConnection((stream) => void stream.end());
     const taker = { first: () => assert.fail(), further: () => assert.fail(), received: () => {} };
     await assert.rejects(readFrames(connection.openStream(), taker), /ended before it/);
     assert.deepEqual(await Array.fromAsync(readResponses(connection.openStream())), []);
   });
 
-  it("keeps the request that came before, though what follows it is cut off", async () => {
+  it("keeps the request that came before the part that was cut off", async () => {
     covers("bus.stream.read-to-end");
     const frame = encodeRequest({ requestId: "1", request: { case: "health", value: {} } });
     const connection = new MemoryConnection((stream) => {

@@ -44,7 +44,7 @@ function open(most = 2) {
 }
 
 describe("FurtherConnections", () => {
-  it("dials one for all who ask at once, and another when that is full", async () => {
+  it("dials one connection for all concurrent requests, and another when that is full", async () => {
     const { dialled, further } = open();
     await using _ = further;
     const found = await Promise.all([further.get(), further.get(), further.get()]);
@@ -57,7 +57,7 @@ describe("FurtherConnections", () => {
     assert.equal(await further.get(), dialled[1]);
   });
 
-  it("has none to give where all there may be are full", async () => {
+  it("has none left if all allowed connections are full", async () => {
     const { dialled, further } = open(1);
     await using _ = further;
     await further.get();
@@ -65,7 +65,7 @@ describe("FurtherConnections", () => {
     assert.equal(further.get(), undefined);
   });
 
-  it("ends one that is worn, and has another dialled in its place", async () => {
+  it("replaces a worn connection", async () => {
     const { dialled, further } = open();
     await using _ = further;
     await further.get();

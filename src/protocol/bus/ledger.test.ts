@@ -8,7 +8,7 @@ function exchange(givenUp: string[], name: string): Begun {
 }
 
 describe("Ledger", () => {
-  it("gives up the request that has taken longest to come, when one too many begins", () => {
+  it("aborts the oldest unfinished request when there is one too many", () => {
     const ledger = new Ledger({ exchanges: 2, bytes: 100 });
     const lost: string[] = [];
     const [first, second, third] = ["first", "second", "third"].map((name) => exchange(lost, name));
@@ -23,7 +23,7 @@ describe("Ledger", () => {
     assert.deepEqual(lost, ["second"]);
   });
 
-  it("runs so many requests, and takes so many bytes; what is over is refused, and counts nothing", () => {
+  it("limits running requests and bytes; a refused request is not counted", () => {
     const ledger = new Ledger({ exchanges: 1, bytes: 10 });
     const [first, second] = [exchange([], "first"), exchange([], "second")];
     ledger.run(first);
@@ -38,7 +38,7 @@ describe("Ledger", () => {
     assert.equal(ledger.isIdle, true);
   });
 
-  it("forgets a request that will not come", () => {
+  it("forgets a request that was aborted", () => {
     const ledger = new Ledger({ exchanges: 1, bytes: 10 });
     const one = exchange([], "one");
     ledger.begin(one);

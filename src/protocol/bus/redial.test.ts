@@ -65,7 +65,7 @@ function redialling(options: { mostExchanges?: number; failures?: number } = {})
 }
 
 describe("Redial", () => {
-  it("dials once for all who ask at once, and keeps the connection", async () => {
+  it("dials once for all concurrent callers, and keeps the connection", async () => {
     const { redial, dialled } = redialling();
     const got = await Promise.all([redial.get(), redial.get(), redial.get()]);
     got.push(await redial.get());
@@ -74,7 +74,7 @@ describe("Redial", () => {
     assert.equal(dialled[0]?.isClosed, true);
   });
 
-  it("says at once why it is down, and comes back by itself", async () => {
+  it("reports at once why it is down, and reconnects by itself", async () => {
     const { redial, dialled, told } = redialling({ failures: 1 });
     await assert.rejects(async () => redial.get(), { message: "Nobody is there" });
     await assert.rejects(async () => redial.get(), {
@@ -87,7 +87,7 @@ describe("Redial", () => {
     await redial[Symbol.asyncDispose]();
   });
 
-  it("dials anew when the connection was lost", async () => {
+  it("dials again after the connection was lost", async () => {
     const { redial, dialled, told } = redialling();
     const first = (await redial.get()) as FakeConnection;
     first.lose("cable pulled");
@@ -100,7 +100,7 @@ describe("Redial", () => {
     await redial[Symbol.asyncDispose]();
   });
 
-  it("dials anew at once when the connection was good, and lets callers wait for it", async (t) => {
+  it("dials again at once if the connection had worked, and lets callers wait for it", async (t) => {
     t.mock.timers.enable({ apis: ["Date"] });
     const { redial, dialled, fail } = redialling();
     const first = (await redial.get()) as FakeConnection;
@@ -117,7 +117,7 @@ describe("Redial", () => {
     await redial[Symbol.asyncDispose]();
   });
 
-  it("changes a connection that grew old for a new one, and closes it after its last exchange", async () => {
+  it("replaces an old connection, and closes it after its last exchange", async () => {
     const { redial, dialled } = redialling({ mostExchanges: 3 });
     const first = (await redial.get()) as FakeConnection;
     for (let n = 0; n < 3; n++) assert.equal(await redial.get(), first);
@@ -132,7 +132,7 @@ describe("Redial", () => {
     await redial[Symbol.asyncDispose]();
   });
 
-  it("tells those who wait for it that it is back, or why it is not", async () => {
+  it("tells waiting callers that it is back, or why it is not", async () => {
     const { redial, dialled } = redialling({ failures: 1 });
     await assert.rejects(redial.back(0), /is not reachable/);
     await redial.back(10_000);
@@ -144,14 +144,14 @@ describe("Redial", () => {
     await assert.rejects(redial.back(10_000), /no longer wanted/);
   });
 
-  it("keeps nobody waiting once it is over", async () => {
+  it("rejects waiting callers once it is closed", async () => {
     const { redial } = redialling({ failures: Infinity });
     const waiting = assert.rejects(redial.back(10_000), /no longer wanted/);
     await redial[Symbol.asyncDispose]();
     await waiting;
   });
 
-  it("dials no more once it is over", async () => {
+  it("does not dial once it is closed", async () => {
     const { redial, dialled } = redialling();
     await redial[Symbol.asyncDispose]();
     await assert.rejects(async () => redial.get(), /no longer wanted/);

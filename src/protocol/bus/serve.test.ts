@@ -68,7 +68,7 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 describe("a guarded service", { timeout: 30_000 }, () => {
-  it("refuses in words what is one request too many, on whatever connection", async () => {
+  it("refuses one request too many with a message, over all connections", async () => {
     await using guarded = await Guarded.open({ exchanges: 2 });
     const [first, second] = [await guarded.connect(), await guarded.connect()];
     const running = [ask(first, CALL), ask(second, CALL)];
@@ -83,7 +83,7 @@ describe("a guarded service", { timeout: 30_000 }, () => {
     assert.equal((await ask(first, HEALTH)).case, "health");
   });
 
-  it("gives up the oldest of too many requests that do not come to their end", async () => {
+  it("aborts the oldest of too many unfinished requests", async () => {
     await using guarded = await Guarded.open({ exchanges: 3 });
     const connection = await guarded.connect();
     const unfinished = Array.from({ length: 5 }, () => connection.openStream());
@@ -94,7 +94,7 @@ describe("a guarded service", { timeout: 30_000 }, () => {
     third?.reset();
   });
 
-  it("does not collect requests that are too much together", async () => {
+  it("limits the total size of collected requests", async () => {
     await using guarded = await Guarded.open({ bytes: 200_000 });
     const connection = await guarded.connect();
     const unfinished = connection.openStream();
@@ -110,7 +110,7 @@ describe("a guarded service", { timeout: 30_000 }, () => {
     await until(() => guarded.ledger.isIdle);
   });
 
-  it("counts what a request of many small parts takes once it is read", async () => {
+  it("counts the memory of a request with many small parts once it is parsed", async () => {
     await using guarded = await Guarded.open({ bytes: 500_000 });
     const list = Array.from({ length: 10_000 }, () => ({}));
     const value = { toolName: "wait", arguments: { list } };
@@ -120,7 +120,7 @@ describe("a guarded service", { timeout: 30_000 }, () => {
     await until(() => guarded.ledger.isIdle);
   });
 
-  it("gives a short answer where there is no room for a long one", async () => {
+  it("sends a short answer if there is no room for a long one", async () => {
     await using guarded = await Guarded.open({ bytes: 50_000 });
     const refused = await ask(await guarded.connect(), HEALTH);
     assert.equal(refused.case, "toolCall");
@@ -142,7 +142,7 @@ describe("a guarded service", { timeout: 30_000 }, () => {
 });
 
 describe("a service", () => {
-  it("answers what nobody handles, or nobody knows, with unknown_request", async () => {
+  it("answers unhandled and unknown requests with unknown_request", async () => {
     covers("bus.failure.unknown", "bus.failure.codes");
     await using client = memoryClient({});
     const { response } = await client.ask(HEALTH);
@@ -154,7 +154,7 @@ describe("a service", () => {
     );
   });
 
-  it("tells its caller of a fault no more than an id, and us the cause", async () => {
+  it("reveals only an id of a bug to its caller, and logs the cause", async () => {
     const reported: Record<string, unknown>[] = [];
     const handlers: BusHandlers = {
       health: () => {

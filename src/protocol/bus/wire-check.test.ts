@@ -20,7 +20,7 @@ function problemOf(bytes: number[]): string {
 }
 
 describe("checkWire()", () => {
-  it("counts what a message is made of: each key of a map as much as several values", () => {
+  it("counts the parts of a message, a map key as several values", () => {
     const partsOf = (args: object) => {
       const message = create(ToolRequestSchema, { arguments: { ...args } });
       return checkWire(SHAPE, toBinary(ToolRequestSchema, message));
@@ -38,7 +38,7 @@ describe("checkWire()", () => {
     assert.match(problemOf([0xfb, 0x07]), /has wire type 3/);
   });
 
-  it("refuses what ends inside of a value, and numbers that are too long", () => {
+  it("refuses a truncated value, and numbers that are too long", () => {
     assert.match(problemOf([0x0a, 5, 0x41]), /it ends inside field 1/);
     assert.match(problemOf([0x0a]), /it ends inside ToolRequest/);
     assert.match(problemOf([0x80, 0x80, 0x80, 0x80, 0x80, 1]), /more than 32 bits/);
@@ -46,7 +46,7 @@ describe("checkWire()", () => {
     assert.match(problemOf(unknown), /more than 64 bits/);
   });
 
-  it("refuses a message that is given twice, which the reader would merge", () => {
+  it("refuses a message field that occurs twice, which the reader would merge", () => {
     const once = toBinary(
       PluginRequestSchema,
       create(PluginRequestSchema, {
@@ -59,7 +59,7 @@ describe("checkWire()", () => {
     );
   });
 
-  it("refuses more parts than the limit, unknown fields among them", () => {
+  it("refuses more parts than the limit, including unknown fields", () => {
     const unknown = [0xf8, 0x07, 1];
     const fill = (count: number) => Array.from({ length: count }, () => unknown).flat();
     assert.equal(problemOf(fill(MAX_PARTS)), "none");

@@ -82,7 +82,7 @@ function typeOf(field: DescField): string {
 }
 
 describe("shapeOf()", () => {
-  it("knows each field of Orchestra's messages under its number, of its type", () => {
+  it("has each field of Orchestra's messages under its number, with its type", () => {
     covers("bus.schema.messages");
     for (const [name, fields] of Object.entries(MESSAGES)) {
       const message = messageOf(name);
@@ -94,7 +94,7 @@ describe("shapeOf()", () => {
     }
   });
 
-  it("knows each kind of request and of answer under its number", () => {
+  it("has each kind of request and answer under its number", () => {
     covers("bus.schema.kinds");
     for (const [name, kinds] of Object.entries(KINDS)) {
       const [oneof] = messageOf(name).oneofs;
@@ -104,7 +104,7 @@ describe("shapeOf()", () => {
     }
   });
 
-  it("lets a message be there once, and what is repeated as often as it likes", () => {
+  it("allows a message field once, and a repeated field any number of times", () => {
     const { fields } = shapeOf(messageOf("ListToolsResponse"));
     assert.equal(fields[1]?.once, 0);
     const kinds = shapeOf(messageOf("PluginRequest")).fields;

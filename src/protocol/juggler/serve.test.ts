@@ -69,7 +69,7 @@ const faulty = (kind: string): Tool =>
   }));
 
 describe("RemoteJuggler's action dialect", () => {
-  it("does not list what the policy denies to its caller", async () => {
+  it("does not list tools that the policy denies to its caller", async () => {
     const tools = ["open", "closed"].map((name) => sampleTool(name, () => textResult(name)));
     const rules = [{ tool: "closed", caller: "evil *", decision: "deny" }] as const;
     const policy = new Policy({ default: "allow", rules });
@@ -89,7 +89,7 @@ describe("RemoteJuggler's action dialect", () => {
     assert.deepEqual(await listed("evil"), ["open"]);
   });
 
-  it("keeps ids as they came, and answers no notification (RemoteJuggler defect 3)", async () => {
+  it("keeps ids unchanged, and answers no notification (RemoteJuggler defect 3)", async () => {
     covers("identity.parsing.id", "identity.parsing.notification");
     await using client = new Client([]);
     for (const id of ["a-string", "17", 17, 0, -1]) {
@@ -125,7 +125,7 @@ describe("RemoteJuggler's action dialect", () => {
     ]);
   });
 
-  it("does what identities are told one after another, and lets other tools run beside it", async () => {
+  it("runs identity actions one after another, and other tools in parallel", async () => {
     const order: string[] = [];
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     await using client = new Client([
@@ -170,7 +170,7 @@ describe("RemoteJuggler's action dialect", () => {
     ]);
   });
 
-  it("says of other failures that there was no success, and why", async () => {
+  it("answers other failures with success: false and the reason", async () => {
     await using client = new Client([
       sampleTool("fails", () => errorResult("no luck")),
       sampleTool("late", () => {
@@ -196,7 +196,7 @@ describe("RemoteJuggler's action dialect", () => {
     );
   });
 
-  it("names what is wrong with a message, and goes on", async () => {
+  it("reports what is wrong with a message, and continues", async () => {
     await using client = new Client([]);
     const send = async (message: object | string) => {
       return ((await client.ask(message)) as { error?: { code: number; message: string } }).error;
@@ -219,7 +219,7 @@ describe("RemoteJuggler's action dialect", () => {
     );
   });
 
-  it("gives what is not text a name, and structure as JSON", async () => {
+  it("names content that is not text, and shows structured content as JSON", async () => {
     await using client = new Client([
       sampleTool("image", () => ({
         content: [

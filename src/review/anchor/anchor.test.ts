@@ -18,7 +18,7 @@ async function add(
 }
 
 describe("makeAnchor()", () => {
-  it("keeps the place of a comment, with what is around it", async () => {
+  it("stores the position of a comment, with its context", async () => {
     using sample = new SampleRepository();
     sample.write("ä b.txt", sampleLines(10));
     const commit = sample.commit();
@@ -34,7 +34,7 @@ describe("makeAnchor()", () => {
     assert.equal(anchor.after?.[0], "line number 7 of this file");
   });
 
-  it("refuses places that are not there, in words", async () => {
+  it("refuses positions that do not exist, with a message", async () => {
     using sample = new SampleRepository();
     sample.write("a", "one\ntwo\n");
     sample.write("binary", Buffer.from([1, 0, 2]));
@@ -55,7 +55,7 @@ describe("makeAnchor()", () => {
     );
   });
 
-  it("comments on a folder, and on a file that has been deleted, as a whole", async () => {
+  it("comments on a folder, and on a deleted file, as a whole", async () => {
     using sample = new SampleRepository();
     sample.write("folder/a", "one\n");
     sample.write("gone", "one\n");

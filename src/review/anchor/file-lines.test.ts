@@ -6,7 +6,7 @@ import { blobId, isBinary, linesOf } from "./file-lines.ts";
 
 describe("blobId()", () => {
   // The first 32 KiB of a process are hashed here, the rest by Node: this test comes first.
-  it("is what Node's SHA-1 gives, for every length around a block", () => {
+  it("equals Node's SHA-1, for every length around a block", () => {
     for (let length = 0; length < 140; length++) {
       const content = Buffer.from(Array.from({ length }, (_, at) => (at * 31 + length) % 256));
       const expected = createHash("sha1").update(`blob ${length}\0`).update(content).digest("hex");
@@ -14,7 +14,7 @@ describe("blobId()", () => {
     }
   });
 
-  it("is the id that git has, of a small text and of a large one", () => {
+  it("equals git's id, of a small text and of a large one", () => {
     assert.equal(blobId(Buffer.from("hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a");
     const large = Buffer.alloc(100_000, "hello\n");
     assert.equal(blobId(large), "517f39259016084a8820de5f7258b73dafc1052a");
@@ -23,7 +23,7 @@ describe("blobId()", () => {
 });
 
 describe("linesOf()", () => {
-  it("gives lines without what ends them, and no line after the last line end", () => {
+  it("returns lines without line ends, and no line after the last line end", () => {
     assert.deepEqual(linesOf("a\r\nb\n\nc"), ["a", "b", "", "c"]);
     assert.deepEqual(linesOf("a\n"), ["a"]);
     assert.deepEqual(linesOf(""), []);

@@ -19,7 +19,7 @@ test("mapLines() follows lines through insertions, deletions and changes", () =>
   assert.equal(mapped("abcabba", "cbabac").replaceAll(/[^-]/g, "").length, 3);
 });
 
-test("mapLines() leaves the end of a function with it when another is put in after it", () => {
+test("mapLines() keeps the end of a function with it if another is inserted after it", () => {
   const one = ["func one", "one()", "return", "}"];
   const two = ["func two", "two()", "return", "}"];
   const put = ["func put", "put()", "return", "}"];
@@ -46,7 +46,7 @@ test("mapLines() maps lines to equal ones only, and never crosses", () => {
   }
 });
 
-test("mapLines() finds as many lines as the fewest edits leave, where none is unique", () => {
+test("mapLines() finds as many lines as a minimal edit keeps, if none is unique", () => {
   const random = new SeededRandom(11);
   for (let round = 0; round < 200; round++) {
     const text = (): string[] =>
@@ -60,7 +60,7 @@ test("mapLines() finds as many lines as the fewest edits leave, where none is un
   }
 });
 
-test("mapLines() gives up on two long texts that have nothing in common within bounds", () => {
+test("mapLines() limits its work on two long texts that have nothing in common", () => {
   const before = Array.from({ length: 5000 }, (_, n) => `${n % 7} old`);
   const after = Array.from({ length: 5000 }, (_, n) => `${n % 7} new`);
   assert.ok(mapLines(before, after).every((at) => at < 0));

@@ -49,7 +49,7 @@ function positionOf(line: number, now: string[], end = line): LinePosition {
   return findLines(anchorAt(line, end), TEXT, now);
 }
 
-test("findLines() says that a line of an unchanged text is exactly where it was", () => {
+test("findLines() finds a line of an unchanged text exactly where it was", () => {
   for (const line of TEXT.keys()) {
     const { line: found, method } = positionOf(line + 1, TEXT);
     assert.equal(found, line + 1);
@@ -74,13 +74,13 @@ test("findLines() follows a line through changes above and below it", () => {
   });
 });
 
-test("findLines() calls a deleted line gone, though its words are elsewhere", () => {
+test("findLines() reports a deleted line as gone, though its words are elsewhere", () => {
   const now = edited((lines) => lines.splice(16, 5));
   assert.equal(positionOf(18, now).confidence, "gone");
   assert.equal(positionOf(19, now).confidence, "gone");
 });
 
-test("findLines() finds a block that was moved by its words", () => {
+test("findLines() finds a moved block by its words", () => {
   const now = edited((lines) => {
     const moved = lines.splice(4, 4);
     lines.splice(14, 0, "", ...moved);
@@ -92,7 +92,7 @@ test("findLines() finds a block that was moved by its words", () => {
   }
 });
 
-test("findLines() finds a line that was changed in its place, and is not sure of it", () => {
+test("findLines() finds a line that was edited in place, with low confidence", () => {
   const now = edited((lines) => (lines[9] = "\tvalue := compute(1, 2, 3)"));
   assert.deepEqual(positionOf(10, now), {
     line: 10,
@@ -104,26 +104,26 @@ test("findLines() finds a line that was changed in its place, and is not sure of
   assert.equal(positionOf(10, replaced).confidence, "gone");
 });
 
-test("findLines() is not certain of a line in a block that occurs twice", () => {
+test("findLines() is not certain about a line in a block that occurs twice", () => {
   const block = ["{", "  same", "  words", "  here", "  again", "}"];
   const before = [...block, ...block];
   const anchor = anchorAt(3, 3, before);
   assert.equal(findLines(anchor, before, ["new", ...before]).confidence, "high");
 });
 
-test("findLines() narrows a range to what is left of it", () => {
+test("findLines() narrows a range to its remaining lines", () => {
   const now = edited((lines) => lines.splice(9, 2));
   const found = positionOf(9, now, 13);
   assert.deepEqual(found, { line: 9, end: 11, confidence: "high", method: "diff" });
 });
 
-test("findLines() looks for the words alone where the text was not kept", () => {
+test("findLines() searches only for the words if the text was not stored", () => {
   const now = edited((lines) => lines.splice(0, 0, "// a", "// b"));
   const found = findLines(anchorAt(10), undefined, now);
   assert.deepEqual(found, { line: 12, end: 12, confidence: "high", method: "quote" });
   assert.equal(findLines(anchorAt(10), undefined, []).confidence, "gone");
 });
 
-test("findLines() leaves a comment on a whole file with the file", () => {
+test("findLines() keeps a comment on a whole file with the file", () => {
   assert.equal(findLines({ path: "x", side: "new" }, TEXT, []).confidence, "exact");
 });

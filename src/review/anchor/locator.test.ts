@@ -23,7 +23,7 @@ function where({ file, line, confidence, method }: ThreadView): unknown[] {
 }
 
 describe("Locator", () => {
-  it("follows lines through changes, renames and moves without git's knowing", async () => {
+  it("follows lines through changes, renames and moves that git does not know", async () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(20));
     sample.commit();
@@ -44,7 +44,7 @@ describe("Locator", () => {
     assert.deepEqual(quote, ["line number 10 of this file"]);
   });
 
-  it("asks the commits in between where two texts alone would leave a doubt", async () => {
+  it("reads the commits in between if the two texts alone are ambiguous", async () => {
     using sample = new SampleRepository();
     const block = (name: string): string => `func ${name}() {\n\treturn nil\n}\n`;
     const write = (file: string, ...names: string[]): void =>
@@ -66,7 +66,7 @@ describe("Locator", () => {
     assert.deepEqual(where(await commands.show(lost)), ["b.go", undefined, "gone", "none"]);
   });
 
-  it("leaves a comment on a removed line with the commit that had it", async () => {
+  it("keeps a comment on a removed line with the commit that had it", async () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(5));
     const commit = sample.commit();

@@ -97,7 +97,7 @@ class Dropping implements AsyncDisposable {
 }
 
 describe("DropFiles", { timeout: 60_000 }, () => {
-  it("takes in what was dropped before and after it began, also in a folder that was not there", async () => {
+  it("imports files from before and after its start, also in a folder that did not exist", async () => {
     await using dropping = new Dropping();
     dropping.sample.write("a.txt", sampleLines(3));
     dropping.begin();
@@ -115,7 +115,7 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     await dropping.left(dirname(dropping.file));
   });
 
-  it("waits for whoever is still writing, though the file was moved aside", async () => {
+  it("waits for a program that is still writing, though the file was renamed", async () => {
     await using dropping = new Dropping();
     mkdirSync(dirname(dropping.file), { recursive: true });
     dropping.begin(2000);
@@ -130,7 +130,7 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     assert.equal((await dropping.threads(1))[0]?.comment, "in two halves");
   });
 
-  it("takes in lines that are added after it was read", async () => {
+  it("imports lines that are added after it was read", async () => {
     covers("review.file.rapid");
     await using dropping = new Dropping();
     mkdirSync(dirname(dropping.file), { recursive: true });
@@ -146,7 +146,7 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     );
   });
 
-  it("suppresses the same comment that is dropped twice, and knows a project by any way to it", async () => {
+  it("ignores the same comment dropped twice, and recognises a project by any path to it", async () => {
     covers("review.queue.deduplicate");
     await using dropping = new Dropping();
     const link = join(dropping.sample.parent, "link");
@@ -163,7 +163,7 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     assert.equal(threads[0]?.repository.gitDir, threads[1]?.repository.gitDir);
   });
 
-  it("keeps words whose place is not there, and projects without git", async () => {
+  it("keeps comments on missing lines, and of projects without git", async () => {
     await using dropping = new Dropping();
     dropping.begin();
     const project_root = dropping.sample.parent;
@@ -176,7 +176,7 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     assert.equal(plain?.repository.root, project_root);
   });
 
-  it("keeps words with a name or a time that cannot be, and shows them with all others", async () => {
+  it("keeps comments with an invalid name or time, and shows them with all others", async () => {
     await using dropping = new Dropping();
     const long = { file: "x".repeat(5000), time: 1.7e18 };
     dropping.drop(`[${dropping.record("odd", long)},${dropping.record("NUL", { file: "\0" })}]`);
@@ -193,7 +193,7 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     );
   });
 
-  it("sets aside what it cannot read, and says so", async () => {
+  it("renames a file that it cannot read, and reports it", async () => {
     await using dropping = new Dropping();
     dropping.begin(30);
     dropping.drop('{"file": "x", "comm');
@@ -205,7 +205,7 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     assert.equal(dropping.reports.length, 2);
   });
 
-  it("takes over what a process had moved aside that is gone, though another has its number", async () => {
+  it("takes over files of a dead process, even if another has its process id", async () => {
     await using dropping = new Dropping();
     // As it was named before, by a process of our own number.
     dropping.drop(dropping.record("older"), `${dropping.file}.taken-${process.pid}-1`);
@@ -218,7 +218,7 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     await dropping.left(dirname(dropping.file));
   });
 
-  it("leaves what another process has moved aside, until that is killed", async () => {
+  it("leaves files of another process alone, until that is killed", async () => {
     await using dropping = new Dropping();
     const folder = dirname(dropping.file);
     mkdirSync(folder, { recursive: true });
@@ -242,7 +242,7 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     await dropping.left(folder);
   });
 
-  it("waits for no pipe, follows no link and takes no folder for a file", async () => {
+  it("waits for no pipe, follows no link and does not treat a folder as a file", async () => {
     await using dropping = new Dropping();
     mkdirSync(join(dropping.inbox, "folder.json"), { recursive: true });
     execFileSync("mkfifo", [join(dropping.inbox, "pipe.json")]);
@@ -265,7 +265,7 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     assert.equal((await dropping.threads(1)).length, 1);
   });
 
-  it("keeps a file until the store takes what it says, and then removes it", async () => {
+  it("keeps a file until its comments are stored, and then removes it", async () => {
     covers("review.file.kept");
     await using dropping = new Dropping();
     await dropping.reviews();
@@ -284,7 +284,7 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     await dropping.left(dropping.inbox);
   });
 
-  it("takes each file of its inbox, in order, once it has its name", async () => {
+  it("imports each file of its inbox, in order, once it has its final name", async () => {
     await using dropping = new Dropping();
     dropping.begin();
     for (let n = 10; n < 40; n++) {

@@ -6,7 +6,7 @@ import { threadOfDropped } from "./dropped.ts";
 import { SampleRepository } from "../../../test/samples/sample-review-repository.ts";
 
 describe("threadOfDropped()", () => {
-  it("goes by the project that is named, then the file's own, then where we run", async () => {
+  it("uses the named project, then the file's own, then the current folder", async () => {
     using own = new SampleRepository();
     using other = new SampleRepository();
     const rootOf = async (dropped: object): Promise<string> => {

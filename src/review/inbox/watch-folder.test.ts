@@ -7,7 +7,7 @@ import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { watchFolder } from "./watch-folder.ts";
 
 test(
-  "watchFolder() goes on when its folder is taken away and made again",
+  "watchFolder() continues when its folder is removed and created again",
   { timeout: 10_000 },
   async () => {
     await using folder = await SampleFolder.create();

@@ -8,7 +8,7 @@ import { watchReviews } from "./watch-reviews.ts";
 
 const REPOSITORY = { gitDir: "/x/.git", root: "/x" };
 
-test("watchReviews() lets everything be seen that is written, in a folder that is made later", async () => {
+test("watchReviews() reports everything that is written, in a folder that is created later", async () => {
   await using folder = await SampleFolder.create();
   const seen: string[] = [];
   let reader: Reviews | undefined;

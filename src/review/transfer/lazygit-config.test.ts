@@ -19,7 +19,7 @@ const FILES: Readonly<Record<string, string>> = {
 
 describe("withCommands()", () => {
   for (const [name, text] of Object.entries(FILES)) {
-    it(`adds to a file with ${name}, keeps every letter of it, and comes out again`, () => {
+    it(`adds to a file with ${name}, keeps every character of it, and can be removed`, () => {
       const after = withCommands(text, COMMANDS);
       const { customCommands, ...rest } = parse(after) as { customCommands: object[] };
       const before = (parse(text) ?? {}) as { customCommands?: object[] };
@@ -32,25 +32,25 @@ describe("withCommands()", () => {
     });
   }
 
-  it("puts newer commands in the place of older ones", () => {
+  it("replaces older commands with newer ones", () => {
     const old = withCommands(FILES["indented commands"] ?? "", lazygitCommands("/old/trunkline"));
     const { customCommands } = parse(withCommands(old, COMMANDS)) as { customCommands: object[] };
     assert.deepEqual(customCommands, [THEIRS, ...COMMANDS]);
   });
 
-  it("writes what lazygit's reader of YAML takes as it is meant", () => {
+  it("writes YAML that lazygit reads as intended", () => {
     const text = withCommands("", COMMANDS);
     assert.doesNotMatch(text, /[&*]a\d/);
     assert.match(text, /key: "Y"/);
   });
 
-  it("refuses what it cannot add to", () => {
+  it("refuses a file that it cannot extend", () => {
     for (const text of ["- a\n", "a: [", "customCommands: [{key: x}]\n", "customCommands: x\n"]) {
       assert.throws(() => withCommands(text, COMMANDS), { code: "config" }, text);
     }
   });
 
-  it("quotes whatever comes from a person or a repository", () => {
+  it("quotes everything that comes from a person or a repository", () => {
     for (const { command, prompts } of COMMANDS as {
       command: string;
       prompts: { command?: string }[];

@@ -10,7 +10,7 @@ function plain(finding: Finding): object {
 }
 
 describe("SARIF", () => {
-  it("goes out with places, severities and suggestions, and comes back the same", async () => {
+  it("exports positions, severities and suggestions, and imports them unchanged", async () => {
     using sample = new SampleRepository();
     sample.write("ä b.txt", sampleLines(5));
     using commands = await sample.commands();
@@ -36,7 +36,7 @@ describe("SARIF", () => {
     );
   });
 
-  it("is known when it comes back, here and where it came in before", async () => {
+  it("is recognised when it is imported again, here and where it was imported before", async () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(5));
     using commands = await sample.commands();
@@ -57,7 +57,7 @@ describe("SARIF", () => {
     assert.equal(readSarif(JSON.parse(foreign) as object)[0]?.id, undefined);
   });
 
-  it("of other programs comes in as far as it is about a file", () => {
+  it("of other programs is imported if it is about a file", () => {
     const location = (uri: string, region?: object): object => ({
       locations: [{ physicalLocation: { artifactLocation: { uri }, region } }],
     });

@@ -8,7 +8,7 @@ const PERSON = { by: "ada", role: "person" } as const;
 const AGENT = { by: "claude", role: "agent" } as const;
 
 describe("exportThreads() and readTransfer()", () => {
-  it("carry threads to another machine with all that was said and seen, once", async () => {
+  it("carry threads to another machine with all events, once", async () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(5));
     using commands = await sample.commands();
@@ -37,7 +37,7 @@ describe("exportThreads() and readTransfer()", () => {
     assert.equal((await there.reviews.list({ states: ["resolved"] })).length, 1);
   });
 
-  it("refuse what is wrong, and say where", () => {
+  it("refuse invalid input, with its position", () => {
     const repository = { gitDir: "/x", root: "/x" };
     const good = {
       id: "rabcde",

@@ -11,7 +11,7 @@ function collect() {
 }
 
 describe("Batch", () => {
-  it("sends all answers together, in the order they came, once the last is there", () => {
+  it("sends all answers together, in the order they came, once the last has arrived", () => {
     const { sent, batch } = collect();
     for (let i = 0; i < 3; i++) batch.expect();
     batch.add("1", topic("1"));
@@ -22,7 +22,7 @@ describe("Batch", () => {
     assert.deepEqual(sent, ["[1,2,3]"]);
   });
 
-  it("waits for its end, though all answers so far are there", () => {
+  it("waits for its end, even if all answers so far have arrived", () => {
     const { sent, batch } = collect();
     batch.expect();
     batch.add("1", topic("1"));
@@ -33,7 +33,7 @@ describe("Batch", () => {
     assert.deepEqual(sent, ["[1,2]"]);
   });
 
-  it("sends nothing where no answer is due, and the rest where one is withheld", () => {
+  it("sends nothing if no answer is due, and the rest if one is withheld", () => {
     const silent = collect();
     silent.batch.seal();
     silent.batch.expect();

@@ -9,7 +9,7 @@ const list = (count: number, item: (index: number) => string) =>
   `[${Array.from({ length: count }, (_, index) => item(index)).join(",")}]`;
 
 describe("isDeeper", () => {
-  it("tells whether a text is nested deeper than so many levels, and text does not count", () => {
+  it("tells whether a text is nested deeper than a number of levels, ignoring strings", () => {
     const text = `{"a":[{}],"b":"[[[[","c\\"[[":[[]]}`;
     assert.equal(isDeeper(text, 2), true);
     assert.equal(isDeeper(text, 3), false);
@@ -18,7 +18,7 @@ describe("isDeeper", () => {
 });
 
 describe("measureComplexity", () => {
-  it("counts the levels of nesting, not of text", () => {
+  it("counts the levels of nesting, ignoring strings", () => {
     const depth = (text: string) => measureComplexity(text, NO_LIMITS).depth;
     assert.equal(depth(`{"a":[{}],"b":"[[[[","c\\"[[":0}`), 3);
     assert.equal(depth("[[],[],[[]]]"), 3);
@@ -42,7 +42,7 @@ describe("measureComplexity", () => {
     assert.ok((rising[5] ?? 0) > 2 * (rising[4] ?? 0));
   });
 
-  it("counts objects with keys of their own, in any order of few keys too", () => {
+  it("counts objects with distinct keys, in any order of few keys too", () => {
     const keys = ["a", "b", "c", "d", "e", "f"];
     const permutation = (index: number) => {
       const left = [...keys];
@@ -59,13 +59,13 @@ describe("measureComplexity", () => {
     assert.ok(work(objects(permutation)) > 1.3 * work(objects(() => keys)));
   });
 
-  it("does not mistake keys that are split differently for the same", () => {
+  it("does not confuse keys that are split differently", () => {
     const same = work(`[{"ab":0,"c":0},{"ab":0,"c":0}]`);
     const split = work(`[{"ab":0,"c":0},{"a":0,"bc":0}]`);
     assert.ok(split > same + 20, `${split} is not much more than ${same}`);
   });
 
-  it("counts each character of a number and of white space, and escapes among quotes", () => {
+  it("counts each character of a number and of white space, and escapes in strings", () => {
     assert.ok(work("7".repeat(100_000)) >= 25_000);
     assert.ok(work(" ".repeat(100_000)) >= 25_000);
     assert.ok(work(`"${'\\"'.repeat(100_000)}"`) >= 24_000);

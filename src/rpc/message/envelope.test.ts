@@ -33,7 +33,7 @@ function hardValue(random: SeededRandom, depth = 0): unknown {
 }
 
 describe("readEnvelope", () => {
-  it("finds the id and the method of any object, not those below", () => {
+  it("finds the id and the method of an object, not those below", () => {
     const random = new SeededRandom(0xe7);
     for (let round = 0; round < 1000; round++) {
       const members: [string, unknown][] = [
@@ -56,12 +56,12 @@ describe("readEnvelope", () => {
     }
   });
 
-  it("gives values exactly as they are written", () => {
+  it("returns values exactly as they are written", () => {
     const ids = ["12345678901234567890", "1.0", "-0", "1E+5", '"\\u0041"', "[ 1 ]", "{ }", "true"];
     for (const id of ids) assert.deepEqual(read(`{ "id" :\t${id}\n}`), found(id));
   });
 
-  it("tells a response, and a message that two parsers may read differently", () => {
+  it("recognises a response, and a message that two parsers may read differently", () => {
     assert.equal(read(`{"id":1,"result":null}`).isResponse, true);
     assert.equal(read(`{"error":{},"id":1}`).isResponse, true);
     assert.equal(read(`{"id":1,"params":{"result":1},"x":["error"]}`).isResponse, false);
@@ -76,7 +76,7 @@ describe("readEnvelope", () => {
     assert.equal(read(`{"id":1,"id":2}`).id, "2", "the last counts, as it does for JSON.parse");
   });
 
-  it("finds in a text that is cut off what stands before the cut, and no half value", () => {
+  it("finds in a truncated text what comes before the cut, and no half value", () => {
     const text = `{"jsonrpc":"2.0","id":"a\\"b","method":"m","params":{"id":5,"x":[1,"}"]},"z":12}`;
     for (let end = 0; end <= text.length; end++) {
       const { id, method } = read(text.slice(0, end));
@@ -90,7 +90,7 @@ describe("readEnvelope", () => {
     assert.deepEqual(read(`{"id":123`), found(), "more digits may follow");
   });
 
-  it("finds nothing in what is no object, and never fails", () => {
+  it("finds nothing in a text that is not an object, and never fails", () => {
     const texts = [
       "",
       " ",
@@ -118,7 +118,7 @@ describe("readEnvelope", () => {
 });
 
 describe("readElements", () => {
-  it("gives each element of an array as it is written", () => {
+  it("returns each element of an array as it is written", () => {
     const random = new SeededRandom(0xa44a);
     for (let round = 0; round < 300; round++) {
       const values = Array.from({ length: random.below(6) }, () => hardValue(random));

@@ -19,7 +19,7 @@ const LONG = `"${"x".repeat(8000)}"`;
 const lost = (text: string, isResponse = false) => ({ idText: text, isResponse });
 
 describe("holdId", () => {
-  it("gives an id as JSON text, exactly", () => {
+  it("returns an id as JSON text, exactly", () => {
     const same = [
       "1",
       '"1"',
@@ -38,13 +38,13 @@ describe("holdId", () => {
     );
   });
 
-  it("gives the same text for the same id, however it is written", () => {
+  it("returns the same text for the same id, however it is written", () => {
     assert.equal(idOf(`{"id":1.0}`), "1");
     assert.equal(idOf(`{"id":1e0}`), "1");
     assert.equal(idOf(`{"id":"\\u0041"}`), `"A"`);
   });
 
-  it("gives an id, and nothing else, where a message has several", () => {
+  it("returns an id, and nothing else, if a message has several", () => {
     const texts = [
       `{"id":{"a":1},"\\u0069d":12345678901234567890}`,
       `{"id":12345678901234567890,"\\u0069d":1.5}`,
@@ -79,7 +79,7 @@ describe("recoverMessage", () => {
       assert.deepEqual(recoverMessage(oversize(text)), expected);
   });
 
-  it("is not deceived by what stands deeper, or in a text", () => {
+  it("is not deceived by nested members or strings", () => {
     const texts = [
       `{"params":{"id":1,"x":${LONG}}}`,
       `{"params":${LONG},"x":{"a":1,"id":1}}`,
@@ -95,7 +95,7 @@ describe("recoverMessage", () => {
     );
   });
 
-  it("gives no id that is not JSON, or is unreasonable", () => {
+  it("returns no id that is not JSON, or is unreasonable", () => {
     const bad = [
       "007",
       "-",
@@ -120,13 +120,13 @@ describe("recoverMessage", () => {
     }
   });
 
-  it("finds only the ids of our own requests in what is not UTF-8", () => {
+  it("finds only the ids of our own requests in text that is not UTF-8", () => {
     const fault = (head: string): FrameFault => ({ ...oversize(head), kind: "encoding" });
     assert.deepEqual(recoverMessage(fault(`{"id":5,"result":"\u{fffd}"}`)), lost("5", true));
     assert.deepEqual(recoverMessage(fault(`{"id":5,"method":"\u{fffd}"}`)), lost("null"));
   });
 
-  it("takes no time on hostile ends", () => {
+  it("is fast on hostile input", () => {
     const started = process.threadCpuUsage();
     for (const unit of [",", ', "id": ', " ", '"', "\\", '"\\u0041', "{", "1", '{"result"']) {
       for (let i = 0; i < 20; i++) recoverMessage(oversize(unit.repeat(8000)));
@@ -137,7 +137,7 @@ describe("recoverMessage", () => {
 });
 
 describe("recoverUnparsed", () => {
-  it("finds the same in a text that is there", () => {
+  it("finds the same in a complete text", () => {
     assert.deepEqual(recoverUnparsed(`{"id":7,"params":${LONG}}`), lost("7"));
     assert.deepEqual(recoverUnparsed(`{"result":${LONG},"id":8}`), lost("8", true));
   });

@@ -5,7 +5,7 @@ import { SeededRandom } from "../../../test/support/seeded-random.ts";
 import { endOfString, estimateEscapes } from "./json-text.ts";
 
 describe("endOfString", () => {
-  it("finds the end of every string that JSON can write, wherever it stands", () => {
+  it("finds the end of every string that JSON can write, at any offset", () => {
     const random = new SeededRandom(0x5714);
     const pieces = ["\\", "\\\\", '"', '"""', "a", "\n", "é", "🙂", "{}[],:", "x".repeat(50)];
     for (let round = 0; round < 500; round++) {
@@ -17,7 +17,7 @@ describe("endOfString", () => {
     }
   });
 
-  it("gives the text's length where the string is cut off", () => {
+  it("returns the text's length if the string is cut off", () => {
     const whole = String.raw`"a\"b\\\"c` + String.raw`\"`.repeat(200);
     for (let end = 1; end <= whole.length; end++) {
       assert.equal(endOfString(whole.slice(0, end), 0), end);
@@ -26,7 +26,7 @@ describe("endOfString", () => {
 });
 
 describe("estimateEscapes", () => {
-  it("is near the truth for any long text, wherever it looks", () => {
+  it("is close to the truth for any long text, wherever it samples", () => {
     const random = new SeededRandom(0xe5c);
     for (const unit of ["\\n", "\\u0041", 'some text\\"', "x".repeat(99) + "\\\\"]) {
       // So long that a fifth is six times the usual error: no seed comes near it.

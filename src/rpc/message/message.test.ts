@@ -19,7 +19,7 @@ describe("classify()", () => {
     assert.equal(kindOf({ ...base, id: 1, method: "m", result: 1 }).kind, "request");
   });
 
-  it("takes a null id for a notification only where the dialect does", () => {
+  it("treats a null id as a notification only if the dialect does", () => {
     const message = { jsonrpc: "2.0", id: null, method: "m" };
     assert.equal(kindOf(message, true).kind, "notification");
     assert.deepEqual(kindOf(message), {
@@ -27,7 +27,7 @@ describe("classify()", () => {
     });
   });
 
-  it("says what is wrong, under the id where there is one", () => {
+  it("reports what is wrong, under the id if there is one", () => {
     const wrong: readonly (readonly [message: object, id: unknown, why: RegExp])[] = [
       [[1], "null", /must be an object/],
       [{ jsonrpc: "2.0", id: 7 }, 7, /'method' is missing/],
@@ -45,7 +45,7 @@ describe("classify()", () => {
     }
   });
 
-  it("takes null parameters for none", () => {
+  it("treats null parameters as none", () => {
     const found = kindOf({ jsonrpc: "2.0", id: 1, method: "m", params: null });
     assert.ok(found.kind === "request");
     assert.deepEqual(found.params, {});

@@ -9,7 +9,7 @@ const long = "x".repeat(8 * 1024);
 const longer = "x".repeat(64 * 1024);
 
 describe("parseMessage", () => {
-  it("gives the value of a text, with keys of any name as its own", () => {
+  it("returns the value of a text, with keys of any name as own members", () => {
     const value = parseMessage('{"__proto__":{"a":1},"constructor":2,"b":[1.5,"é"]}', LIMITS);
     assert.deepEqual(Object.entries(value as object), [
       ["__proto__", { a: 1 }],
@@ -19,7 +19,7 @@ describe("parseMessage", () => {
     assert.equal((value as { a?: unknown }).a, undefined);
   });
 
-  it("refuses what is not JSON, in few words however long it is", () => {
+  it("refuses text that is not JSON, with a short message however long it is", () => {
     for (const text of [
       "",
       " ",
@@ -39,7 +39,7 @@ describe("parseMessage", () => {
     }
   });
 
-  it("refuses a long text that is deep or made of many values, and takes a short one", () => {
+  it("refuses a long text that is deep or made of many values, and accepts a short one", () => {
     const deep = "[".repeat(11) + "]".repeat(11);
     const many = `[${"0,".repeat(4000)}0]`;
     for (const [text, says] of [

@@ -43,7 +43,7 @@ class Rig implements Disposable {
 }
 
 describe("Bases", () => {
-  it("checks a revision out once, however many ask for it at once", async () => {
+  it("checks a revision out once for all concurrent requests", async () => {
     using rig = await Rig.open();
     const [first] = rig.revisions;
     const bases = await Promise.all([1, 2, 3].map(() => rig.bases.exactly(rig.cached, first)));
@@ -54,7 +54,7 @@ describe("Bases", () => {
     assert.deepEqual(rig.kept(), [first]);
   });
 
-  it("begins with the one used last where the very one is not there", async () => {
+  it("begins with the last used base if there is none of the same revision", async () => {
     using rig = await Rig.open();
     const [first, second, third] = rig.revisions;
     assert.equal((await rig.bases.near(rig.cached, first)).revision, first);
@@ -64,7 +64,7 @@ describe("Bases", () => {
     assert.equal((await rig.bases.near(rig.cached, second)).revision, first);
   });
 
-  it("makes one again that is gone", async () => {
+  it("creates a base again that is gone", async () => {
     using rig = await Rig.open();
     const [first] = rig.revisions;
     const { tree } = await rig.bases.exactly(rig.cached, first);
@@ -73,7 +73,7 @@ describe("Bases", () => {
     assert.ok(existsSync(join(tree, "README.md")));
   });
 
-  it("prunes those used longest ago, and none that is in use", async () => {
+  it("prunes the least recently used ones, and none that is in use", async () => {
     using rig = await Rig.open();
     const [first, second, third] = rig.revisions;
     for (const revision of rig.revisions) await rig.bases.exactly(rig.cached, revision);
@@ -84,7 +84,7 @@ describe("Bases", () => {
     assert.equal((await rig.bases.near(rig.cached, third)).revision, second);
   });
 
-  it("leaves nothing behind where a revision cannot be checked out", async () => {
+  it("leaves nothing behind if a revision cannot be checked out", async () => {
     using rig = await Rig.open();
     await assert.rejects(rig.bases.exactly(rig.cached, "0".repeat(40)));
     assert.deepEqual(rig.kept(), []);

@@ -6,21 +6,21 @@ import type { CachedRepository } from "../repository-cache.ts";
 
 export interface BasesOptions {
   readonly folder: string;
-  /** How many are kept of a repository; those in use are kept besides. */
+  /** How many are kept for a repository, in addition to those in use. */
   readonly most: number;
 }
 
-/** A checked-out tree that workspaces begin with. */
+/** A checked-out tree with which workspaces begin. */
 export interface Base {
   readonly revision: string;
   readonly tree: string;
-  /** The index of that tree, with what git remembers of its files. */
+  /** The git index of that tree, with cached file metadata. */
   readonly index: string;
 }
 
 const CHECKOUT_TIMEOUT = 10 * 60_000;
 
-/** Checked-out revisions of repositories, which nobody changes; the ones used last are kept. */
+/** Checked-out revisions of repositories, which are never changed; the most recently used are kept. */
 export class Bases {
   readonly #options: BasesOptions;
   readonly #making = new Map<string, Promise<Base>>();
@@ -30,8 +30,8 @@ export class Bases {
   }
 
   /**
-   * The tree of a revision: the very one, else one of the same repository from which git goes on in
-   * a moment, else a new one.
+   * The tree of a revision: exactly that one, or one of the same repository that git can update
+   * quickly, or a new one.
    */
   async near(repository: CachedRepository, revision: string): Promise<Base> {
     const folder = join(this.#options.folder, repository.key);
@@ -43,14 +43,14 @@ export class Bases {
     return found;
   }
 
-  /** The base that a workspace was begun with, which is made again where it is gone. */
+  /** The base with which a workspace began; it is created again if it is gone. */
   async exactly(repository: CachedRepository, revision: string): Promise<Base> {
     const folder = join(this.#options.folder, repository.key);
     const base = baseIn(folder, revision);
     return existsSync(base.tree) ? base : await this.#make(repository, folder, revision);
   }
 
-  /** Removes those that nobody has used for the longest time. */
+  /** Removes those that were not used for the longest time. */
   async prune(repository: CachedRepository, inUse: ReadonlySet<string | undefined>): Promise<void> {
     const folder = join(this.#options.folder, repository.key);
     const free = (await byAge(folder)).filter((revision) => !inUse.has(revision));

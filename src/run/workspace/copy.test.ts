@@ -12,7 +12,7 @@ workspaceDriverContract("copy", () => new CopyDriver("copy"), false);
 workspaceDriverContract("reflink", () => new CopyDriver("reflink"), noReflink);
 
 describe("CopyDriver", () => {
-  it("does not take a copy that was broken off for a tree", async () => {
+  it("does not mistake an interrupted copy for a tree", async () => {
     using home = mkdtempDisposableSync(join(tmpdir(), "copy-"));
     const [base, folder] = [join(home.path, "base"), join(home.path, "one")];
     mkdirSync(base);
@@ -36,7 +36,7 @@ describe("CopyDriver", () => {
 });
 
 describe("canReflink()", () => {
-  it("leaves nothing in the folder, and is false where there is none", async () => {
+  it("leaves nothing in the folder, and is false if there is none", async () => {
     using home = mkdtempDisposableSync(join(tmpdir(), "copy-"));
     await canReflink(home.path);
     assert.deepEqual(readdirSync(home.path), []);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import type { FileOwner, TreeRequest, WorkspaceDriver } from "./driver.ts";
 
-/** Copies the base; blocks are shared until they are changed where the file system can do that. */
+/** Copies the base; blocks are shared until they are changed, if the file system supports that. */
 export class CopyDriver implements WorkspaceDriver {
   readonly name: "reflink" | "copy";
 
@@ -17,7 +17,7 @@ export class CopyDriver implements WorkspaceDriver {
     const tree = join(folder, "tree");
     if (existsSync(tree)) return tree;
     await mkdir(folder, { recursive: true });
-    // A copy that was broken off is not taken for a tree.
+    // An interrupted copy must not be mistaken for a tree.
     const unfinished = join(folder, "unfinished");
     await rm(unfinished, { recursive: true, force: true });
     const mode = this.name === "reflink" ? "always" : "auto";
@@ -35,12 +35,12 @@ export class CopyDriver implements WorkspaceDriver {
   }
 }
 
-/** Makes somebody the owner of a folder and all that is in it. */
+/** Changes the owner of a folder and everything in it. */
 export async function giveTo(tree: string, { uid, gid }: FileOwner): Promise<void> {
   await run("chown", ["--recursive", "--no-dereference", `${uid}:${gid}`, tree]);
 }
 
-/** Whether files in a folder can share their blocks: tried, since no name of a file system tells. */
+/** Whether files in a folder can share blocks. This is tried, because the file system's type does not tell. */
 export async function canReflink(folder: string): Promise<boolean> {
   const { copyFile, constants, writeFile } = process.getBuiltinModule("node:fs/promises");
   const from = join(folder, `.reflink-${process.pid}`);

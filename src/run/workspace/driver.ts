@@ -1,18 +1,18 @@
-/** A user of the system whom the files of a workspace are to belong to. */
+/** The system user who owns the files of a workspace. */
 export interface FileOwner {
   readonly uid: number;
   readonly gid: number;
 }
 
 export interface TreeRequest {
-  /** What the tree begins with, the uppermost first: layers that nobody changes. */
+  /** Read-only layers with which the tree begins, the topmost first. */
   readonly layers: readonly string[];
-  /** A folder for this workspace alone. What was changed in it before is still there. */
+  /** The folder of this workspace, with its earlier changes. */
   readonly folder: string;
   readonly owner: FileOwner | undefined;
 }
 
-/** A way to have a tree of one's own that begins as a copy of another. */
+/** A way to make a writable tree that begins as a copy of another. */
 export interface WorkspaceDriver {
   readonly name: "overlay" | "reflink" | "copy";
   /** Makes the tree, or makes it available again. Returns where it is. */

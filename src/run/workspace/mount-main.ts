@@ -1,4 +1,4 @@
-// Mounts workspaces, as root, for the process that started it: a line of JSON asks, a line answers.
+// Mounts workspaces, as root, for the process that started it: one JSON line for each request and answer.
 import { dlopen, getRawPointer } from "node:ffi";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -29,7 +29,7 @@ const c = dlopen(null, {
   close: { arguments: ["i32"], return: "i32" },
 }).functions;
 
-/** Memory that native code reads, kept while one request is worked on. */
+/** Memory that native code reads, kept while one request is handled. */
 let kept: Buffer[] = [];
 
 function addressOf(bytes: Buffer): bigint {
@@ -45,8 +45,8 @@ function text(value: string): bigint {
 }
 
 /**
- * A user namespace in which a user and root have changed places: files of root's on disk are the
- * user's in a mount that is seen through it, and the other way round.
+ * A user namespace that swaps a user and root: in a mount through it, root's files on disk belong to
+ * the user, and the other way round.
  */
 async function openUsers(uid: number, gid: number): Promise<number> {
   const holder = spawn("unshare", ["--user", "cat"], { stdio: ["pipe", "ignore", "ignore"] });
@@ -55,7 +55,7 @@ async function openUsers(uid: number, gid: number): Promise<number> {
     const link = `/proc/${holder.pid}/ns/user`;
     const own = readlinkSync("/proc/self/ns/user");
     for (let attempt = 0; readlinkSync(link) === own; attempt++) {
-      if (attempt > 2_000) throw new Error("unshare makes no user namespace");
+      if (attempt > 2_000) throw new Error("unshare did not create a user namespace in time");
       await delay(1);
     }
     writeFileSync(`/proc/${holder.pid}/uid_map`, `0 ${uid} 1\n${uid} 0 1\n`);
@@ -66,7 +66,7 @@ async function openUsers(uid: number, gid: number): Promise<number> {
   }
 }
 
-/** Shows a folder at another place, where its files belong to others. */
+/** Mounts a folder at another path, where its files have another owner. */
 function showAs(users: number, folder: string, at: string): void {
   const tree = c.syscall(OPEN_TREE, AT_FDCWD, text(folder), OPEN_TREE_CLONE | CLOEXEC, 0n, 0n);
   if (tree < 0n) throw new Error(`cannot open '${folder}' as a tree`);
@@ -76,7 +76,9 @@ function showAs(users: number, folder: string, at: string): void {
     attributes.writeBigUInt64LE(BigInt(users), 24);
     const address = addressOf(attributes);
     if (c.syscall(MOUNT_SETATTR, tree, text(""), AT_EMPTY_PATH, address, 32n) !== 0n) {
-      throw new Error(`the file system of '${folder}' cannot show files as somebody else's`);
+      throw new Error(
+        `the file system of '${folder}' does not support mounts with another owner (idmapped mounts)`,
+      );
     }
     const flags = MOVE_MOUNT_F_EMPTY_PATH;
     if (c.syscall(MOVE_MOUNT, tree, text(""), AT_FDCWD, text(at), flags) !== 0n) {
@@ -112,10 +114,10 @@ async function mount(request: Extract<MountRequest, { verb: "mount" }>): Promise
     const overlay = text("overlay");
     const flags = MS_NOSUID | MS_NODEV;
     if (c.mount(overlay, text(tree), overlay, flags, text(options)) !== 0) {
-      throw new Error("overlayfs does not take it");
+      throw new Error("overlayfs refuses these layers");
     }
   } finally {
-    // The overlay keeps what it is made of.
+    // The overlay keeps its layers open.
     for (const at of shown) {
       c.umount2(text(at), MNT_DETACH);
       rmdirSync(at);

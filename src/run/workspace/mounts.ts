@@ -6,17 +6,17 @@ import { OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 
-/** What `mount-main.ts` is asked for, a line of JSON each. */
+/** A request to `mount-main.ts`, one line of JSON each. */
 export type MountRequest = { readonly id: number } & (
   | {
       readonly verb: "mount";
-      /** What is below, the uppermost first; it stays as it is. */
+      /** The lower layers, the topmost first; they are not changed. */
       readonly lowers: readonly string[];
       /** A folder with `layer/upper` and `layer/work`, where changes go. */
       readonly changes: string;
-      /** Where both are seen as one. */
+      /** The mount point. */
       readonly tree: string;
-      /** Whose all files are to be there; on disk they are root's. */
+      /** The owner of all files in the mount; on disk root owns them. */
       readonly user?: { readonly uid: number; readonly gid: number } | undefined;
     }
   | { readonly verb: "unmount"; readonly tree: string }
@@ -24,11 +24,11 @@ export type MountRequest = { readonly id: number } & (
 
 interface MountAnswer {
   readonly id: number;
-  /** Why it could not be done. */
+  /** Why the request failed. */
   readonly problem?: string;
 }
 
-/** Put in by the bundler: the code of the program that mounts. */
+/** Filled in by the bundler: the code of `mount-main.ts`. */
 declare const __TRUNKLINE_MOUNT__: string | undefined;
 
 type Wish = MountRequest extends infer R ? (R extends MountRequest ? Omit<R, "id"> : never) : never;
@@ -38,7 +38,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Mounts and unmounts workspaces. One process does it for all, from the first on. */
+/** Mounts and unmounts workspaces, with one helper process for all, started with the first. */
 export class Mounts implements AsyncDisposable {
   readonly #waiting = new Map<number, Waiting>();
   #helper: Promise<OwnedChild> | undefined;
@@ -84,7 +84,7 @@ export class Mounts implements AsyncDisposable {
     background(
       helper.exit.then((exit) => {
         this.#helper = undefined;
-        const problem = `the helper that mounts ended (${exit}) ${said.at(-1) ?? ""}`.trim();
+        const problem = `the mount helper ended (${exit}) ${said.at(-1) ?? ""}`.trim();
         for (const { reject } of this.#waiting.values()) reject(failed(problem));
         this.#waiting.clear();
       }),
@@ -98,7 +98,7 @@ function failed(problem: string): TrunklineError {
   return new TrunklineError("unavailable", `Cannot mount a workspace: ${problem}.`);
 }
 
-/** The built program has the code in memory: files of its package may be gone by now. */
+/** The built program has the code in memory, because the files of its package may be gone. */
 function mountProgram(): string[] {
   return typeof __TRUNKLINE_MOUNT__ === "string"
     ? ["--input-type=module", "--eval", __TRUNKLINE_MOUNT__]

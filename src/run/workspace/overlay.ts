@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { TreeRequest, WorkspaceDriver } from "./driver.ts";
 import { Mounts } from "./mounts.ts";
 
-/** Changes go into a layer above the base: a workspace costs what is changed in it. */
+/** Changes go into a layer above the base, so a workspace takes only the space of its changes. */
 export class OverlayDriver implements WorkspaceDriver, AsyncDisposable {
   readonly name = "overlay";
   readonly #mounts = new Mounts();
@@ -32,7 +32,7 @@ export class OverlayDriver implements WorkspaceDriver, AsyncDisposable {
   }
 }
 
-/** Options of a mount are a list with commas, in which folders are told apart by colons. */
+/** Mount options are separated by commas, and folders in them by colons. */
 export function canOverlay(data: string): boolean {
   return process.platform === "linux" && process.getuid?.() === 0 && !/[,:\\]/.test(data);
 }

@@ -27,7 +27,7 @@ export interface WorkspacesOptions {
   readonly protocols?: readonly string[];
 }
 
-/** What is kept of a workspace beside its files. */
+/** What is stored about a workspace beside its files. */
 interface Facts {
   readonly base: string;
   readonly repository: string;
@@ -42,7 +42,7 @@ export class Workspaces {
     this.#options = options;
   }
 
-  /** Makes a workspace, or opens the one that the session has had. */
+  /** Creates a workspace, or opens the session's existing one. */
   async open(request: WorkspaceRequest): Promise<Workspace> {
     const { session, repository, revision, owner } = request;
     const { driver, bases } = this.#options;
@@ -137,9 +137,9 @@ export class Workspaces {
     } finally {
       lock[Symbol.dispose]();
     }
-    // Those of other processes, too: their trees stand on bases that must not go.
+    // Including those of other processes: the bases of their trees must not be removed.
     const open = (await this.#all()).filter(({ path }) => FileLock.isTaken(join(path, LOCK)));
-    // One that is just being made does not say yet which base it stands on.
+    // A workspace that is just being created does not name its base yet.
     if (open.some(({ facts }) => facts === undefined)) return;
     const used = open.filter(({ facts }) => facts?.repository === repository.key);
     await this.#options.bases.prune(repository, new Set(used.map(({ facts }) => facts?.base)));
@@ -165,7 +165,7 @@ async function readFacts(folder: string): Promise<Facts | undefined> {
 
 /** One of them while it is open. */
 export class Workspace {
-  /** All that belongs to it. */
+  /** The folder of everything that belongs to it. */
   readonly folder: string;
   /** The files that are worked on. */
   readonly tree: string;
@@ -185,7 +185,7 @@ export class Workspace {
     this.#close = options.close;
   }
 
-  /** Lets go of the tree. What was changed is kept for the next time. */
+  /** Releases the tree. The changes are kept for the next time. */
   close(): Promise<void> {
     return this.#close();
   }
@@ -198,7 +198,7 @@ interface GitFolderFacts {
   readonly shallow: string;
 }
 
-/** A git folder that borrows its objects: written by hand, since `git init` takes longer. */
+/** A git folder that borrows its objects. It is written directly, because `git init` takes longer. */
 async function writeGitFolder(gitDir: string, facts: GitFolderFacts): Promise<void> {
   const { repository, revision, branch, shallow } = facts;
   const ref = `refs/heads/${branch}`;

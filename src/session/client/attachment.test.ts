@@ -5,7 +5,7 @@ import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk } from "../../../test/support/scripted-agent.ts";
 
 describe("a client that reads slowly", { timeout: 30_000 }, () => {
-  it("tells a client that falls behind to resume, and holds up nobody for it", async () => {
+  it("is told to resume if it falls behind, and delays nobody", async () => {
     const text = "x".repeat(1000);
     await using house = await AcpHouse.open({
       script: async (turn) => {
@@ -31,7 +31,7 @@ describe("a client that reads slowly", { timeout: 30_000 }, () => {
     assert.equal(slow.text.length, 50_000);
   });
 
-  it("answers a client that reads slowly after all that the turn said", async () => {
+  it("gets its answer after all updates of the turn", async () => {
     await using house = await AcpHouse.open({
       script: async (turn) => {
         for (let at = 0; at < 20; at++) await turn.update(chunk("x".repeat(1000)));

@@ -4,8 +4,8 @@ import { describe, it } from "node:test";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk, ScriptedAgent } from "../../../test/support/scripted-agent.ts";
 
-describe("who sees a session", { timeout: 30_000 }, () => {
-  it("resumes after an event, and sees all that comes then once", async () => {
+describe("clients of a session", { timeout: 30_000 }, () => {
+  it("can resume after an event, and see every later event once", async () => {
     await using house = await AcpHouse.open({
       script: async (turn) => {
         for (const word of ["a", "b", "c"]) await turn.update(chunk(word));
@@ -28,7 +28,7 @@ describe("who sees a session", { timeout: 30_000 }, () => {
     assert.equal(again.text, "cabc");
   });
 
-  it("shows its first client what was said before it came, once and after the answer", async () => {
+  it("see what was said before they attached, once and after the answer", async () => {
     const agent = new ScriptedAgent();
     const open = agent.open.bind(agent);
     agent.open = async (options) => {
@@ -53,7 +53,7 @@ describe("who sees a session", { timeout: 30_000 }, () => {
     assert.equal(other.text, "early and lateearly and late");
   });
 
-  it("forgets a client that leaves while its session is opened", async () => {
+  it("are forgotten if they leave while the session is opened", async () => {
     await using house = await AcpHouse.open();
     const client = house.connect();
     const open = house.agent.open.bind(house.agent);

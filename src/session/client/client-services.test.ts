@@ -5,8 +5,8 @@ import { covers } from "../../../test/support/requirement.ts";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { resolveSessionLimits } from "../limits.ts";
 
-describe("what clients do for an agent", { timeout: 30_000 }, () => {
-  it("asks only clients that offer it for files, terminals and answers", async () => {
+describe("requests of an agent to clients", { timeout: 30_000 }, () => {
+  it("go only to clients that support files, terminals and forms", async () => {
     covers("acp.write-file.request", "acp.read-file.request");
     const seen: unknown[] = [];
     await using house = await AcpHouse.open({
@@ -61,7 +61,7 @@ describe("what clients do for an agent", { timeout: 30_000 }, () => {
     assert.deepEqual(toOther, []);
   });
 
-  it("tries a file once more when the client is late, and then gives it up", async () => {
+  it("are retried once for a file if the client is late, and then fail", async () => {
     covers("acp.timeout.read", "acp.timeout.write");
     const done: unknown[] = [];
     await using house = await AcpHouse.open({
@@ -91,7 +91,7 @@ describe("what clients do for an agent", { timeout: 30_000 }, () => {
     });
   });
 
-  it("reads a hundred files a minute and writes fifty, and waits for its turn beyond that", async () => {
+  it("are limited to a hundred file reads and fifty writes a minute, and wait beyond that", async () => {
     covers("acp.rate.read", "acp.rate.write");
     const rate = { limit: 2, windowMs: 300 };
     const times: number[] = [];
@@ -123,7 +123,7 @@ describe("what clients do for an agent", { timeout: 30_000 }, () => {
     );
   });
 
-  it("tells the agent what the client could not do, in the document's words", async () => {
+  it("fail with the specification's error if the client fails", async () => {
     covers("acp.read-file.error", "acp.validate.response-body");
     const failures: unknown[] = [];
     await using house = await AcpHouse.open({
@@ -148,7 +148,7 @@ describe("what clients do for an agent", { timeout: 30_000 }, () => {
     assert.match(String(told[2]), /'result.content' must be a string/);
   });
 
-  it("keeps to ten megabytes for a file", async () => {
+  it("are limited to ten megabytes for a file", async () => {
     covers("acp.size.fs");
     const failures: { problem?: string; code?: string }[] = [];
     const MB = 1024 * 1024;

@@ -39,7 +39,7 @@ function open(limit = 1000) {
 }
 
 describe("Delivery", () => {
-  it("shows no more than the rate in any minute, and merges the rest without losing a letter", () => {
+  it("shows no more than the rate in any minute, and merges the rest without losing a character", () => {
     covers("acp.rate.update");
     using it = open();
     let text = "";
@@ -62,13 +62,13 @@ describe("Delivery", () => {
     assert.ok(Math.max(...gaps) <= 1000, "the text stood still");
   });
 
-  it("shows each as it is while the rate allows", () => {
+  it("shows updates unchanged while the rate allows", () => {
     using it = open();
     for (let at = 0; at < 100; at++) it.push(chunk("x"));
     assert.equal(it.shown.length, 100);
   });
 
-  it("keeps the order, and merges only what says the same merged", async () => {
+  it("keeps the order, and merges only updates that mean the same merged", async () => {
     using it = open(10);
     for (let at = 0; at < 4; at++) it.push(chunk("-"));
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "T" };
@@ -101,7 +101,7 @@ describe("Delivery", () => {
     );
   });
 
-  it("has the agent wait while too much waits that cannot be merged", () => {
+  it("makes the agent wait while too many updates wait that cannot be merged", () => {
     using it = open(10);
     const tool = (id: number) => ({ sessionUpdate: "tool_call", toolCallId: `${id}`, title: "T" });
     for (let at = 0; at < 100; at++) it.push(tool(at));

@@ -9,7 +9,7 @@ import { covers } from "../../../test/support/requirement.ts";
 const bytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
 describe("fitUpdate()", () => {
-  it("sends text in pieces that each fit, escaped or not, and never parts a character", () => {
+  it("splits text into pieces that each fit, escaped or not, and never splits a character", () => {
     for (const unit of ["x", "\0", "é", "😀", "a😀"]) {
       const update = chunk(unit.repeat(5_000));
       const parts = fitUpdate(update, JSON.stringify(update), 1_000);
@@ -21,12 +21,12 @@ describe("fitUpdate()", () => {
     }
   });
 
-  it("leaves what fits as it is", () => {
+  it("leaves an update that fits unchanged", () => {
     const update = chunk("x".repeat(690));
     assert.deepEqual(fitUpdate(update, JSON.stringify(update), 1_024), [update]);
   });
 
-  it("shortens the longest texts of anything else, and says by how much", () => {
+  it("shortens the longest texts of other updates, and says by how much", () => {
     const content = [{ type: "diff", path: "/a", oldText: "o".repeat(9_000), newText: "new" }];
     const update = { sessionUpdate: "tool_call", toolCallId: "t", title: "Edit", content };
     const [short, ...rest] = fitUpdate(update, JSON.stringify(update), 1_024);
@@ -35,7 +35,7 @@ describe("fitUpdate()", () => {
     assert.match(JSON.stringify(short), /o… \(\d+ characters more\).*"newText":"new"/);
   });
 
-  it("keeps what a tool call is about where thousands of small parts are too much", () => {
+  it("keeps the identifying members of a tool call with thousands of small parts", () => {
     const rawInput = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`key${at}`, at]));
     const about = { sessionUpdate: "tool_call", toolCallId: "t", title: "T", status: "pending" };
     const update = { ...about, rawInput };
@@ -44,7 +44,7 @@ describe("fitUpdate()", () => {
 });
 
 describe("an update that is too large for one message", { timeout: 30_000 }, () => {
-  it("sends an update over 100 KB in several, and shortens what cannot be parted", async () => {
+  it("is split if it is text over 100 KB, and otherwise shortened", async () => {
     covers("acp.size.update");
     const long = "ä\0😀\n".repeat(60_000);
     await using house = await AcpHouse.open({

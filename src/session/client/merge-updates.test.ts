@@ -23,7 +23,7 @@ describe("mergeUpdates()", () => {
     assert.deepEqual(mergeUpdates(chunk("a", id), chunk("b", id), 9), chunk("ab", id));
   });
 
-  it("has the later fields of a tool call count", () => {
+  it("uses the later fields of a tool call", () => {
     const merged = mergeUpdates(
       tool({ status: "in_progress", title: "T" }),
       tool({ status: "failed" }),

@@ -23,7 +23,7 @@ const REQUEST: PermissionRequest = {
 const choose = (optionId: string) => ({ result: { outcome: { outcome: "selected", optionId } } });
 
 describe("a permission that several clients are asked for", { timeout: 30_000 }, () => {
-  it("asks all who are attached, takes the first answer and tells the others", async () => {
+  it("goes to all attached clients; the first answer counts and the others are told", async () => {
     let outcome: PermissionOutcome | undefined;
     await using house = await AcpHouse.open({
       script: async (turn) => void (outcome = await turn.requestPermission(REQUEST)),
@@ -44,7 +44,7 @@ describe("a permission that several clients are asked for", { timeout: 30_000 },
     assert.equal(told.params.requestId, asked.id);
   });
 
-  it("asks who attaches later what is still open", async () => {
+  it("goes to clients that attach while it is open", async () => {
     await using house = await AcpHouse.open({
       script: async (turn) => void (await turn.requestPermission(REQUEST)),
     });
@@ -61,7 +61,7 @@ describe("a permission that several clients are asked for", { timeout: 30_000 },
     assert.deepEqual([outcome.outcome, by], ["selected", "test"]);
   });
 
-  it("takes a client that cannot answer for a no, and one that makes options up likewise", async () => {
+  it("is refused if a client cannot answer, or answers with an unknown option", async () => {
     const outcomes: PermissionOutcome[] = [];
     await using house = await AcpHouse.open({
       script: async (turn) => void outcomes.push(await turn.requestPermission(REQUEST)),

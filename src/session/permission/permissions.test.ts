@@ -37,7 +37,7 @@ const REMEMBERED: PermissionRequest = {
 const choose = (optionId: string) => ({ result: { outcome: { outcome: "selected", optionId } } });
 
 describe("PermissionRequests", { timeout: 30_000 }, () => {
-  it("asks about the whole of it, up to the limit of the message", async () => {
+  it("show the whole action, up to the limit of the message", async () => {
     const command = `${"echo hello; ".repeat(80_000)}last`;
     await using house = await AcpHouse.open({
       script: async (turn) => {
@@ -51,7 +51,7 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
     assert.equal(params.toolCall.title, command);
   });
 
-  it("refuses what cannot be shown whole, in words, and asks nobody", async () => {
+  it("are refused with a message if they cannot be shown whole, and nobody is asked", async () => {
     const outcomes: unknown[] = [];
     await using house = await AcpHouse.open({
       limits: { "session/request_permission": { maxSize: 2_000 } },
@@ -70,7 +70,7 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
     assert.equal(asked.length, 1);
   });
 
-  it("shows what would hide, in titles, content, arguments and options", async () => {
+  it("escape hidden characters in titles, content, arguments and options", async () => {
     await using house = await AcpHouse.open({
       script: async (turn) => {
         await turn.update({ sessionUpdate: "tool_call", toolCallId: "t", title: "a\u202eb" });
@@ -103,7 +103,7 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
     assert.equal(told?.title, String.raw`a\u202eb`);
   });
 
-  it("asks after all that was said before, however slowly it is told or read", async () => {
+  it("arrive after all earlier updates, however slowly those are sent or read", async () => {
     await using house = await AcpHouse.open({
       limits: { "session/update": { rate: { limit: 10, windowMs: 300 } } },
       script: async (turn) => {
@@ -130,7 +130,7 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
     assert.ok(at > 12);
   });
 
-  it("remembers 'always' for the workspace, until it is revoked", async () => {
+  it("remember 'always' for the workspace, until it is revoked", async () => {
     const outcomes: PermissionOutcome[] = [];
     await using house = await AcpHouse.open({
       script: async (turn) => void outcomes.push(await turn.requestPermission(REMEMBERED)),

@@ -5,7 +5,7 @@ import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk } from "../../../test/support/scripted-agent.ts";
 
 describe("a turn whose process died", { timeout: 30_000 }, () => {
-  it("reports a turn as interrupted that was running when the process died", async () => {
+  it("is reported as interrupted", async () => {
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "Long", status: "pending" };
     await using house = await AcpHouse.open({
       script: async (turn) => {

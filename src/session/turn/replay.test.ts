@@ -6,8 +6,8 @@ import type { SessionUpdate } from "../agent.ts";
 import { directionOf, type SessionEvent, type StoredEvent } from "../event.ts";
 import { historyOf, replay } from "./replay.ts";
 
-describe("an agent that takes a session up again", { timeout: 30_000 }, () => {
-  it("gives an agent that looks late what was said before, and not the prompt of now", async () => {
+describe("an agent that continues a session", { timeout: 30_000 }, () => {
+  it("gets the earlier events when it asks late, and not the current prompt", async () => {
     const known: unknown[] = [];
     await using house = await AcpHouse.open({
       script: async (_turn, session) => {
@@ -45,7 +45,7 @@ const shown = (events: AsyncIterable<StoredEvent>, upTo = Infinity, notices = tr
 describe("replay()", () => {
   const prompt = [{ type: "text", text: "Hello" }];
 
-  it("shows prompts and updates, and nothing that was between one client and the agent", async () => {
+  it("shows prompts and updates, but not messages between one client and the agent", async () => {
     const toolCall = { toolCallId: "t" };
     const replayed = await shown(
       stored(
@@ -65,7 +65,7 @@ describe("replay()", () => {
     ]);
   });
 
-  it("says that a turn was interrupted as a notice, or in the text where notices are not shown", async () => {
+  it("reports an interrupted turn as a notice, or as text if notices are not shown", async () => {
     const end = {
       kind: "end",
       turnId: "turn",
@@ -94,7 +94,7 @@ describe("replay()", () => {
 });
 
 describe("historyOf()", () => {
-  it("gives updates the turn that they belong to, and no turn once it is over", async () => {
+  it("gives updates the turn that they belong to, and no turn once it has ended", async () => {
     const prompt = [{ type: "text", text: "Hello" }];
     const events = stored(
       { kind: "update", update: chunk("before") },

@@ -25,8 +25,8 @@ const REQUEST: PermissionRequest = {
 
 const choose = (optionId: string) => ({ result: { outcome: { outcome: "selected", optionId } } });
 
-describe("a turn that shows no progress", { timeout: 30_000 }, () => {
-  it("ends a turn that shows no progress, but not one that waits for a person or a tool", async () => {
+describe("a turn without progress", { timeout: 30_000 }, () => {
+  it("is ended, but not while it waits for a person or a tool", async () => {
     covers("acp.timeout.prompt");
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "Long", status: "pending" };
     const done = { sessionUpdate: "tool_call_update", toolCallId: "t", status: "completed" };
@@ -77,7 +77,7 @@ describe("RunningTurn", () => {
     status,
   });
 
-  it("knows which tool calls have no end", async () => {
+  it("knows which tool calls have not ended", async () => {
     const turn = turnWith({ say: async () => {} });
     for (const update of [tool("a"), tool("b"), tool("c"), tool("x", "in_progress")]) {
       await turn.update(update);
@@ -87,7 +87,7 @@ describe("RunningTurn", () => {
     assert.deepEqual(turn.openTools, ["c"]);
   });
 
-  it("stops the agent once, with the first failure, when what it says cannot be stored", async () => {
+  it("stops the agent once, with the first failure, if its updates cannot be stored", async () => {
     const turn = turnWith({ say: () => Promise.reject(failure) });
     const reasons: Error[] = [];
     turn.stop.add({ stopped: (reason) => reasons.push(reason) });
@@ -101,7 +101,7 @@ describe("RunningTurn", () => {
     assert.equal(turn.isCancelled, false);
   });
 
-  it("stores nothing of an agent that goes on after its turn, and asks nobody for it", async () => {
+  it("stores nothing of an agent that continues after its turn, and asks nobody for it", async () => {
     let said = 0;
     const turn = turnWith({ say: async () => void said++ });
     await turn.run(async () => ({ stopReason: "end_turn" }));
@@ -110,7 +110,7 @@ describe("RunningTurn", () => {
     assert.deepEqual([said, asked], [0, { outcome: "cancelled" }]);
   });
 
-  it("gives up an agent that goes on after the grace of a cancel", async () => {
+  it("ends without an agent that continues after the grace of a cancel", async () => {
     mock.timers.enable({ apis: ["setTimeout"] });
     try {
       const turn = turnWith({});
@@ -124,7 +124,7 @@ describe("RunningTurn", () => {
     }
   });
 
-  it("hands steering prompts over once, and tells whoever gave them", () => {
+  it("hands steering prompts over once, and tells their senders", () => {
     const turn = turnWith({});
     let taken = 0;
     const prompt = [{ type: "text", text: "in red" }];

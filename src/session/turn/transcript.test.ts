@@ -32,7 +32,7 @@ function updatesOf(client: TestClient): string[] {
 }
 
 describe("a session whose store fails", { timeout: 60_000 }, () => {
-  it("fails the turn in words, shows nothing that is not stored, and goes on when there is room", async () => {
+  it("fails the turn with a message, shows nothing that is not stored, and recovers", async () => {
     await using house = await AcpHouse.open({
       script: async (turn) => {
         if (promptText(turn) === "small") return turn.update(chunk("small answer"));
@@ -69,7 +69,7 @@ describe("a session whose store fails", { timeout: 60_000 }, () => {
     ]);
   });
 
-  it("writes the end of a turn down later, where it could not be written then", async () => {
+  it("records the end of a turn later, if it could not be written at once", async () => {
     await using house = await AcpHouse.open({
       script: async (turn) => {
         if (promptText(turn) !== "large") return;

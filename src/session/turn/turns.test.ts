@@ -10,8 +10,8 @@ const REQUEST: PermissionRequest = {
   options: [{ optionId: "once", kind: "allow_once", name: "Allow once" }],
 };
 
-describe("a turn that is called off", { timeout: 30_000 }, () => {
-  it("cancels: the agent is stopped, questions are withdrawn, the prompt says so", async () => {
+describe("a cancelled turn", { timeout: 30_000 }, () => {
+  it("stops the agent, withdraws questions, and answers the prompt with cancelled", async () => {
     let outcome: PermissionOutcome | undefined;
     await using house = await AcpHouse.open({
       script: async (turn) => {
@@ -29,7 +29,7 @@ describe("a turn that is called off", { timeout: 30_000 }, () => {
     assert.equal(told.params.requestId, asked.id);
   });
 
-  it("gives up an agent that does not heed a cancel", async () => {
+  it("ends without an agent that ignores the cancel", async () => {
     await using house = await AcpHouse.open({
       script: () => new Promise(() => {}),
       sessionLimits: { cancelGrace: 10 },
@@ -43,8 +43,8 @@ describe("a turn that is called off", { timeout: 30_000 }, () => {
   });
 });
 
-describe("a prompt that comes while another is worked on", { timeout: 30_000 }, () => {
-  it("refuses a second prompt while one is worked on; other sessions run on", async () => {
+describe("a prompt during another", { timeout: 30_000 }, () => {
+  it("is refused, while other sessions continue", async () => {
     const go = Promise.withResolvers<void>();
     await using house = await AcpHouse.open({
       script: async (turn) => {
@@ -63,7 +63,7 @@ describe("a prompt that comes while another is worked on", { timeout: 30_000 }, 
     assert.deepEqual(await first, { stopReason: "end_turn" });
   });
 
-  it("calls off what waits for a turn together with the turn", async () => {
+  it("is cancelled together with the turn that it waits for", async () => {
     const seen: string[] = [];
     await using house = await AcpHouse.open({
       sessionLimits: { cancelGrace: 1 },
@@ -86,7 +86,7 @@ describe("a prompt that comes while another is worked on", { timeout: 30_000 }, 
     assert.deepEqual(seen, ["hang", "next"]);
   });
 
-  it("queues or steers where the client asks for it", async () => {
+  it("is queued or steers if the client asks for it", async () => {
     const seen: unknown[] = [];
     const go = Promise.withResolvers<void>();
     await using house = await AcpHouse.open({
@@ -108,7 +108,7 @@ describe("a prompt that comes while another is worked on", { timeout: 30_000 }, 
     assert.deepEqual(seen, ["first", "steered", "queued"]);
   });
 
-  it("has a prompt that no agent takes into its turn be the next", async () => {
+  it("becomes the next turn if no agent takes it into the running one", async () => {
     const go = Promise.withResolvers<void>();
     await using house = await AcpHouse.open({
       script: async (turn) => {

@@ -27,7 +27,7 @@ describe("nameProblem()", () => {
 describe("isExpired()", () => {
   const token = (expires?: string) => readAccessToken({ ...KEPT, expires }) ?? assert.fail();
 
-  it("ends a token at its time, and one whose time cannot be read at once", () => {
+  it("is true from the token's time on, and at once if that cannot be read", () => {
     const now = Date.parse("2026-06-01T00:00:00.000Z");
     assert.equal(isExpired(token(), now), false);
     assert.equal(isExpired(token("2026-06-01T00:00:00.001Z"), now), false);
@@ -37,13 +37,13 @@ describe("isExpired()", () => {
 });
 
 describe("readAccessToken()", () => {
-  it("takes what was written, with the limits of its bearer", () => {
+  it("reads what was written, with the limits of its bearer", () => {
     assert.deepEqual(readAccessToken(KEPT), KEPT);
     const limited = { ...KEPT, limits: { agents: ["a"], folders: ["/work"] } };
     assert.deepEqual(readAccessToken(limited), limited);
   });
 
-  it("gives a token of before scopes what such tokens could do, which was not everything", () => {
+  it("gives a token from before scopes the rights such tokens had, which were not all", () => {
     const { scopes: _, ...old } = KEPT;
     const scopes = readAccessToken(old)?.scopes ?? [];
     assert.ok(scopes.includes("sessions"));
@@ -60,12 +60,12 @@ describe("readAccessToken()", () => {
     "no time of its making": { created: undefined },
     "an end that is a number": { expires: 1 },
   })) {
-    it(`lets nobody in by a token with ${what}`, () => {
+    it(`gives no access by a token with ${what}`, () => {
       assert.equal(readAccessToken({ ...KEPT, ...change }), undefined);
     });
   }
 
-  it("takes nothing that is no object", () => {
+  it("refuses anything that is not an object", () => {
     for (const value of [null, "tlk_x", 7, undefined]) {
       assert.equal(readAccessToken(value), undefined);
     }

@@ -11,7 +11,7 @@ const TOOLS = { scopes: ["tools"] } as const;
 const MODULE = JSON.stringify(new URL("access-tokens.ts", import.meta.url).href);
 
 describe("AccessTokens", { timeout: 30_000 }, () => {
-  it("knows a token again, and keeps nothing that could be used", async () => {
+  it("recognises a token, and stores nothing that could be used as one", async () => {
     await using folder = await SampleFolder.create();
     await using tokens = new AccessTokens(folder.path);
     const { token, kept } = await tokens.create("laptop", TOOLS);
@@ -26,7 +26,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     assert.deepEqual(await readdir(folder.path), ["access-tokens.json", "access-tokens.json.lock"]);
   });
 
-  it("lets nobody in with a token that has expired, or whose end cannot be read", async () => {
+  it("refuses a token that has expired, or whose expiry cannot be read", async () => {
     await using folder = await SampleFolder.create();
     let now = Date.parse("2030-01-01T00:00:00Z");
     await using tokens = new AccessTokens(folder.path, { now: () => now });
@@ -41,7 +41,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     assert.equal(tokens.use(token), undefined);
   });
 
-  it("forgets a token by its name, its id or its text, never by its hash", async () => {
+  it("removes a token by its name, its id or its text, never by its hash", async () => {
     await using folder = await SampleFolder.create();
     await using tokens = new AccessTokens(folder.path);
     const a = await tokens.create("a", TOOLS);
@@ -55,7 +55,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     for (const { token } of [a, b, c]) assert.equal(tokens.use(token), undefined);
   });
 
-  it("does not repeat a secret that was put in the wrong place", async () => {
+  it("does not print a secret that was given in the wrong place", async () => {
     await using folder = await SampleFolder.create();
     await using tokens = new AccessTokens(folder.path);
     const { token } = await tokens.create("a", TOOLS);
@@ -80,7 +80,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     assert.equal((await tokens.create(undefined, TOOLS)).kept.name, "token-2");
   });
 
-  it("goes by what another process has written, at once", async () => {
+  it("uses what another process has written, at once", async () => {
     await using folder = await SampleFolder.create();
     await using running = new AccessTokens(folder.path);
     await using other = new AccessTokens(folder.path);
@@ -96,7 +96,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     assert.equal(running.use(again.token), undefined);
   });
 
-  it("loses nothing that several processes write at the same time", async () => {
+  it("loses no concurrent write of several processes", async () => {
     await using folder = await SampleFolder.create();
     const script = `
       const { AccessTokens } = await import(${MODULE});
@@ -114,7 +114,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     assert.deepEqual(await readdir(folder.path), ["access-tokens.json", "access-tokens.json.lock"]);
   });
 
-  it("keeps what a token is good for, and gives those of before what they could do then", async () => {
+  it("stores the rights of a token, and gives older tokens the rights they had", async () => {
     await using folder = await SampleFolder.create();
     await using tokens = new AccessTokens(folder.path);
     const limits = { agents: ["a"], folders: ["/srv"] };
@@ -138,7 +138,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     await writeFile(tokens.path, `{"tokens":[]}`);
   });
 
-  it("writes when a token was used, later and all at once", async () => {
+  it("writes when a token was used, later and in one batch", async () => {
     await using folder = await SampleFolder.create();
     const tokens = new AccessTokens(folder.path);
     const { token } = await tokens.create("a", TOOLS);
@@ -164,7 +164,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     while (!isNoted()) await new Promise((resolve) => setTimeout(resolve, 5));
   });
 
-  it("lets nobody in while its file cannot be read", async () => {
+  it("gives no access while its file cannot be read", async () => {
     await using folder = await SampleFolder.create();
     await using tokens = new AccessTokens(folder.path);
     const { token } = await tokens.create("a", TOOLS);
@@ -185,7 +185,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     await rm(tokens.path, { recursive: true });
   });
 
-  it("says which file it cannot write", async () => {
+  it("names the file that it cannot write", async () => {
     await using folder = await SampleFolder.create();
     await writeFile(folder.path, "");
     const tokens = new AccessTokens(folder.path);

@@ -7,7 +7,7 @@ import { LoginCodes } from "./login-codes.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 
 describe("LoginCodes", () => {
-  it("are good once, for another process too, and only their hashes are kept", async () => {
+  it("work once, also in another process, and only their hashes are stored", async () => {
     await using folder = await SampleFolder.create();
     const code = await new LoginCodes(folder.path).create();
     const path = join(folder.path, "login-codes.json");
@@ -20,7 +20,7 @@ describe("LoginCodes", () => {
     assert.equal(await running.take(code), false);
   });
 
-  it("are good for a quarter of an hour", async () => {
+  it("work for a quarter of an hour", async () => {
     await using folder = await SampleFolder.create();
     let now = 1_000_000;
     const codes = new LoginCodes(folder.path, () => now);
@@ -29,7 +29,7 @@ describe("LoginCodes", () => {
     assert.equal(await codes.take(code), false);
   });
 
-  it("let nobody in by a file that cannot be read, and begin anew", async () => {
+  it("give no access by a file that cannot be read, and start again", async () => {
     await using folder = await SampleFolder.create();
     const codes = new LoginCodes(folder.path);
     const lost = await codes.create();

@@ -8,7 +8,7 @@ import { OwnerToken } from "./owner-token.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 
 describe("OwnerToken", () => {
-  it("is made once, and its file holds it and nothing else, for nobody else's eyes", async () => {
+  it("is created once, in a file that contains nothing else and only the owner can read", async () => {
     await using folder = await SampleFolder.create();
     const owner = new OwnerToken(folder.path);
     assert.equal(owner.read(), undefined);
@@ -24,7 +24,7 @@ describe("OwnerToken", () => {
     assert.equal(owner.is(text.slice(0, -1)), false);
   });
 
-  it("is followed at once by who runs already", async () => {
+  it("is reloaded at once by running processes", async () => {
     await using folder = await SampleFolder.create();
     const running = new OwnerToken(folder.path);
     await running.ensure();
@@ -37,7 +37,7 @@ describe("OwnerToken", () => {
     assert.equal(running.mark, undefined);
   });
 
-  it("counts for nothing where others could have read it, and is replaced", async () => {
+  it("is ignored if others could have read it, and is replaced", async () => {
     await using folder = await SampleFolder.create();
     const owner = new OwnerToken(folder.path);
     await owner.ensure();
@@ -58,14 +58,14 @@ describe("OwnerToken", () => {
     assert.equal(owner.is("password"), false);
   });
 
-  it("is one, though several make it at the same time", async () => {
+  it("is the same if several processes create it at once", async () => {
     await using folder = await SampleFolder.create();
     const owners = Array.from({ length: 8 }, () => new OwnerToken(folder.path));
     await Promise.all(owners.map((owner) => owner.ensure()));
     assert.equal(new Set(owners.map((owner) => owner.read())).size, 1);
   });
 
-  it("is read again where the disk failed", async () => {
+  it("is read again after a disk error", async () => {
     await using folder = await SampleFolder.create();
     await new OwnerToken(folder.path).ensure();
     using disk = new DiskFaults(folder.path);

@@ -11,7 +11,7 @@ import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 const MODULE = JSON.stringify(new URL("running-gateways.ts", import.meta.url).href);
 
 describe("runningGateways", { timeout: 30_000 }, () => {
-  it("finds those that run, the last started first, and none that has stopped", async () => {
+  it("finds running ones, the last started first, and none that has stopped", async () => {
     await using folder = await SampleFolder.create();
     assert.deepEqual(await runningGateways(folder.path), []);
     const one = await announceGateway(folder.path, { url: "http://1", browser: "http://b" });
@@ -23,7 +23,7 @@ describe("runningGateways", { timeout: 30_000 }, () => {
     assert.deepEqual(await urls(), ["http://2"]);
   });
 
-  it("does not find one that was killed, and tidies up after it", async () => {
+  it("does not find one that was killed, and removes its files", async () => {
     await using folder = await SampleFolder.create();
     const script = `
       const { announceGateway } = await import(${MODULE});

@@ -14,7 +14,7 @@ describe("see()", () => {
     assert.ok(isSame(one, other));
   });
 
-  it("tells apart what JSON tells apart", () => {
+  it("distinguishes what JSON distinguishes", () => {
     const texts = [
       '{"a":1}',
       '{"a":"1"}',
@@ -40,7 +40,7 @@ describe("see()", () => {
     assert.equal(plain.fingerprint, more.fingerprint);
   });
 
-  it("keeps the fingerprint alone of a long description, which still tells a change", () => {
+  it("stores only the fingerprint of a long description, which still detects a change", () => {
     const long = see({ name: "t", description: "x".repeat(70_000) });
     const changed = see({ name: "t", description: `${"x".repeat(69_999)}y` });
     assert.equal(long.described, undefined);
@@ -50,14 +50,14 @@ describe("see()", () => {
 });
 
 describe("keyOf()", () => {
-  it("gives no two pairs of server and tool the same key", () => {
+  it("gives each pair of server and tool a different key", () => {
     assert.notEqual(keyOf("a", "b c"), keyOf("a b", "c"));
     assert.notEqual(keyOf('a","b', "c"), keyOf("a", 'b","c'));
   });
 });
 
 describe("isApproval()", () => {
-  it("takes what was written, and nothing with a member of another type", () => {
+  it("accepts what was written, and nothing with a member of another type", () => {
     const seen = { fingerprint: "f", time: "2026-01-01T00:00:00.000Z" };
     assert.ok(isApproval({ server: "s", name: "n" }));
     assert.ok(isApproval({ server: "s", name: "n", approved: seen, held: seen }));

@@ -13,7 +13,7 @@ const put = (all: Map<string, Approval>, one: Approval) =>
   void all.set(keyOf(one.server, one.name), one);
 
 describe("ApprovalsFile", () => {
-  it("takes a file, or a folder, that is not there for one without approvals", async () => {
+  it("treats a missing file or folder as one without approvals", async () => {
     await using folder = await SampleFolder.create();
     assert.deepEqual(await new ApprovalsFile(folder.path).read(), new Map());
     await writeFile(folder.path, "");
@@ -30,7 +30,7 @@ describe("ApprovalsFile", () => {
     ['{"tools":{}}', "it has no list of tools"],
     ['{"tools":[{"server":"s"}]}', "it has no list of tools"],
   ] as const) {
-    it(`says of ${text} that ${why}, and how to go on`, async () => {
+    it(`reports for ${text} that ${why}, and how to continue`, async () => {
       await using folder = await SampleFolder.create();
       await mkdir(folder.path);
       await writeFile(join(folder.path, "approvals.json"), text);
@@ -44,7 +44,7 @@ describe("ApprovalsFile", () => {
     });
   }
 
-  it("changes what is on disk, and not what it last read, in an order that diffs well", async () => {
+  it("changes the state on disk, not what it last read, in an order that diffs well", async () => {
     await using folder = await SampleFolder.create();
     const [one, other] = [new ApprovalsFile(folder.path), new ApprovalsFile(folder.path)];
     await one.update((all) => put(all, tool("s", "b")));
@@ -58,7 +58,7 @@ describe("ApprovalsFile", () => {
     assert.equal((await stat(one.path)).mode & 0o777, 0o600);
   });
 
-  it("tells of changes until it is told not to", async () => {
+  it("reports changes until it is stopped", async () => {
     await using folder = await SampleFolder.create();
     const file = new ApprovalsFile(folder.path);
     const changed = Promise.withResolvers<Map<string, Approval>>();

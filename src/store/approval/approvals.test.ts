@@ -40,7 +40,7 @@ describe("Approvals", () => {
     assert.equal(approvals.why("files", "read"), "changed");
   });
 
-  it("goes by what people and models are shown, and by nothing else", async () => {
+  it("compares what people and models are shown, and nothing else", async () => {
     await using folder = await SampleFolder.create();
     await using approvals = await open(folder);
     approvals.judge("files", READ);
@@ -66,7 +66,7 @@ describe("Approvals", () => {
     assert.deepEqual(approvals.pending(), []);
   });
 
-  it("tells servers apart, and names that mean something to JavaScript", async () => {
+  it("distinguishes servers, and names with a meaning in JavaScript", async () => {
     await using folder = await SampleFolder.create();
     {
       await using approvals = await open(folder);
@@ -83,7 +83,7 @@ describe("Approvals", () => {
     }
   });
 
-  it("shows what was and what is, until that is approved", async () => {
+  it("shows the old and the new description until it is approved", async () => {
     await using folder = await SampleFolder.create();
     await using approvals = await open(folder);
     approvals.judge("files", READ);
@@ -99,7 +99,7 @@ describe("Approvals", () => {
     assert.equal(approvals.diff("other", "read"), undefined);
   });
 
-  it("vouches for what a person has approved, as it is described now, and for nothing else", async () => {
+  it("trusts what a person has approved, as it is described now, and nothing else", async () => {
     await using folder = await SampleFolder.create();
     {
       await using approvals = await open(folder);
@@ -118,14 +118,14 @@ describe("Approvals", () => {
     assert.equal(approvals.vouches("files", READ), true, "it is again what it was");
   });
 
-  it("refuses to approve what it has never seen", async () => {
+  it("refuses to approve an unknown tool", async () => {
     await using folder = await SampleFolder.create();
     await using approvals = await open(folder);
     approvals.judge("files", READ);
     await assert.rejects(approvals.approve("files", "write"), { code: "not-found" });
   });
 
-  it("holds what is new too, where everything is to be approved", async () => {
+  it("also holds new tools if everything has to be approved", async () => {
     await using folder = await SampleFolder.create();
     {
       await using approvals = await open(folder, { mode: "always" });
@@ -143,7 +143,7 @@ describe("Approvals", () => {
     assert.equal(approvals.judge("files", READ), "approved");
   });
 
-  it("keeps only the fingerprint of a description that is very long", async () => {
+  it("stores only the fingerprint of a very long description", async () => {
     await using folder = await SampleFolder.create();
     const long = { ...READ, description: "x".repeat(100_000) };
     {
@@ -156,7 +156,7 @@ describe("Approvals", () => {
     assert.equal(approvals.judge("files", READ), "held");
   });
 
-  it("hears within a moment of what another process approves", async () => {
+  it("notices within a moment what another process approves", async () => {
     await using folder = await SampleFolder.create();
     await using running = await open(folder);
     running.judge("files", READ);
@@ -176,7 +176,7 @@ describe("Approvals", () => {
     assert.equal(running.judge("files", CHANGED), "approved");
   });
 
-  it("has a toolbox offer a tool when another process approves it", async () => {
+  it("makes a toolbox offer a tool when another process approves it", async () => {
     await using folder = await SampleFolder.create();
     await using running = await open(folder);
     running.judge("files", READ);
@@ -201,7 +201,7 @@ describe("Approvals", () => {
     assert.equal(offer.tools.list()[0]?.definition.name, "files_read");
   });
 
-  it("comes to rest where two processes see different things", async () => {
+  it("settles if two processes see different descriptions", async () => {
     await using folder = await SampleFolder.create();
     await using first = await open(folder);
     await using second = await open(folder);
@@ -226,7 +226,7 @@ describe("Approvals", () => {
     assert.equal(first.judge("files", READ), "approved");
   });
 
-  it("lets the first process that saw a tool say what it was", async () => {
+  it("uses the description of the first process that saw a tool", async () => {
     await using folder = await SampleFolder.create();
     await using first = await open(folder);
     await using second = await open(folder);
@@ -257,7 +257,7 @@ describe("Approvals", () => {
     assert.deepEqual(await readdir(folder.path), ["approvals.json", "approvals.json.lock"]);
   });
   for (const text of ["", "{}", "[]", "null", '{"tools":[1]}', '{"tools":[{"server":"a"}]}']) {
-    it(`does not judge by a file that says ${JSON.stringify(text)}`, async () => {
+    it(`refuses to decide with a file that contains ${JSON.stringify(text)}`, async () => {
       await using folder = await SampleFolder.create();
       await mkdir(folder.path);
       await writeFile(join(folder.path, "approvals.json"), text);
@@ -268,7 +268,7 @@ describe("Approvals", () => {
     });
   }
 
-  it("goes on judging when its file cannot be written, and says so", async () => {
+  it("continues to decide if its file cannot be written, and reports it", async () => {
     await using folder = await SampleFolder.create();
     const reports: string[] = [];
     await using approvals = await open(folder, { report: (event) => reports.push(event) });

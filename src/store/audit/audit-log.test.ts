@@ -33,7 +33,7 @@ function reporting(options: AuditLogOptions = {}) {
 }
 
 describe("AuditLog", () => {
-  it("keeps entries in order, for their owner only", async () => {
+  it("stores entries in order, readable by the owner only", async () => {
     await using folder = await SampleFolder.create();
     {
       using log = new AuditLog(folder.path);
@@ -46,7 +46,7 @@ describe("AuditLog", () => {
     assert.equal((await stat(join(folder.path, AUDIT_FILE))).mode & 0o777, 0o600);
   });
 
-  it("touches nothing until there is something to record", async () => {
+  it("creates nothing until there is something to record", async () => {
     await using folder = await SampleFolder.create();
     {
       using _ = new AuditLog(folder.path);
@@ -55,7 +55,7 @@ describe("AuditLog", () => {
     assert.deepEqual(await entries(folder), []);
   });
 
-  it("writes all that one turn records at once", async () => {
+  it("writes all entries of one turn at once", async () => {
     await using folder = await SampleFolder.create();
     const batches: number[] = [];
     using log = new AuditLog(folder.path, {
@@ -69,7 +69,7 @@ describe("AuditLog", () => {
     assert.deepEqual(batches, [50]);
   });
 
-  it("appends to what is there", async () => {
+  it("appends to an existing file", async () => {
     await using folder = await SampleFolder.create();
     for (const entry of numbers(3)) {
       using log = new AuditLog(folder.path);
@@ -78,7 +78,7 @@ describe("AuditLog", () => {
     assert.deepEqual(await entries(folder), numbers(3));
   });
 
-  it("shares the file with other processes, and no line is torn", async () => {
+  it("shares the file with other processes, without torn lines", async () => {
     await using folder = await SampleFolder.create();
     const program = `
       const { AuditLog } = await import(${JSON.stringify(new URL("audit-log.ts", import.meta.url).href)});
@@ -107,7 +107,7 @@ describe("AuditLog", () => {
     assert((await readdir(folder.path)).length > 1, "it was set aside at least once");
   });
 
-  it("sets a full file aside and begins another", async () => {
+  it("renames a full file and begins another", async () => {
     await using folder = await SampleFolder.create();
     using log = new AuditLog(folder.path, { maxFile: 100 });
     for (const entry of numbers(30)) {
@@ -127,7 +127,7 @@ describe("AuditLog", () => {
     );
   });
 
-  it("begins another file when somebody else has set it aside", async () => {
+  it("begins another file when another process has renamed it", async () => {
     await using folder = await SampleFolder.create();
     using log = new AuditLog(folder.path, { checkEvery: 0 });
     const path = join(folder.path, AUDIT_FILE);
@@ -139,7 +139,7 @@ describe("AuditLog", () => {
     assert.equal(await readFile(path, "utf8"), '{"n":1}\n');
   });
 
-  it("keeps what a disk does not take, and writes it once it does", async () => {
+  it("keeps what the disk refuses, and writes it once that works", async () => {
     await using folder = await SampleFolder.create();
     const { reports, options } = reporting();
     let isDead = true;
@@ -160,7 +160,7 @@ describe("AuditLog", () => {
     assert.deepEqual(await entries(folder), numbers(3));
   });
 
-  it("tries a disk again by itself", async () => {
+  it("retries writing by itself", async () => {
     await using folder = await SampleFolder.create();
     const tries = Promise.withResolvers<void>();
     let count = 0;
@@ -181,7 +181,7 @@ describe("AuditLog", () => {
     assert.deepEqual(await entries(folder), numbers(1));
   });
 
-  it("counts what there is no room for, in the report and in the record", async () => {
+  it("counts entries for which there is no room, in the log and in the audit", async () => {
     await using folder = await SampleFolder.create();
     const { reports, options } = reporting({ maxWaiting: 24 });
     using log = new AuditLog(folder.path, options);
@@ -199,7 +199,7 @@ describe("AuditLog", () => {
     assert.deepEqual((await entries(folder)).at(-1), { n: 10 });
   });
 
-  it("says how many entries it takes with it", async () => {
+  it("reports how many entries are lost when it closes", async () => {
     await using folder = await SampleFolder.create();
     const { reports, options } = reporting();
     const log = new AuditLog(folder.path, { ...options, write: () => fail("EIO") });
@@ -211,7 +211,7 @@ describe("AuditLog", () => {
     assert.equal(reports.at(-1)?.entries, 2);
   });
 
-  it("has on record what is recorded before anything leaves that is sent after it", async () => {
+  it("has recorded an entry before anything is sent after it", async () => {
     await using folder = await SampleFolder.create();
     using log = new AuditLog(folder.path);
     const path = join(folder.path, AUDIT_FILE);
@@ -231,7 +231,7 @@ describe("AuditLog", () => {
     assert.equal(seen[0]?.split("\n").length, 4);
   });
 
-  it("goes on in a line of its own where another process left half a line", async () => {
+  it("starts a new line if another process left half a line", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
     await writeFile(join(folder.path, AUDIT_FILE), '{"n":0}\n{"n":');
@@ -241,7 +241,7 @@ describe("AuditLog", () => {
     assert.deepEqual(await entries(folder), numbers(2));
   });
 
-  it("writes a line again whole that the disk took half of", async () => {
+  it("writes a line again completely if the disk took half of it", async () => {
     await using folder = await SampleFolder.create();
     using log = new AuditLog(folder.path, {
       write: (file, bytes) => writeSync(file, bytes.subarray(0, Math.min(bytes.length, 11))),
@@ -251,7 +251,7 @@ describe("AuditLog", () => {
     assert.deepEqual(await entries(folder), numbers(5));
   });
 
-  it("does not fail for a folder that cannot be made", async () => {
+  it("does not fail if its folder cannot be created", async () => {
     await using folder = await SampleFolder.create();
     await writeFile(folder.path, "a file in its place");
     const { reports, options } = reporting();
@@ -264,7 +264,7 @@ describe("AuditLog", () => {
     );
   });
 
-  it("records what cannot be written as JSON, and what is too long, in short", async () => {
+  it("shortens entries that are not JSON, or too long", async () => {
     await using folder = await SampleFolder.create();
     using log = new AuditLog(folder.path, { maxLine: 100 });
     log.record({ n: 1n });

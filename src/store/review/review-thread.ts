@@ -22,14 +22,14 @@ export type Side = "old" | "new";
 
 /** Where a comment is, with the context to find it again after the file has changed. */
 export interface Anchor {
-  /** From the root of the repository, with `/`. */
+  /** Path from the root of the repository, with `/`. */
   readonly path: string;
   readonly side: Side;
   /** The first line, from 1; undefined for the file as a whole. */
   readonly line?: number;
   /** The last line; the same as the first for a single one. */
   readonly end?: number;
-  /** The file's text at that moment, by the id that git has or would have for it. */
+  /** Git's blob id of the file's text at that moment. */
   readonly blob?: string;
   /** The commit that was checked out, or that of the old side. */
   readonly commit?: string;
@@ -38,12 +38,12 @@ export interface Anchor {
   readonly after?: readonly string[];
 }
 
-/** Lines to put in the place of those that are commented on. */
+/** Lines that are to replace the commented ones. */
 export interface Suggestion {
   readonly lines: readonly string[];
 }
 
-/** What an agent says it has done about a thread. */
+/** What an agent says it has changed for a thread. */
 export interface Proposal {
   readonly text?: string;
   readonly commit?: string;
@@ -61,7 +61,7 @@ export type EventKind =
 
 /** One event of a thread. Events are never changed. */
 export interface ThreadEvent {
-  /** In the order of all events of all threads. */
+  /** Number in the order of all events of all threads. */
   readonly seq: number;
   readonly kind: EventKind;
   /** Milliseconds since 1970. */

@@ -10,10 +10,10 @@ describe("toKept()", () => {
     ["a text that begins with a NUL", Buffer.from([0, 1, 2])],
     ["a long text", Buffer.from("a line\n".repeat(50_000))],
   ] as const) {
-    it(`keeps ${name}`, () => assert.deepEqual(Buffer.from(fromKept(toKept(text))), text));
+    it(`restores ${name}`, () => assert.deepEqual(Buffer.from(fromKept(toKept(text))), text));
   }
 
-  it("compresses what is long", () => {
+  it("compresses long texts", () => {
     assert.ok(toKept(Buffer.from("a line\n".repeat(50_000))).length < 10_000);
   });
 });

@@ -18,10 +18,10 @@ import type {
 
 type Row = Readonly<Record<string, SQLOutputValue>>;
 
-/** When something is looked at, and by whom. */
+/** The time and the process of a query: both decide whether a claim is still valid. */
 export interface Moment {
   readonly now: number;
-  /** This process, and which others live. */
+  /** This process, and which others are alive. */
   readonly holder: Pick<Holder, "id" | "isAlive">;
 }
 
@@ -33,11 +33,11 @@ export interface NewEvent {
   readonly role: Role;
   readonly text?: string | undefined;
   readonly proposal?: Proposal | undefined;
-  /** Set on what a person says to agents. */
+  /** Set if a person says something to agents. */
   readonly messageIn?: number | undefined;
 }
 
-/** Writes down that something happened. Gives its place in the order of all. */
+/** Appends an event, and returns its sequence number. */
 export function append(database: DatabaseSync, event: NewEvent): number {
   const { thread, kind, at, by, role, text, proposal, messageIn } = event;
   const body = JSON.stringify({ text, proposal });
@@ -53,12 +53,12 @@ export function append(database: DatabaseSync, event: NewEvent): number {
 export const THREAD_COLUMNS = `thread.*, git_dir, root
   FROM thread JOIN repository ON repository.id = thread.repository`;
 
-/** A thread, and what only the store needs to know of it. */
+/** A thread, with fields that only the store needs. */
 export interface StoredThread extends Thread {
   readonly repositoryId: number;
-  /** Who the claim is with, also when it has run out. */
+  /** The process that has the claim, even if it has expired. */
   readonly holder: string | undefined;
-  /** The state on disk: claimed, also when the claim has run out. */
+  /** The state on disk: claimed even if the claim has expired. */
   readonly storedState: ThreadState;
 }
 
@@ -71,7 +71,7 @@ export function threadOf(row: Row, moment: Moment): StoredThread {
   };
 }
 
-/** Without what only the store needs to know. Made plainly, since lists are of thousands. */
+/** A thread without the fields that only the store needs. Built in place, because lists have thousands. */
 export function shownThreadOf(row: Row, moment: Moment): Thread {
   const claim = claimOf(row, moment);
   const isLapsed = row.state === "claimed" && claim === undefined;
@@ -100,7 +100,7 @@ function claimOf(row: Row, { now, holder }: Moment): Thread["claim"] {
   return { agent: String(row.agent), until };
 }
 
-/** Without what only the store needs to know. */
+/** Removes the fields that only the store needs. */
 export function shown(stored: StoredThread): Thread {
   const { repositoryId: _id, holder: _holder, storedState: _state, ...thread } = stored;
   return thread;
@@ -134,7 +134,7 @@ export function eventOf(row: Row): ThreadEvent {
   };
 }
 
-/** The thread of an id, or of the beginning of one. */
+/** The thread with an id, or with a unique beginning of one. */
 export function findThread(database: DatabaseSync, id: string, moment: Moment): StoredThread {
   const rows = database
     .prepare(`SELECT ${THREAD_COLUMNS} WHERE thread.id >= ?1 AND thread.id < ?1 || '~' LIMIT 6`)
@@ -146,11 +146,11 @@ export function findThread(database: DatabaseSync, id: string, moment: Moment): 
   const why =
     rows.length === 0
       ? "there is no such thread. `trunkline review list --all` shows them"
-      : `several begin so: ${rows.map((row) => String(row.id)).join(", ")}`;
+      : `several threads begin with that: ${rows.map((row) => String(row.id)).join(", ")}`;
   throw new TrunklineError("not-found", `Cannot find thread '${id.slice(0, 80)}': ${why}.`);
 }
 
-/** The number of a repository, which is made known with its first thread. */
+/** The row id of a repository, which is inserted with its first thread. */
 export function repositoryId(database: DatabaseSync, { gitDir, root }: Repository): number {
   const row = database.prepare("SELECT id, root FROM repository WHERE git_dir = ?").get(gitDir);
   if (row === undefined) {
@@ -165,14 +165,14 @@ export function repositoryId(database: DatabaseSync, { gitDir, root }: Repositor
   return Number(row.id);
 }
 
-/** Letters and digits that are not taken for each other. */
+/** Letters and digits that cannot be confused with each other. */
 const LETTERS = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/** Short enough to type, and no other thread's. */
+/** A new thread id, short enough to type. */
 export function freeId(database: DatabaseSync): string {
   const isTaken = database.prepare("SELECT 1 FROM thread WHERE id = ?");
   for (;;) {
-    // No secret, so no cryptography, which takes longer to load than a comment to be kept.
+    // The id is no secret; loading cryptography would take longer than storing the comment.
     const letters = Array.from({ length: 5 }, () => {
       return LETTERS[Math.floor(Math.random() * LETTERS.length)];
     });
@@ -190,13 +190,13 @@ function suggestionOf(row: Row): { suggestion?: Suggestion } {
   return { suggestion: JSON.parse(String(row.suggestion)) as Suggestion };
 }
 
-/** Shorter ones are kept as they are: a person waits, and what compresses takes long to load. */
+/** Shorter texts are not compressed: a person waits, and loading the compressor takes long. */
 const SHORT = 32 * 1024;
 
-/** No compressed text begins so. */
+/** No compressed text begins with these bytes. */
 const PLAIN = 0;
 
-/** A text as it is kept in a database. */
+/** A text as it is stored in a database. */
 export function toKept(text: Uint8Array): Uint8Array {
   if (text.length > SHORT) return process.getBuiltinModule("node:zlib").deflateSync(text);
   return Buffer.concat([Buffer.of(PLAIN), text]);

@@ -1,4 +1,4 @@
-/** Steps that make the file of the reviews; see `Database.open`. */
+/** Migrations of the database of reviews; see `Database.open`. */
 export const REVIEW_MIGRATIONS = [
   `CREATE TABLE repository (
      id INTEGER PRIMARY KEY,

@@ -29,15 +29,15 @@ export interface NewThread {
   readonly by: string;
   readonly source: string;
   readonly suggestion?: Suggestion | undefined;
-  /** The file's text, kept under the anchor's blob. */
+  /** The file's text, stored under the anchor's blob id. */
   readonly content?: Uint8Array | undefined;
-  /** When it was said, where that was not now. */
+  /** When the comment was written, if that was not now. */
   readonly at?: number | undefined;
-  /** Of a thread that comes from elsewhere: the id it had there. */
+  /** For an imported thread: its original id. */
   readonly id?: string | undefined;
-  /** What has the same in the same repository is the same. */
+  /** Threads with the same fingerprint in the same repository are one. */
   readonly fingerprint?: string | undefined;
-  /** Of a thread that comes from elsewhere: what happened to it there, and where that left it. */
+  /** For an imported thread: its events and its state. */
   readonly past?:
     | { readonly state: ThreadState; readonly events: readonly PastEvent[] }
     | undefined;
@@ -45,7 +45,7 @@ export interface NewThread {
 
 export type PastEvent = Omit<ThreadEvent, "seq">;
 
-/** Throws where another agent has it, or the same in another process than `holder`. */
+/** Throws if another agent has claimed it, or the same agent in another process than `holder`. */
 export function claimable(
   thread: StoredThread,
   agent: string,
@@ -54,7 +54,7 @@ export function claimable(
   const { claim } = thread;
   if (claim !== undefined && (claim.agent !== agent || thread.holder !== holder)) {
     const until = new Date(claim.until).toISOString();
-    const why = `${claim.agent} has claimed it until ${until}. Take another`;
+    const why = `${claim.agent} has claimed it until ${until}. Choose another thread`;
     throw refusal("work on", thread, why);
   }
   if (thread.state === "resolved") {
@@ -63,7 +63,7 @@ export function claimable(
   return thread;
 }
 
-/** The oldest that nobody works on. */
+/** The oldest threads that nobody has claimed. */
 export function freeThreads(
   database: DatabaseSync,
   gitDir: string | undefined,
@@ -86,7 +86,7 @@ export function freeThreads(
   return free;
 }
 
-/** Opens a thread, where there is not one of the same id or fingerprint. */
+/** Opens a thread, unless there is one with the same id or fingerprint. */
 export function insertThread(
   database: DatabaseSync,
   thread: NewThread,
@@ -145,7 +145,7 @@ function insertPast(
     append(database, { ...event, thread, messageIn });
     updated = event.at;
   }
-  // A claim is somebody's who is not here.
+  // A claim of an agent on another machine has no meaning here.
   database
     .prepare("UPDATE thread SET state = ?1, updated = max(updated, ?2) WHERE id = ?3")
     .run(state === "claimed" ? "open" : state, updated, thread);

@@ -57,7 +57,7 @@ function programOf(folder: SampleFolder, script: string, args: string[]): string
 }
 
 describe("Reviews", () => {
-  it("keeps threads in the order they were opened, with short ids", async () => {
+  it("lists threads in the order they were opened, with short ids", async () => {
     await using folder = await SampleFolder.create();
     using reviews = await Reviews.open(folder.path);
     const first = await reviews.add(comment("one"));
@@ -75,7 +75,7 @@ describe("Reviews", () => {
     assert.equal((await reviews.get(first.id.toUpperCase())).comment, "one");
   });
 
-  it("finds a thread by the beginning of its id, and says which there are when several begin so", async () => {
+  it("finds a thread by the beginning of its id, and lists the candidates if there are several", async () => {
     await using folder = await SampleFolder.create();
     using reviews = await Reviews.open(folder.path);
     await reviews.addAll([comment("one", { id: "rabc12" }), comment("two", { id: "rabd34" })]);
@@ -85,7 +85,7 @@ describe("Reviews", () => {
     await assert.rejects(reviews.get("x' OR 1=1 --"), { code: "not-found" });
   });
 
-  it("takes what has the same fingerprint or id for the same", async () => {
+  it("treats threads with the same fingerprint or id as one", async () => {
     await using folder = await SampleFolder.create();
     using reviews = await Reviews.open(folder.path);
     const one = await reviews.add(comment("one", { fingerprint: "f" }));
@@ -98,7 +98,7 @@ describe("Reviews", () => {
     assert.equal((await reviews.list()).length, 2);
   });
 
-  it("keeps the text that was commented on", async () => {
+  it("stores the text that was commented on", async () => {
     await using folder = await SampleFolder.create();
     using reviews = await Reviews.open(folder.path);
     const content = Buffer.from("ä\r\nb\0".repeat(1000));
@@ -108,7 +108,7 @@ describe("Reviews", () => {
     assert.equal(await reviews.text("def"), undefined);
   });
 
-  it("never alters what happened", async () => {
+  it("never alters an event", async () => {
     await using folder = await SampleFolder.create();
     using reviews = await Reviews.open(folder.path);
     await reviews.add(comment("one"));
@@ -118,7 +118,7 @@ describe("Reviews", () => {
   });
 
   describe("states", () => {
-    it("go from open by claim and answer to resolved and back, with every step on record", async () => {
+    it("go from open by claim and answer to resolved and back, with every step recorded", async () => {
       await using folder = await SampleFolder.create();
       using reviews = await Reviews.open(folder.path);
       const { id } = await reviews.add(comment("why?", { severity: "question" }));
@@ -148,7 +148,7 @@ describe("Reviews", () => {
       assert.deepEqual(history[4]?.proposal, proposal);
     });
 
-    it("let only a person resolve and reopen, and nobody work on what is resolved", async () => {
+    it("let only a person resolve and reopen, and nobody work on a resolved thread", async () => {
       await using folder = await SampleFolder.create();
       using reviews = await Reviews.open(folder.path);
       const { id } = await reviews.add(comment("one"));
@@ -172,7 +172,7 @@ describe("Reviews", () => {
   });
 
   describe("claims", () => {
-    it("are one agent's alone, until they are given back or the lease runs out", async () => {
+    it("belong to one agent, until they are released or the lease ends", async () => {
       await using folder = await SampleFolder.create();
       let now = 1000;
       using reviews = await Reviews.open(folder.path, () => now);
@@ -197,7 +197,7 @@ describe("Reviews", () => {
       assert.deepEqual(kinds, ["opened", "claimed", "returned", "claimed", "returned"]);
     });
 
-    it("come back at once when their process is killed", async () => {
+    it("are released at once when their process is killed", async () => {
       await using folder = await SampleFolder.create();
       using reviews = await Reviews.open(folder.path);
       await reviews.add(comment("one"));
@@ -234,7 +234,7 @@ describe("Reviews", () => {
   });
 
   describe("delivery", () => {
-    it("gives each reader everything once, the newest first where there is too much", async () => {
+    it("gives each reader every comment once, the newest first if there are too many", async () => {
       await using folder = await SampleFolder.create();
       using reviews = await Reviews.open(folder.path);
       await reviews.addAll(Array.from({ length: 15 }, (_, n) => comment(`${n + 1}`)));
@@ -247,7 +247,7 @@ describe("Reviews", () => {
       assert.deepEqual(await delivered(reviews, "b", 100), numbers(1, 15));
     });
 
-    it("brings what a person says later, and leaves out what is resolved", async () => {
+    it("includes later replies of a person, and leaves out resolved threads", async () => {
       await using folder = await SampleFolder.create();
       using reviews = await Reviews.open(folder.path);
       const { id } = await reviews.add(comment("one"));
@@ -274,7 +274,7 @@ describe("Reviews", () => {
       assert.equal((await reviews.list({ gitDir: REPOSITORY.gitDir })).length, 1);
     });
 
-    it("does not give out again what is on its way, and does what was taken back", async () => {
+    it("does not deliver again what is being sent, but does deliver what was taken back", async () => {
       await using folder = await SampleFolder.create();
       using reviews = await Reviews.open(folder.path);
       await reviews.add(comment("one"));
@@ -285,7 +285,7 @@ describe("Reviews", () => {
       assert.equal((await reviews.take(request)).length, 1);
     });
 
-    it("brings to the store later what has become of messages while the disk failed", async () => {
+    it("records the outcome of deliveries later if the disk failed", async () => {
       await using folder = await SampleFolder.create();
       using disk = new DiskFaults(folder.path);
       const request = { reader: "a", limit: 1, first: "oldest" } as const;
@@ -308,7 +308,7 @@ describe("Reviews", () => {
       assert.deepEqual(await delivered(reviews, "a"), ["three"]);
     });
 
-    it("gives out again what a process had taken that died before it was sent", async () => {
+    it("delivers again what a process took but did not send before it died", async () => {
       await using folder = await SampleFolder.create();
       using reviews = await Reviews.open(folder.path);
       await reviews.addAll([comment("one"), comment("two")]);
@@ -322,7 +322,7 @@ describe("Reviews", () => {
       assert.deepEqual(await delivered(reviews, "a"), ["two"]);
     });
 
-    it("does not give out again what had left a process that died before it was in the store", async () => {
+    it("does not deliver again what a process sent before it died, even if the database lacks it", async () => {
       await using folder = await SampleFolder.create();
       using reviews = await Reviews.open(folder.path);
       await reviews.addAll([comment("one"), comment("two")]);
@@ -337,7 +337,7 @@ describe("Reviews", () => {
       assert.deepEqual(await delivered(reviews, "a"), ["two"]);
     });
 
-    it("loses nothing of what several processes write at once, and keeps each file's order", async () => {
+    it("loses no concurrent write of several processes, and keeps each file's order", async () => {
       await using folder = await SampleFolder.create();
       using reviews = await Reviews.open(folder.path);
       const script = `

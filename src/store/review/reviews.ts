@@ -53,15 +53,15 @@ export interface ClaimRequest {
   /** Milliseconds. */
   readonly lease: number;
   readonly gitDir?: string | undefined;
-  /** One thread, or the oldest ones that are free. */
+  /** One thread, or the oldest unclaimed ones. */
   readonly id?: string | undefined;
   readonly limit?: number | undefined;
 }
 
 /**
- * Review threads of all repositories, in a file that the command line, agents' servers and drop
- * files all write. Whatever happens is an event that is never altered; a thread is what its events
- * come to.
+ * Review threads of all repositories, in a database that the command line, agents' servers and the
+ * import of drop files all write. Every change is an event that is never altered; the state of a thread
+ * results from its events.
  */
 export class Reviews implements Disposable {
   readonly path: string;
@@ -69,7 +69,7 @@ export class Reviews implements Disposable {
   readonly #now: () => number;
   readonly #journal: SentJournal;
   readonly #holder: Holder;
-  /** What has become of messages that were taken, as far as it is not in the store yet. */
+  /** Outcomes of messages that were taken, which are not in the database yet. */
   readonly #owed = new Set<Outcome>();
 
   private constructor(database: Database, now: () => number) {
@@ -85,7 +85,7 @@ export class Reviews implements Disposable {
     return new Reviews(await Database.open(join(folder, REVIEWS_FILE), REVIEW_MIGRATIONS), now);
   }
 
-  /** Opens a thread. One that is there already, by its id or its fingerprint, stays as it is. */
+  /** Opens a thread. If there is one with the same id or fingerprint, that one is kept unchanged. */
   add(thread: NewThread): Promise<{ readonly id: string; readonly isNew: boolean }> {
     return this.addAll([thread]).then(([added]) => {
       if (added === undefined) throw new Error("A thread was neither added nor found");
@@ -93,7 +93,7 @@ export class Reviews implements Disposable {
     });
   }
 
-  /** Opens several at once: all of them or none. */
+  /** Opens several threads in one transaction. */
   addAll(threads: readonly NewThread[]): Promise<{ id: string; isNew: boolean }[]> {
     return this.#database.change((database) =>
       threads.map((thread) => insertThread(database, thread, this.#now())),
@@ -106,7 +106,7 @@ export class Reviews implements Disposable {
     const given = Object.entries({ git_dir: gitDir, path }).flatMap(([column, value]) =>
       value === undefined ? [] : [{ column, value }],
     );
-    // Only what is asked for: with a choice in it, the query could not use an index.
+    // Only the given conditions: a query with optional conditions could not use an index.
     const where = given.map(({ column }) => `${column} = ?`).join(" AND ") || "true";
     return this.#database.read((database) => {
       const rows = database
@@ -115,7 +115,7 @@ export class Reviews implements Disposable {
       const threads: Thread[] = [];
       const wanted = states === undefined ? undefined : new Set<unknown>(states);
       for (const row of rows) {
-        // A claim that has run out is known only by looking at it.
+        // Whether a claim has expired can only be checked row by row.
         if (wanted !== undefined && row.state !== "claimed" && !wanted.has(row.state)) continue;
         const thread = shownThreadOf(row, moment);
         if (wanted !== undefined && !wanted.has(thread.state)) continue;
@@ -126,7 +126,7 @@ export class Reviews implements Disposable {
     });
   }
 
-  /** A thread by its id, or by the beginning of one. */
+  /** The thread with an id, or with a unique beginning of one. */
   get(id: string): Promise<Thread> {
     return this.#database.read((database) => shown(findThread(database, id, this.#moment)));
   }
@@ -146,7 +146,7 @@ export class Reviews implements Disposable {
   }
 
   /**
-   * Says something. An agent's words answer the thread; a person's open it again where it had been
+   * Adds a reply. An agent's reply answers the thread; a person's reply reopens it if it had been
    * answered.
    */
   reply(id: string, saying: Saying): Promise<Thread> {
@@ -160,7 +160,7 @@ export class Reviews implements Disposable {
     });
   }
 
-  /** An agent says what it has done; a person decides whether that is all. */
+  /** Records what an agent has changed; a person decides whether that resolves the thread. */
   propose(id: string, saying: Saying): Promise<Thread> {
     return this.#step(id, (thread) => {
       if (thread.state === "resolved") {
@@ -188,7 +188,7 @@ export class Reviews implements Disposable {
     });
   }
 
-  /** Takes threads for an agent alone, for as long as its process lives and the lease lasts. */
+  /** Claims threads for one agent, as long as its process lives and the lease lasts. */
   claim(request: ClaimRequest): Promise<Thread[]> {
     const { agent, lease, gitDir, id, limit = 1 } = request;
     const moment = this.#moment;
@@ -226,7 +226,7 @@ export class Reviews implements Disposable {
     });
   }
 
-  /** Gives back what this process has claimed: all of it, or these threads. */
+  /** Releases the claims of this process: all of them, or those on these threads. */
   async release(ids?: readonly string[]): Promise<number> {
     const now = this.#now();
     const holder = this.#holder.known;
@@ -250,7 +250,7 @@ export class Reviews implements Disposable {
     });
   }
 
-  /** Lets an agent that shows signs of life keep what it has claimed. */
+  /** Renews the lease of an agent that is active. */
   async renew(agent: string, lease: number): Promise<void> {
     const holder = this.#holder.known;
     if (holder === undefined) return;
@@ -271,9 +271,9 @@ export class Reviews implements Disposable {
   }
 
   /**
-   * To be called as soon as the answer has left. It does not wait for the disk: what this guards
-   * against is the process being killed, and every moment until it is noted counts. Where it fails,
-   * the next change brings it to the store.
+   * Call this as soon as the answer has been sent. It does not wait for the disk: it protects against
+   * the process being killed, so the record must be made as soon as possible. If it fails, the next
+   * change writes the outcome to the database.
    */
   async sent(reader: string, messages: readonly number[]): Promise<void> {
     this.#owed.add({ reader, messages, isSent: true });
@@ -290,7 +290,7 @@ export class Reviews implements Disposable {
     }
   }
 
-  /** The answer does not leave: the messages wait again, at the latest with the next change. */
+  /** Call this if the answer was not sent: the messages wait again, at the latest with the next change. */
   async takeBack(reader: string, messages: readonly number[]): Promise<void> {
     this.#owed.add({ reader, messages, isSent: false });
     await this.#settle(() => {});
@@ -300,7 +300,7 @@ export class Reviews implements Disposable {
     return this.#database.read((database) => messagesAfter(database, seq, gitDir));
   }
 
-  /** All that happened after something else, in its order. */
+  /** All events after a given one, in order. */
   eventsAfter(
     seq: number,
     gitDir?: string,
@@ -317,7 +317,7 @@ export class Reviews implements Disposable {
     );
   }
 
-  /** The place of the last event that was written down before a moment, in the order of all. */
+  /** The sequence number of the last event that was recorded before a given time. */
   lastSeq(before = Infinity): Promise<number> {
     return this.#database.read((database) => {
       const row = Number.isFinite(before)
@@ -333,7 +333,7 @@ export class Reviews implements Disposable {
     this.#holder[Symbol.dispose]();
   }
 
-  /** Changes something, after all that is owed to the store. */
+  /** Runs a change, after writing the outcomes that are not in the database yet. */
   async #settle<T>(work: (database: DatabaseSync) => T, options?: ChangeOptions): Promise<T> {
     let settled: readonly Outcome[] = [];
     const result = await this.#database.change((database) => {
@@ -351,7 +351,7 @@ export class Reviews implements Disposable {
     return { now: this.#now(), holder: this.#holder };
   }
 
-  /** Whatever happens to a thread, but for claims: the event and what it makes of the thread. */
+  /** Every change of a thread except claims: appends the event and sets the new state. */
   #step(id: string, decide: (thread: StoredThread) => Step | undefined): Promise<Thread> {
     const moment = this.#moment;
     const { now } = moment;
@@ -377,7 +377,7 @@ export class Reviews implements Disposable {
   }
 }
 
-/** What has become of messages that were taken for a reader. */
+/** The outcome of messages that were taken for a reader. */
 interface Outcome {
   readonly reader: string;
   readonly messages: readonly number[];

@@ -11,7 +11,7 @@ const journalOf = (folder: SampleFolder, id: string): SentJournal =>
   new SentJournal(folder.path, { id });
 
 describe("SentJournal", () => {
-  it("tells another process what this one had sent, reader by reader", async () => {
+  it("tells another process what this one has sent, reader by reader", async () => {
     await using folder = await SampleFolder.create();
     const journal = journalOf(folder, "1-a");
     journal.note("editor", [1, 2]);
@@ -25,7 +25,7 @@ describe("SentJournal", () => {
     journal.close(true);
   });
 
-  it("is removed once all of it is in the store, and kept where it is not", async () => {
+  it("is removed once everything is in the database, and kept otherwise", async () => {
     await using folder = await SampleFolder.create();
     const [done, owed] = [journalOf(folder, "1-a"), journalOf(folder, "2-b")];
     done.note("editor", [1]);
@@ -36,13 +36,13 @@ describe("SentJournal", () => {
     assert.deepEqual([...done.sentBy("2-b", "editor")], [2]);
   });
 
-  it("makes no file before there is something to send", async () => {
+  it("creates no file before there is something to send", async () => {
     await using folder = await SampleFolder.create();
     journalOf(folder, "1-a").close(true);
     assert.equal(existsSync(folder.path), false);
   });
 
-  it("goes on after a line of which the disk took half", async () => {
+  it("continues after a half-written line", async () => {
     await using folder = await SampleFolder.create();
     const journal = journalOf(folder, "1-a");
     journal.prepare();
@@ -58,7 +58,7 @@ describe("SentJournal", () => {
     journal.close(true);
   });
 
-  it("reads no further than a line that a killed process left unfinished", async () => {
+  it("reads up to a line that a killed process left unfinished", async () => {
     await using folder = await SampleFolder.create();
     const journal = journalOf(folder, "1-a");
     journal.note("editor", [1]);

@@ -16,13 +16,13 @@ function keyring(
 }
 
 describe("Keychain", () => {
-  it("asks for the Secret Service by name, which does not forget", async () => {
+  it("requests the Secret Service explicitly, which is persistent", async () => {
     const made: unknown[] = [];
     await Keychain.open(async () => keyring({ getPassword: async () => null }, made));
     assert.deepEqual((made as unknown[][])[0]?.[2], { linux: { store: "secret-service" } });
   });
 
-  it("says why where there is none", async () => {
+  it("gives the reason if there is none", async () => {
     const broken = keyring({
       getPassword: async () => {
         throw new Error("no bus\nand more");
@@ -41,7 +41,7 @@ describe("Keychain", () => {
     );
   });
 
-  it("gives up on one that waits for a person", async () => {
+  it("stops waiting for one that waits for a person", async () => {
     const locked = keyring({ getPassword: () => new Promise<never>(() => {}) });
     await assert.rejects(
       Keychain.open(async () => locked, 10),

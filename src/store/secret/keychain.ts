@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { SecretName, SecretStore } from "./secret-store.ts";
 
-/** What is used of `@napi-rs/keyring`. */
+/** The part of `@napi-rs/keyring` that is used. */
 export interface Keyring {
   readonly AsyncEntry: new (
     service: string,
@@ -14,9 +14,9 @@ export interface Keyring {
   };
 }
 
-/** Not a literal: a machine without the package for its system has to be able to start. */
+/** Not a literal, so that the program starts on a machine for which the package has no build. */
 const PACKAGE: string = "@napi-rs/keyring";
-/** A keychain that is locked waits for a person, who may not be there. */
+/** A locked keychain waits for a person, who may not be there. */
 const LONGEST_WAIT = 5_000;
 const PROBE: SecretName = { service: "trunkline", account: "is-there-a-keychain" };
 
@@ -31,7 +31,7 @@ export class Keychain implements SecretStore {
     this.#longestWait = longestWait;
   }
 
-  /** Throws "unavailable", with why, where there is none that answers. */
+  /** Throws "unavailable", with the reason, if no keychain answers. */
   static async open(
     load: () => Promise<Keyring> = loadKeyring,
     longestWait = LONGEST_WAIT,
@@ -81,7 +81,7 @@ export class Keychain implements SecretStore {
       }, this.#longestWait);
     });
     try {
-      // Left to itself it would fall back on a kernel keyring, which forgets.
+      // By default the library falls back to a kernel keyring, which loses its content.
       const options = { linux: { store: "secret-service" } } as const;
       const entry = new this.#keyring.AsyncEntry(service, account, options);
       return await Promise.race([work(entry), late]);

@@ -1,16 +1,16 @@
-/** Which of two secrets is meant: a program's name for what it keeps, and whose it is. */
+/** Identifies a secret: the service that stores it, and the account that it is for. */
 export interface SecretName {
   readonly service: string;
   readonly account: string;
 }
 
-/** Where tokens are kept. */
+/** A store of secrets. */
 export interface SecretStore {
   readonly kind: "keychain" | "file";
-  /** For people: what and where it is. */
+  /** What and where it is, for people. */
   readonly describe: string;
   get(name: SecretName): Promise<string | undefined>;
   set(name: SecretName, secret: string): Promise<void>;
-  /** Whether there was one. */
+  /** Whether there was such a secret. */
   remove(name: SecretName): Promise<boolean>;
 }

@@ -53,7 +53,7 @@ class Rig implements AsyncDisposable {
 }
 
 describe("SessionCommits", () => {
-  it("brings all that waits to the disk in one commit, of every session", async () => {
+  it("writes all waiting events of every session in one commit", async () => {
     await using rig = await Rig.open();
     const first = rig.append(1, "a");
     assert.equal(rig.append(1, "b"), first, "one page for one commit");
@@ -63,7 +63,7 @@ describe("SessionCommits", () => {
     assert.deepEqual(await rig.stored(2), ["1 c"]);
   });
 
-  it("fails what was appended after a commit that fails, and leaves no gap in the numbers", async () => {
+  it("fails what was appended after a failed commit, and leaves no gap in the numbers", async () => {
     await using rig = await Rig.open();
     await rig.append(1, "kept").stored;
     let later: ReturnType<Rig["append"]> | undefined;
@@ -94,7 +94,7 @@ describe("SessionCommits", () => {
     assert.deepEqual(await rig.stored(1), []);
   });
 
-  it("flushes what waits, and what comes up meanwhile", async () => {
+  it("flushes what waits, and what is added meanwhile", async () => {
     await using rig = await Rig.open();
     const first = rig.append(1, "one");
     void first.stored.then(() => rig.append(1, "two"));

@@ -13,7 +13,7 @@ import { type HeldSession, SessionLog } from "./session-log.ts";
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { a: 1 } };
 
 describe("SessionLog", () => {
-  it("gives back what was appended, in order, after an event, and after being opened again", async () => {
+  it("returns what was appended, in order, after an event, and after being opened again", async () => {
     await using folder = await SampleFolder.create();
     {
       await using log = await SessionLog.open(folder.path);
@@ -40,7 +40,7 @@ describe("SessionLog", () => {
     assert.equal((await log.hold("s1")).last, 1000);
   });
 
-  it("brings what is appended at once to the disk in one commit", async () => {
+  it("writes events that are appended together in one commit", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const held: HeldSession[] = [];
@@ -63,7 +63,7 @@ describe("SessionLog", () => {
     );
   });
 
-  it("has on disk what it has acknowledged, for whoever else reads the file", async () => {
+  it("has acknowledged events on disk, for every reader of the file", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const { key } = await log.create(NEW);
@@ -98,7 +98,7 @@ describe("SessionLog", () => {
     }
   });
 
-  it("refuses to alter what was said, and two events under one number", async () => {
+  it("refuses to alter events, and two events under one number", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const { key } = await log.create(NEW);
@@ -115,7 +115,7 @@ describe("SessionLog", () => {
     assert.deepEqual((await all(log, "s1")).length, 1);
   });
 
-  it("lets one process at a time add to a session, whatever their numbers and hosts", async () => {
+  it("lets one process at a time append to a session, whatever their process ids and hosts", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const { key } = await log.create(NEW);
@@ -142,7 +142,7 @@ describe("SessionLog", () => {
     await log.hold("s1");
   });
 
-  it("lets go of a session later, where the disk did not let it", async () => {
+  it("releases a session later, if the disk failed", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     using disk = new DiskFaults(folder.path);
@@ -153,7 +153,7 @@ describe("SessionLog", () => {
     while ((await log.find("s1"))?.isHeld === true) await delay(50);
   });
 
-  it("does not take notes for a session that is held elsewhere", async () => {
+  it("does not write notes of a session that another process holds", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const { key } = await log.create(NEW);
@@ -162,7 +162,7 @@ describe("SessionLog", () => {
     assert.deepEqual((await log.find("s1"))?.notes, { a: 1 });
   });
 
-  it("goes on after the last event on disk when a commit fails, in every session of its own", async () => {
+  it("continues after the last event on disk if a commit fails, in every session of its own", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     using disk = new DiskFaults(folder.path);
@@ -195,7 +195,7 @@ describe("SessionLog", () => {
     assert.equal((await said("other")).length, 4);
   });
 
-  it("forks up to an event, within a commit too", async () => {
+  it("forks up to an event, also within a commit", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const { key } = await log.create(NEW);
@@ -212,7 +212,7 @@ describe("SessionLog", () => {
     assert.equal((await log.find("whole"))?.parent, "s1");
   });
 
-  it("forgets what was said in a session that is deleted, and that it was there not", async () => {
+  it("deletes the events of a deleted session, but remembers that it existed", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const { key } = await log.create(NEW);

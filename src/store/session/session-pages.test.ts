@@ -21,7 +21,7 @@ const numbersOf = (database: DatabaseSync, session: number, after = 0, character
   readPages(database, session, after, characters).map(({ seq }) => seq);
 
 describe("session pages", () => {
-  it("give back events in order, from the middle of a page too", () => {
+  it("return events in order, also from the middle of a page", () => {
     using database = filled([1, 2, 3], [4], [5, 6]);
     assert.deepEqual(numbersOf(database, 1), [1, 2, 3, 4, 5, 6]);
     assert.deepEqual(numbersOf(database, 1, 2), [3, 4, 5, 6]);
@@ -30,7 +30,7 @@ describe("session pages", () => {
     assert.deepEqual([event?.direction, event?.message], ["agent", { seq: 6 }]);
   });
 
-  it("are read whole, but no further than the limit", () => {
+  it("are read whole, but not beyond the limit", () => {
     using database = filled([1, 2, 3], [4], [5, 6]);
     assert.deepEqual(
       numbersOf(database, 1, 0, 1),
@@ -40,7 +40,7 @@ describe("session pages", () => {
     assert.deepEqual(numbersOf(database, 1, 3, 1), [4]);
   });
 
-  it("know the last event of a session, and of an empty one that there is none", () => {
+  it("know the last event of a session, and that an empty one has none", () => {
     using database = filled([1, 2], [3]);
     assert.deepEqual([lastOf(database, 1), lastOf(database, 2)], [3, 0]);
   });
@@ -53,7 +53,7 @@ describe("session pages", () => {
     [1, [1]],
     [0, []],
   ] as const) {
-    it(`are copied up to the event ${upTo}, within a page too`, () => {
+    it(`are copied up to the event ${upTo}, also within a page`, () => {
       using database = filled([1, 2, 3], [4], [5, 6]);
       copyPages(database, 1, 2, upTo);
       assert.deepEqual(numbersOf(database, 2), copied);

@@ -8,7 +8,7 @@ import { SessionLog } from "./session-log.ts";
 import { RULES, RULES_OF_PRINCIPALS, SessionRules } from "./session-rules.ts";
 
 describe("SessionRules", () => {
-  it("has the last word of each principal for each subject in each workspace, until it is revoked", async () => {
+  it("returns the latest decision of each principal for each subject in each workspace, until it is revoked", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const rules = new SessionRules(log.database);
@@ -30,7 +30,7 @@ describe("SessionRules", () => {
     assert.notEqual(await rules.find("/a", "run ls", "token ann"), undefined);
   });
 
-  it("gives a rule of before principals to the owner of the session in which it was made", async () => {
+  it("gives a rule from before principals to the owner of its session", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "sessions.sqlite");
     const before = `CREATE TABLE session (uuid TEXT, notes TEXT NOT NULL) STRICT; ${RULES}`;

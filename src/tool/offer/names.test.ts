@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Names } from "./names.ts";
 
 describe("Names", () => {
-  it("never gives one over 128 characters, however long it is at its server", () => {
+  it("never returns a name over 128 characters, however long it is at its server", () => {
     const names = new Names(() => false);
     const given = [1, 2, 3].map((number) => names.give("s", "l".repeat(10_000) + number));
     assert.deepEqual(
@@ -14,7 +14,7 @@ describe("Names", () => {
     assert.equal(new Set(given).size, 3);
   });
 
-  it("tells ten thousand apart that come to the same, without looking at all of them each time", () => {
+  it("distinguishes ten thousand names that become the same, without comparing all each time", () => {
     let looks = 0;
     const names = new Names(() => (looks++, false));
     const given = new Set<string>();

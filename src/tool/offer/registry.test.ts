@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Announcement, Registry } from "./registry.ts";
 
 describe("Registry", () => {
-  it("lists in the order of adding, and makes the list once for each change", () => {
+  it("lists in the order of adding, and builds the list once for each change", () => {
     const registry = new Registry<number>("number");
     registry.add("two", 2);
     registry.add("one", 1);
@@ -16,7 +16,7 @@ describe("Registry", () => {
     assert.deepEqual(list, [2, 1]);
   });
 
-  it("refuses a name that is taken, and says what of", () => {
+  it("refuses a name that is taken, and says by what", () => {
     const registry = new Registry<number>("tool");
     registry.add("echo", 1);
     assert.throws(() => registry.add("echo", 2), { message: "There is a tool 'echo' already" });
@@ -33,7 +33,7 @@ describe("Registry", () => {
     });
   }
 
-  it("takes out its own entry only, however often it is told to", () => {
+  it("removes only its own entry, however often it is called", () => {
     const registry = new Registry<number>("tool");
     const remove = registry.add("echo", 1);
     remove();
@@ -42,7 +42,7 @@ describe("Registry", () => {
     assert.equal(registry.get("echo"), 2);
   });
 
-  it("tells once of all the changes of one turn, and not of removing what is gone", async () => {
+  it("announces all changes of one turn once, and not the removal of a missing entry", async () => {
     const registry = new Registry<number>("tool");
     let told = 0;
     const stop = registry.onChange(() => told++);
@@ -66,7 +66,7 @@ describe("Registry", () => {
 const turn = (): Promise<void> => Promise.resolve();
 
 describe("Announcement", () => {
-  it("tells once of all the changes of one turn, after them", async () => {
+  it("announces all changes of one turn once, after them", async () => {
     const announcement = new Announcement();
     let told = 0;
     announcement.on(() => told++);
@@ -80,7 +80,7 @@ describe("Announcement", () => {
     assert.equal(told, 2);
   });
 
-  it("tells the others when one of them throws", async () => {
+  it("notifies the others if one listener throws", async () => {
     const failures: unknown[] = [];
     const announcement = new Announcement((error) => failures.push(error));
     const fault = new Error("listener");
@@ -95,7 +95,7 @@ describe("Announcement", () => {
     assert.deepEqual(failures, [fault]);
   });
 
-  it("does not tell one that another has stopped, nor one that has just come", async () => {
+  it("does not notify a listener that another has stopped, nor one that was just added", async () => {
     const announcement = new Announcement();
     const told: string[] = [];
     announcement.on(() => {
@@ -108,7 +108,7 @@ describe("Announcement", () => {
     assert.deepEqual(told, []);
   });
 
-  it("counts a function that listens twice as two", async () => {
+  it("counts a function that is added twice as two listeners", async () => {
     const announcement = new Announcement();
     let told = 0;
     const listener = (): void => void told++;

@@ -31,7 +31,7 @@ const broken: ResourceProvider = {
 };
 
 describe("Resources", () => {
-  it("lists what all providers have, in their order", async () => {
+  it("lists the resources of all providers, in their order", async () => {
     const resources = new Resources();
     resources.add(provider("a:1"));
     const remove = resources.add(
@@ -45,7 +45,7 @@ describe("Resources", () => {
     assert.deepEqual(await uris(), ["a:1", "c:1"]);
   });
 
-  it("lists what the others have when one provider fails, and reports that", async () => {
+  it("lists the others if one provider fails, and reports that", async () => {
     const reported: string[] = [];
     const resources = new Resources((event, { error }) => {
       reported.push(`${event}: ${(error as Error).message}`);
@@ -57,7 +57,7 @@ describe("Resources", () => {
     assert.deepEqual(reported, ["resource.provider: list", "resource.provider: templates"]);
   });
 
-  it("reads from whoever knows the URI, past one that fails", async () => {
+  it("reads from the provider that knows the URI, past one that fails", async () => {
     const resources = new Resources();
     resources.add(broken);
     resources.add(provider("a:1"));
@@ -68,13 +68,13 @@ describe("Resources", () => {
     await assert.rejects(resources.read("a:2", context), { message: "read" });
   });
 
-  it("says that nobody knows a URI", async () => {
+  it("reports that no provider knows a URI", async () => {
     const resources = new Resources();
     resources.add(provider("a:1"));
     assert.equal(await resources.read("__proto__", new SampleContext()), undefined);
   });
 
-  it("asks nobody else once a provider has asked, or was stopped", async () => {
+  it("asks no other provider once one has asked a question, or was stopped", async () => {
     const context = new SampleContext();
     const asking = new Resources();
     const cannot = new CannotAsk({ method: "roots/list" });
@@ -88,7 +88,7 @@ describe("Resources", () => {
     await assert.rejects(stopped.read("a:1", context), { message: "read" });
   });
 
-  it("tells providers of the first watcher and the last", () => {
+  it("notifies providers of the first watcher and the last", () => {
     const resources = new Resources();
     const known = provider("a:1");
     resources.add(known);
@@ -106,7 +106,7 @@ describe("Resources", () => {
     assert.deepEqual(known.heard, ["watch a:1", "unwatch a:1", "watch a:1"]);
   });
 
-  it("tells a provider that comes later what is watched already", () => {
+  it("tells a provider that is added later what is already watched", () => {
     const resources = new Resources();
     const stop = resources.watch("a:1", () => {});
     const late = provider("a:1");
@@ -116,7 +116,7 @@ describe("Resources", () => {
     assert.deepEqual(late.heard, ["watch a:1", "unwatch a:1"]);
   });
 
-  it("watches in spite of a provider that cannot", () => {
+  it("watches even if one provider cannot", () => {
     const resources = new Resources();
     const well = provider("a:1");
     resources.add(broken);
@@ -125,7 +125,7 @@ describe("Resources", () => {
     assert.deepEqual(well.heard, ["watch a:1"]);
   });
 
-  it("tells the watchers of a resource of its updates, and only them", async () => {
+  it("notifies only the watchers of a resource of its updates", async () => {
     const resources = new Resources();
     const told: string[] = [];
     const stop = resources.watch("a:1", () => told.push("first"));
@@ -142,7 +142,7 @@ describe("Resources", () => {
     assert.deepEqual(told, ["first", "second", "second"]);
   });
 
-  it("tells of providers that come and go", async () => {
+  it("announces providers that are added and removed", async () => {
     const resources = new Resources();
     let told = 0;
     const stop = resources.onChange(() => told++);

@@ -29,7 +29,7 @@ describe("skeleton()", () => {
     });
   }
 
-  it("is another for names that can be told apart", () => {
+  it("differs for names that can be told apart", () => {
     const names = ["read_file", "read_files", "read_file_2", "write_file", "readfile", "читать"];
     assert.equal(new Set(names.map(skeleton)).size, names.length);
   });

@@ -118,7 +118,7 @@ const SAYS: readonly (readonly [string, JsonSchema, unknown, string | undefined]
 
 describe("compileSchema()", () => {
   for (const [what, schema, value, says] of SAYS) {
-    it(`says ${what}`, () => {
+    it(`reports ${what}`, () => {
       covers("mcp.base.schema-2020-12", "mcp.base.schema-dialect");
       assert.equal(compileSchema(schema)(value), says);
     });
@@ -137,14 +137,14 @@ describe("compileSchema()", () => {
     },
   };
   for (const [what, schema] of Object.entries(unreadable)) {
-    it(`says nothing by a schema with ${what}`, () => {
+    it(`accepts everything with a schema with ${what}`, () => {
       const inspect = compileSchema(schema);
       assert.equal(inspect({ a: 1 }), undefined);
       assert.equal(inspect({ a: 1 }), undefined);
     });
   }
 
-  it("keeps schemas apart that have the same names in them", () => {
+  it("keeps schemas apart that contain the same names", () => {
     const named = (type: string): JsonSchema => ({
       $id: "https://example.com/tool",
       ...object({ a: { $ref: "https://example.com/part" } }),
@@ -154,7 +154,7 @@ describe("compileSchema()", () => {
     assert.equal(compileSchema(named("number"))({ a: "" }), "'a' must be number");
   });
 
-  it("does not take members of every object for arguments", () => {
+  it("does not treat inherited members as arguments", () => {
     const schema = object({}, { required: ["constructor"], additionalProperties: false });
     assert.equal(compileSchema(schema)({}), "'constructor' is missing");
     const hostile = JSON.parse('{"__proto__":{"type":"string"}}') as Record<string, unknown>;
@@ -163,7 +163,7 @@ describe("compileSchema()", () => {
     assert.equal(({} as { type?: string }).type, undefined);
   });
 
-  it("says nothing by a schema that is too large or too deep to be worth it", () => {
+  it("accepts everything with a schema that is too large or too deep", () => {
     const large = Object.fromEntries(
       Array.from({ length: 50_000 }, (_, i) => [`a${i}`, { type: "string" }]),
     );
@@ -173,7 +173,7 @@ describe("compileSchema()", () => {
     assert.equal(compileSchema(deep)({ a: 1 }), undefined);
   });
 
-  it("is done with an expression that tries every way, and does not try it again", () => {
+  it("aborts an expression that backtracks, and does not try it again", () => {
     const inspect = compileSchema(object({ a: { pattern: "^(a+)+$" }, b: { type: "string" } }));
     assert.equal(inspect({ a: "aaab" }), `'a' must match pattern "^(a+)+$"`);
     assert.equal(inspect({ a: `${"a".repeat(100)}b` }), undefined);
@@ -190,20 +190,20 @@ describe("compileSchema()", () => {
     `${"a?".repeat(40)}${"a".repeat(40)}b`,
     "a*a*a*a*a*b",
   ]) {
-    it(`is done with ${pattern.slice(0, 20)}`, () => {
+    it(`is fast with ${pattern.slice(0, 20)}`, () => {
       // Each takes longer than anyone waits; those that are not stopped hang here.
       compileSchema(object({ a: { pattern } }))({ a: "a".repeat(4000) });
       compileSchema({ patternProperties: { [pattern]: false } })({ ["a".repeat(4000)]: 1 });
     });
   }
 
-  it("leaves texts alone that are too long for any expression", () => {
+  it("does not check texts that are too long for any expression", () => {
     const inspect = compileSchema(object({ a: { pattern: "a*b" } }));
     assert.equal(inspect({ a: "a".repeat(4096) }), `'a' must match pattern "a*b"`);
     assert.equal(inspect({ a: "a".repeat(1_000_000) }), undefined);
   });
 
-  it("is done with alternatives that double at every level", () => {
+  it("is fast with alternatives that double at every level", () => {
     const below = { properties: { x: { $ref: "#/$defs/a" } } };
     const branch = { allOf: [below, { required: ["none"] }] };
     const inspect = compileSchema({ $ref: "#/$defs/a", $defs: { a: { anyOf: [branch, branch] } } });
@@ -212,14 +212,14 @@ describe("compileSchema()", () => {
     assert.equal(inspect(value), undefined);
   });
 
-  it("looks for items that are there twice in one pass", () => {
+  it("finds duplicate items in one pass", () => {
     const inspect = compileSchema(object({ a: { uniqueItems: true } }));
     const items = Array.from({ length: 200_000 }, (_, i) => ({ i }));
     assert.equal(inspect({ a: items }), undefined);
     assert.equal(inspect({ a: [...items, { i: 0 }] }), "'a' must not have an item twice");
   });
 
-  it("does not tell a long name back at length", () => {
+  it("shortens a long name in its message", () => {
     const inspect = compileSchema(object({}, { additionalProperties: false }));
     assert(inspect({ ["x".repeat(100_000)]: 1 })!.length < 300);
   });
@@ -245,7 +245,7 @@ describe("argumentProblem()", () => {
   });
 
   for (const inputSchema of [true, false, null, undefined, "object"]) {
-    it(`says nothing by ${String(inputSchema)} in a schema's place`, async () => {
+    it(`accepts everything with ${String(inputSchema)} in a schema's place`, async () => {
       const definition = { name: "x", inputSchema: inputSchema as unknown as JsonSchema };
       const tool = sampleTool("x", () => ({ content: [] }), { definition });
       assert.equal(await argumentProblem(tool, {}), undefined);

@@ -25,7 +25,7 @@ async function connect(server: HttpServer): Promise<McpClient & AsyncDisposable>
 }
 
 describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
-  it("carries the session, the revision and the configured headers, and ends the session", async () => {
+  it("sends the session, the revision and the configured headers, and ends the session", async () => {
     covers(
       "mcp.http-client.session",
       "mcp.http-client.session-delete",
@@ -47,7 +47,7 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
     assert.deepEqual(server.exchanges.map(({ verb }) => verb).slice(-1), ["DELETE"]);
   });
 
-  it("hears progress and questions on the stream of the call that they belong to", async () => {
+  it("receives progress and questions on the stream of the call that they belong to", async () => {
     const held: Exchange[] = [];
     await using server = await HttpServer.open(
       legacy((exchange) => {
@@ -80,7 +80,7 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
     assert.deepEqual(answered()?.message["result"], { roots: [] });
   });
 
-  it("takes up a stream that was cut off, from the last event, after the wait it asks for", async () => {
+  it("resumes an interrupted stream from the last event, after the requested wait", async () => {
     covers("mcp.http-client.retry", "mcp.http-client.resume");
     let call: Exchange | undefined;
     let cutAt = 0;
@@ -110,7 +110,7 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
     assert.ok(waited > 650, `waited only ${waited} ms`);
   });
 
-  it("fails one call whose answer was cut off without an event, and no other", async () => {
+  it("fails one call whose answer was interrupted without an event, and no other", async () => {
     await using server = await HttpServer.open(
       legacy((exchange) => {
         if (exchange.message["params"].name === "good") json(exchange, { content: [] });
@@ -123,7 +123,7 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
     await client.callTool("good", {}, new SampleContext());
   });
 
-  it("hears of changes on a stream of its own, and opens it again when it ends", async () => {
+  it("receives changes on its own stream, and opens it again when it ends", async () => {
     let streams = 0;
     let changes = 0;
     const twice = Promise.withResolvers<void>();
@@ -175,7 +175,7 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
     assert.deepEqual(order, ["stream", "call"]);
   });
 
-  it("is over when the server has forgotten the session", async () => {
+  it("ends when the server has forgotten the session", async () => {
     covers("mcp.http-client.session-lost");
     await using server = await HttpServer.open(
       legacy(({ response }) => response.writeHead(404).end()),
@@ -218,7 +218,7 @@ describe("HttpChannel to a server of 2026-07-28", { timeout: 20_000 }, () => {
     };
   }
 
-  it("says in headers what the body says", async () => {
+  it("repeats in headers what the body says", async () => {
     covers("mcp.modern-http-client.headers", "mcp.modern-http-client.parameters");
     await using server = await HttpServer.open(
       modern((exchange) => json(exchange, { resultType: "complete", content: [] })),
@@ -238,7 +238,7 @@ describe("HttpChannel to a server of 2026-07-28", { timeout: 20_000 }, () => {
     assert.equal(call?.message["params"]._meta[`${M}protocolVersion`], "2026-07-28");
   });
 
-  it("cancels a call by ending its exchange, and says nothing more", async () => {
+  it("cancels a call by closing its exchange, and sends nothing more", async () => {
     covers("mcp.modern-http-client.cancel");
     const called = Promise.withResolvers<Exchange>();
     await using server = await HttpServer.open(
@@ -257,7 +257,7 @@ describe("HttpChannel to a server of 2026-07-28", { timeout: 20_000 }, () => {
     assert.equal(server.of("notifications/cancelled").length, 0);
   });
 
-  it("listens again when its stream was cut off, and looks what it has missed", async () => {
+  it("listens again after its stream was interrupted, and checks what it has missed", async () => {
     covers("mcp.subscriptions.client");
     const listens: Exchange[] = [];
     await using server = await HttpServer.open(modern(() => {}));
@@ -278,7 +278,7 @@ describe("HttpChannel to a server of 2026-07-28", { timeout: 20_000 }, () => {
     await client.close();
   });
 
-  it("delivers an error whose status is one too", async () => {
+  it("delivers an error that comes with an error status", async () => {
     const error = { code: -32021, message: "Missing", data: { requiredCapabilities: { x: {} } } };
     await using server = await HttpServer.open(
       modern(({ response, message }) => {
@@ -292,7 +292,7 @@ describe("HttpChannel to a server of 2026-07-28", { timeout: 20_000 }, () => {
   });
 });
 
-describe("HttpChannel to nobody", () => {
+describe("HttpChannel to an unreachable server", () => {
   it("says that it could not be reached", async () => {
     const server = await HttpServer.open(() => {});
     const { url } = server;

@@ -108,7 +108,7 @@ describe("An HTTP upstream that resets one POST", { timeout }, () => {
     assert.deepEqual([status?.state, status?.restarts], ["up", 0]);
   });
 
-  it("is called once more for a tool that is harmless", async () => {
+  it("is called once more for a harmless tool", async () => {
     let calls = 0;
     const once = (exchange: Exchange): void => (++calls === 1 ? reset : done)(exchange);
     const done = (exchange: Exchange): void => json(exchange, DONE);
@@ -120,7 +120,7 @@ describe("An HTTP upstream that resets one POST", { timeout }, () => {
     assert.equal(await slow.answer(), "done");
   });
 
-  it("takes a call for not made that could not be sent, and leaves the others alone", async () => {
+  it("is reported as not called if the call could not be sent, and other calls are not affected", async () => {
     await using rig = await Rig.open({ slow: wait, write: wait });
     const slow = await rig.inFlight("slow");
     rig.server.refuseConnections();
@@ -130,7 +130,7 @@ describe("An HTTP upstream that resets one POST", { timeout }, () => {
     assert.equal(await slow.answer(), "done");
   });
 
-  it("is found again after it was away, with the call that found it gone", async () => {
+  it("is used again after it was away, and only one call fails", async () => {
     await using rig = await Rig.open({ write: (exchange) => json(exchange, DONE) });
     const { port } = rig.server.url;
     await rig.server[Symbol.asyncDispose]();
@@ -144,7 +144,7 @@ describe("An HTTP upstream that resets one POST", { timeout }, () => {
   });
 });
 
-describe("An HTTP upstream that answers with garbage", { timeout }, () => {
+describe("An HTTP upstream that answers with invalid data", { timeout }, () => {
   const answers: Readonly<Record<string, readonly [(exchange: Exchange) => void, RegExp]>> = {
     html: [
       ({ response }) => {
@@ -205,7 +205,7 @@ describe("An HTTP upstream that answers with garbage", { timeout }, () => {
     ],
   };
   for (const [what, [answer, expected]] of Object.entries(answers)) {
-    it(`fails that call in words, and no other: ${what}`, async () => {
+    it(`fails that call with a message, and no other: ${what}`, async () => {
       await using rig = await Rig.open({
         slow: wait,
         write: answer,
@@ -222,7 +222,7 @@ describe("An HTTP upstream that answers with garbage", { timeout }, () => {
     });
   }
 
-  it("does not make us talk without end by asking without end", async () => {
+  it("cannot cause endless requests by asking without end", async () => {
     let most = 0;
     let open = 0;
     const held: Exchange[] = [];
@@ -269,7 +269,7 @@ describe("An HTTP upstream that redirects", { timeout }, () => {
   };
 
   for (const status of [307, 308]) {
-    it(`is followed at the same address with all that was sent (${status})`, async () => {
+    it(`is followed at the same origin with everything that was sent (${status})`, async () => {
       await using server = await HttpServer.open(legacy((exchange) => json(exchange, DONE)));
       server.answer = moved(status);
       await using house = new HouseOfUpstreams();
@@ -285,7 +285,7 @@ describe("An HTTP upstream that redirects", { timeout }, () => {
     });
   }
 
-  it("is not followed to another server, which gets nothing; where to is said", async () => {
+  it("is not followed to another server, which gets nothing; the error names it", async () => {
     await using other = await HttpServer.open(legacy((exchange) => json(exchange, DONE)));
     await using server = await HttpServer.open(() => {});
     server.answer = ({ response }) => {

@@ -7,7 +7,7 @@ import { covers } from "../../../test/support/requirement.ts";
 const schemaOf = (properties: object): object => ({ type: "object", properties });
 
 describe("parameterHeaders()", () => {
-  it("finds what a schema wants repeated, at any depth", () => {
+  it("finds what a schema requires to be repeated, at any depth", () => {
     const schema = schemaOf({
       plain: { type: "string" },
       region: { type: "string", "x-mcp-header": "Region" },
@@ -64,7 +64,7 @@ describe("modernHeaders()", () => {
     [{}, undefined],
   ];
   for (const [value, header] of VALUES) {
-    it(`says ${JSON.stringify(value)} as ${header ?? "nothing"}`, () => {
+    it(`encodes ${JSON.stringify(value)} as ${header ?? "nothing"}`, () => {
       const headers = headersOf("t", value);
       assert.equal(headers["mcp-param-region"], header);
       assert.equal(headers["mcp-name"], "t");

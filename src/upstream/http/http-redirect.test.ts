@@ -22,7 +22,7 @@ describe("redirection()", () => {
     );
   });
 
-  it("follows any of them for a GET, which stays one", () => {
+  it("follows any redirection of a GET, which stays a GET", () => {
     for (const status of [301, 302, 303, 307, 308]) {
       assert.ok(answer(status, "/other", "GET") instanceof URL, String(status));
     }
@@ -46,7 +46,7 @@ describe("redirection()", () => {
     }
   });
 
-  it("has nothing to say of other answers", () => {
+  it("ignores other answers", () => {
     for (const status of [200, 202, 300, 304, 404, 500]) {
       assert.equal(answer(status, "/other"), undefined);
     }

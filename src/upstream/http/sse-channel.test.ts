@@ -48,7 +48,7 @@ async function serve(endpoint: string, script: Script): Promise<{ url: URL } & A
 const { "server/discover": _, ...SCRIPT } = LEGACY;
 
 describe("SseChannel", { timeout: 20_000 }, () => {
-  it("posts where the stream says, and hears the answers on the stream", async () => {
+  it("posts to the endpoint of the stream, and receives the answers on the stream", async () => {
     covers("mcp.http-client.sse-2024");
     await using server = await serve("/post?s=1", SCRIPT);
     const client = await McpClient.connect(new SseChannel(server.url, { headers: {} }));
@@ -64,7 +64,7 @@ describe("SseChannel", { timeout: 20_000 }, () => {
     assert.match(await channel.ended, /another server, 'http:\/\/example\.com\/post'/);
   });
 
-  it("fails a request that the server does not take", async () => {
+  it("fails a request that the server does not accept", async () => {
     await using server = await serve("/elsewhere", SCRIPT);
     const channel = new SseChannel(server.url, { headers: {} });
     await assert.rejects(McpClient.connect(channel), /answered 404/);

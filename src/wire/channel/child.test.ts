@@ -6,7 +6,7 @@ import { RecordingSink } from "../../../test/support/recording-sink.ts";
 import { childChannel } from "./child.ts";
 
 describe("childChannel()", () => {
-  it("sets lines aside that are no messages", async () => {
+  it("reports lines that are not messages separately", async () => {
     const child = { stdin: new PassThrough(), stdout: new PassThrough() };
     const stray: string[] = [];
     await using channel = childChannel(child, { stray: (line) => stray.push(line) });

@@ -32,7 +32,7 @@ async function exchange() {
 }
 
 describe("EventResponse", { timeout: 20_000 }, () => {
-  it("sends events as they come, and signs of life only between them", async () => {
+  it("sends events as they come, and keep-alives only between them", async () => {
     await using talk = await exchange();
     const events = new EventResponse(talk.response, LIMITS, { "x-more": "1" });
     events.flush();
@@ -63,7 +63,7 @@ describe("EventResponse", { timeout: 20_000 }, () => {
     await room;
   });
 
-  it("gives up a reader that never reads", async () => {
+  it("closes the connection of a reader that never reads", async () => {
     await using talk = await exchange();
     const events = new EventResponse(talk.response, LIMITS);
     // Whoever does not look at a response at all has it read for them.

@@ -30,12 +30,12 @@ async function read(pieces: (string | Buffer)[], size?: number): Promise<string 
   return body;
 }
 
-it("readHttpBody() reads one text, however it comes", async () => {
+it("readHttpBody() reads one text, in any number of chunks", async () => {
   assert.equal(await read(["né", "e"]), "née");
   assert.equal(await read([]), "");
 });
 
-it("readHttpBody() tells what it cannot read", async () => {
+it("readHttpBody() reports a body that it cannot read", async () => {
   const fault = async (...args: Parameters<typeof read>) => (await read(...args)) as FrameFault;
   assert.equal((await fault([Buffer.from([0xff])])).kind, "encoding");
   const { kind, size } = await fault(["12345", "67890", "1"]);

@@ -19,7 +19,7 @@ describe("memoryPair", { timeout: 20_000 }, () => {
     assert.deepEqual(sink.messages, ["early", "late"]);
   });
 
-  it("holds delivery until every promise it was given has settled", async () => {
+  it("pauses delivery until every returned promise has settled", async () => {
     const [left, right] = memoryPair();
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const holds = [first.promise, second.promise];
@@ -50,7 +50,7 @@ describe("memoryPair", { timeout: 20_000 }, () => {
     assert.equal(sink.faults[0]?.size, 10);
   });
 
-  it("drops what is on its way when one side gives up, and lets waiting senders go", async () => {
+  it("drops messages in transit when one side aborts, and releases waiting senders", async () => {
     const [left, right] = memoryPair({ highWater: 10 });
     const [near, far] = [new RecordingSink(), new RecordingSink()];
     left.receive(near);
@@ -66,7 +66,7 @@ describe("memoryPair", { timeout: 20_000 }, () => {
     assert.equal(right.send("too late"), ROOM);
   });
 
-  it("is disposed twice without harm, from both sides at once", async () => {
+  it("can be disposed twice, from both sides at once", async () => {
     const [left, right] = memoryPair();
     await Promise.all([left, right, left].map((channel) => channel[Symbol.asyncDispose]()));
   });

@@ -35,7 +35,7 @@ function open(limits = {}, holding?: Holding) {
 }
 
 describe("Outbox", { timeout: 20_000 }, () => {
-  it("writes what is sent in one turn at once, and asks whoever sends too much to wait", async () => {
+  it("writes what is sent in one turn at once, and makes a fast sender wait", async () => {
     const { reader, outbox } = open({ highWater: 20 });
     for (const text of ["a", "b", "c"]) assert.equal(outbox.send(text), ROOM);
     await turn();
@@ -54,7 +54,7 @@ describe("Outbox", { timeout: 20_000 }, () => {
     assert.equal(reader.taken.join(""), `abc${"x".repeat(30)}y`);
   });
 
-  it("gives up a reader that leaves too much unread", async () => {
+  it("closes if a reader leaves too much unread", async () => {
     const { failures, outbox } = open({ highWater: 10, maxUnsent: 100 });
     void outbox.send("x".repeat(101));
     await turn();
@@ -62,14 +62,14 @@ describe("Outbox", { timeout: 20_000 }, () => {
     assert.match(failures[0].message, /101 bytes are unsent, the limit is 100/);
   });
 
-  it("gives up a stranger for whose unread bytes the process has no room left", async () => {
+  it("closes if the process has no room left in its byte budget for unread bytes", async () => {
     const { failures, outbox } = open({}, new Holding(new ByteBudget(50)));
     void outbox.send("x".repeat(FREE_BYTES + 51));
     await turn();
     assert.ok(failures[0] instanceof SlowReaderError);
   });
 
-  it("lets whoever waits go on when it is stopped, and sends nothing after it", async () => {
+  it("releases waiting senders when it is stopped, and sends nothing afterwards", async () => {
     const { reader, outbox } = open({ highWater: 20 });
     const room = outbox.send("x".repeat(30));
     outbox.stop();
@@ -79,7 +79,7 @@ describe("Outbox", { timeout: 20_000 }, () => {
     assert.deepEqual(reader.taken, ["x".repeat(30)]);
   });
 
-  it("closes when all was taken, or when the reader has had its grace", async () => {
+  it("closes when everything was read, or when the grace has ended", async () => {
     const patient = open();
     void patient.outbox.send("last");
     const closed = patient.outbox.close();

@@ -54,7 +54,7 @@ class Child implements AsyncDisposable {
 }
 
 describe("stdioChannel", { timeout: 20_000 }, () => {
-  it("leaves stdout to the protocol, and sends whatever else is written there to stderr", async () => {
+  it("leaves stdout to the protocol, and redirects everything else to stderr", async () => {
     await using child = new Child();
     const { stdin, stdout, stderr } = child.process;
     stdin.end("a\nb\n");
@@ -66,7 +66,7 @@ describe("stdioChannel", { timeout: 20_000 }, () => {
     assert.equal(await child.exit, ENDED);
   });
 
-  it("ends the conversation, and does not crash, when nobody reads stdout any more", async () => {
+  it("ends the conversation, without a crash, when nobody reads stdout any more", async () => {
     await using child = new Child();
     const { stdin, stdout, stderr } = child.process;
     stdin.write("a\n");
@@ -95,7 +95,7 @@ describe("stdioChannel", { timeout: 20_000 }, () => {
     assert.equal(await child.exit, ENDED);
   });
 
-  it("gives up a reader that never reads, without blocking", async () => {
+  it("closes if a reader never reads, without blocking", async () => {
     await using child = new Child();
     const { stdin, stderr } = child.process;
     const diagnostics = text(stderr);

@@ -34,7 +34,7 @@ class Gate extends Writable {
 }
 
 describe("streamChannel", { timeout: 30_000 }, () => {
-  it("lets others have their turn between the reads of one that floods it", async () => {
+  it("lets other work run between the reads of a flood", async () => {
     const { input, channel, sink } = open();
     const line = `${"x".repeat(64 * 1024 - 1)}\n`;
     input.setMaxListeners(0);
@@ -75,7 +75,7 @@ describe("streamChannel", { timeout: 30_000 }, () => {
     server.close();
   });
 
-  it("puts all that is sent in one turn of the event loop into one write", async (t) => {
+  it("puts everything that is sent in one turn of the event loop into one write", async (t) => {
     const { output, channel } = open();
     const write = t.mock.method(output, "write");
     for (let i = 0; i < 100; i++) assert.equal(channel.send(`m${i}`), ROOM);
@@ -97,7 +97,7 @@ describe("streamChannel", { timeout: 30_000 }, () => {
     assert.ok(write.mock.callCount() >= 1);
   });
 
-  it("holds its input until every promise it was given has settled", async () => {
+  it("pauses its input until every returned promise has settled", async () => {
     const { input, channel, sink } = open();
     channel.receive(sink);
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -117,7 +117,7 @@ describe("streamChannel", { timeout: 30_000 }, () => {
     await sink.until(({ messages }) => messages.length === 3);
   });
 
-  it("says that the peer is gone when the output dies after the input has ended", async () => {
+  it("reports that the peer is gone if the output dies after the input has ended", async () => {
     const { input, output, channel, sink } = open();
     channel.receive(sink);
     input.end("last\n");
@@ -128,7 +128,7 @@ describe("streamChannel", { timeout: 30_000 }, () => {
     assert.ok(sink.ends[1] instanceof Error);
   });
 
-  it("goes on reading when the other side only stopped reading", async () => {
+  it("continues reading if the other side only stopped reading", async () => {
     const { input, output, channel, sink } = open();
     channel.receive(sink);
     output.destroy();
@@ -138,7 +138,7 @@ describe("streamChannel", { timeout: 30_000 }, () => {
     assert.deepEqual(sink.ends, []);
   });
 
-  it("tells the sink, once, of input that breaks or is cut off", async () => {
+  it("notifies the sink once of input that breaks or is cut off", async () => {
     const reason = new Error("cable pulled");
     for (const [error, says] of [
       [reason, /cable pulled/],
@@ -158,7 +158,7 @@ describe("streamChannel", { timeout: 30_000 }, () => {
     }
   });
 
-  it("tells a sink that comes late what happened before", async () => {
+  it("tells a late sink what happened before", async () => {
     for (const error of [new Error("cable pulled"), undefined]) {
       const { input, channel, sink } = open();
       input.destroy(error);
@@ -185,7 +185,7 @@ describe("streamChannel", { timeout: 30_000 }, () => {
     assert.equal(sink.ends.length, 1);
   });
 
-  it("tells the sink of a write that fails, and swallows those that follow", async () => {
+  it("notifies the sink of a failed write, and ignores those that follow", async () => {
     const input = new PassThrough();
     const output = new Writable({
       write: (_chunk, _encoding, done) => done(new Error("EPIPE")),
@@ -201,7 +201,7 @@ describe("streamChannel", { timeout: 30_000 }, () => {
     assert.equal(sink.ends.length, 1);
   });
 
-  it("lets waiting senders go on, however low its high water is", async () => {
+  it("releases waiting senders, however low its high water is", async () => {
     const output = new Gate({ highWaterMark: 64 * 1024 });
     const channel = streamChannel(new PassThrough(), output, { limits: { highWater: 10 } });
     let room = ROOM;
@@ -219,7 +219,7 @@ describe("streamChannel", { timeout: 30_000 }, () => {
     }
   });
 
-  it("flushes all that was sent, also when it is disposed twice at once", async () => {
+  it("flushes everything that was sent, also when it is disposed twice at once", async () => {
     const output = new Gate();
     const channel = streamChannel(new PassThrough(), output, { limits: { closeGrace: 5000 } });
     for (const message of ["1", "2", "3"]) {

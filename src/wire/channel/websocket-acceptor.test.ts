@@ -13,7 +13,7 @@ const UPGRADE = {
 };
 
 describe("WebSocketAcceptor", { timeout: 20_000 }, () => {
-  it("ends a connection that leaves its heartbeats unanswered, and keeps those that answer", async () => {
+  it("closes a connection that leaves its heartbeats unanswered, and keeps those that answer", async () => {
     await using harness = await WebSocketHarness.open(SMALL, 20);
     const { client, channel } = await harness.connect();
     const alive = new RecordingSink();
@@ -44,7 +44,7 @@ describe("WebSocketAcceptor", { timeout: 20_000 }, () => {
     assert.deepEqual(sink.messages, ["still here"]);
   });
 
-  it("refuses what is no proper upgrade", async () => {
+  it("refuses an invalid upgrade", async () => {
     await using harness = await WebSocketHarness.open();
     const bad = [
       { ...UPGRADE, "sec-websocket-key": "short" },
@@ -60,7 +60,7 @@ describe("WebSocketAcceptor", { timeout: 20_000 }, () => {
     assert.equal(harness.accepted.length, 0);
   });
 
-  it("takes every connection with it when it is disposed", async () => {
+  it("closes every connection when it is disposed", async () => {
     await using harness = await WebSocketHarness.open();
     const sinks: RecordingSink[] = [];
     for (let i = 0; i < 3; i++) {

@@ -8,7 +8,7 @@ import { RecordingSink } from "../../../test/support/recording-sink.ts";
 import { WebSocketHarness } from "../../../test/support/websocket-harness.ts";
 
 describe("webSocketChannel", { timeout: 20_000 }, () => {
-  it("reports binary frames and frames that are not UTF-8, and goes on", async () => {
+  it("reports binary frames and frames that are not UTF-8, and continues", async () => {
     await using harness = await WebSocketHarness.open();
     const { client, channel } = await harness.connect();
     const sink = new RecordingSink();
@@ -28,7 +28,7 @@ describe("webSocketChannel", { timeout: 20_000 }, () => {
     assert.equal(String(answer), "answer");
   });
 
-  it("joins fragments, across characters, and takes one message of exactly the limit", async () => {
+  it("joins fragments, also within characters, and accepts a message of exactly the limit", async () => {
     await using harness = await WebSocketHarness.open();
     const { client, channel } = await harness.connect();
     const sink = new RecordingSink();
@@ -43,7 +43,7 @@ describe("webSocketChannel", { timeout: 20_000 }, () => {
     assert.equal(sink.faults[0]?.kind, "oversize");
   });
 
-  it("ends the conversation on a frame far over the limit, without reading it", async () => {
+  it("closes on a frame far over the limit, without reading it", async () => {
     await using harness = await WebSocketHarness.open();
     const { client, channel } = await harness.connect();
     const sink = new RecordingSink();
@@ -55,7 +55,7 @@ describe("webSocketChannel", { timeout: 20_000 }, () => {
     assert.ok(sink.ends[0] instanceof Error);
   });
 
-  it("keeps what comes before there is a sink", async () => {
+  it("keeps messages that come before there is a sink", async () => {
     await using harness = await WebSocketHarness.open();
     const { client, channel } = await harness.connect();
     client.send("early");
@@ -66,7 +66,7 @@ describe("webSocketChannel", { timeout: 20_000 }, () => {
     await sink.until(({ messages }) => messages.length === 1);
   });
 
-  it("tells an orderly end from a broken connection, also to a sink that comes late", async () => {
+  it("distinguishes an orderly end from a broken connection, also for a late sink", async () => {
     await using harness = await WebSocketHarness.open();
     for (const isOrderly of [true, false]) {
       const { client, channel, socket } = await harness.connect();
@@ -96,7 +96,7 @@ describe("webSocketChannel", { timeout: 20_000 }, () => {
     assert.equal(writev.mock.callCount() + write.mock.callCount(), 1);
   });
 
-  it("holds its input until every promise it was given has settled", async () => {
+  it("pauses its input until every returned promise has settled", async () => {
     await using harness = await WebSocketHarness.open();
     const { client, channel } = await harness.connect();
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

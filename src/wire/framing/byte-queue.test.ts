@@ -5,7 +5,7 @@ import { SeededRandom } from "../../../test/support/seeded-random.ts";
 import { ByteQueue, faultOf } from "./byte-queue.ts";
 
 describe("ByteQueue", () => {
-  it("gives back what was appended, up to the limit, however it came", () => {
+  it("returns what was appended, up to the limit, in any number of chunks", () => {
     const random = new SeededRandom(0xb0b);
     for (let round = 0; round < 200; round++) {
       const limit = random.below(10_000);
@@ -26,7 +26,7 @@ describe("ByteQueue", () => {
     }
   });
 
-  it("copies what it is given, so that the caller may use its buffer again", () => {
+  it("copies its input, so that the caller may reuse its buffer", () => {
     const queue = new ByteQueue(100);
     const buffer = Buffer.from("first");
     queue.append(buffer);

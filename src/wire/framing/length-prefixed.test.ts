@@ -58,7 +58,7 @@ describe("LengthPrefixedDecoder", () => {
     }
   });
 
-  it("takes a frame of exactly the limit, and refuses one byte more", () => {
+  it("accepts a frame of exactly the limit, and refuses one byte more", () => {
     const found = ["12345678", "oversize 9"];
     assert.deepEqual(decodeFrames(8, [frames("12345678", "123456789")]).found, found);
   });
@@ -83,7 +83,7 @@ describe("LengthPrefixedDecoder", () => {
     assert.deepEqual(decodeFrames(8, [bytes]).found, ["abcdef"]);
   });
 
-  it("gives bodies that are the receiver's to keep", () => {
+  it("returns bodies that the receiver may keep", () => {
     const bytes = frames("first", "second");
     const out = new Recorded();
     const decoder = new LengthPrefixedDecoder(8, out);
@@ -93,7 +93,7 @@ describe("LengthPrefixedDecoder", () => {
     assert.deepEqual(out.bodies.map(String), ["first", "second", "third"]);
   });
 
-  it("spends nothing on a prefix that lies", () => {
+  it("allocates nothing for a false prefix", () => {
     const before = bytesInUse();
     const decoders = Array.from({ length: 1000 }, () => {
       const decoder = new LengthPrefixedDecoder(MAX_FRAME, new Recorded());
@@ -105,7 +105,7 @@ describe("LengthPrefixedDecoder", () => {
     assert.equal(decoders.length, 1000);
   });
 
-  it("takes none of the room that strangers on other doors share", () => {
+  it("uses none of the byte budget that the other doors share", () => {
     const before = BUFFERS.used;
     const decoder = new LengthPrefixedDecoder(MAX_FRAME, new Recorded());
     decoder.push(Buffer.of(1, 0, 0, 0));
@@ -125,7 +125,7 @@ describe("LengthPrefixedDecoder", () => {
     assert.equal(out.bodies[0]?.length, 0x100000);
   });
 
-  it("keeps nothing of what follows a frame that it refused", () => {
+  it("keeps nothing of what follows a refused frame", () => {
     const out = new Recorded();
     const decoder = new LengthPrefixedDecoder(MAX_FRAME, out);
     const chunk = Buffer.alloc(64 * 1024);

@@ -47,13 +47,13 @@ describe("ndjson", () => {
     }
   });
 
-  it("takes a line of exactly the limit, and reports one byte more", () => {
+  it("accepts a line of exactly the limit, and reports one byte more", () => {
     const found = decode(ndjson, 8, whole("12345678\n123456789\n日日éé\n日日éé!\n"));
     assert.deepEqual(brief(found), ["12345678", "oversize 9", "oversize 10", "oversize 11"]);
     assert.deepEqual(decode(ndjson, 8, whole("日日é\n")), ["日日é"]);
   });
 
-  it("reports both ends of a line over the limit, and the lines after it arrive", () => {
+  it("reports both ends of a line over the limit, and delivers the lines after it", () => {
     const line = `{"id":1${"x".repeat(20_000)},"end":2}`;
     const bytes = Buffer.from(`before\n${line}\nafter\n`);
     for (const size of [1, 7, 4095, 4096, 4097, bytes.length]) {
@@ -72,11 +72,11 @@ describe("ndjson", () => {
     }
   });
 
-  it("reports a line over the limit that the stream ends in", () => {
+  it("reports a line over the limit at the end of the stream", () => {
     assert.deepEqual(brief(decode(ndjson, 4, whole("12345"))), ["oversize 5"]);
   });
 
-  it("reports each line that is not UTF-8, and its neighbours arrive", () => {
+  it("reports each line that is not UTF-8, and delivers its neighbours", () => {
     const invalid = {
       "overlong NUL": [0xc0, 0x80],
       "overlong slash": [0xe0, 0x80, 0xaf],
@@ -103,7 +103,7 @@ describe("ndjson", () => {
     }
   });
 
-  it("keeps the byte order mark and other odd characters as they are", () => {
+  it("keeps the byte order mark and other unusual characters unchanged", () => {
     const text = "\u{feff}a\u{2028}b\u{0}c\u{85}";
     assert.deepEqual(decode(ndjson, 100, whole(`${text}\n`)), [text]);
   });
@@ -137,7 +137,7 @@ describe("ndjson", () => {
     assert.ok(bytesInUse() - before < KEPT);
   });
 
-  it("lets go of a large line's memory once it is delivered", () => {
+  it("releases a large line's memory once it is delivered", () => {
     const decoder = ndjson.decoder(64 * MiB, { text: () => {}, fault: () => {} });
     const before = bytesInUse();
     for (let i = 0; i < 512; i++) decoder.push(Buffer.alloc(64 * 1024, "x"));

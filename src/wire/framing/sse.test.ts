@@ -56,14 +56,14 @@ describe("SseDecoder", () => {
     }
   });
 
-  it("puts U+FFFD for what is not UTF-8", () => {
+  it("replaces bytes that are not UTF-8 with U+FFFD", () => {
     const bytes = Buffer.from("data: a\xffb\n\ndata: \xe2\x82\n\n", "latin1");
     for (const chunks of everyCut(bytes)) {
       assert.deepEqual(eventsOf(chunks), [message("a\u{fffd}b"), message("\u{fffd}")]);
     }
   });
 
-  it("takes data of exactly the limit, in bytes, and reports one more", () => {
+  it("accepts data of exactly the limit, in bytes, and reports one more", () => {
     const stream = [
       "data: 12345678",
       "data: 123456789",
@@ -79,7 +79,7 @@ describe("SseDecoder", () => {
     assert.deepEqual(found, expected);
   });
 
-  it("reports both ends of an event over the limit, and the events after it arrive", () => {
+  it("reports both ends of an event over the limit, and delivers the events after it", () => {
     const lines = ['{"id":1,', "x".repeat(20_000), ',"end":2}'];
     for (const data of [lines.join(""), lines.join("\n")]) {
       const bytes = Buffer.from(encodeSse("before") + encodeSse(data) + encodeSse("after"));
@@ -97,7 +97,7 @@ describe("SseDecoder", () => {
     }
   });
 
-  it("carries any text through its encoder, cut at random", () => {
+  it("restores any text after encoding, cut at random", () => {
     const random = new SeededRandom(0x55e);
     const pieces = ["\n", "\r", "\r\n", ":", " ", "data: ", "é", "🙂", "x", "{}", "\u{feff}"];
     for (let round = 0; round < 300; round++) {
@@ -146,7 +146,7 @@ describe("SseDecoder", () => {
 });
 
 describe("encodeSse", () => {
-  it("writes the fields it is given, and each line of the data", () => {
+  it("writes the given fields, and each line of the data", () => {
     assert.equal(
       encodeSse("a\nb", { event: "e", id: "7" }),
       "event: e\nid: 7\ndata: a\ndata: b\n\n",

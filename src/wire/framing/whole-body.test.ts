@@ -6,7 +6,7 @@ import { bytesInUse } from "../../../test/fuzz/memory.ts";
 import { wholeBody } from "./whole-body.ts";
 
 describe("wholeBody", () => {
-  it("gives the body as one message however the bytes are cut, newlines and all", () => {
+  it("returns the body as one message however the bytes are cut, including newlines", () => {
     const text = '{\r\n "a": "é日🙂"\n}\n';
     for (const chunks of everyCut(Buffer.from(text))) {
       assert.deepEqual(decode(wholeBody, 100, chunks), [text]);
@@ -18,7 +18,7 @@ describe("wholeBody", () => {
     assert.deepEqual(decode(wholeBody, 100, [Buffer.alloc(0)]), []);
   });
 
-  it("takes a body of exactly the limit, and reports one byte more with both its ends", () => {
+  it("accepts a body of exactly the limit, and reports one byte more with both its ends", () => {
     assert.deepEqual(decode(wholeBody, 4, [Buffer.from("日x")]), ["日x"]);
     const [fault] = decode(wholeBody, 4, [Buffer.from("12"), Buffer.from("345")]);
     const ends = { head: "12345", tail: "12345" };

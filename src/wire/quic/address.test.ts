@@ -13,7 +13,7 @@ test("parseAddress() reads a host and a port, with and without a scheme", () => 
   for (const [text, expected] of cases) assert.equal(formatAddress(parseAddress(text)), expected);
 });
 
-test("parseAddress() says what an address looks like when it cannot read one", () => {
+test("parseAddress() says what an address looks like if it cannot read one", () => {
   const wrong = ["", "localhost", ":50100", "http://localhost:1", "::1:9100", "a:99999", "a:1/x"];
   for (const text of wrong) {
     assert.throws(() => parseAddress(text), { code: "usage", message: /quic:\/\/HOST:PORT/ });

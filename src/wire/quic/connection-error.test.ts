@@ -15,7 +15,7 @@ describe("ConnectionError.of()", () => {
     assert.deepEqual([error.code, error.peerCode], ["unavailable", 7]);
   });
 
-  it("has words of its own where nobody gave a reason, and no code but the peer's", () => {
+  it("has its own message if there is no reason, and no code but the peer's", () => {
     const closed = ConnectionError.of("Cannot go on", { trouble: "closed", detail: "", code: 9 });
     assert.equal(closed.message, "Cannot go on: it was closed.");
     assert.deepEqual([closed.code, closed.peerCode], ["closed", undefined]);
@@ -23,7 +23,7 @@ describe("ConnectionError.of()", () => {
     assert.equal(bare.message, "Cannot go on: reset.");
   });
 
-  it("is of the kind that callers decide by", () => {
+  it("has the code by which callers decide", () => {
     const codes = {
       timeout: "timeout",
       silent: "timeout",
@@ -38,7 +38,7 @@ describe("ConnectionError.of()", () => {
 });
 
 describe("tlsTrouble()", () => {
-  it("knows the ways in which Node says that TLS and TCP fail", () => {
+  it("maps Node's TLS and TCP errors", () => {
     const named: readonly (readonly [code: string, trouble: string])[] = [
       ["ERR_TLS_CERT_ALTNAME_INVALID", "wrong-name"],
       ["CERT_HAS_EXPIRED", "expired"],
@@ -62,7 +62,7 @@ describe("tlsTrouble()", () => {
 });
 
 describe("withCertificates()", () => {
-  it("says of certificates that are of no use what could not be done with them", () => {
+  it("says what could not be done with unusable certificates", () => {
     assert.equal(
       withCertificates("listen", () => 7),
       7,

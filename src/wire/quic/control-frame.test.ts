@@ -9,7 +9,7 @@ function frame(kind: number, flags: number, id: number, payload: string): Buffer
   return bytes;
 }
 
-test("readFrames() hands over whole frames and leaves the unfinished one", () => {
+test("readFrames() returns whole frames and leaves the unfinished one", () => {
   const whole = [frame(1, 2, 3, "first"), frame(200, 255, 0xffff_fffe, ""), frame(4, 0, 5, "x")];
   const bytes = Buffer.concat([...whole, frame(6, 0, 7, "not all of it").subarray(0, -1)]);
   const seen: unknown[] = [];

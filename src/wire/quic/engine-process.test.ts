@@ -25,7 +25,7 @@ const settings = (ca: string) =>
   Buffer.from(JSON.stringify({ host: "127.0.0.1", port: 1, tls: { ca, alpn: "x" } }));
 
 describe("EngineProcess", { timeout: 60_000 }, () => {
-  it("answers what it is asked in the order of asking, small and large, and ends when it is told", async () => {
+  it("answers commands in order, small and large, and ends when asked to", async () => {
     const { engine, until, gone } = await start();
     const sizes = [10, 20_000, 60, 40_000, 15_000, 70_000];
     for (const [index, size] of sizes.entries()) {
@@ -41,14 +41,14 @@ describe("EngineProcess", { timeout: 60_000 }, () => {
     assert.equal(await gone, "exit code 0");
   });
 
-  it("tells by which signal it ended", async () => {
+  it("reports the signal that ended it", async () => {
     const { engine, gone } = await start();
     process.kill(engine.pid, "SIGKILL");
     assert.equal(await gone, "SIGKILL");
     await engine.end();
   });
 
-  it("tells what it complained of before it ended", async () => {
+  it("reports its last stderr lines after its end", async () => {
     const { engine, gone } = await start();
     engine.send(COMMAND.dial, 0, 2, Buffer.from("this is no JSON"));
     assert.match(await gone, /^exit code 1: .*Error/);

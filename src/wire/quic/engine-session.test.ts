@@ -32,14 +32,14 @@ function listener(heard: string[]): ListenerEvents {
 }
 
 describe("EngineSession", () => {
-  it("gives out even ids, none of which is in use", () => {
+  it("hands out even ids, none of which is in use", () => {
     const { session } = open();
     const first = session.dial(SETTINGS, "a", LIMITS, undefined);
     const stream = first.openStream();
     assert.deepEqual([first.id, stream.id, session.nextId()], [2, 4, 6]);
   });
 
-  it("tells a listener what concerns it: its port, its clients, their streams, its end", () => {
+  it("notifies a listener of its port, its clients, their streams and its end", () => {
     const { engine, session, unused } = open();
     const heard: string[] = [];
     const id = session.listen(SETTINGS, listener(heard));
@@ -61,7 +61,7 @@ describe("EngineSession", () => {
     assert.deepEqual(unused, [session]);
   });
 
-  it("passes over what concerns nobody: a client of no listener, bytes of a stream that ended", () => {
+  it("ignores events without an owner: a client of no listener, bytes of an ended stream", () => {
     const { engine, session } = open();
     engine.tell(EVENT.connected, 7, { listener: 99 });
     engine.tellOfStream(9, 7, "hello", FIRST);
@@ -72,7 +72,7 @@ describe("EngineSession", () => {
     assert.deepEqual(engine.commands, []);
   });
 
-  it("fails all that lives in it when the engine dies, and is over then", async () => {
+  it("fails everything in it when the engine dies, and has ended then", async () => {
     const { engine, session, unused } = open();
     const heard: string[] = [];
     session.listen(SETTINGS, listener(heard));
@@ -86,7 +86,7 @@ describe("EngineSession", () => {
     assert.deepEqual([session.isOver, unused], [true, [session]]);
   });
 
-  it("asks for what it is told to", async () => {
+  it("sends renew, close and end commands to the engine", async () => {
     const { engine, session } = open();
     session.renew(3, { ca: "CA", alpn: "x" });
     session.sendClose(5, 7, "enough");

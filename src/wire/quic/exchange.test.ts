@@ -22,7 +22,7 @@ for (const scheme of ["quic", "tls"] as const) {
 
 function exchanges(scheme: Scheme): void {
   for (const size of [0, 1, 1_000, 100_000, MiB, 16 * MiB]) {
-    test(`brings back ${size} bytes as they were sent`, async () => {
+    test(`returns ${size} bytes as they were sent`, async () => {
       covers("bus.stream.exchange");
       await using pair = await TestPair.open({
         scheme,
@@ -56,7 +56,7 @@ function exchanges(scheme: Scheme): void {
     assert.deepEqual(pair.failures, []);
   });
 
-  test("waits its turn when the other side allows no more at once", async () => {
+  test("waits if the other side allows no more at once", async () => {
     const all = Promise.withResolvers<void>();
     let running = 0;
     let most = 0;
@@ -79,7 +79,7 @@ function exchanges(scheme: Scheme): void {
 
   // Over TLS an exchange is one frame, and no longer.
   test(
-    "brings all of a long text to one who rests while reading",
+    "delivers a long text completely to a reader that pauses",
     { skip: scheme === "tls" },
     async () => {
       const total = 64 * MiB;
@@ -122,7 +122,7 @@ function exchanges(scheme: Scheme): void {
     assert.match(text, /first.*second$/s);
   });
 
-  test("holds a writer back while nobody reads, and lets it go on after", async () => {
+  test("makes a writer wait while nobody reads, and lets it continue after", async () => {
     const chunk = encodeFrame(Buffer.alloc(64 * 1024 - 4, 7));
     const total = 64 * MiB;
     let written = 0;
@@ -146,7 +146,7 @@ function exchanges(scheme: Scheme): void {
     assert.ok(ahead < 32 * MiB, `the writer was ${ahead} bytes ahead`);
   });
 
-  test("ends both sides with a clear error when a request is over the limit", async () => {
+  test("ends both sides with a clear error if a request is over the limit", async () => {
     await using pair = await TestPair.open({
       scheme,
       handle: async (stream) => {
@@ -163,7 +163,7 @@ function exchanges(scheme: Scheme): void {
     assert.deepEqual(await ask(again, Buffer.from("still there")), Buffer.from("still there"));
   });
 
-  test("refuses an answer that is over the limit, without reading it all", async () => {
+  test("refuses an answer over the limit, without reading all of it", async () => {
     await using pair = await TestPair.open({ scheme });
     const stream = (await pair.connect()).openStream();
     void stream.end(encodeFrame(Buffer.alloc(MiB)));
@@ -174,7 +174,7 @@ function exchanges(scheme: Scheme): void {
     });
   });
 
-  test("tells the server when the client gives up", async () => {
+  test("notifies the server when the client aborts", async () => {
     const begun = Promise.withResolvers<BidiStream>();
     await using pair = await TestPair.open({
       scheme,
@@ -193,7 +193,7 @@ function exchanges(scheme: Scheme): void {
     assert.ok(signal.reason instanceof ConnectionError);
   });
 
-  test("leaves the next one alone when it is given up after its end", async () => {
+  test("does not affect the next one when it is aborted after its end", async () => {
     const begun = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
     await using pair = await TestPair.open({
@@ -218,7 +218,7 @@ function exchanges(scheme: Scheme): void {
     assert.equal((await second).toString(), "second");
   });
 
-  test("tells the client when the server gives up", async () => {
+  test("notifies the client when the server aborts", async () => {
     await using pair = await TestPair.open({
       scheme,
       handle: async (stream) => stream.reset(9),
@@ -227,7 +227,7 @@ function exchanges(scheme: Scheme): void {
     await assert.rejects(ask(connection, Buffer.from("hello")), ConnectionError);
   });
 
-  test("breaks with the reason when the connection is closed under it", async () => {
+  test("fails with the reason when its connection is closed", async () => {
     const begun = Promise.withResolvers<void>();
     await using pair = await TestPair.open({ scheme, handle: async () => begun.resolve() });
     const connection = await pair.connect();
@@ -239,7 +239,7 @@ function exchanges(scheme: Scheme): void {
     await assert.rejects(ask(connection, Buffer.from("too late")), { code: "closed" });
   });
 
-  test("ends before a connection that drains is closed", async () => {
+  test("ends before a draining connection is closed", async () => {
     const begun = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
     await using pair = await TestPair.open({
@@ -260,7 +260,7 @@ function exchanges(scheme: Scheme): void {
     await drained;
   });
 
-  test("arrives though the server closes right after it", async () => {
+  test("arrives even if the server closes right after it", async () => {
     await using pair = await TestPair.open({
       scheme,
       handle: async (stream, connection) => {
@@ -277,7 +277,7 @@ function exchanges(scheme: Scheme): void {
     }
   });
 
-  test("knows who the other side is", async () => {
+  test("identifies the other side", async () => {
     await using pair = await TestPair.open({ scheme });
     const connection = await pair.connect();
     await ask(connection, Buffer.from("hello"));

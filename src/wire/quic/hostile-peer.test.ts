@@ -43,7 +43,7 @@ function hostilePeers(scheme: Scheme): void {
     assert.deepEqual(await ask(honest, HELLO), HELLO);
   });
 
-  test("that opens more connections than are allowed is not let in", async () => {
+  test("that opens more connections than allowed is refused", async () => {
     await using pair = await TestPair.open({ scheme, limits: { maxConnections: 2 } });
     const first = await pair.connect();
     const second = await pair.connect();
@@ -64,7 +64,7 @@ function hostilePeers(scheme: Scheme): void {
   });
 }
 
-test("a client that sends too much at once loses the last of it, and the first goes through", async () => {
+test("that sends too much at once loses the newest requests, and the first succeed", async () => {
   await using pair = await TestPair.open({ listen: { limits: { maxHeld: 8 * MiB } } });
   const connection = await pair.connect();
   const bodies = Array.from({ length: 24 }, (_, index) => Buffer.alloc(3 * MiB, index));

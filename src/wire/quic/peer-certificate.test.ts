@@ -9,7 +9,7 @@ import { readPeerCertificate } from "./peer-certificate.ts";
 
 const HELLO = Buffer.from("hello");
 
-test("a certificate tells the name, the hosts and the fingerprint of its holder", async () => {
+test("a certificate gives the name, the hosts and the fingerprint of its holder", async () => {
   const { server } = await testCredentials();
   const certificate = new X509Certificate(server.cert ?? "");
   const { name, unit, names, fingerprint } = readPeerCertificate(certificate.raw);
@@ -19,7 +19,7 @@ test("a certificate tells the name, the hosts and the fingerprint of its holder"
 });
 
 for (const scheme of ["quic", "tls"] as const) {
-  test(`a peer has a bounded number of connections, and others have theirs (${scheme})`, async () => {
+  test(`a peer has a limited number of connections, and others have theirs (${scheme})`, async () => {
     const mostOfPeer = ({ name }: PeerCertificate) => (name === "plugin-client" ? 2 : undefined);
     await using pair = await TestPair.open({ scheme, listen: { mostOfPeer } });
     const { ca } = await testCredentials();

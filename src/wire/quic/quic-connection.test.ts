@@ -18,7 +18,7 @@ function dial() {
 }
 
 describe("QuicConnection", () => {
-  it("is open once the engine says so, and knows whom it leads to", async () => {
+  it("is open once the engine says so, and identifies its peer", async () => {
     const { engine, connection } = dial();
     const { server } = await testCredentials();
     const certificate = new X509Certificate(server.cert ?? "").raw.toString("base64");
@@ -27,7 +27,7 @@ describe("QuicConnection", () => {
     assert.equal(connection.peer?.name, "orchestrator");
   });
 
-  it("says whether it could not connect or could not go on", async () => {
+  it("distinguishes a failure to connect from a later failure", async () => {
     const refused = dial();
     refused.engine.tell(EVENT.closed, refused.connection.id, { trouble: "refused", detail: "no" });
     await assert.rejects(refused.connection.opened, { message: /^Cannot connect to quic:/ });
@@ -39,7 +39,7 @@ describe("QuicConnection", () => {
     assert.equal((await lost.connection.closed).trouble, "idle");
   });
 
-  it("closes when it drains and its last stream has ended, and opens none meanwhile", async () => {
+  it("closes after its last stream when it drains, and opens none meanwhile", async () => {
     const { engine, connection } = dial();
     engine.tell(EVENT.connected, connection.id, {});
     const stream = connection.openStream();
@@ -55,7 +55,7 @@ describe("QuicConnection", () => {
     assert.equal(String(await stream.readAll(10)), "answer");
   });
 
-  it("is given up before it is there, and only then", async () => {
+  it("can be cancelled before it is open, and only then", async () => {
     const { engine, connection } = dial();
     connection.cancel();
     await assert.rejects(connection.opened, { trouble: "cancelled" });
@@ -64,7 +64,7 @@ describe("QuicConnection", () => {
     assert.equal(connection.isClosed, true);
   });
 
-  it("wears out by its streams, and far more by those that break", () => {
+  it("wears out by its streams, and much faster by those that break", () => {
     const { engine, connection } = dial();
     engine.tell(EVENT.connected, connection.id, {});
     const [first, second] = [connection.openStream(), connection.openStream()];

@@ -7,7 +7,7 @@ import { BODY, load, TwoEngines } from "../../../test/support/two-engines.ts";
 import { ConnectionError } from "./connection-error.ts";
 
 for (const signal of ["SIGKILL", "SIGSEGV"] as const) {
-  test(`a client's engine that dies of ${signal} under load costs its connections, no more`, async () => {
+  test(`a client's engine that dies of ${signal} under load loses only its connections`, async () => {
     await using both = await new TwoEngines().listen();
     const first = await both.connect();
     const pid = await both.client.pid();
@@ -26,7 +26,7 @@ for (const signal of ["SIGKILL", "SIGSEGV"] as const) {
   });
 }
 
-test("a peer that falls silent is given up", async () => {
+test("a connection is closed when its peer falls silent", async () => {
   await using both = await new TwoEngines({ keepAlive: 300 }).listen();
   const connection = await both.connect();
   const pid = (await both.server.pid()) ?? 0;
@@ -40,7 +40,7 @@ test("a peer that falls silent is given up", async () => {
   }
 });
 
-test("a connection that nobody uses is kept alive", async () => {
+test("an unused connection is kept alive", async () => {
   covers("bus.quic.keep-alive");
   await using both = await new TwoEngines({ keepAlive: 1_000, idleTimeout: 3_000 }).listen();
   const connection = await both.connect();

@@ -37,7 +37,7 @@ function handshakes(scheme: Scheme): void {
     }
   }
 
-  test("accepts the host's name, an IP address and another name that is asked for", async () => {
+  test("accepts the host's name, an IP address and another requested name", async () => {
     const { ca } = await testCredentials();
     const server = await ca.issue("server", { names: ["bus.example", "localhost", "127.0.0.1"] });
     await using pair = await TestPair.open({ scheme, listen: { credentials: server } });
@@ -84,7 +84,7 @@ function handshakes(scheme: Scheme): void {
     await refused({ scheme, listen: { credentials } }, { serverName: "a.example" }, "wrong-name");
   });
 
-  test("refuses another protocol", async () => {
+  test("refuses another ALPN protocol", async () => {
     covers("bus.quic.alpn");
     await refused({ scheme }, { alpn: "h3" }, "wrong-alpn");
   });
@@ -92,13 +92,13 @@ function handshakes(scheme: Scheme): void {
   // Over TLS, Node's server hangs up without saying why.
   const unsaid = (trouble: Trouble): Trouble => (scheme === "tls" ? "bad-certificate" : trouble);
 
-  test("refuses a client without a certificate, and says so on both sides", async () => {
+  test("refuses a client without a certificate, and reports it on both sides", async () => {
     covers("bus.quic.client-certificate");
     const { ca } = await testCredentials();
     await refused({ scheme }, { credentials: { ca: ca.pem } }, "no-certificate", "no-certificate");
   });
 
-  test("refuses a client of another CA, and says so on both sides", async () => {
+  test("refuses a client of another CA, and reports it on both sides", async () => {
     const { credentials } = await strangers();
     await refused({ scheme }, { credentials }, unsaid("wrong-ca"), "wrong-ca");
   });
@@ -115,7 +115,7 @@ function handshakes(scheme: Scheme): void {
     }
   });
 
-  test("lets a client without a certificate in where one is only requested", async () => {
+  test("accepts a client without a certificate if one is only requested", async () => {
     covers("bus.quic.optional-certificate");
     const { ca } = await testCredentials();
     await using pair = await TestPair.open({ scheme, listen: { clientCertificate: "request" } });
@@ -124,13 +124,13 @@ function handshakes(scheme: Scheme): void {
     assert.equal(pair.accepted[0]?.peer, undefined);
   });
 
-  test("refuses a bad certificate even where none is required", async () => {
+  test("refuses a bad certificate even if none is required", async () => {
     const { credentials } = await strangers();
     const options = { scheme, listen: { clientCertificate: "request" } } as const;
     await refused(options, { credentials }, unsaid("wrong-ca"), "wrong-ca");
   });
 
-  test("fails at once where nobody listens", async () => {
+  test("fails at once if nothing listens", async () => {
     const { client } = await testCredentials();
     const port = await freePort();
     await assert.rejects(
@@ -144,7 +144,7 @@ function handshakes(scheme: Scheme): void {
     );
   });
 
-  test("fails in time where nobody answers", async () => {
+  test("fails in time if nothing answers", async () => {
     const { client } = await testCredentials();
     await using mute = await muteServer(scheme);
     const limits = { handshakeTimeout: 300 };
@@ -154,7 +154,7 @@ function handshakes(scheme: Scheme): void {
     });
   });
 
-  test("can be given up", async () => {
+  test("can be cancelled", async () => {
     const { client } = await testCredentials();
     await using mute = await muteServer(scheme);
     const controller = new AbortController();
@@ -163,7 +163,7 @@ function handshakes(scheme: Scheme): void {
     await assert.rejects(connecting, { code: "cancelled" });
   });
 
-  test("refuses certificates that cannot be used, and says which", async () => {
+  test("refuses unusable certificates, and says which", async () => {
     const { client, server } = await testCredentials();
     const stream = (): void => {};
     const broken = { ...server, cert: "not a certificate" };
@@ -179,7 +179,7 @@ function handshakes(scheme: Scheme): void {
     assert.deepEqual(await ask(await pair.connect(), HELLO), HELLO);
   });
 
-  test("cannot listen where somebody does", async () => {
+  test("cannot listen on an address that is in use", async () => {
     await using pair = await TestPair.open({ scheme });
     const { server } = await testCredentials();
     const stream = (): void => {};
@@ -189,7 +189,7 @@ function handshakes(scheme: Scheme): void {
     });
   });
 
-  test("shows new certificates after they were renewed, to new clients alone", async () => {
+  test("presents renewed certificates to new clients only", async () => {
     const other = await TestCa.make("P-256", "Next CA");
     const next: Credentials = await other.issue("renewed");
     await using pair = await TestPair.open({ scheme });

@@ -5,7 +5,7 @@ import { GitRig } from "./git-rig.ts";
 import { WITHOUT_SSHD } from "./ssh-server.ts";
 
 describe("git rig", { timeout: 60_000, skip: WITHOUT_SSHD }, () => {
-  it("knows by the key who pushes over ssh, and refuses whom a repository is not for", async () => {
+  it("identifies by the key who pushes over ssh, and refuses others", async () => {
     await using rig = await GitRig.start();
     rig.makeRepository("alice/app");
     const clone = rig.makeClone("app", rig.sshUrl("alice/app"));
@@ -28,7 +28,7 @@ describe("git rig", { timeout: 60_000, skip: WITHOUT_SSHD }, () => {
     assert.match(greeting.err, /^Hi bob! You've successfully authenticated/);
   });
 
-  it("knows by the token who pushes over HTTPS", async () => {
+  it("identifies by the token who pushes over HTTPS", async () => {
     await using rig = await GitRig.start();
     rig.makeRepository("bob/app");
     rig.forge.tokens.set("token-of-bob", { account: "bob" });

@@ -6,7 +6,7 @@ import { parseFile } from "./parse-file.ts";
 import { checkedValues } from "../layer.ts";
 import { loadConfig } from "../load.ts";
 
-/** Looks at one file by itself. Throws when it is wrong. */
+/** Checks one file by itself. Throws if it has a mistake. */
 export async function checkFile(path: string, env: NodeJS.ProcessEnv): Promise<void> {
   const text = readText(path);
   if (text === undefined) {
@@ -15,7 +15,7 @@ export async function checkFile(path: string, env: NodeJS.ProcessEnv): Promise<v
   await checkedValues([userLayer(path, parseFile(path, text), env)]);
 }
 
-/** Looks at what the files, the environment and the options say together. */
+/** Checks the configuration that files, environment and options result in. */
 export async function checkAll(input: ConfigInput): Promise<LoadedConfig> {
   const loaded = await loadConfig(input);
   const problem = agentProblem(loaded.config);
@@ -25,7 +25,7 @@ export async function checkAll(input: ConfigInput): Promise<LoadedConfig> {
 }
 
 /**
- * What is wrong with the agent that a configuration names. A start does not check it: a wrong agent
+ * The problem with the configured agent, if there is one. It is not checked at the start: a wrong agent
  * matters only once a session is opened.
  */
 export function agentProblem({ agent, agents }: Config): string | undefined {

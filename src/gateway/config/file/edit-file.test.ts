@@ -16,7 +16,7 @@ function edit(home: SampleHome, name: string, value: unknown): Promise<void> {
 }
 
 describe("editConfigFile()", () => {
-  it("makes the file, for its owner's eyes, where there is none", async () => {
+  it("creates the file if there is none, readable by its owner only", async () => {
     await using home = await SampleHome.create();
     await edit(home, "work", ADA);
     assert.deepEqual((await home.load()).config.identities, { work: ADA });
@@ -61,7 +61,7 @@ describe("editConfigFile()", () => {
     assert.deepEqual((await home.load()).config.identities, { work: ADA });
   });
 
-  it("writes nothing that would be wrong, and nothing over what is wrong already", async () => {
+  it("writes nothing that would be invalid, and does not overwrite an invalid file", async () => {
     await using home = await SampleHome.create();
     await edit(home, "work", ADA);
     const before = await readFile(home.userFile, "utf8");
@@ -75,7 +75,7 @@ describe("editConfigFile()", () => {
     assert.equal(await readFile(home.userFile, "utf8"), "{ broken");
   });
 
-  it("loses none of changes at the same time", async () => {
+  it("loses no concurrent change", async () => {
     await using home = await SampleHome.create();
     const names = ["a", "b", "c", "d"];
     await Promise.all(names.map((name) => edit(home, name, ADA)));
@@ -83,7 +83,7 @@ describe("editConfigFile()", () => {
     assert.deepEqual(Object.keys(identities).toSorted(), names);
   });
 
-  it("cannot be done by a project's file", async () => {
+  it("refuses to change a project's file", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, JSON.stringify({ identities: { evil: ADA } }));
     const { config, warnings } = await home.load();

@@ -16,13 +16,13 @@ export interface ConfigFileEdit {
 
 export interface EditOptions {
   readonly env: NodeJS.ProcessEnv;
-  /** The data folder, in which others see that the file is being changed. */
+  /** The data folder, which holds the lock against concurrent changes. */
   readonly data: string;
 }
 
 /**
- * Changes values in the user's configuration file. Comments, order and layout around them stay. The
- * file is written whole or not at all, and only if it is right before and afterwards.
+ * Changes values in the user's configuration file, and keeps comments, order and layout. The file is
+ * written whole or not at all, and only if it is valid before and afterwards.
  */
 export async function editConfigFile(
   file: string,

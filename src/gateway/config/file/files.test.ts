@@ -12,7 +12,7 @@ function layerOf(text: string) {
 }
 
 describe("userLayer()", () => {
-  it("has every path count from the file's folder, or from the home folder", () => {
+  it("resolves every path from the file's folder, or from the home folder", () => {
     const { values } = layerOf(`{
       "data": "state",
       "bus": { "certsDir": "~/certs", "plugins": { "p": { "command": "./p", "cwd": "." } } },
@@ -35,12 +35,12 @@ describe("userLayer()", () => {
     });
   });
 
-  it("leaves wrong values as they are, for the check to name", () => {
+  it("keeps wrong values, so that the check can name them", () => {
     const text = `{ "data": 5, "bus": [], "agents": { "a": 1 }, "policy": { "tools": null } }`;
     assert.deepEqual(layerOf(text).values, JSON.parse(text));
   });
 
-  it("names the place of a wrong value, and of an unknown key", () => {
+  it("gives the position of a wrong value, and of an unknown key", () => {
     const layer = layerOf(`{\n  "log": { "levle": 1 }\n}`);
     const value = layer.complain(["log", "levle"], "must be a string");
     assert.equal(value.message, `${PATH}:2:21: 'log.levle' must be a string`);
@@ -48,7 +48,7 @@ describe("userLayer()", () => {
     assert.equal(key.message, `${PATH}:2:12: 'log.levle' is not a known key`);
   });
 
-  it("refuses a file that holds no object", () => {
+  it("refuses a file that is not an object", () => {
     assert.throws(() => layerOf("[1]"), {
       code: "config",
       message: `${PATH}:1:1: the configuration must be an object`,
@@ -57,7 +57,7 @@ describe("userLayer()", () => {
 });
 
 describe("readText()", () => {
-  it("gives nothing for a file that is not there, and says why one cannot be read", async () => {
+  it("returns undefined for a missing file, and says why a file cannot be read", async () => {
     await using home = await SampleHome.create();
     assert.equal(readText(home.userFile), undefined);
     await home.write(home.userFile, "x".repeat(1024 * 1024 + 1));

@@ -7,7 +7,7 @@ import type { ParsedFile } from "./parse-file.ts";
 import { isValues, keyText, type Layer, type Values } from "../layer.ts";
 import { expandPath } from "../locations.ts";
 
-/** What the user's own file sets. */
+/** The values of the user's own file. */
 export function userLayer(path: string, file: ParsedFile, env: NodeJS.ProcessEnv): Layer {
   return fileLayer("user", path, file, valuesOf(path, file), env);
 }
@@ -19,7 +19,7 @@ export function valuesOf(path: string, file: ParsedFile): Values {
   throw new TrunklineError("config", `${where}: the configuration must be an object`);
 }
 
-/** A file as one source of the configuration. */
+/** A file as one layer of the configuration. */
 export function fileLayer(
   kind: "user" | "project",
   path: string,
@@ -39,7 +39,7 @@ export function fileLayer(
   };
 }
 
-/** The same values with their paths made absolute, as seen from the file's folder. */
+/** The same values with relative paths resolved from the file's folder. */
 function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Values {
   const expand = (value: unknown): unknown => {
     return typeof value === "string" && value !== "" ? expandPath(value, folder, env) : value;
@@ -80,10 +80,10 @@ function edit(value: unknown, key: string, change: (value: unknown) => unknown):
   return { ...value, [key]: change(value[key]) };
 }
 
-/** No configuration is this large; a file that is was not meant as one. */
+/** Larger than any configuration: such a file was named by mistake. */
 const MAX_SIZE = 1024 * 1024;
 
-/** The text of a configuration file, or nothing when there is no such file. */
+/** The text of a configuration file, or undefined if there is no such file. */
 export function readText(path: string): string | undefined {
   let bytes: Buffer | undefined;
   try {

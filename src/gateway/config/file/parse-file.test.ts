@@ -33,12 +33,12 @@ const MISTAKES: readonly (readonly [text: string, message: string])[] = [
 
 describe("parseFile()", () => {
   for (const [text, message] of MISTAKES) {
-    it(`says where the mistake is in ${JSON.stringify(text)}`, () => {
+    it(`gives the position of the mistake in ${JSON.stringify(text)}`, () => {
       assert.equal(messageOf(text).split("\n")[0], message);
     });
   }
 
-  it("lists every mistake of a file, in its order", () => {
+  it("lists every mistake of a file, in order", () => {
     const text = '{\n  "a": 1,\n  "a": 2,\n  "b": ,\n  "c" 3\n}';
     assert.equal(
       messageOf(text),
@@ -46,20 +46,20 @@ describe("parseFile()", () => {
     );
   });
 
-  it("does not list the mistakes of a file that is something else for ever", () => {
+  it("limits the list of mistakes for a file that is not JSON", () => {
     const lines = messageOf("not json at all ".repeat(1000)).split("\n");
     assert.equal(lines.length, 21);
     assert.match(lines[20] ?? "", /^… and \d+ more$/);
   });
 
-  it("reads comments, trailing commas, a byte order mark and nothing", () => {
+  it("reads comments, trailing commas, a byte order mark and an empty file", () => {
     const text = '\ufeff// one\n{ "a": [1, /* two */ 2,], "b": { "c": null, }, }';
     assert.deepEqual(parseFile("f", text).value, { a: [1, 2], b: { c: null } });
     assert.deepEqual(parseFile("f", "").value, {});
     assert.deepEqual(parseFile("f", "// nothing yet\n").value, {});
   });
 
-  it("knows where a value and its key stand, or else what is around them", () => {
+  it("gives the position of a value and its key, or of the value around it", () => {
     const file = parseFile("f", '{\n  "a": {\n    "b": [1, {"c": 2}]\n  }\n}');
     assert.equal(file.valuePosition(["a", "b", 1, "c"]), "3:20");
     assert.equal(file.keyPosition(["a", "b", 1, "c"]), "3:15");
@@ -68,7 +68,7 @@ describe("parseFile()", () => {
     assert.equal(file.valuePosition(["x"]), "1:1");
   });
 
-  it("refuses nesting that would exhaust the stack", () => {
+  it("refuses nesting that would overflow the stack", () => {
     assert.equal(messageOf("[".repeat(300_000)), "f:1:65: nested more than 64 levels deep");
     assert.equal(messageOf('{"a":'.repeat(100_000)), "f:1:321: nested more than 64 levels deep");
     assert.doesNotThrow(() => parseFile("f", "[".repeat(64) + "]".repeat(64)));

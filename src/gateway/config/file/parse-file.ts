@@ -10,13 +10,14 @@ import { TrunklineError } from "../../../base/errors.ts";
 import { LineMap } from "./quick-parse.ts";
 import type { KeyPath } from "../layer.ts";
 
-/** Deeper than any configuration, and far from where a parser runs out of stack. */
+/** Deeper than any configuration, and far below the depth at which a parser overflows the stack. */
 const MAX_DEPTH = 64;
-/** A file that is not JSON at all has a problem in every word. */
+/** Only the first problems are reported: a file that is not JSON at all has one in every word. */
 const MAX_PROBLEMS = 20;
 
 /**
- * jsonc-parser's SyntaxKind, whose names are not there for a compiler that sees one file at a time.
+ * jsonc-parser's SyntaxKind. It is a const enum, which cannot be used where types are stripped file by
+ * file.
  */
 const TOKEN = { openBrace: 1, closeBrace: 2, openBracket: 3, closeBracket: 4, endOfFile: 17 };
 
@@ -30,7 +31,7 @@ const WORDS: Readonly<Record<string, string>> = {
   CloseBraceExpected: "expected '}'",
   CloseBracketExpected: "expected ']'",
   EndOfFileExpected: "expected the end of the file",
-  InvalidCommentToken: "a comment is not possible here",
+  InvalidCommentToken: "a comment is not allowed here",
   UnexpectedEndOfComment: "this comment does not end",
   UnexpectedEndOfString: "this string does not end",
   UnexpectedEndOfNumber: "this number does not end",
@@ -39,10 +40,10 @@ const WORDS: Readonly<Record<string, string>> = {
   InvalidCharacter: "this character must be escaped",
 };
 
-/** A file's value, and where in the file each part of it stands. */
+/** The parsed value of a file, and the position of each part of it. */
 export interface ParsedFile {
   readonly value: unknown;
-  /** `LINE:COLUMN` of a value, or of the nearest one around it that is there. */
+  /** `LINE:COLUMN` of a value; if it is not in the file, of the innermost value around it. */
   valuePosition(path: KeyPath): string;
   /** `LINE:COLUMN` of the key of a value. */
   keyPosition(path: KeyPath): string;
@@ -58,7 +59,7 @@ interface Problem {
   readonly says: string;
 }
 
-/** Parses JSON with comments and trailing commas. Throws with every mistake of the file. */
+/** Parses JSON with comments and trailing commas. The error lists the mistakes of the file. */
 export function parseFile(path: string, text: string): ParsedFile {
   const lines = new LineMap(text);
   const problems: Problem[] = [];
@@ -81,14 +82,14 @@ export function parseFile(path: string, text: string): ParsedFile {
 }
 
 function parse(text: string, problems: Problem[]): Node | undefined {
-  // The parser calls itself for each level, and would run out of stack.
+  // The parser recurses for each level, and would overflow the stack.
   const deep = findTooDeep(text);
   if (deep !== undefined) {
     problems.push({ offset: deep, says: `nested more than ${MAX_DEPTH} levels deep` });
     return undefined;
   }
   const errors: ParseError[] = [];
-  // A space in place of a byte order mark keeps all offsets.
+  // A space instead of the byte order mark keeps all offsets.
   const body = text.replace(/^\ufeff/, " ");
   const root = parseTree(body, errors, { allowTrailingComma: true, allowEmptyContent: true });
   for (const { error, offset } of errors) {

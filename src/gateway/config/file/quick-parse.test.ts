@@ -58,7 +58,7 @@ function* paths(value: unknown, path: KeyPath = []): Generator<KeyPath> {
 
 describe("quickParse()", () => {
   for (const text of RIGHT) {
-    it(`reads what parseFile() reads in ${JSON.stringify(text.slice(0, 60))}`, () => {
+    it(`reads the same as parseFile() in ${JSON.stringify(text.slice(0, 60))}`, () => {
       const slow = parseFile("f", text);
       const quick = quickParse(text);
       assert.deepEqual(quick?.value, slow.value);
@@ -75,14 +75,14 @@ describe("quickParse()", () => {
     });
   }
 
-  it("gives up a long text that is something else in no time", () => {
+  it("gives up quickly on a long text that is something else", () => {
     for (const text of [" ".repeat(60_000), "/*".repeat(30_000), '"\\'.repeat(20_000)]) {
       assert.equal(quickParse(text), undefined);
       assert.equal(quickParse(`{ ${text}`), undefined);
     }
   });
 
-  it("never reads a broken file otherwise than parseFile()", () => {
+  it("never reads a broken file differently from parseFile()", () => {
     const text = '{ "a": [1, {"b": "c\\n"},], /* x */ "d": -2.5, "e": {"f": null} }';
     for (let from = 0; from < text.length; from++) {
       for (const patch of ["", '"', ",", "}", "]", "/", "\\", "0", "e", ":"]) {

@@ -1,21 +1,21 @@
 import type { ParsedFile } from "./parse-file.ts";
 import type { KeyPath } from "../layer.ts";
 
-/** Longer than configurations are, and short enough for the pattern below. */
+/** Longer than usual configurations, and short enough for the pattern below. */
 const LONGEST = 64 * 1024;
 const MAX_DEPTH = 64;
 
-/** A mark, a string or another value, after spaces and comments. */
+/** Punctuation, a string or another value, after spaces and comments. */
 const TOKEN =
   /(?:[ \t\r\n]|\/\/[^\r\n]*|\/\*[^]*?\*\/)*(?:([{}[\]:,]|$)|("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null))/y;
 
-/** Called with where a value stands, and its key. */
+/** Called with the offset of a value and its key. */
 type Note = (path: KeyPath, key: number, value: number) => void;
 
 /**
- * Parses JSON with comments and trailing commas as `parseFile` does, in a fraction of the time that
- * loading that takes: a start waits for it. Undefined where there is anything to complain of, which
- * is then left to `parseFile`.
+ * Parses JSON with comments and trailing commas as `parseFile` does, but in a fraction of the time that
+ * loading that takes, because every start waits for it. Returns undefined if the text has a mistake;
+ * `parseFile` then reports it.
  */
 export function quickParse(text: string): ParsedFile | undefined {
   if (text.length > LONGEST) return undefined;
@@ -41,7 +41,7 @@ export function quickParse(text: string): ParsedFile | undefined {
 }
 
 /**
- * With the engine's own parser, which knows no comments, and of a key set twice only the second.
+ * Uses `JSON.parse`, which accepts no comments and silently takes the second of two equal keys.
  */
 function parsePlain(text: string): unknown {
   if (text.includes("\\") || text.includes("__proto__")) return undefined;
@@ -70,7 +70,7 @@ function parse(text: string, note?: Note): unknown {
   try {
     return new QuickParser(text, note).parse();
   } catch (error) {
-    // What a string or a number may look like is JSON.parse's to say.
+    // JSON.parse decides whether a string or a number is valid.
     if (error instanceof SyntaxError || error instanceof Unusual) return undefined;
     throw error;
   }
@@ -82,7 +82,7 @@ class QuickParser {
   readonly #text: string;
   readonly #note: Note | undefined;
   readonly #path: (string | number)[] = [];
-  /** The token that was read last: a mark, or the text of a value. */
+  /** The token that was read last: punctuation, or the text of a value. */
   #mark: string | undefined;
   #literal: string | undefined;
   #from = 0;
@@ -111,7 +111,7 @@ class QuickParser {
     }
   }
 
-  /** The value whose first token was read. */
+  /** Parses the value whose first token was read. */
   #value(key = this.#from): unknown {
     this.#note?.(this.#path, key, this.#from);
     if (this.#path.length >= MAX_DEPTH) return this.#complain();

@@ -11,7 +11,7 @@ describe("setInJsonc()", () => {
 
   const without = (text: string): string => setInJsonc(text, ["identities", "work"], undefined);
 
-  it("puts a value where it belongs, whatever is around it", () => {
+  it("puts a value in its place, whatever is around it", () => {
     const texts = [
       "",
       "// nothing\n",
@@ -43,7 +43,7 @@ describe("setInJsonc()", () => {
     }
   });
 
-  it("keeps remarks beside what they are about", () => {
+  it("keeps comments beside the values that they belong to", () => {
     assert.equal(
       set('{\n  "identities": {\n    "x": {}, // one\n  }\n}\n'),
       '{\n  "identities": {\n    "x": {}, // one\n    "work": {\n      "a": 1\n    },\n  }\n}\n',

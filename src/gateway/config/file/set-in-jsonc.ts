@@ -17,8 +17,8 @@ export function isJsoncObject(text: string): boolean {
 }
 
 /**
- * JSON with comments, with one value set or, where it is undefined, removed. All around it stays as
- * it is laid out; the library would lay out the neighbours anew.
+ * Sets one value in JSON with comments, or removes it if it is undefined. The layout of everything
+ * around it is kept; the library's own edit would reformat the neighbours.
  */
 export function setInJsonc(text: string, path: KeyPath, value: unknown): string {
   const root = parseTree(text, [], { allowTrailingComma: true });
@@ -59,7 +59,7 @@ function insert(
   const end = last.offset + last.length;
   const comma = /^(?:\s|\/\/.*|\/\*[^]*?\*\/)*,/.exec(text.slice(end, offset + length - 1));
   const after = end + (comma?.[0].length ?? 0);
-  // A comment on the same line is about what stands before it.
+  // A comment on the same line belongs to the value before it.
   const [remark = ""] =
     /^[ \t]*(?:\/\/[^\r\n]*|\/\*[^\r\n]*?\*\/[ \t]*(?=\r?\n))/.exec(text.slice(after)) ?? [];
   const at = after + remark.length;
@@ -78,13 +78,13 @@ function render(value: unknown, indent: string, text: string): string {
   return lines.join(eolOf(text) + indent);
 }
 
-/** What the line of a place begins with. */
+/** The indentation of the line at an offset. */
 function lineIndent(text: string, offset: number): string {
   const start = text.lastIndexOf("\n", offset - 1) + 1;
   return /^[ \t]*/.exec(text.slice(start, offset))?.[0] ?? "";
 }
 
-/** One step of the layout. */
+/** One level of indentation. */
 function unitOf(text: string): string {
   return /^([ \t]+)\S/m.exec(text)?.[1] ?? "  ";
 }

@@ -9,7 +9,7 @@ export const PROGRAM = {
   env: {
     type: "object",
     additionalProperties: { type: "string" },
-    description: "Variables it gets besides the usual ones.",
+    description: "Environment variables it gets in addition to the usual ones.",
   },
 } as const;
 
@@ -25,7 +25,7 @@ export const BUS_SCHEMAS = {
         pattern: "^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$",
         "x-form": "HOST:PORT, quic://HOST:PORT or tls://HOST:PORT",
         description:
-          "Address that plugins and other programs find the bus at, such as `localhost:50100`; " +
+          "Address that the bus listens on, such as `localhost:50100`; " +
           "`tls://HOST:PORT` where UDP is blocked. `trunkline serve` has a bus when this is set " +
           "or there are plugins.",
       },
@@ -33,14 +33,14 @@ export const BUS_SCHEMAS = {
         type: "string",
         minLength: 1,
         description:
-          "Folder of the certificates that the bus and its plugins show each other; default " +
-          "`certs` in the data folder. Not absolute, it counts from this file's folder.",
+          "Folder of the certificates of the bus and its plugins; default " +
+          "`certs` in the data folder. A relative path counts from this file's folder.",
       },
       clientCertificate: {
         enum: ["require", "request"],
         default: "require",
         description:
-          "Whether whoever connects must have a certificate. `request` lets in programs without " +
+          "Whether every program that connects needs a certificate. `request` lets in programs without " +
           "one, as Orchestra does: anybody who reaches the address, a plugin too, can then call " +
           "every tool.",
       },
@@ -51,20 +51,20 @@ export const BUS_SCHEMAS = {
         default: 600_000,
         description:
           "Milliseconds that a plugin may take to answer a call, or to send the next piece of an " +
-          "answer; then its caller is told that it hangs.",
+          "answer; then the call fails.",
       },
       workspace: {
         type: "string",
         minLength: 1,
         description:
           "Folder whose `.projects` holds what plugins store as Markdown; default `workspace` in " +
-          "the data folder. Not absolute, it counts from this file's folder.",
+          "the data folder. A relative path counts from this file's folder.",
       },
       plugins: {
         type: "object",
         additionalProperties: { $ref: "#PluginProgram" },
         default: {},
-        description: "Plugins that are started, by id.",
+        description: "Plugins to start, by id.",
       },
     },
   },
@@ -88,23 +88,23 @@ export const BUS_SCHEMAS = {
       dependsOn: {
         type: "array",
         items: { type: "string" },
-        description: "Plugins that have to be up before it.",
+        description: "Plugins that have to be ready before it is started.",
       },
       needsTools: {
         type: "array",
         items: { type: "string" },
         description:
-          "Tools that it may call, besides its own and those that it says itself; `*` for all.",
+          "Tools that it may call, in addition to its own and those in its manifest; `*` for all.",
       },
       providesStorage: {
         type: "array",
         items: { type: "string" },
-        description: "Kinds of storage that it provides, besides those that it says itself.",
+        description: "Kinds of storage that it provides, in addition to those in its manifest.",
       },
       providesAi: {
         type: "array",
         items: { type: "string" },
-        description: "Providers of AI that it stands for, besides those that it says itself.",
+        description: "AI providers that it implements, in addition to those in its manifest.",
       },
     },
   },

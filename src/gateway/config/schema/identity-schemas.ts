@@ -8,18 +8,18 @@ export const IDENTITY_SCHEMAS = {
     properties: {
       provider: {
         enum: ["github", "gitlab", "bitbucket", "other"],
-        description: "What kind of forge it is for.",
+        description: "Kind of forge.",
       },
       host: {
         type: "string",
         minLength: 1,
-        description: "Its host; default that of the provider, such as `github.com`.",
+        description: "Host of the forge; default that of the provider, such as `github.com`.",
       },
       sshHost: {
         type: "string",
         pattern: "^[A-Za-z0-9_][A-Za-z0-9_.-]*$",
         "x-form": "a name such as github-work, of letters, digits and any of _ . -",
-        description: "A name for the host that only ssh knows, and finds the right key by.",
+        description: "Host name in the SSH configuration (an alias), by which ssh chooses the key.",
       },
       user: {
         type: "string",
@@ -31,13 +31,13 @@ export const IDENTITY_SCHEMAS = {
         type: "string",
         pattern: "^[^\\s<>]+@[^\\s<>]+$",
         "x-form": "an address such as ada@example.com",
-        description: "Address that commits bear.",
+        description: "Email address in commits.",
       },
       displayName: {
         type: "string",
         pattern: "^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$",
         "x-form": "a name on one line, without < and >, such as Ada Lovelace",
-        description: "Name that commits bear; default `user`.",
+        description: "Name in commits; default `user`.",
       },
       sshKey: {
         type: "string",
@@ -49,16 +49,17 @@ export const IDENTITY_SCHEMAS = {
       organizations: {
         type: "array",
         items: { type: "string", minLength: 1 },
-        description: "Owners of repositories that it is for, such as `acme` or `group/subgroup`.",
+        description:
+          "Repository owners that the identity is for, such as `acme` or `group/subgroup`.",
       },
       match: {
         type: "array",
         items: { $ref: "#MatchRule" },
-        description: "Repositories that it is for; one rule has to fit.",
+        description: "Rules for repositories that the identity is for; one of them has to match.",
       },
       "x-juggler": {
         type: "object",
-        description: "What RemoteJuggler knew of it and Trunkline has no use for, as imported.",
+        description: "Fields of RemoteJuggler that Trunkline does not use, as imported.",
       },
     },
   },
@@ -74,7 +75,7 @@ export const IDENTITY_SCHEMAS = {
         type: "string",
         minLength: 1,
         description:
-          "Of `openpgp` the id of a key, default the one for `email`; of `ssh` a file, default " +
+          "For `openpgp` the id of a key, default the one for `email`; for `ssh` a file, default " +
           "`sshKey`.",
       },
       signCommits: {
@@ -82,11 +83,11 @@ export const IDENTITY_SCHEMAS = {
         description: "Whether commits are signed; true when left out.",
       },
       signTags: { type: "boolean", description: "Whether tags are signed; false when left out." },
-      hardware: { type: "boolean", description: "The key lives in a device." },
+      hardware: { type: "boolean", description: "Whether the key is on a hardware device." },
       touchPolicy: {
         type: "string",
         minLength: 1,
-        description: "When the device wants to be touched, such as `on`, `cached` or `off`.",
+        description: "When the device requires a touch, such as `on`, `cached` or `off`.",
       },
     },
   },
@@ -106,13 +107,13 @@ export const IDENTITY_SCHEMAS = {
       service: {
         type: "string",
         minLength: 1,
-        description: "With `keychain`: what it is kept under.",
+        description: "With `keychain`: the name of the service it is stored under.",
       },
     },
   },
 
   MatchRule: {
-    description: "A rule for repositories; all that it sets must match.",
+    description: "A rule for repositories; all of its conditions must match.",
     type: "object",
     additionalProperties: false,
     properties: {

@@ -51,7 +51,7 @@ describe("the published schema", () => {
   const validate = ajv.compile(configJsonSchema());
 
   for (const value of VALUES) {
-    it(`says what the check says of ${JSON.stringify(value)}`, () => {
+    it(`agrees with the check about ${JSON.stringify(value)}`, () => {
       assert.equal(validate(value), checkConfigFile(value) === undefined);
     });
   }

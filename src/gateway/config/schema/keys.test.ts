@@ -9,7 +9,7 @@ import { configKeys, projectAccess } from "./keys.ts";
 import { checkConfigFile } from "./schema.gen.ts";
 
 describe("the schema", () => {
-  it("tells the defaults that hold", () => {
+  it("states the real defaults", () => {
     const held = defaultConfig("/data");
     for (const { path, fallback } of configKeys()) {
       const value = valueAt(held, path.split("."));
@@ -26,7 +26,7 @@ describe("the schema", () => {
     for (const { path, description } of configKeys()) assert.notEqual(description, "", path);
   });
 
-  it("opens to a project that is not trusted what is harmless, and nothing else", () => {
+  it("opens only harmless settings to an untrusted project", () => {
     const open = configKeys().filter(({ path }) => projectAccess(path.split(".")) === "always");
     assert.deepEqual(
       open.map(({ path }) => path),
@@ -38,7 +38,7 @@ describe("the schema", () => {
 });
 
 describe("docs/CONFIGURATION.md", () => {
-  it("shows an example that is right", () => {
+  it("shows a valid example", () => {
     const page = readFileSync(
       new URL("../../../../docs/CONFIGURATION.md", import.meta.url),
       "utf8",

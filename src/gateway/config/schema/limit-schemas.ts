@@ -3,7 +3,7 @@ import { LIMIT_TABLE } from "../../../base/limit/limit-table.ts";
 /** Limits, as they are written in a configuration file. */
 export const LIMIT_SCHEMAS = {
   LimitSettings: {
-    description: "Bounds that keep one peer from taking everything.",
+    description: "Limits that prevent one peer from using all resources.",
     type: "object",
     additionalProperties: false,
     properties: {
@@ -39,7 +39,7 @@ export const LIMIT_SCHEMAS = {
             type: "integer",
             minimum: 1,
             maximum: 1_000_000,
-            description: "Calls that pass in a window.",
+            description: "Calls that are allowed in a window.",
           },
           windowMs: {
             type: "integer",

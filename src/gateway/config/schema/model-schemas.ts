@@ -11,12 +11,12 @@ export const MODEL_SCHEMAS = {
         "x-form": "provider/model, such as anthropic/claude-sonnet-4-5, or offline",
         description:
           "Model that sessions begin with, as `provider/model`; `offline` for none. Without it, " +
-          "the first one that there is.",
+          "the first one that is available.",
       },
       local: {
         type: "boolean",
         default: true,
-        description: "Whether Ollama, LM Studio and llama.cpp are looked for on this machine.",
+        description: "Whether to look for Ollama, LM Studio and llama.cpp on this machine.",
       },
       maxSteps: {
         type: "integer",
@@ -30,15 +30,14 @@ export const MODEL_SCHEMAS = {
         minimum: 1_000,
         maximum: 2_147_483_647,
         default: 120_000,
-        description:
-          "Milliseconds that a tool of the agent may take which has no limit of its own.",
+        description: "Milliseconds that a tool of the agent may take, unless it has its own limit.",
       },
       providers: {
         type: "object",
         additionalProperties: { $ref: "#ModelProvider" },
         default: {},
         description:
-          "Who runs models, by name, besides Anthropic, OpenAI and Google, which are there when " +
+          "Model providers, by name, in addition to Anthropic, OpenAI and Google, which are used when " +
           "their keys are in the environment.",
         // Whoever sets an address and the name of a key gets the key.
         "x-project": false,
@@ -47,13 +46,13 @@ export const MODEL_SCHEMAS = {
   },
 
   ModelProvider: {
-    description: "Somebody who runs language models.",
+    description: "A provider of language models.",
     type: "object",
     additionalProperties: false,
     properties: {
       type: {
         enum: ["openai-compatible", "anthropic", "openai", "google"],
-        description: "How it is spoken to; `openai-compatible` when left out.",
+        description: "Its API; `openai-compatible` when left out.",
       },
       baseUrl: {
         type: "string",
@@ -74,13 +73,13 @@ export const MODEL_SCHEMAS = {
       models: {
         type: "array",
         items: { type: "string", minLength: 1 },
-        description: "Models to offer whether it lists them or not, the best first.",
+        description: "Models to offer even if it does not list them, the best first.",
       },
       contextWindow: {
         type: "integer",
         minimum: 1_024,
         maximum: 100_000_000,
-        description: "Tokens that its models take in, where it does not say so itself.",
+        description: "Size of its models' context in tokens, if it does not report it.",
       },
     },
   },

@@ -17,21 +17,22 @@ export const REVIEW_SCHEMAS = {
       first: {
         enum: ["newest", "oldest"],
         default: "newest",
-        description: "Which comments come first where there are more than that.",
+        description: "Which comments come first if there are more than `batch`.",
       },
       lease: {
         type: "integer",
         minimum: 1,
         maximum: 86_400,
         default: 900,
-        description: "Seconds that an agent keeps a thread it has claimed without a sign of life.",
+        description:
+          "Seconds after which an agent without activity loses a thread that it has claimed.",
       },
       dropFiles: {
         type: "boolean",
         default: true,
         description:
-          "Whether comments are taken in that lazygit-mcp-bridge and others leave in " +
-          "`jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or in " +
+          "Whether to import comments that lazygit-mcp-bridge and other programs write to " +
+          "`jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or to " +
           "`review-inbox` of the data folder.",
       },
     },

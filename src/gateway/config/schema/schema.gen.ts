@@ -3,7 +3,7 @@ import { type Check, closest, isObject, isUri, unknownKey, within } from "../../
 
 /** Configuration of Trunkline. */
 export interface ConfigFile {
-  /** Where an editor finds the schema of this file. */
+  /** Schema of this file, for editors. */
   readonly $schema?: string;
   readonly server?: {
     /** Address that `trunkline serve` listens on. */
@@ -13,11 +13,11 @@ export interface ConfigFile {
   };
   /**
    * Folder for all state; default `$XDG_STATE_HOME/trunkline`, which is usually
-   * `~/.local/state/trunkline`. A path that is not absolute counts from this file's folder.
+   * `~/.local/state/trunkline`. A relative path counts from this file's folder.
    */
   readonly data?: string;
   readonly log?: {
-    /** The least serious lines that are written. */
+    /** Lowest level of log lines that are written. */
     readonly level?: "debug" | "info" | "warn" | "error";
     /** Log every message; also `TRUNKLINE_VERBOSE=1` or `REMOTE_JUGGLER_VERBOSE=1`. */
     readonly verbose?: boolean;
@@ -25,7 +25,7 @@ export interface ConfigFile {
   readonly serve?: ServeSettings;
   readonly remote?: RemoteSettings;
   readonly limits?: LimitSettings;
-  /** MCP servers whose tools are offered too, by name. */
+  /** Other MCP servers whose tools are offered, by name. */
   readonly mcpServers?: {
     readonly [key: string]: McpServer;
   };
@@ -40,7 +40,7 @@ export interface ConfigFile {
   readonly identities?: {
     readonly [key: string]: IdentitySettings;
   };
-  /** What RemoteJuggler's configuration held beside its identities, as imported. */
+  /** Other parts of RemoteJuggler's configuration, as imported. */
   readonly "x-juggler"?: {
     readonly [key: string]: unknown;
   };
@@ -51,26 +51,26 @@ export interface ConfigFile {
   };
 }
 
-/** Bounds that keep one peer from taking everything. */
+/** Limits that prevent one peer from using all resources. */
 export interface LimitSettings {
   /** Bytes of one incoming message. */
   readonly maxMessage?: number;
   /** Unsent bytes above which a sender is asked to wait. */
   readonly highWater?: number;
-  /** Unsent bytes above which a peer that does not read is given up. */
+  /** Unsent bytes above which the connection of a peer that does not read is closed. */
   readonly maxUnsent?: number;
   /**
    * Bytes that all unfinished bodies and messages that wait to be sent or read may take together,
    * beyond the first 64 KiB of each; never less than two messages.
    */
   readonly maxBuffered?: number;
-  /** Milliseconds that closing waits for a peer to take what is unsent. */
+  /** Milliseconds that closing waits for a peer to read unsent bytes. */
   readonly closeGrace?: number;
   /** Requests of one peer that may wait for an answer at once. */
   readonly maxInFlight?: number;
   /** Levels of nesting in one message. */
   readonly maxDepth?: number;
-  /** Work that one message makes for the parser, in units of about 50 ns. */
+  /** Estimated work of parsing one message, in units of about 50 ns. */
   readonly maxWork?: number;
   /** Limits of single messages, by method or by prefix such as `fs/*`. */
   readonly messages?: {
@@ -86,38 +86,38 @@ export interface MessageLimit {
   readonly timeout?: number;
   /** Calls in a window of time. */
   readonly rate?: {
-    /** Calls that pass in a window. */
+    /** Calls that are allowed in a window. */
     readonly limit: number;
     /** Length of the window in milliseconds. */
     readonly windowMs: number;
   };
 }
 
-/** An MCP server: a program that is started, or an address. */
+/** An MCP server: a program to start, or a URL. */
 export type McpServer = McpCommand | McpAddress;
 
-/** An MCP server that is started and spoken to on its standard streams. */
+/** An MCP server that is started and used on its standard streams. */
 export interface McpCommand {
-  /** With `command`: as other programs write it; not needed. */
+  /** With `command`; optional, for compatibility with other programs. */
   readonly type?: "stdio" | "local";
   /**
-   * Program to start. One that begins with `./`, `../` or `~/` counts from this file's folder or
+   * Program to start. A path that begins with `./`, `../` or `~/` counts from this file's folder or
    * the home folder.
    */
   readonly command: string;
   /** Its arguments. */
   readonly args?: readonly string[];
-  /** Variables it gets besides the usual ones. */
+  /** Environment variables it gets in addition to the usual ones. */
   readonly env?: {
     readonly [key: string]: string;
   };
-  /** Folder it is started in; not absolute, it counts from this file's folder. */
+  /** Folder it is started in; a relative path counts from this file's folder. */
   readonly cwd?: string;
 }
 
 /** An MCP server that is reached over HTTP. */
 export interface McpAddress {
-  /** With `url`: as other programs write it; not needed. */
+  /** With `url`; optional, for compatibility with other programs. */
   readonly type?: "http" | "sse" | "streamable-http";
   /** Its address. */
   readonly url: string;
@@ -127,49 +127,49 @@ export interface McpAddress {
   };
 }
 
-/** A coding agent that is started and spoken to in ACP on its standard streams. */
+/** A coding agent that is started and speaks ACP on its standard streams. */
 export interface AgentCommand {
   /** Program to start, found as for an MCP server. */
   readonly command: string;
   /** Its arguments. */
   readonly args?: readonly string[];
-  /** Variables it gets besides the usual ones. */
+  /** Environment variables it gets in addition to the usual ones. */
   readonly env?: {
     readonly [key: string]: string;
   };
-  /** Git identity it acts as; without it, the one that the session's folder is for. */
+  /** Git identity it acts as; default: the one that matches the session's folder. */
   readonly identity?: string;
 }
 
 /** The plugin bus. */
 export interface BusSettings {
   /**
-   * Address that plugins and other programs find the bus at, such as `localhost:50100`;
-   * `tls://HOST:PORT` where UDP is blocked. `trunkline serve` has a bus when this is set or there
-   * are plugins.
+   * Address that the bus listens on, such as `localhost:50100`; `tls://HOST:PORT` where UDP is
+   * blocked. `trunkline serve` has a bus when this is set or there are plugins.
    */
   readonly listen?: string;
   /**
-   * Folder of the certificates that the bus and its plugins show each other; default `certs` in the
-   * data folder. Not absolute, it counts from this file's folder.
+   * Folder of the certificates of the bus and its plugins; default `certs` in the data folder. A
+   * relative path counts from this file's folder.
    */
   readonly certsDir?: string;
   /**
-   * Whether whoever connects must have a certificate. `request` lets in programs without one, as
-   * Orchestra does: anybody who reaches the address, a plugin too, can then call every tool.
+   * Whether every program that connects needs a certificate. `request` lets in programs without
+   * one, as Orchestra does: anybody who reaches the address, a plugin too, can then call every
+   * tool.
    */
   readonly clientCertificate?: "require" | "request";
   /**
    * Milliseconds that a plugin may take to answer a call, or to send the next piece of an answer;
-   * then its caller is told that it hangs.
+   * then the call fails.
    */
   readonly callTimeout?: number;
   /**
    * Folder whose `.projects` holds what plugins store as Markdown; default `workspace` in the data
-   * folder. Not absolute, it counts from this file's folder.
+   * folder. A relative path counts from this file's folder.
    */
   readonly workspace?: string;
-  /** Plugins that are started, by id. */
+  /** Plugins to start, by id. */
   readonly plugins?: {
     readonly [key: string]: PluginProgram;
   };
@@ -181,7 +181,7 @@ export interface PluginProgram {
   readonly command: string;
   /** Its arguments. */
   readonly args?: readonly string[];
-  /** Variables it gets besides the usual ones. */
+  /** Environment variables it gets in addition to the usual ones. */
   readonly env?: {
     readonly [key: string]: string;
   };
@@ -191,13 +191,13 @@ export interface PluginProgram {
   };
   /** Whether it is started; true when left out. */
   readonly enabled?: boolean;
-  /** Plugins that have to be up before it. */
+  /** Plugins that have to be ready before it is started. */
   readonly dependsOn?: readonly string[];
-  /** Tools that it may call, besides its own and those that it says itself; `*` for all. */
+  /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
   readonly needsTools?: readonly string[];
-  /** Kinds of storage that it provides, besides those that it says itself. */
+  /** Kinds of storage that it provides, in addition to those in its manifest. */
   readonly providesStorage?: readonly string[];
-  /** Providers of AI that it stands for, besides those that it says itself. */
+  /** AI providers that it implements, in addition to those in its manifest. */
   readonly providesAi?: readonly string[];
 }
 
@@ -205,27 +205,27 @@ export interface PluginProgram {
 export interface ModelSettings {
   /**
    * Model that sessions begin with, as `provider/model`; `offline` for none. Without it, the first
-   * one that there is.
+   * one that is available.
    */
   readonly default?: string;
-  /** Whether Ollama, LM Studio and llama.cpp are looked for on this machine. */
+  /** Whether to look for Ollama, LM Studio and llama.cpp on this machine. */
   readonly local?: boolean;
   /** Model requests in one turn. */
   readonly maxSteps?: number;
-  /** Milliseconds that a tool of the agent may take which has no limit of its own. */
+  /** Milliseconds that a tool of the agent may take, unless it has its own limit. */
   readonly toolTimeout?: number;
   /**
-   * Who runs models, by name, besides Anthropic, OpenAI and Google, which are there when their keys
-   * are in the environment.
+   * Model providers, by name, in addition to Anthropic, OpenAI and Google, which are used when
+   * their keys are in the environment.
    */
   readonly providers?: {
     readonly [key: string]: ModelProvider;
   };
 }
 
-/** Somebody who runs language models. */
+/** A provider of language models. */
 export interface ModelProvider {
-  /** How it is spoken to; `openai-compatible` when left out. */
+  /** Its API; `openai-compatible` when left out. */
   readonly type?: "openai-compatible" | "anthropic" | "openai" | "google";
   /** Its address, such as `http://127.0.0.1:8000/v1`. */
   readonly baseUrl?: string;
@@ -235,35 +235,35 @@ export interface ModelProvider {
   readonly headers?: {
     readonly [key: string]: string;
   };
-  /** Models to offer whether it lists them or not, the best first. */
+  /** Models to offer even if it does not list them, the best first. */
   readonly models?: readonly string[];
-  /** Tokens that its models take in, where it does not say so itself. */
+  /** Size of its models' context in tokens, if it does not report it. */
   readonly contextWindow?: number;
 }
 
 /** Who somebody is to git and to a forge. */
 export interface IdentitySettings {
-  /** What kind of forge it is for. */
+  /** Kind of forge. */
   readonly provider: "github" | "gitlab" | "bitbucket" | "other";
-  /** Its host; default that of the provider, such as `github.com`. */
+  /** Host of the forge; default that of the provider, such as `github.com`. */
   readonly host?: string;
-  /** A name for the host that only ssh knows, and finds the right key by. */
+  /** Host name in the SSH configuration (an alias), by which ssh chooses the key. */
   readonly sshHost?: string;
   /** Name of the account on the forge. */
   readonly user?: string;
-  /** Address that commits bear. */
+  /** Email address in commits. */
   readonly email?: string;
-  /** Name that commits bear; default `user`. */
+  /** Name in commits; default `user`. */
   readonly displayName?: string;
   /** File of the private key that ssh logs in with; absolute, or `~/…`. */
   readonly sshKey?: string;
   readonly signing?: SigningSettings;
   readonly tokenSource?: TokenSource;
-  /** Owners of repositories that it is for, such as `acme` or `group/subgroup`. */
+  /** Repository owners that the identity is for, such as `acme` or `group/subgroup`. */
   readonly organizations?: readonly string[];
-  /** Repositories that it is for; one rule has to fit. */
+  /** Rules for repositories that the identity is for; one of them has to match. */
   readonly match?: readonly MatchRule[];
-  /** What RemoteJuggler knew of it and Trunkline has no use for, as imported. */
+  /** Fields of RemoteJuggler that Trunkline does not use, as imported. */
   readonly "x-juggler"?: {
     readonly [key: string]: unknown;
   };
@@ -274,16 +274,16 @@ export interface SigningSettings {
   /** Sign with gpg or with ssh. */
   readonly format: "openpgp" | "ssh";
   /**
-   * Of `openpgp` the id of a key, default the one for `email`; of `ssh` a file, default `sshKey`.
+   * For `openpgp` the id of a key, default the one for `email`; for `ssh` a file, default `sshKey`.
    */
   readonly key?: string;
   /** Whether commits are signed; true when left out. */
   readonly signCommits?: boolean;
   /** Whether tags are signed; false when left out. */
   readonly signTags?: boolean;
-  /** The key lives in a device. */
+  /** Whether the key is on a hardware device. */
   readonly hardware?: boolean;
-  /** When the device wants to be touched, such as `on`, `cached` or `off`. */
+  /** When the device requires a touch, such as `on`, `cached` or `off`. */
   readonly touchPolicy?: string;
 }
 
@@ -293,11 +293,11 @@ export interface TokenSource {
   readonly kind: "keychain" | "environment" | "command-line" | "none";
   /** With `environment`: its name. */
   readonly variable?: string;
-  /** With `keychain`: what it is kept under. */
+  /** With `keychain`: the name of the service it is stored under. */
   readonly service?: string;
 }
 
-/** A rule for repositories; all that it sets must match. */
+/** A rule for repositories; all of its conditions must match. */
 export interface MatchRule {
   /** Host of a remote; `*` stands for any text. */
   readonly host?: string;
@@ -312,18 +312,18 @@ export interface MatchRule {
 /** Who may reach `trunkline serve`, and how. */
 export interface ServeSettings {
   /**
-   * Address that others reach the gateway by, without `/mcp`. Pages of it are ours, and the first
-   * link for a browser leads there.
+   * URL by which others reach the gateway, without `/mcp`. Pages from there count as ours, and the
+   * first link for a browser leads there.
    */
   readonly publicUrl?: string;
-  /** Names that requests may have in `Host`, besides that of `publicUrl` and this machine's. */
+  /** Host names allowed in `Host`, in addition to that of `publicUrl` and this machine's. */
   readonly allowedHosts?: readonly string[];
   /** Origins of web pages that may use the gateway. */
   readonly allowedOrigins?: readonly string[];
   readonly tls?: {
-    /** Certificate and its chain, in PEM. Not absolute, it counts from this file's folder. */
+    /** Certificate and its chain, in PEM. A relative path counts from this file's folder. */
     readonly certFile: string;
-    /** Its private key, in PEM; found in the same way. */
+    /** Its private key, in PEM; a relative path counts from this file's folder. */
     readonly keyFile: string;
   };
   readonly oauth?: {
@@ -332,12 +332,12 @@ export interface ServeSettings {
     /** Scopes that a token must have, all of them. */
     readonly scopes?: readonly string[];
     /**
-     * What their bearers may do here: `tools`, `sessions`, `programs` (to name commands that are
-     * started), `review`, `dashboard`, `admin`. Without it, all but `programs` and `admin`.
+     * Scopes that their bearers get here: `tools`, `sessions`, `programs` (to name commands that
+     * are started), `review`, `dashboard`, `admin`. Without it, all but `programs` and `admin`.
      */
     readonly grants?: 
       | readonly ("tools" | "sessions" | "programs" | "review" | "dashboard" | "admin")[];
-    /** Audience that a token may have, besides `publicUrl` with `/mcp`. */
+    /** Audience that a token may have, in addition to `publicUrl` with `/mcp`. */
     readonly audience?: string;
   };
 }
@@ -409,13 +409,13 @@ export interface ReviewSettings {
    * in the next.
    */
   readonly batch?: number;
-  /** Which comments come first where there are more than that. */
+  /** Which comments come first if there are more than `batch`. */
   readonly first?: "newest" | "oldest";
-  /** Seconds that an agent keeps a thread it has claimed without a sign of life. */
+  /** Seconds after which an agent without activity loses a thread that it has claimed. */
   readonly lease?: number;
   /**
-   * Whether comments are taken in that lazygit-mcp-bridge and others leave in
-   * `jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or in `review-inbox` of
+   * Whether to import comments that lazygit-mcp-bridge and other programs write to
+   * `jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or to `review-inbox` of
    * the data folder.
    */
   readonly dropFiles?: boolean;
@@ -423,38 +423,38 @@ export interface ReviewSettings {
 
 /** Who may call which tool. */
 export interface ToolPolicy {
-  /** What holds for a call that no rule speaks of. */
+  /** Decision for calls that no rule matches. */
   readonly default?: Decision;
-  /** The first rule that fits a call decides. */
+  /** The first rule that matches a call decides. */
   readonly rules?: readonly ToolRule[];
   /**
-   * When a tool of another server has to be approved by you: once it differs from what it was when
-   * it was first seen, or always, also when it is new.
+   * When you have to approve a tool of another server: when it has changed since it was first seen
+   * (`first-use`), or also when it is new (`always`).
    */
   readonly approve?: "first-use" | "always";
 }
 
-/** What holds for the calls that it fits. */
+/** A rule for the calls that it matches. */
 export interface ToolRule {
   /** Name of the tool; `*` stands for any text. */
   readonly tool: string;
-  /** Name of the MCP server that the tool is from, in `mcpServers`; `*` stands for any text. */
+  /** Name of the tool's MCP server in `mcpServers`; `*` stands for any text. */
   readonly server?: string;
-  /** Who calls: the name that a program gives itself, or its door; `*` stands for any text. */
+  /** Caller: the name that a program gives itself, or its door; `*` stands for any text. */
   readonly caller?: string;
   /**
-   * Folder of the project that the call is about, or one above it; links are followed. Not
-   * absolute, it counts from this file's folder.
+   * Folder of the project that the call is about, or one above it; links are followed. A relative
+   * path counts from this file's folder.
    */
   readonly project?: string;
   /**
-   * What arguments look like, by name; `*` stands for any text. What is not text counts as JSON,
-   * what is missing as empty.
+   * Patterns for arguments, by name; `*` stands for any text. A value that is not text is compared
+   * as JSON, a missing one as empty text.
    */
   readonly arguments?: {
     readonly [key: string]: string;
   };
-  /** What becomes of the call. */
+  /** Whether the call is allowed. */
   readonly decision: Decision;
 }
 

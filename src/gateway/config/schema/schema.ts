@@ -18,7 +18,7 @@ export const schemas = {
     properties: {
       $schema: {
         type: "string",
-        description: "Where an editor finds the schema of this file.",
+        description: "Schema of this file, for editors.",
         "x-project": true,
       },
       server: {
@@ -45,7 +45,7 @@ export const schemas = {
         minLength: 1,
         description:
           "Folder for all state; default `$XDG_STATE_HOME/trunkline`, which is usually " +
-          "`~/.local/state/trunkline`. A path that is not absolute counts from this file's folder.",
+          "`~/.local/state/trunkline`. A relative path counts from this file's folder.",
         "x-project": false,
       },
       log: {
@@ -55,7 +55,7 @@ export const schemas = {
           level: {
             enum: ["debug", "info", "warn", "error"],
             default: "info",
-            description: "The least serious lines that are written.",
+            description: "Lowest level of log lines that are written.",
             "x-project": true,
           },
           verbose: {
@@ -74,7 +74,7 @@ export const schemas = {
         type: "object",
         additionalProperties: { $ref: "#McpServer" },
         default: {},
-        description: "MCP servers whose tools are offered too, by name.",
+        description: "Other MCP servers whose tools are offered, by name.",
       },
       agent: {
         type: "string",
@@ -99,7 +99,7 @@ export const schemas = {
       },
       "x-juggler": {
         type: "object",
-        description: "What RemoteJuggler's configuration held beside its identities, as imported.",
+        description: "Other parts of RemoteJuggler's configuration, as imported.",
         "x-project": false,
       },
       bus: { $ref: "#BusSettings" },
@@ -115,37 +115,37 @@ export const schemas = {
   ...LIMIT_SCHEMAS,
 
   McpServer: {
-    description: "An MCP server: a program that is started, or an address.",
+    description: "An MCP server: a program to start, or a URL.",
     anyOf: [{ $ref: "#McpCommand" }, { $ref: "#McpAddress" }],
   },
 
   McpCommand: {
-    description: "An MCP server that is started and spoken to on its standard streams.",
+    description: "An MCP server that is started and used on its standard streams.",
     type: "object",
     additionalProperties: false,
     required: ["command"],
     properties: {
       type: {
         enum: ["stdio", "local"],
-        description: "With `command`: as other programs write it; not needed.",
+        description: "With `command`; optional, for compatibility with other programs.",
       },
       command: {
         type: "string",
         minLength: 1,
         description:
-          "Program to start. One that begins with `./`, `../` or `~/` counts from this file's " +
+          "Program to start. A path that begins with `./`, `../` or `~/` counts from this file's " +
           "folder or the home folder.",
       },
       args: { type: "array", items: { type: "string" }, description: "Its arguments." },
       env: {
         type: "object",
         additionalProperties: { type: "string" },
-        description: "Variables it gets besides the usual ones.",
+        description: "Environment variables it gets in addition to the usual ones.",
       },
       cwd: {
         type: "string",
         minLength: 1,
-        description: "Folder it is started in; not absolute, it counts from this file's folder.",
+        description: "Folder it is started in; a relative path counts from this file's folder.",
       },
     },
   },
@@ -158,7 +158,7 @@ export const schemas = {
     properties: {
       type: {
         enum: ["http", "sse", "streamable-http"],
-        description: "With `url`: as other programs write it; not needed.",
+        description: "With `url`; optional, for compatibility with other programs.",
       },
       url: { type: "string", format: "uri", pattern: "^https?://", description: "Its address." },
       headers: {
@@ -170,7 +170,7 @@ export const schemas = {
   },
 
   AgentCommand: {
-    description: "A coding agent that is started and spoken to in ACP on its standard streams.",
+    description: "A coding agent that is started and speaks ACP on its standard streams.",
     type: "object",
     additionalProperties: false,
     required: ["command"],
@@ -179,8 +179,7 @@ export const schemas = {
       identity: {
         type: "string",
         minLength: 1,
-        description:
-          "Git identity it acts as; without it, the one that the session's folder is for.",
+        description: "Git identity it acts as; default: the one that matches the session's folder.",
       },
     },
   },
@@ -200,26 +199,26 @@ export const schemas = {
       default: {
         $ref: "#Decision",
         default: "allow",
-        description: "What holds for a call that no rule speaks of.",
+        description: "Decision for calls that no rule matches.",
       },
       rules: {
         type: "array",
         items: { $ref: "#ToolRule" },
         default: [],
-        description: "The first rule that fits a call decides.",
+        description: "The first rule that matches a call decides.",
       },
       approve: {
         enum: ["first-use", "always"],
         default: "first-use",
         description:
-          "When a tool of another server has to be approved by you: once it differs from what it " +
-          "was when it was first seen, or always, also when it is new.",
+          "When you have to approve a tool of another server: when it has changed since it " +
+          "was first seen (`first-use`), or also when it is new (`always`).",
       },
     },
   },
 
   ToolRule: {
-    description: "What holds for the calls that it fits.",
+    description: "A rule for the calls that it matches.",
     type: "object",
     additionalProperties: false,
     required: ["tool", "decision"],
@@ -232,30 +231,29 @@ export const schemas = {
       server: {
         type: "string",
         minLength: 1,
-        description:
-          "Name of the MCP server that the tool is from, in `mcpServers`; `*` stands for any text.",
+        description: "Name of the tool's MCP server in `mcpServers`; `*` stands for any text.",
       },
       caller: {
         type: "string",
         minLength: 1,
         description:
-          "Who calls: the name that a program gives itself, or its door; `*` stands for any text.",
+          "Caller: the name that a program gives itself, or its door; `*` stands for any text.",
       },
       project: {
         type: "string",
         minLength: 1,
         description:
-          "Folder of the project that the call is about, or one above it; links are followed. Not " +
-          "absolute, it counts from this file's folder.",
+          "Folder of the project that the call is about, or one above it; links are followed. A " +
+          "relative path counts from this file's folder.",
       },
       arguments: {
         type: "object",
         additionalProperties: { type: "string" },
         description:
-          "What arguments look like, by name; `*` stands for any text. What is not text counts as " +
-          "JSON, what is missing as empty.",
+          "Patterns for arguments, by name; `*` stands for any text. A value that is not text is compared as " +
+          "JSON, a missing one as empty text.",
       },
-      decision: { $ref: "#Decision", description: "What becomes of the call." },
+      decision: { $ref: "#Decision", description: "Whether the call is allowed." },
     },
   },
 

@@ -12,7 +12,7 @@ export const SERVE_SCHEMAS = {
         format: "uri",
         pattern: "^https?://",
         description:
-          "Address that others reach the gateway by, without `/mcp`. Pages of it are ours, and the " +
+          "URL by which others reach the gateway, without `/mcp`. Pages from there count as ours, and the " +
           "first link for a browser leads there.",
       },
       allowedHosts: {
@@ -20,7 +20,7 @@ export const SERVE_SCHEMAS = {
         items: { type: "string", pattern: "^[A-Za-z0-9_.-]+$" },
         default: [],
         description:
-          "Names that requests may have in `Host`, besides that of `publicUrl` and this machine's.",
+          "Host names allowed in `Host`, in addition to that of `publicUrl` and this machine's.",
       },
       allowedOrigins: {
         type: "array",
@@ -37,12 +37,12 @@ export const SERVE_SCHEMAS = {
             type: "string",
             minLength: 1,
             description:
-              "Certificate and its chain, in PEM. Not absolute, it counts from this file's folder.",
+              "Certificate and its chain, in PEM. A relative path counts from this file's folder.",
           },
           keyFile: {
             type: "string",
             minLength: 1,
-            description: "Its private key, in PEM; found in the same way.",
+            description: "Its private key, in PEM; a relative path counts from this file's folder.",
           },
         },
       },
@@ -69,14 +69,14 @@ export const SERVE_SCHEMAS = {
             type: "array",
             items: { type: "string", enum: [...SCOPES] },
             description:
-              "What their bearers may do here: `tools`, `sessions`, `programs` (to name commands " +
+              "Scopes that their bearers get here: `tools`, `sessions`, `programs` (to name commands " +
               "that are started), `review`, `dashboard`, `admin`. Without it, all but `programs` " +
               "and `admin`.",
           },
           audience: {
             type: "string",
             minLength: 1,
-            description: "Audience that a token may have, besides `publicUrl` with `/mcp`.",
+            description: "Audience that a token may have, in addition to `publicUrl` with `/mcp`.",
           },
         },
       },

@@ -22,8 +22,8 @@ function ignored(home: SampleHome, position: string, key: string): string {
   return `${home.projectFile}:${position}: '${key}' is ignored: ${how}`;
 }
 
-describe("a project file that is not trusted", () => {
-  it("sets what is harmless; the rest is ignored and named", async () => {
+describe("an untrusted project file", () => {
+  it("sets harmless values; the rest is ignored and listed in a warning", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, PROJECT);
     const { config, warnings, files } = await home.load();
@@ -38,7 +38,7 @@ describe("a project file that is not trusted", () => {
     assert.deepEqual(files[1], project);
   });
 
-  it("is not asked whether what it may not set is right", async () => {
+  it("is not checked for values that it may not set", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, `{ "server": 5, "nonsense": 1, "log": { "colour": 1 } }`);
     const { warnings } = await home.load();
@@ -49,7 +49,7 @@ describe("a project file that is not trusted", () => {
     ]);
   });
 
-  it("is wrong where what it may set is wrong", async () => {
+  it("is an error if a value that it may set is wrong", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, `{ "log": 5 }`);
     const message = `${home.projectFile}:1:10: 'log' must be an object`;
@@ -57,8 +57,8 @@ describe("a project file that is not trusted", () => {
   });
 });
 
-describe("a project file that is trusted", () => {
-  it("sets everything but the data folder, until it changes", async () => {
+describe("a trusted project file", () => {
+  it("sets everything except the data folder, until it changes", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, PROJECT.replace("{", `{ "data": "here",`));
     const { file, keys } = await trustProject(inputOf(home));
@@ -92,7 +92,7 @@ describe("a project file that is trusted", () => {
     }
   });
 
-  it("lends no trust to a link to it from another project", async () => {
+  it("gives no trust to a link to it from another project", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, PROJECT);
     await trustProject(inputOf(home));

@@ -33,7 +33,7 @@ describe("trustProject()", () => {
 });
 
 describe("untrustProject()", () => {
-  it("takes the trust back, once", async () => {
+  it("withdraws the trust, once", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, PROJECT);
     await trustProject(inputOf(home));
@@ -43,7 +43,7 @@ describe("untrustProject()", () => {
     assert.deepEqual(await untrustProject(inputOf(home)), { file, wasTrusted: false });
   });
 
-  it("forgets a file that is gone", async () => {
+  it("forgets a file that no longer exists", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, PROJECT);
     await trustProject(inputOf(home));

@@ -18,7 +18,7 @@ function inputOf(home: SampleHome, cwd = home.project): ConfigInput {
 }
 
 describe("TrustStore", () => {
-  it("keeps what it knows in a file that only the user reads", async () => {
+  it("stores its entries in a file that only the user can read", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, PROJECT);
     await trustProject(inputOf(home));
@@ -30,7 +30,7 @@ describe("TrustStore", () => {
     assert.match(files[home.projectFile], /^[0-9a-f]{64}$/);
   });
 
-  it("does not guess when its own file is broken", async () => {
+  it("throws if its own file is broken", async () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, PROJECT);
     await trustProject(inputOf(home));

@@ -5,7 +5,7 @@ import { Stopper } from "../../../base/stop.ts";
 import { NO_STOP, RunningCalls } from "./running-calls.ts";
 
 describe("RunningCalls", { timeout: 30_000 }, () => {
-  it("calls work off when its caller has gone, and nobody else's", async () => {
+  it("aborts work when its caller has disconnected, and nobody else's", async () => {
     const calls = new RunningCalls();
     const caller = new Stopper();
     const stopped: string[] = [];
@@ -25,14 +25,14 @@ describe("RunningCalls", { timeout: 30_000 }, () => {
     assert.deepEqual(stopped, ["first: gone", "second: end"]);
   });
 
-  it("calls off what begins after the end", async () => {
+  it("aborts work that begins after the end", async () => {
     const calls = new RunningCalls();
     calls.stopAll(new Error("end"));
     const reason = await calls.run({ stop: NO_STOP }, async (stopper) => stopper.reason?.message);
     assert.equal(reason, "end");
   });
 
-  it("is idle once all has ended, also by failing, or after so long", async () => {
+  it("is idle once all work has ended, also by failing, or after a time", async () => {
     const calls = new RunningCalls();
     await calls.idle(600_000);
     const work = Promise.withResolvers<void>();

@@ -27,7 +27,7 @@ function looksAfter(
 }
 
 describe("serveLifecycle()", () => {
-  it("is registered by its own id, or none, and by no other", async () => {
+  it("is registered under its own id, or none, and under no other", async () => {
     await using client = looksAfter({});
     for (const [id, isAccepted] of [
       ["", true],
@@ -43,7 +43,7 @@ describe("serveLifecycle()", () => {
     }
   });
 
-  it("boots with its configuration, and says why it cannot", async () => {
+  it("boots with its configuration, or reports why it cannot", async () => {
     const configured: unknown[] = [];
     await using client = looksAfter({
       boot: (config) => {
@@ -59,7 +59,7 @@ describe("serveLifecycle()", () => {
     assert.deepEqual(configured, [{ key: "1" }, {}]);
   });
 
-  it("is as well as it says, and unhealthy where asking it fails", async () => {
+  it("reports its own health, and is unhealthy if the check throws", async () => {
     const states: readonly (readonly [PluginDefinition["health"], Status, string])[] = [
       [undefined, Status.HEALTHY, "ok"],
       [() => "degraded", Status.DEGRADED, ""],
@@ -74,7 +74,7 @@ describe("serveLifecycle()", () => {
     }
   });
 
-  it("has as long for its end as it is told, or a usual time, and says whether it was clean", async () => {
+  it("has the given time for its shutdown, or a default, and reports whether it was clean", async () => {
     const timeouts: number[] = [];
     await using client = looksAfter({}, (timeout) => {
       timeouts.push(timeout);

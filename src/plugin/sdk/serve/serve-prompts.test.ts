@@ -29,7 +29,7 @@ const plugin = definePlugin({
 });
 
 describe("servePrompts()", () => {
-  it("takes a text for one message of the user, and a list as it is", async () => {
+  it("converts a text into one user message, and returns a list unchanged", async () => {
     covers("bus.prompts");
     await using harness = await testPlugin(plugin);
     assert.deepEqual(await harness.prompt("plan", { of: "today" }), [
@@ -41,7 +41,7 @@ describe("servePrompts()", () => {
     );
   });
 
-  it("says which argument is missing, and which prompt is not there", async () => {
+  it("names the missing argument, or the unknown prompt", async () => {
     await using harness = await testPlugin(plugin);
     await assert.rejects(harness.prompt("plan", { tone: "grand" }), {
       code: "validation_error",
@@ -50,7 +50,7 @@ describe("servePrompts()", () => {
     await assert.rejects(harness.prompt("nothing"), { code: "prompt_not_found" });
   });
 
-  it("passes on why a prompt was not made", async () => {
+  it("reports why a prompt failed", async () => {
     await using harness = await testPlugin(plugin);
     await assert.rejects(harness.prompt("refused"), { code: "not_today", message: /tomorrow/ });
   });

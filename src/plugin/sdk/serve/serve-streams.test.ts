@@ -5,7 +5,7 @@ import { testPlugin } from "../test/test-plugin.ts";
 
 const about = { id: "sample", version: "1.0.0" };
 
-describe("a tool that answers in pieces", () => {
+describe("a streaming tool", () => {
   const counting = definePlugin({
     ...about,
     tools: {
@@ -20,7 +20,7 @@ describe("a tool that answers in pieces", () => {
     },
   });
 
-  it("sends them one by one", async () => {
+  it("sends its pieces one by one", async () => {
     await using harness = await testPlugin(counting);
     const chunks = await Array.fromAsync(harness.stream("count", { to: 3 }));
     assert.deepEqual(
@@ -29,19 +29,19 @@ describe("a tool that answers in pieces", () => {
     );
   });
 
-  it("answers whole, if it is called like any other", async () => {
+  it("answers as a whole if it is called without streaming", async () => {
     await using harness = await testPlugin(counting);
     assert.equal((await harness.call("count", { to: 3 })).text, "1;2;3;!");
   });
 
-  it("is not begun with wrong arguments", async () => {
+  it("is not started with wrong arguments", async () => {
     await using harness = await testPlugin(counting);
     const refused = { code: "validation_error", message: /'to' is missing/ };
     await assert.rejects(Array.fromAsync(harness.stream("count", {})), refused);
     await assert.rejects(harness.call("count", {}), refused);
   });
 
-  it("ends and cleans up when nobody reads on", async () => {
+  it("ends and cleans up when the reader stops", async () => {
     const ended = Promise.withResolvers<string>();
     const plugin = definePlugin({
       ...about,
@@ -63,7 +63,7 @@ describe("a tool that answers in pieces", () => {
     assert.equal(await ended.promise, "aborted: true");
   });
 
-  it("ends though it waits for something that never comes", async () => {
+  it("ends even if it waits for something that never comes", async () => {
     const aborted = Promise.withResolvers<void>();
     const plugin = definePlugin({
       ...about,
@@ -83,7 +83,7 @@ describe("a tool that answers in pieces", () => {
     await aborted.promise;
   });
 
-  it("says what it threw, after what it sent", async () => {
+  it("reports what it threw, after what it sent", async () => {
     const plugin = definePlugin({
       ...about,
       tools: {
@@ -107,7 +107,7 @@ describe("a tool that answers in pieces", () => {
     assert.deepEqual(got, ["one"]);
   });
 
-  it("says that it yielded what cannot be sent", async () => {
+  it("reports that it yielded something that cannot be sent", async () => {
     const stream = (): Iterable<string> => [5 as unknown as string];
     const plugin = definePlugin({ ...about, tools: { odd: { description: "", stream } } });
     await using harness = await testPlugin(plugin);
@@ -116,7 +116,7 @@ describe("a tool that answers in pieces", () => {
     await assert.rejects(harness.call("odd"), refused);
   });
 
-  it("sends more than a frame holds", async () => {
+  it("sends more than fits into a frame", async () => {
     const size = 20 * 1024 * 1024;
     const stream = (): Iterable<Uint8Array> => [new Uint8Array(size)];
     const plugin = definePlugin({ ...about, tools: { big: { description: "", stream } } });
@@ -127,7 +127,7 @@ describe("a tool that answers in pieces", () => {
     await assert.rejects(harness.call("big"), { message: /longer than 16777216 bytes/ });
   });
 
-  it("is not what a tool does that only answers at once", async () => {
+  it("is refused for a tool that does not stream", async () => {
     const tools = { tool: { description: "", call: () => "whole" } };
     await using harness = await testPlugin(definePlugin({ ...about, tools }));
     await assert.rejects(Array.fromAsync(harness.stream("tool")), { code: "tool_not_found" });

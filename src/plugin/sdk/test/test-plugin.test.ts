@@ -33,14 +33,14 @@ describe("a tool that is called", () => {
     assert.deepEqual(await harness.call("tool"), expected);
   });
 
-  it("answers with an object, which is its structure", async () => {
+  it("answers with an object as structured content", async () => {
     await using harness = await returning({ lines: 3, nested: { list: [1, null, "x"] } });
     const { text, structured } = await harness.call("tool");
     assert.deepEqual(structured, { lines: 3, nested: { list: [1, null, "x"] } });
     assert.deepEqual(JSON.parse(text), structured);
   });
 
-  it("answers with an object whose text is what a person reads", async () => {
+  it("answers with an object whose text is shown to people", async () => {
     await using harness = await returning({ text: "3 lines", lines: 3 });
     const { text, structured } = await harness.call("tool");
     assert.equal(text, "3 lines");
@@ -53,14 +53,14 @@ describe("a tool that is called", () => {
     assert.deepEqual((await harness.call("tool")).content, [{ type: "text", text: "see" }, image]);
   });
 
-  it("answers with a list, and with nothing", async () => {
+  it("answers with a list, and with undefined", async () => {
     await using list = await returning([1, 2]);
     assert.deepEqual((await list.call("tool")).structured, [1, 2]);
     await using nothing = await returning(undefined);
     assert.equal((await nothing.call("tool")).text, "");
   });
 
-  it("says what is in an answer that is no JSON", async () => {
+  it("names the part of an answer that is not JSON", async () => {
     await using harness = await returning({ when: { at: new Date() } });
     await assert.rejects(harness.call("tool"), {
       code: "handler_error",
@@ -68,7 +68,7 @@ describe("a tool that is called", () => {
     });
   });
 
-  it("fails with a full result that says so", async () => {
+  it("fails with a full result that has isError", async () => {
     await using harness = await returning({
       content: [{ type: "text", text: "no" }],
       isError: true,
@@ -94,7 +94,7 @@ describe("a tool that is called", () => {
     });
   });
 
-  it("fails with whatever is thrown", async () => {
+  it("fails with anything that is thrown", async () => {
     await using harness = await throwing("just a text");
     await assert.rejects(harness.call("tool"), { code: "handler_error", message: "just a text" });
   });
@@ -130,14 +130,14 @@ describe("a tool that is called", () => {
     assert.equal(calls, 1);
   });
 
-  it("is said not to exist if it does not, also by names that every object has", async () => {
+  it("is reported as unknown if it does not exist, also for names that every object inherits", async () => {
     await using harness = await returning("");
     for (const name of ["other", "constructor", "__proto__", ""]) {
       await assert.rejects(harness.call(name), { code: "tool_not_found" });
     }
   });
 
-  it("knows who calls, and keeps `this`", async () => {
+  it("gets its caller, and keeps `this`", async () => {
     const plugin = definePlugin({
       ...about,
       tools: {
@@ -154,7 +154,7 @@ describe("a tool that is called", () => {
   });
 });
 
-describe("what is around a plugin", () => {
+describe("the test harness", () => {
   it("has storage with versions", async () => {
     const plugin = definePlugin({
       ...about,
@@ -200,7 +200,7 @@ describe("what is around a plugin", () => {
     assert.equal(await harness.storage.read("log.md"), undefined);
   });
 
-  it("has tools of others, which answer or fail", async () => {
+  it("has tools of other plugins, which answer or fail", async () => {
     const plugin = definePlugin({
       ...about,
       tools: {
@@ -223,7 +223,7 @@ describe("what is around a plugin", () => {
     await assert.rejects(harness.call("ask", { name: "missing" }), { code: "tool_not_found" });
   });
 
-  it("brings events that fit the filters, and takes those that are published", async () => {
+  it("delivers events that match the filters, and records published ones", async () => {
     const plugin = definePlugin({
       ...about,
       events: {
@@ -282,7 +282,7 @@ describe("what is around a plugin", () => {
     await assert.rejects(harness.prompt("other"), { code: "prompt_not_found" });
   });
 
-  it("boots it, asks how it is and ends it", async () => {
+  it("boots the plugin, checks its health and shuts it down", async () => {
     const seen: string[] = [];
     const plugin = definePlugin({
       ...about,
@@ -297,14 +297,14 @@ describe("what is around a plugin", () => {
     assert.deepEqual(seen, ["boot Hi", "shutdown"]);
   });
 
-  it("says why it cannot boot", async () => {
+  it("reports why it cannot boot", async () => {
     const boot = async (): Promise<never> => {
       throw new Error("no API key");
     };
     await assert.rejects(testPlugin(definePlugin({ ...about, boot })), { message: /no API key/ });
   });
 
-  it("calls off what runs when it ends", async () => {
+  it("aborts running calls when it ends", async () => {
     const started = Promise.withResolvers<void>();
     const plugin = definePlugin({
       ...about,
@@ -330,7 +330,7 @@ describe("what is around a plugin", () => {
 });
 
 describe("testPlugin()", () => {
-  it("refuses what definePlugin did not make", async () => {
+  it("refuses an object that definePlugin did not create", async () => {
     const fake = { id: "x", manifest: definePlugin(about).manifest };
     await assert.rejects(testPlugin(fake), { code: "usage", message: /definePlugin/ });
   });

@@ -72,7 +72,7 @@ const LIST = { jsonrpc: "2.0", id: 2, method: "session/list", params: {} };
 const STREAM = { accept: "text/event-stream" };
 
 describe("AcpHttp", { timeout: 30_000 }, () => {
-  it("answers hello at once, takes other messages with 202, and answers them on the stream", async () => {
+  it("answers initialize at once, accepts other messages with 202, and answers them on the stream", async () => {
     await using served = await Served.open();
     const connection = await served.connect();
     assert.equal(await served.status("POST", connection, LIST), 202);
@@ -84,7 +84,7 @@ describe("AcpHttp", { timeout: 30_000 }, () => {
     await reader?.cancel();
   });
 
-  it("lets nobody use, read or end the connection of somebody else", async () => {
+  it("does not let a principal use, read or close the connection of another", async () => {
     await using served = await Served.open();
     const connection = await served.connect();
     const bob = { ...connection, "x-principal": "bob" };
@@ -106,7 +106,7 @@ describe("AcpHttp", { timeout: 30_000 }, () => {
     await Promise.all([first.body?.cancel(), other.body?.cancel()]);
   });
 
-  it("says what is wrong with a request, each in HTTP's own way", async () => {
+  it("reports what is wrong with a request by its HTTP status", async () => {
     await using served = await Served.open();
     const connection = await served.connect();
     const mismatch = { ...connection, "acp-session-id": "one" };
@@ -128,7 +128,7 @@ describe("AcpHttp", { timeout: 30_000 }, () => {
     }
   });
 
-  it("ends a connection on DELETE, or when its principal is no longer let in", async () => {
+  it("closes a connection on DELETE, or when its principal's access ends", async () => {
     const changes: string[] = [];
     await using served = await Served.open({ onChange: (change) => changes.push(change) });
     const [ann, bob] = [await served.connect("ann"), await served.connect("bob")];
@@ -139,7 +139,7 @@ describe("AcpHttp", { timeout: 30_000 }, () => {
     assert.deepEqual(changes, ["opened", "opened", "closed", "closed"]);
   });
 
-  it("refuses a connection too many, or gives up one that nobody uses", async () => {
+  it("refuses a connection too many, or closes an idle one", async () => {
     await using served = await Served.open({ maxConnections: 2 });
     const connections = [await served.connect(), await served.connect()];
     const streams = await Promise.all(

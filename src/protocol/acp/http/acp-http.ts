@@ -59,7 +59,7 @@ export class AcpHttp {
     if (request.method === "GET") return this.#get(request, response, principal);
     if (request.method === "DELETE") return this.#delete(request, response, principal);
     response.setHeader("allow", "GET, POST, DELETE");
-    return say(response, 405, "/acp does not take this method");
+    return say(response, 405, "/acp does not support this method");
   }
 
   /** Closes the connections of a principal whose access was revoked. */

@@ -36,7 +36,7 @@ class Slow {
 }
 
 describe("a connection over HTTP", () => {
-  it("leaves what is posted unread while its reader wants a pause, and keeps the order", async () => {
+  it("leaves posted messages unread while its reader pauses, and keeps the order", async () => {
     const slow = new Slow();
     for (const text of ["a", "b", "c"]) assert.ok(slow.post(text));
     assert.deepEqual([slow.read, slow.settled], [["a"], ["a read"]]);
@@ -55,7 +55,7 @@ describe("a connection over HTTP", () => {
     assert.deepEqual(slow.read, ["a", "b", "c", "d"]);
   });
 
-  it("takes no more than it may hold, and again once that is read", async () => {
+  it("accepts no more than its limit, and more once that is read", async () => {
     const slow = new Slow();
     assert.ok(slow.post("first"));
     assert.ok(slow.post("x".repeat(10)));
@@ -65,7 +65,7 @@ describe("a connection over HTTP", () => {
     assert.equal(slow.read.length, 2);
   });
 
-  it("says of what it holds that it was not read, when it ends", async () => {
+  it("reports what it holds as unread when it ends", async () => {
     const slow = new Slow();
     for (const text of ["a", "b"]) slow.post(text);
     await slow.connection[Symbol.asyncDispose]();

@@ -31,7 +31,7 @@ async function untilIdle(client: TestClient, times = 1): Promise<void> {
 }
 
 describe("version 2 of ACP", { timeout: 30_000 }, () => {
-  it("answers a prompt when it is taken, and tells of its end by the state", async () => {
+  it("answers a prompt when it is accepted, and reports its end by the state", async () => {
     await using house = await AcpHouse.open({
       script: async (turn) => {
         await turn.update(chunk("Hi "));
@@ -57,7 +57,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
     assert.equal(answers.length, 1);
   });
 
-  it("puts every update into its own shape", async () => {
+  it("converts every update to its own shape", async () => {
     const diff = { type: "diff", path: "/a", oldText: "1\n", newText: "2\n" };
     const updates: SessionUpdate[] = [
       { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: "Hm" } },
@@ -119,7 +119,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
     assert.equal(done?.messageId, `${messageId}.2`);
   });
 
-  it("asks for permission in its shape, and says that somebody has to act", async () => {
+  it("asks for permission in its own shape, and reports that an action is required", async () => {
     await using house = await AcpHouse.open({
       script: async (turn) => {
         const toolCall = { toolCallId: "t", title: "Run it", status: "pending" };
@@ -145,7 +145,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
     assert.deepEqual(states(client), ["running", "requires_action", "running", "idle end_turn"]);
   });
 
-  it("shows whoever is to allow a change all of it, and others what there is room for", async () => {
+  it("shows a whole change to the client that must allow it, and a shortened one to others", async () => {
     const newText = "a changed line\n".repeat(5_000);
     const content = [{ type: "diff", path: "/a", oldText: "", newText }];
     await using house = await AcpHouse.open({
@@ -165,7 +165,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
     assert.equal(told?.content[0].patch, undefined);
   });
 
-  it("tells a turn that failed by its state, for the prompt was answered", async () => {
+  it("reports a failed turn by its state, because the prompt was already answered", async () => {
     await using house = await AcpHouse.open({
       script: async () => {
         throw new Error("secret inside");
@@ -183,7 +183,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
     });
   });
 
-  it("holds a prompt while another is worked on, until that is done or called off", async () => {
+  it("holds a prompt while another runs, until that is done or cancelled", async () => {
     const release = Promise.withResolvers<void>();
     await using house = await AcpHouse.open({
       sessionLimits: { cancelGrace: 1 },
@@ -215,7 +215,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
     assert.equal(states(client).at(-1), "idle cancelled");
   });
 
-  it("shows what was said again with the same ids, and where the session is", async () => {
+  it("replays messages with the same ids, and reports the session's state", async () => {
     await using house = await AcpHouse.open({
       script: async (turn) => {
         await turn.update(chunk("one"));
@@ -293,7 +293,7 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
     assert.deepEqual(await client.ask("session/delete", { sessionId }), {});
   });
 
-  it("is no matter to those at the session who speak version 1", async () => {
+  it("does not affect clients of the same session that use version 1", async () => {
     await using house = await AcpHouse.open({ script: (turn) => turn.update(chunk("Hi")) });
     const { client, sessionId } = await begin(house);
     const old = house.connect();

@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import { gitPatch } from "./git-patch.ts";
 
 describe("gitPatch", () => {
-  it("is what git applies", () => {
+  it("can be applied by git", () => {
     const folder = mkdtempSync(join(tmpdir(), "trunkline-patch-"));
     try {
       const long = Array.from({ length: 20 }, (_, at) => `line ${at}\n`).join("");
@@ -41,7 +41,7 @@ describe("gitPatch", () => {
     }
   });
 
-  it("says where the lines of an excerpt are", () => {
+  it("gives the line numbers of an excerpt", () => {
     const patch = gitPatch("/a/b.txt", "x\ny\n", "x\nz\n", 41);
     assert.match(patch, /^diff --git a\/a\/b.txt b\/a\/b.txt\n/);
     assert.match(patch, /@@ -41,2 \+41,2 @@\n x\n-y\n\+z\n$/);

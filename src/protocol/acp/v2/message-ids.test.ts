@@ -20,7 +20,7 @@ const THOUGHT: Said = ["agent_thought_chunk"];
 const TOOL: Said = ["tool_call"];
 
 describe("MessageIds", () => {
-  it("gives the chunks of one message one id, and the next message the next", () => {
+  it("gives all chunks of one message one id, and the next message the next", () => {
     assert.deepEqual(idsOf(USER, AGENT, AGENT, TOOL, AGENT), [
       "turn",
       "turn.1",
@@ -30,11 +30,11 @@ describe("MessageIds", () => {
     ]);
   });
 
-  it("tells thoughts from what is said", () => {
+  it("distinguishes thoughts from text", () => {
     assert.deepEqual(idsOf(USER, THOUGHT, AGENT, THOUGHT).slice(1), ["turn.1", "turn.2", "turn.3"]);
   });
 
-  it("lets a message go on after what may come in the midst of it", () => {
+  it("continues a message after an update that may interrupt it", () => {
     const inBetween: Said[] = [["usage_update"], ["tool_call_update"], ["notice"]];
     assert.deepEqual(
       new Set(idsOf(USER, AGENT, ...inBetween, AGENT).slice(1)),
@@ -42,13 +42,13 @@ describe("MessageIds", () => {
     );
   });
 
-  it("gives the same ids when a session is shown again", () => {
+  it("gives the same ids when a session is replayed", () => {
     const said = [USER, AGENT, TOOL, AGENT, ["user_message_chunk", "next"], AGENT] as const;
     assert.deepEqual(idsOf(...said), idsOf(...said));
     assert.equal(idsOf(...said).at(-1), "next.1");
   });
 
-  it("counts on where a prompt has several blocks, and names a turn by its event for who came late", () => {
+  it("keeps counting if a prompt has several blocks, and names a turn by its event for late clients", () => {
     assert.deepEqual(idsOf(USER, USER, AGENT), ["turn", "turn", "turn.1"]);
     assert.deepEqual(idsOf(TOOL, AGENT), [undefined, "event-2.1"]);
   });

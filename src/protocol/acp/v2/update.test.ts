@@ -4,12 +4,12 @@ import { describe, it } from "node:test";
 import { optionsInV2, toolCallInV2, updateInV2 } from "./update.ts";
 
 describe("updateInV2()", () => {
-  it("has one kind of update for a tool call, from its beginning to its end", () => {
+  it("uses one kind of update for a tool call, from its beginning to its end", () => {
     const call = { sessionUpdate: "tool_call", toolCallId: "t", title: "T" };
     assert.deepEqual(updateInV2(call), { ...call, sessionUpdate: "tool_call_update" });
   });
 
-  it("names the plan, and keeps what stands beside its entries", () => {
+  it("names the plan, and keeps members beside its entries", () => {
     const entries = [{ content: "Look" }];
     assert.deepEqual(updateInV2({ sessionUpdate: "plan", entries, _meta: { a: 1 } }), {
       sessionUpdate: "plan_update",
@@ -18,7 +18,7 @@ describe("updateInV2()", () => {
     });
   });
 
-  it("says of commands and of what they take of what kind they are", () => {
+  it("adds the type to commands and their input", () => {
     const availableCommands = [
       { name: "a", input: { hint: "TEXT" } },
       { name: "b", input: null },
@@ -30,7 +30,7 @@ describe("updateInV2()", () => {
     ]);
   });
 
-  it("has no words for a mode, whose option is told beside it, and passes on what it does not know", () => {
+  it("drops a mode, which is also an option, and passes unknown updates on", () => {
     assert.equal(
       updateInV2({ sessionUpdate: "current_mode_update", currentModeId: "a" }),
       undefined,
@@ -41,7 +41,7 @@ describe("updateInV2()", () => {
 });
 
 describe("optionsInV2()", () => {
-  it("names ids of options and of groups as version 2 does", () => {
+  it("uses version 2's names for the ids of options and groups", () => {
     const options = [{ group: "g", name: "G", options: [] }, { value: "v" }];
     assert.deepEqual(optionsInV2([{ id: "mode", name: "Mode", options }, { id: "fast" }]), [
       {
@@ -58,7 +58,7 @@ describe("optionsInV2()", () => {
 describe("toolCallInV2()", () => {
   const diff = { type: "diff", path: "/a.ts", oldText: "one\n", newText: "two\n" };
 
-  it("shows a change as a patch, and says whether the file is new", () => {
+  it("shows a change as a patch, and marks a new file", () => {
     const { content } = toolCallInV2({ content: [diff, { ...diff, oldText: null }] });
     const [modified, added] = content as { changes: object[]; patch: { text: string } }[];
     assert.deepEqual(modified?.changes, [{ operation: "modify", path: "/a.ts", fileType: "text" }]);
@@ -66,19 +66,19 @@ describe("toolCallInV2()", () => {
     assert.match(JSON.stringify(added), /"operation":"add".*new file mode/);
   });
 
-  it("counts the lines of an excerpt from where it begins", () => {
+  it("counts the lines of an excerpt from its first line", () => {
     const _meta = { "trunkline/excerpt": { firstLine: 100 } };
     const { content } = toolCallInV2({ content: [{ ...diff, _meta }] });
     assert.match(JSON.stringify(content), /@@ -100,1 \+100,1 @@/);
   });
 
-  it("leaves a patch out that is too long for an update, unless a person is to allow it", () => {
+  it("leaves out a patch that is too long for an update, unless a person must allow it", () => {
     const long = { ...diff, newText: "x\n".repeat(40_000) };
     assert.doesNotMatch(JSON.stringify(toolCallInV2({ content: [long] })), /patch/);
     assert.match(JSON.stringify(toolCallInV2({ content: [long] }, Infinity)), /git_patch/);
   });
 
-  it("leaves out lines that version 2 does not count, and all other content as it is", () => {
+  it("leaves out line numbers that version 2 does not have, and keeps other content", () => {
     const locations = [
       { path: "/a", line: 0 },
       { path: "/b", line: 3 },

@@ -12,8 +12,8 @@ import {
 
 const DAY = 24 * 60 * 60_000;
 
-describe("Authority", () => {
-  it("are told when another authority signed them, or none can", async () => {
+describe("certificates of an authority", () => {
+  it("are reported if another authority signed them, or none can sign", async () => {
     await using sample = await SampleCertificates.create();
     await using elsewhere = await SampleCertificates.create();
     await sample.open().credentialsFor("a");
@@ -27,7 +27,7 @@ describe("Authority", () => {
     await assertRefused(sample, "a", /the first certificate in '.*ca\.crt' is not an authority's/);
   });
 
-  it("are used without the authority's key while they last, but not made", async () => {
+  it("are used without the authority's key while they are valid, but not created", async () => {
     await using sample = await SampleCertificates.create();
     const made = await sample.open().credentialsFor("a");
     await sample.age("ca.crt", "a.crt", "a.key");
@@ -44,7 +44,7 @@ describe("Authority", () => {
     });
   });
 
-  it("are good under the old authority and the new one, when that is renewed", async () => {
+  it("are valid under the old and the new authority when it is renewed", async () => {
     await using sample = await SampleCertificates.create();
     const early = Date.now() - 280 * DAY;
     const old = await sample.open({ now: () => early }).credentialsFor("a");
@@ -63,7 +63,7 @@ describe("Authority", () => {
     assert.equal(await sample.text("ca.crt"), fresh.caPem);
   });
 
-  it("go on trusting other authorities when theirs is renewed", async () => {
+  it("keep trusting other authorities when their own is renewed", async () => {
     await using sample = await SampleCertificates.create();
     await sample.open().credentialsFor("a");
     const other = await issueAuthority(createPrivateKey(newKey("ed25519")), Date.now());

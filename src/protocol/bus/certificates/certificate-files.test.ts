@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { SampleCertificates } from "../../../../test/samples/sample-certificates.ts";
 
 describe("CertificateFiles", () => {
-  it("have keys that others could read protected, and say so", async () => {
+  it("protect keys that others could read, and report it", async () => {
     await using sample = await SampleCertificates.create();
     await sample.open().credentialsFor("a");
     await chmod(sample.file("a.key"), 0o644);
@@ -22,7 +22,7 @@ describe("CertificateFiles", () => {
     assert.equal((await stat(sample.path)).mode & 0o777, 0o777);
   });
 
-  it("say which folder cannot be used", async () => {
+  it("report a folder that cannot be used", async () => {
     await using sample = await SampleCertificates.create();
     await writeFile(sample.path, "a file");
     await assert.rejects(sample.open().credentialsFor("a"), {

@@ -12,7 +12,7 @@ const DAY = 24 * 60 * 60_000;
 const noOpenssl = spawnSync("openssl", ["version"]).status !== 0 && "openssl is not installed";
 
 describe("Certificates", () => {
-  it("makes an authority and a certificate as Orchestra lays them out", async () => {
+  it("creates an authority and a certificate in Orchestra's layout", async () => {
     covers("bus.certs.layout", "bus.certs.authority", "bus.certs.leaf");
     await using sample = await SampleCertificates.create();
     const before = Date.now();
@@ -50,7 +50,7 @@ describe("Certificates", () => {
     assert.deepEqual(sample.warnings, []);
   });
 
-  it("uses what is there, in every program", async () => {
+  it("reuses existing ones, in every program", async () => {
     await using sample = await SampleCertificates.create();
     const first = await sample.open().credentialsFor("orchestrator");
     const second = await sample.open().credentialsFor("orchestrator");
@@ -60,7 +60,7 @@ describe("Certificates", () => {
     assert.notEqual(other.keyPem, first.keyPem);
   });
 
-  it("makes what openssl takes at its strictest", { skip: noOpenssl }, async () => {
+  it("creates certificates that pass openssl's strictest checks", { skip: noOpenssl }, async () => {
     await using sample = await SampleCertificates.create();
     for (const keyType of ["ed25519", "p256"] as const) {
       const name = `plugin-${keyType}`;
@@ -78,7 +78,7 @@ describe("Certificates", () => {
     assert.match(text, /Certificate Sign, CRL Sign/);
   });
 
-  it("lets both sides of a connection prove who they are", async () => {
+  it("lets both sides of a connection authenticate", async () => {
     await using sample = await SampleCertificates.create();
     const server = await sample.open().credentialsFor("orchestrator");
     const client = await sample.open().credentialsFor("transport.stdio-client");
@@ -88,7 +88,7 @@ describe("Certificates", () => {
     await assert.rejects(greet(server, { ...stranger, caPem: client.caPem }));
   });
 
-  it("are the same for ten programs that begin at once", async () => {
+  it("are the same for ten programs that start at once", async () => {
     await using sample = await SampleCertificates.create();
     const all = await Promise.all(
       Array.from({ length: 10 }, () => sample.open().credentialsFor("orchestrator")),
@@ -98,7 +98,7 @@ describe("Certificates", () => {
     assert.equal((await readdir(sample.path)).length, 4);
   });
 
-  it("are the same for several processes that begin at once", async () => {
+  it("are the same for several processes that start at once", async () => {
     await using sample = await SampleCertificates.create();
     const module = JSON.stringify(join(import.meta.dirname, "certificates.ts"));
     const program = `
@@ -123,7 +123,7 @@ describe("Certificates", () => {
     assert.equal((await readdir(sample.path)).length, 4);
   });
 
-  it("cannot be asked for under names that lead elsewhere", async () => {
+  it("cannot be created under names that lead elsewhere", async () => {
     await using sample = await SampleCertificates.create();
     for (const name of ["", "ca", "../a", "a/b", ".hidden", "a b", "x".repeat(201)]) {
       await assert.rejects(sample.open().credentialsFor(name), { code: "usage" });

@@ -36,7 +36,7 @@ describe("certificates that are issued", () => {
   }
 
   it(
-    "are those of openssl, too, which are renewed under their own name",
+    "can be those of openssl, which are renewed under their own name",
     { skip: noOpenssl },
     async () => {
       await using sample = await SampleCertificates.create();

@@ -4,13 +4,13 @@ import { describe, it } from "node:test";
 import { newKey } from "./issue.ts";
 import { assertRefused, SampleCertificates } from "../../../../test/samples/sample-certificates.ts";
 
-describe("files that are no certificates or keys", () => {
+describe("invalid certificate and key files", () => {
   for (const [what, text] of [
     ["empty", ""],
     ["not PEM", "hello"],
     ["damaged", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"],
   ] as const) {
-    it(`are left alone when a file is ${what}`, async () => {
+    it(`are left alone if a file is ${what}`, async () => {
       await using sample = await SampleCertificates.create();
       await sample.open().credentialsFor("a");
       await sample.age("ca.crt", "ca.key", "a.crt", "a.key");
@@ -25,7 +25,7 @@ describe("files that are no certificates or keys", () => {
     });
   }
 
-  it("are told when a key is not theirs, or none, or locked", async () => {
+  it("are reported if a key does not match, is missing, or is locked", async () => {
     await using sample = await SampleCertificates.create();
     await sample.open().credentialsFor("a");
     await sample.age("ca.crt", "ca.key", "a.crt");

@@ -6,7 +6,7 @@ import { SampleCertificates } from "../../../../test/samples/sample-certificates
 
 const DAY = 24 * 60 * 60_000;
 
-describe("certificates that are to be renewed", () => {
+describe("certificates due for renewal", () => {
   it("are renewed a month before they expire, with their key and their names", async () => {
     await using sample = await SampleCertificates.create();
     const old = await sample.open().credentialsFor("a", { hosts: ["box.lan"] });
@@ -19,7 +19,7 @@ describe("certificates that are to be renewed", () => {
     assert.equal(new X509Certificate(renewed.certPem).checkHost("box.lan"), "box.lan");
   });
 
-  it("are renewed when they are to speak for another host", async () => {
+  it("are renewed if they need another host name", async () => {
     await using sample = await SampleCertificates.create();
     const old = await sample.open().credentialsFor("a");
     const hosts = ["192.168.1.9", "fe80::1", "box.lan"];

@@ -5,8 +5,8 @@ import { describe, it } from "node:test";
 
 import { SampleCertificates } from "../../../../test/samples/sample-certificates.ts";
 
-describe("files that others write, too", () => {
-  it("are completed where the making was cut short", async () => {
+describe("certificate files that other programs write too", () => {
+  it("are completed if their creation was interrupted", async () => {
     await using sample = await SampleCertificates.create();
     const first = await sample.open().credentialsFor("a");
     await rm(sample.file("a.crt"));
@@ -29,7 +29,7 @@ describe("files that others write, too", () => {
     assert.equal((await opened).caPem, theirs.caPem);
   });
 
-  it("are not made through a link to nowhere", async () => {
+  it("are not created through a dangling link", async () => {
     await using sample = await SampleCertificates.create();
     await sample.open().credentialsFor("a");
     await symlink(sample.file("nowhere"), sample.file("b.key"));

@@ -69,8 +69,8 @@ async function warnings(text: string): Promise<string[]> {
   return found.map((warning) => warning.replace(`${FOLDER}/plugins.yaml`, "FILE"));
 }
 
-describe("what is in a plugins.yaml", () => {
-  it("reads what the original reads, relative to the file and to home", async () => {
+describe("the content of a plugins.yaml", () => {
+  it("is read as the original reads it, relative to the file and to home", async () => {
     covers("bus.plugins-file");
     const file = await parse(EXAMPLE);
     const none = {
@@ -114,20 +114,20 @@ describe("what is in a plugins.yaml", () => {
     });
   });
 
-  it("reads a file that sets nothing", async () => {
+  it("may set nothing", async () => {
     for (const text of ["", "# nothing\n", "plugins:\n", "plugins: []\ncerts_dir:\n"]) {
       assert.deepEqual(await parse(text), { plugins: [], warnings: [] });
     }
   });
 
-  it("takes settings as the texts that they are written as", async () => {
+  it("keeps settings as the texts that they are written as", async () => {
     const text = `plugins:
   - {id: a, binary: /a, enabled: yes, config: {port: 0080, on: true, e: 1e3, none: null, q: "null"}}`;
     const { config } = (await parse(text)).plugins[0] ?? {};
     assert.deepEqual(config, { port: "0080", on: "true", e: "1e3", none: "", q: "null" });
   });
 
-  it("follows anchors and merges", async () => {
+  it("may use anchors and merges", async () => {
     const text = `
 defaults: &defaults {enabled: true, env: {A: "1"}}
 plugins:
@@ -146,14 +146,14 @@ plugins:
     );
   });
 
-  it("leaves variables alone, as the original does", async () => {
+  it("keeps variables unexpanded, as the original does", async () => {
     const text = "plugins: [{id: a, binary: $HOME/a, enabled: true, args: ['${X}']}]";
     const [plugin] = (await parse(text)).plugins;
     assert.deepEqual(plugin?.args, ["${X}"]);
     assert.equal(plugin?.binary, "/etc/orchestra/$HOME/a");
   });
 
-  it("tells every mistake, and where it is", async () => {
+  it("is refused with every mistake and its position", async () => {
     const text = `listen_addr: nowhere
 tcp_addr: localhost:99999
 plugins:
@@ -186,20 +186,20 @@ plugins:
     ]);
   });
 
-  it("tells what is not YAML, or not such a file", async () => {
+  it("is refused if it is not YAML, or not such a file", async () => {
     assert.match((await problems("plugins: [\n  {id: a\n")).join("\n"), /^FILE:\d+:\d+: /);
     assert.match((await problems("a: 1\na: 2\n")).join("\n"), /^FILE:2:1: Map keys must be unique/);
     assert.deepEqual(await problems("- a\n- b\n"), ["FILE:1:1: the file must be an object"]);
     assert.match((await problems("plugins: *nobody\n")).join("\n"), /^FILE:1:10: .*nobody/);
   });
 
-  it("takes addresses of every kind", async () => {
+  it("may have addresses of every kind", async () => {
     for (const address of ["localhost:0", "[::1]:50100", "10.0.0.1:1", ":50100"]) {
       assert.equal((await parse(`listen_addr: "${address}"`)).listenAddr, address);
     }
   });
 
-  it("warns of what is passed over", async () => {
+  it("leads to a warning for ignored settings", async () => {
     const text = `colour: blue
 plugins:
   - {id: a, binary: /a, depend_on: [b]}
@@ -214,7 +214,7 @@ plugins:
     ]);
   });
 
-  it("survives files that were made to harm", async () => {
+  it("cannot cause harm by hostile YAML", async () => {
     const proto = "plugins: [{id: a, binary: /a, enabled: true, env: {__proto__: x}}]";
     const [plugin] = (await parse(proto)).plugins;
     assert.deepEqual(Object.entries(plugin?.env ?? {}), [["__proto__", "x"]]);
@@ -231,7 +231,7 @@ plugins:
 });
 
 describe("readPluginsFile()", () => {
-  it("finds a program beside the file, else leaves it to the PATH", async () => {
+  it("finds a program beside the file, and otherwise in PATH", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-plugins-"));
     const path = join(folder.path, "plugins.yaml");
     await writeFile(join(folder.path, "beside"), "");
@@ -244,7 +244,7 @@ describe("readPluginsFile()", () => {
     );
   });
 
-  it("says which file is not there", async () => {
+  it("names a missing file", async () => {
     await assert.rejects(readPluginsFile("/nowhere/plugins.yaml", { home: HOME }), {
       code: "config",
       message: "Cannot read '/nowhere/plugins.yaml': no such file",

@@ -11,7 +11,7 @@ function ids(plugins: Readonly<Record<string, readonly string[]>>): string[][] {
 }
 
 describe("startOrder()", () => {
-  it("starts what others need before them, and else keeps the order", () => {
+  it("starts dependencies first, and otherwise keeps the order", () => {
     covers("bus.plugins-file.order");
     assert.deepEqual(ids({}), []);
     assert.deepEqual(ids({ b: [], a: [] }), [["b", "a"]]);
@@ -22,11 +22,11 @@ describe("startOrder()", () => {
     ]);
   });
 
-  it("does not wait for what is not there", () => {
+  it("ignores dependencies that do not exist", () => {
     assert.deepEqual(ids({ a: ["nobody"], b: ["a", "a"] }), [["a"], ["b"]]);
   });
 
-  it("names the circle, and only that", () => {
+  it("names only the plugins of a circle", () => {
     assert.throws(() => ids({ z: ["a"], a: ["b"], b: ["free", "c"], c: ["a"], free: [] }), {
       code: "config",
       message:
@@ -35,7 +35,7 @@ describe("startOrder()", () => {
     assert.throws(() => ids({ a: ["a"] }), { message: /circle: a → a\./ });
   });
 
-  it("has an order for all that have one", () => {
+  it("orders every set of plugins without a circle", () => {
     const random = new SeededRandom(5);
     for (let round = 0; round < 200; round++) {
       const plugins = Array.from({ length: 1 + random.below(12) }, (_, index) => ({

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { contentText, isContent } from "./content-text.ts";
 
 describe("contentText()", () => {
-  it("has words for every kind of content, also where its members are missing", () => {
+  it("describes every kind of content, also if members are missing", () => {
     const content = [
       { type: "text", text: "plain" },
       { type: "resource_link", name: "notes", uri: "file:///n" },
@@ -29,7 +29,7 @@ describe("contentText()", () => {
 });
 
 describe("isContent()", () => {
-  it("knows the content of MCP, whole, from data that only looks like it", () => {
+  it("distinguishes complete MCP content from data that only looks like it", () => {
     const good = [
       [{ type: "text", text: "" }],
       [{ type: "image", data: "", mimeType: "image/png" }],

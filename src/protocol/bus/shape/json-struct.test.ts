@@ -20,7 +20,7 @@ function nested(levels: number): unknown {
 }
 
 describe("toStruct()", () => {
-  it("carries all of JSON to the other side as it was", () => {
+  it("carries every JSON value unchanged", () => {
     const random = new SeededRandom(3);
     for (let round = 0; round < 1_000; round++) {
       const json = sampleJson(random);
@@ -28,12 +28,12 @@ describe("toStruct()", () => {
     }
   });
 
-  it("takes what is JSON without a copy", () => {
+  it("keeps valid JSON without a copy", () => {
     const json = { a: [{ b: null }] };
     assert.equal(toStruct(json, "it"), json);
   });
 
-  it("leaves out members that are undefined, and puts null in lists", () => {
+  it("leaves out undefined members, and puts null in lists", () => {
     const value = { a: undefined, b: [1, undefined, { c: undefined }], d: 1 };
     assert.deepEqual(toStruct(value, "it"), { b: [1, null, {}], d: 1 });
     assert.ok("a" in value);
@@ -57,13 +57,13 @@ describe("toStruct()", () => {
     ["null", null, "'args' must be an object"],
   ];
   for (const [name, value, says] of refused) {
-    it(`says where ${name} is`, () => {
+    it(`gives the path of ${name}`, () => {
       const message = `Cannot send this over the bus: ${says}`;
       assert.throws(() => toStruct(value, "args"), { code: "usage", message });
     });
   }
 
-  it("takes 256 levels and no more, however they come about", () => {
+  it("accepts 256 levels and no more, however they come about", () => {
     assert.deepEqual(overTheBus(nested(256)), nested(256));
     const circle: Record<string, unknown> = {};
     circle.self = [circle];
@@ -72,7 +72,7 @@ describe("toStruct()", () => {
     }
   });
 
-  it("cannot bring back digits that a double never had", () => {
+  it("cannot restore digits that a double does not have", () => {
     const value = JSON.parse(`{"id": 9007199254740993}`) as object;
     assert.deepEqual(overTheBus(value), { id: 9007199254740992 });
     assert.deepEqual(overTheBus({ id: "9007199254740993" }), { id: "9007199254740993" });
@@ -80,13 +80,13 @@ describe("toStruct()", () => {
 });
 
 describe("structText()", () => {
-  it("puts members in the order of their bytes, at every level", () => {
+  it("sorts members by their bytes, at every level", () => {
     const value = { b: 1, a: [{ z: 1, y: 2 }], "10": 0, "9": 0, B: {}, "": null };
     assert.equal(structText(value), `{"":null,"10":0,"9":0,"B":{},"a":[{"y":2,"z":1}],"b":1}`);
     assert.equal(structText({ "\u{1f600}": 1, "\uffff": 2 }), `{"\uffff":2,"\u{1f600}":1}`);
   });
 
-  it("says the same as the value", () => {
+  it("has the same meaning as the value", () => {
     const random = new SeededRandom(4);
     for (let round = 0; round < 200; round++) {
       const json = sampleJson(random);
@@ -94,7 +94,7 @@ describe("structText()", () => {
     }
   });
 
-  it("leaves markup as it is", () => {
+  it("leaves markup unchanged", () => {
     assert.equal(structText({ html: "<a href='?x&y'>" }), `{"html":"<a href='?x&y'>"}`);
   });
 });

@@ -16,7 +16,7 @@ import {
 } from "./prompt-shape.ts";
 
 describe("fromBusPrompt(), toBusPrompt()", () => {
-  it("bring a prompt there and back", () => {
+  it("convert a prompt in both directions", () => {
     const prompt = {
       name: "plan",
       description: "Plan a feature",
@@ -37,7 +37,7 @@ describe("toPromptGetRequest()", () => {
 });
 
 describe("fromPromptGetResponse(), toPromptGetResponse()", () => {
-  it("bring messages there and back", () => {
+  it("convert messages in both directions", () => {
     const result = {
       description: "A plan",
       messages: [
@@ -49,13 +49,13 @@ describe("fromPromptGetResponse(), toPromptGetResponse()", () => {
     assert.deepEqual(fromPromptGetResponse(response), result);
   });
 
-  it("make text of what the bus cannot carry", () => {
+  it("convert content that the bus cannot carry to text", () => {
     const content = { type: "resource", resource: { uri: "a:b", text: "the text" } };
     const { messages } = toPromptGetResponse({ messages: [{ role: "user", content }] });
     assert.deepEqual(messages, [{ role: "user", content: { type: "text", text: "the text" } }]);
   });
 
-  it("make of every message one that clients know", () => {
+  it("convert every message to a role and content that clients know", () => {
     const messages = [{ role: "system", content: { type: "resource", text: "x" } }, {}];
     const response = create(PromptGetResponseSchema, { messages });
     assert.deepEqual(fromPromptGetResponse(response), {

@@ -15,14 +15,14 @@ function answered(result?: JsonObject): ToolResult {
 }
 
 describe("fromToolResponse()", () => {
-  it("is the text where there is one", () => {
+  it("is the text if there is one", () => {
     covers("bus.tools-call.text");
     const words = "Created FEAT-ABC: Add login page";
     assert.deepEqual(answered({ text: words }), { content: [text(words)] });
     assert.deepEqual(answered({ text: "" }), { content: [text("")] });
   });
 
-  it("is the whole result as JSON where there is no text", () => {
+  it("is the whole result as JSON if there is no text", () => {
     covers("bus.tools-call.json");
     const result = { total: 2, items: [null, { b: true, a: "<é>" }] };
     const json = `{"items":[null,{"a":"<é>","b":true}],"total":2}`;
@@ -33,7 +33,7 @@ describe("fromToolResponse()", () => {
     assert.deepEqual(answered(), { content: [text("")] });
   });
 
-  it("keeps what is beside the text as structured content", () => {
+  it("keeps members beside the text as structured content", () => {
     const ui = { kind: "table", rows: [1] };
     assert.deepEqual(answered({ text: "a table", ui }), {
       content: [text("a table")],
@@ -41,7 +41,7 @@ describe("fromToolResponse()", () => {
     });
   });
 
-  it("does not take a plugin's own 'content' for that of MCP", () => {
+  it("does not treat a plugin's own 'content' as that of MCP", () => {
     for (const content of [["chapter one"], [text("something else")], [{ type: "html" }], []]) {
       assert.deepEqual(answered({ text: "a book", content }), {
         content: [text("a book")],
@@ -50,7 +50,7 @@ describe("fromToolResponse()", () => {
     }
   });
 
-  it("says the code of a failure first, as the specification does, then the message", () => {
+  it("begins with the code of a failure, as the specification does, then the message", () => {
     covers("bus.tools-call.error");
     const failed = (fields: object) =>
       fromToolResponse(create(ToolResponseSchema, { success: false, ...fields }));
@@ -71,7 +71,7 @@ describe("fromToolResponse()", () => {
 });
 
 describe("toToolResponse()", () => {
-  it("is a text to those who read nothing else", () => {
+  it("contains a text for readers of text only", () => {
     assert.deepEqual(toToolResponse({ content: [text("done")] }), {
       success: true,
       result: { text: "done" },
@@ -87,7 +87,7 @@ describe("toToolResponse()", () => {
     assert.deepEqual(toToolResponse(result).result, { text: "2 items", total: 2 });
   });
 
-  it("is a failure when the tool says so", () => {
+  it("is a failure if the tool says so", () => {
     assert.deepEqual(toToolResponse({ content: [text("no such file")], isError: true }), {
       success: false,
       errorCode: "tool_error",
@@ -95,7 +95,7 @@ describe("toToolResponse()", () => {
     });
   });
 
-  it("has the specification's code when the arguments were refused", () => {
+  it("has the specification's code if the arguments were refused", () => {
     const _meta = { "trunkline/fault": "invalid-arguments" };
     const refused = { content: [text("'name' is missing")], isError: true, _meta };
     assert.deepEqual(toToolResponse(refused), {
@@ -133,13 +133,13 @@ describe("toToolResponse()", () => {
     "only a structure": { content: [text(`{"n":1}`)], structuredContent: { n: 1 } },
   };
   for (const [name, result] of Object.entries(results)) {
-    it(`brings ${name} back as it was`, () => {
+    it(`restores ${name} unchanged`, () => {
       const response = create(ToolResponseSchema, toToolResponse(result));
       assert.deepEqual(fromToolResponse(response), result);
     });
   }
 
-  it("lets the reader make the text of a structure that has none", () => {
+  it("leaves the text of a structure without one to the reader", () => {
     const bare = toToolResponse({ content: [], structuredContent: { b: 1, a: 2 } });
     assert.deepEqual(bare.result, { b: 1, a: 2 });
   });

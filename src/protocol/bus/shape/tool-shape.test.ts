@@ -35,20 +35,20 @@ describe("fromBusTool()", () => {
 });
 
 describe("toBusTool()", () => {
-  it("comes back as what it was, as far as the bus has room for it", () => {
+  it("is restored unchanged, except for what the bus cannot carry", () => {
     const tool = { name: "t", title: "T", description: "Does it", inputSchema: SCHEMA };
     const { title: _, ...rest } = tool;
     assert.deepEqual(fromBusTool(create(ToolDefinitionSchema, toBusTool(tool))), rest);
   });
 
-  it("describes a tool that only has a title by that", () => {
+  it("uses the title as the description if there is no other", () => {
     const tool = { name: "t", title: "Tidy up", inputSchema: SCHEMA };
     assert.equal(toBusTool(tool).description, "Tidy up");
   });
 });
 
 describe("toToolRequest()", () => {
-  it("is the request of the stdio transport unless another is named", () => {
+  it("names the stdio transport as the caller unless another is named", () => {
     covers("bus.tools-call.tool-name", "bus.tools-call.caller");
     const args = { project_id: "my-app", title: "Add login page" };
     assert.deepEqual(toToolRequest({ name: "create_feature", args }), {
@@ -59,7 +59,7 @@ describe("toToolRequest()", () => {
     assert.equal(toToolRequest({ name: "t", caller: "tools.a" }).callerPlugin, "tools.a");
   });
 
-  it("says which argument cannot be sent", () => {
+  it("names the argument that cannot be sent", () => {
     assert.throws(() => toToolRequest({ name: "t", args: { n: Infinity } }), {
       message: "Cannot send this over the bus: 'arguments.n' is Infinity, which JSON cannot say",
     });

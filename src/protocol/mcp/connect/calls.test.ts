@@ -21,7 +21,7 @@ describe("McpClient questions of a server of 2025-11-25", () => {
     ["two clients", ["a", "b"], false],
     ["two requests that speak for themselves, under one name,", ["a", "a"], true],
   ] as const) {
-    it(`are refused when ${who} call and either may be meant`, async () => {
+    it(`are refused if ${who} call and either could be meant`, async () => {
       await using pair = await ClientPair.connect(asking("elicitation/create"));
       const answers = { "elicitation/create": accept };
       const contexts = names.map((name) => new SampleContext({ name, answers, isStateless }));
@@ -41,7 +41,7 @@ describe("McpClient questions of a server of 2025-11-25", () => {
     });
   }
 
-  it("go to the caller whose stream they came on, where the transport knows", async () => {
+  it("go to the caller on whose stream they came, if the transport knows it", async () => {
     const options = { originOf: (idText: string) => (idText === '"server-1"' ? 2 : 1) };
     await using pair = await ClientPair.connect(asking("elicitation/create"), options);
     const answers = { "elicitation/create": accept };

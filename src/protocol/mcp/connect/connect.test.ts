@@ -13,7 +13,7 @@ import { McpClient } from "./connect.ts";
 import { covers } from "../../../../test/support/requirement.ts";
 
 describe("McpClient.connect()", () => {
-  it("gives up after its time, and closes the channel", async () => {
+  it("times out, and closes the channel", async () => {
     covers("mcp.lifecycle.timeout");
     const server = new ScriptedServer({
       "server/discover": () => SILENCE,
@@ -26,7 +26,7 @@ describe("McpClient.connect()", () => {
 });
 
 describe("McpClient lists", () => {
-  it("all pages, and stops when a cursor comes again", async () => {
+  it("all pages, and stops when a cursor is repeated", async () => {
     covers("mcp.pagination.client");
     let asked = 0;
     const script: Script = {
@@ -59,7 +59,7 @@ describe("McpClient lists", () => {
     assert.equal((await legacy.client.listTools()).length, 1);
   });
 
-  it("fails when the answer is no list", async () => {
+  it("with an error if the answer is not a list", async () => {
     await using pair = await ClientPair.connect({
       ...LEGACY,
       "tools/list": () => ({ tools: "none" }),
@@ -71,7 +71,7 @@ describe("McpClient lists", () => {
 describe("McpClient.watch()", () => {
   const capabilities = { resources: { subscribe: true, listChanged: true } };
 
-  it("subscribes at a server of 2025-11-25, and passes its news on", async () => {
+  it("subscribes at a server of 2025-11-25, and passes its notifications on", async () => {
     const updated: string[] = [];
     const script: Script = {
       ...LEGACY,

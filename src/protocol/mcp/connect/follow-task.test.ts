@@ -50,7 +50,7 @@ const tasking = (looks: readonly (Json | Error)[], more: Script = {}): Script =>
 const completed = working({ status: "completed", result: { resultType: "complete", ...DONE } });
 
 describe("McpClient.callTool() that a server of 2026-07-28 answers with a task", () => {
-  it("gives what the task came to, and was told that tasks are fine", async () => {
+  it("returns the result of the task, after announcing support for tasks", async () => {
     covers("mcp.tasks-extension.client");
     await using pair = await ClientPair.connect(tasking([working(), completed]));
     const result = await pair.client.callTool("echo", {}, new SampleContext());
@@ -65,7 +65,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
     await pair.server.until((server) => cancelledIds(server).includes(listen?.["id"]));
   });
 
-  it("does not say so for what cannot be a task, and takes none there", async () => {
+  it("does not announce support for a method that cannot be a task, and refuses one there", async () => {
     const script: Script = {
       ...MODERN,
       "server/discover": () => ({
@@ -82,7 +82,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
     assert.equal(pair.client.callsInFlight, 0);
   });
 
-  it("tells its caller what the task says of itself, after the call's own progress", async () => {
+  it("reports the task's status to its caller, after the call's own progress", async () => {
     const script = tasking(
       [
         working({ statusMessage: "half way", lastUpdatedAt: "2026-11-15T00:00:01Z" }),
@@ -107,7 +107,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
     ]);
   });
 
-  it("asks what the task needs to know once, and brings the answer", async () => {
+  it("asks the task's questions once, and sends the answer", async () => {
     const asking = working({
       status: "input_required",
       inputRequests: {
@@ -132,7 +132,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
     assert.equal(pair.server.asked("tasks/update").length, 1);
   });
 
-  it("cancels the task when its caller stops", async () => {
+  it("cancels the task when its caller cancels", async () => {
     covers("mcp.tasks-extension.client-cancel");
     await using pair = await ClientPair.connect(tasking([working()]));
     const context = new SampleContext();
@@ -145,7 +145,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
     assert.equal(pair.client.callsInFlight, 0);
   });
 
-  it("cancels the task when its caller cannot be asked", async () => {
+  it("cancels the task if its caller cannot be asked", async () => {
     const asking = working({
       status: "input_required",
       inputRequests: { model: { method: "sampling/createMessage", params: {} } },
@@ -156,7 +156,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
     await pair.server.until((server) => server.asked("tasks/cancel").length === 1);
   });
 
-  it("takes the result of a task that did not wait for the answer", async () => {
+  it("accepts the result of a task that did not wait for the answer", async () => {
     const asking = working({
       status: "input_required",
       inputRequests: { who: { method: "roots/list" } },
@@ -174,7 +174,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
     assert.deepEqual(await pair.client.callTool("echo", {}, context), DONE);
   });
 
-  it("rejects when the server takes no answer", async () => {
+  it("rejects if the server accepts no answer", async () => {
     const asking = working({
       status: "input_required",
       inputRequests: { who: { method: "roots/list" } },
@@ -190,7 +190,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
     await pair.server.until((server) => server.asked("tasks/cancel").length === 1);
   });
 
-  it("rejects with the error that the task came to", async () => {
+  it("rejects with the task's error", async () => {
     const error = { code: -32077, message: "out of paper", data: { tray: 2 } };
     await using pair = await ClientPair.connect(tasking([working({ status: "failed", error })]));
     await assert.rejects(pair.client.callTool("echo", {}, new SampleContext()), (failure) => {
@@ -210,21 +210,21 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
     ["has no result", [working({ status: "completed" })], /is completed without a result/],
     ["forgets it", [new Refusal(-32602, "no such task")], /no such task/],
   ] as const) {
-    it(`rejects when the server ${what}`, async () => {
+    it(`rejects if the server ${what}`, async () => {
       await using pair = await ClientPair.connect(tasking(looks));
       await assert.rejects(pair.client.callTool("echo", {}, new SampleContext()), expected);
       assert.equal(pair.client.callsInFlight, 0);
     });
   }
 
-  it("rejects when the task has no id", async () => {
+  it("rejects if the task has no id", async () => {
     const script: Script = { ...MODERN, "tools/call": () => ({ resultType: "task", taskId: 7 }) };
     await using pair = await ClientPair.connect(script);
     const calling = pair.client.callTool("echo", {}, new SampleContext());
     await assert.rejects(calling, /the server's task has no 'taskId'/);
   });
 
-  it("looks once at a task that is over when it is promised", async () => {
+  it("polls once if the task has already ended", async () => {
     const script = tasking([completed], {
       "tools/call": () => ({ resultType: "task", ...working({ status: "completed" }) }),
     });
@@ -233,7 +233,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
     assert.equal(pair.server.asked("tasks/get").length, 1);
   });
 
-  it("gets over looks that fail for a while, but not for ever", async () => {
+  it("survives polls that fail for a while, but not for ever", async () => {
     const busy = new Refusal(-32000, "answered 503", { status: 503 });
     await using well = await ClientPair.connect(tasking([busy, busy, completed]));
     assert.deepEqual(await well.client.callTool("echo", {}, new SampleContext()), DONE);
@@ -242,7 +242,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
     assert.equal(ill.server.asked("tasks/get").length, 6);
   });
 
-  it("rejects at once when the server dies, however seldom it is looked at", async () => {
+  it("rejects at once when the server dies, however long the poll interval is", async () => {
     const script = tasking([working()], {
       "tools/call": () => ({ resultType: "task", ...working({ pollIntervalMs: 60_000 }) }),
     });
@@ -271,7 +271,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
     await pair.server.until((server) => server.asked("tasks/cancel").length === 1);
   });
 
-  it("need not wait for its next look when the server tells it", async () => {
+  it("does not wait for its next poll if the server notifies it", async () => {
     const script = tasking([working({ pollIntervalMs: 60_000 })], {
       "tools/call": () => ({ resultType: "task", ...working({ pollIntervalMs: 60_000 }) }),
       "subscriptions/listen": ({ notifications }, server) => {
@@ -309,7 +309,7 @@ describe("McpClient.callToolAsTask() at a server of 2025-11-25", () => {
     "tasks/cancel": () => task,
   };
 
-  it("gives what the task came to, and tells of its progress until then", async () => {
+  it("returns the result of the task, and reports its progress until then", async () => {
     covers("mcp.tasks.client");
     await using pair = await ClientPair.connect(script);
     const context = new SampleContext();
@@ -324,7 +324,7 @@ describe("McpClient.callToolAsTask() at a server of 2025-11-25", () => {
     assert.equal(pair.client.callsInFlight, 0);
   });
 
-  it("cancels the task when its caller stops", async () => {
+  it("cancels the task when its caller cancels", async () => {
     await using pair = await ClientPair.connect({ ...script, "tasks/result": () => SILENCE });
     const context = new SampleContext();
     const calling = pair.client.callToolAsTask("echo", {}, context);
@@ -335,7 +335,7 @@ describe("McpClient.callToolAsTask() at a server of 2025-11-25", () => {
     assert.equal(pair.client.callsInFlight, 0);
   });
 
-  it("takes an answer that came at once", async () => {
+  it("accepts an immediate answer", async () => {
     await using pair = await ClientPair.connect({ ...script, "tools/call": () => DONE });
     assert.deepEqual(await pair.client.callToolAsTask("echo", {}, new SampleContext()), DONE);
   });

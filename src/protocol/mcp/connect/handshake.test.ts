@@ -26,7 +26,7 @@ describe("McpClient.connect()", () => {
     assert.equal(pair.server.asked("initialize").length, 0);
   });
 
-  it("falls back to initialize when the server does not know discover", async () => {
+  it("falls back to initialize if the server does not know discover", async () => {
     covers("mcp.lifecycle.client-initialized");
     await using pair = await ClientPair.connect(LEGACY);
     assert.equal(pair.client.revision, "2025-11-25");
@@ -36,13 +36,13 @@ describe("McpClient.connect()", () => {
     await pair.server.until((server) => server.asked("notifications/initialized").length === 1);
   });
 
-  it("falls back to initialize when discover is met with silence", async () => {
+  it("falls back to initialize if discover is not answered", async () => {
     const script = { ...LEGACY, "server/discover": () => SILENCE };
     await using pair = await ClientPair.connect(script, { probe: 5 });
     assert.equal(pair.client.revision, "2025-11-25");
   });
 
-  it("takes a late answer to discover from a server that refuses initialize", async () => {
+  it("accepts a late answer to discover from a server that refuses initialize", async () => {
     const refused = Promise.withResolvers<void>();
     const script: Script = {
       ...MODERN,
@@ -59,13 +59,13 @@ describe("McpClient.connect()", () => {
     assert.equal(pair.client.revision, "2026-07-28");
   });
 
-  it("falls back when the server answers discover with older revisions only", async () => {
+  it("falls back if the server answers discover with older revisions only", async () => {
     const script = { ...LEGACY, "server/discover": () => ({ supportedVersions: ["2025-11-25"] }) };
     await using pair = await ClientPair.connect(script);
     assert.equal(pair.client.revision, "2025-11-25");
   });
 
-  it("asks again when its revision is refused and named in one breath", async () => {
+  it("asks again with a revision that the refusal names as supported", async () => {
     covers("mcp.modern.retry-version");
     let asked = 0;
     const script: Script = {
@@ -80,7 +80,7 @@ describe("McpClient.connect()", () => {
     assert.equal(asked, 2);
   });
 
-  it("does one handshake only when told which", async () => {
+  it("does only one handshake if told which", async () => {
     await using pair = await ClientPair.connect(LEGACY, { era: "legacy" });
     assert.deepEqual(pair.server.heard.map(({ method }) => method as string).slice(0, 1), [
       "initialize",
@@ -88,7 +88,7 @@ describe("McpClient.connect()", () => {
     await assert.rejects(ClientPair.connect(LEGACY, { era: "modern" }), /Method not found/);
   });
 
-  it("gives up when nobody may speak to the server", async () => {
+  it("fails if no handshake is allowed", async () => {
     const script = {
       ...LEGACY,
       "server/discover": () => {
@@ -98,7 +98,7 @@ describe("McpClient.connect()", () => {
     await assert.rejects(ClientPair.connect(script), /answered 401/);
   });
 
-  it("gives up on a revision that nobody knows", async () => {
+  it("fails for an unknown revision", async () => {
     covers("mcp.lifecycle.client-version");
     const script = { ...LEGACY, initialize: () => ({ protocolVersion: "1999-01-01" }) };
     await assert.rejects(

@@ -7,7 +7,7 @@ import { MODERN, type Script } from "../../../../test/upstream/scripted-server.t
 describe("McpClient.watch()", () => {
   const capabilities = { resources: { subscribe: true, listChanged: true } };
 
-  it("listens anew at a server of 2026-07-28, and lets go of the old only then", async () => {
+  it("opens a new subscription at a server of 2026-07-28 before it ends the old one", async () => {
     const script: Script = {
       ...MODERN,
       "server/discover": () => ({ supportedVersions: ["2026-07-28"], capabilities }),

@@ -17,7 +17,7 @@ async function list(page: (number: number) => JsonObject) {
 }
 
 describe("allPages()", () => {
-  it("reads 200 pages of a server that has no last one", async () => {
+  it("reads 200 pages of a server that has no last page", async () => {
     const { items, pages, leftOut } = await list((page) => ({
       tools: [{ name: `t${page}` }],
       nextCursor: `${page}`,
@@ -35,7 +35,7 @@ describe("allPages()", () => {
     assert.deepEqual([many.items.length, many.pages], [20_000, 3]);
   });
 
-  it("stops when the pages together are too large", async () => {
+  it("stops when the total size of the pages is too large", async () => {
     const description = "x".repeat(9 * 1024 * 1024);
     const { pages, leftOut } = await list((page) => ({
       tools: [{ name: `t${page}`, description }],
@@ -45,7 +45,7 @@ describe("allPages()", () => {
     assert.deepEqual(leftOut, [["too many pages"]]);
   });
 
-  it("says nothing of a list that was read whole", async () => {
+  it("reports nothing for a list that was read completely", async () => {
     const { items, leftOut } = await list((page) => ({
       tools: [{ name: `t${page}` }],
       ...(page < 3 ? { nextCursor: `${page}` } : {}),
@@ -55,7 +55,7 @@ describe("allPages()", () => {
 });
 
 describe("withReadableNames()", () => {
-  it("leaves out names that people could not tell from others", () => {
+  it("leaves out names that people could confuse with others", () => {
     const names = ["plain", "a b/c:d", "größe", "esc\u001B[2J", "new\nline", "zero\u200Bwidth"];
     const more = ["\u202Etxt.exe", "tag\u{E0041}", "half\uD800", "bell\u0007"];
     const leftOut: unknown[] = [];

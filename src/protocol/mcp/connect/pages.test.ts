@@ -10,8 +10,8 @@ import { covers } from "../../../../test/support/requirement.ts";
 const PAGE = { mode: "url", url: "https://example.test/", message: "Look", elicitationId: "e1" };
 const answers = { "elicitation/create": () => ({ action: "accept" }) };
 
-describe("McpClient tells of a page that is done with", () => {
-  it("only the caller that was asked to show it, also after the call", async () => {
+describe("McpClient reports a page that is complete", () => {
+  it("only to the caller that was asked to show it, also after the call", async () => {
     covers("mcp.elicitation.page-done");
     const script: Script = {
       ...LEGACY,
@@ -51,7 +51,7 @@ describe("McpClient tells of a page that is done with", () => {
     assert.deepEqual(context.pagesDone, ["e1"]);
   });
 
-  it("that a server of 2026-07-28 had shown, once it can go on", async () => {
+  it("that a server of 2026-07-28 had shown, once it can continue", async () => {
     const { elicitationId: _, ...params } = PAGE;
     const script: Script = {
       ...MODERN,

@@ -18,7 +18,7 @@ describe("McpClient questions of a server of 2025-11-25", () => {
     }),
   });
 
-  it("go to the one caller there is", async () => {
+  it("go to the only caller", async () => {
     covers("mcp.elicitation.passed-on");
     await using pair = await ClientPair.connect(asking("elicitation/create", { message: "Who?" }));
     const context = new SampleContext({ answers: { "elicitation/create": accept } });
@@ -29,7 +29,7 @@ describe("McpClient questions of a server of 2025-11-25", () => {
     assert.deepEqual((result.heard as { result: unknown }).result, accept());
   });
 
-  it("are refused when the caller's side cannot be asked", async () => {
+  it("are refused if the caller cannot be asked", async () => {
     await using pair = await ClientPair.connect(asking("sampling/createMessage"));
     const result = await pair.client.callTool("echo", {}, new SampleContext());
     const { error } = result.heard as { error: { message: string } };

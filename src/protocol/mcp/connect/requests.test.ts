@@ -18,7 +18,7 @@ import { covers } from "../../../../test/support/requirement.ts";
 const M = "io.modelcontextprotocol/";
 
 describe("McpClient.callTool()", () => {
-  it("passes on what came beside the arguments, but not what belongs to a connection", async () => {
+  it("passes on members beside the arguments, but not those of a connection", async () => {
     await using pair = await ClientPair.connect(MODERN);
     const context = new SampleContext({
       meta: { traceparent: "00-1", progressToken: "theirs", [`${M}clientInfo`]: { name: "x" } },
@@ -33,7 +33,7 @@ describe("McpClient.callTool()", () => {
     assert.deepEqual(asked, { roots: {} });
   });
 
-  it("gives a result of one shape, with members that nobody here knows", async () => {
+  it("returns a result of one shape, with unknown members", async () => {
     const script: Script = {
       ...MODERN,
       "tools/call": () => ({
@@ -48,7 +48,7 @@ describe("McpClient.callTool()", () => {
     assert.deepEqual(result, { content: [], extra: 1, _meta: { mine: 2 } });
   });
 
-  it("takes an answer without a type for the whole answer", async () => {
+  it("treats an answer without a type as the complete answer", async () => {
     covers("mcp.modern.absent-result-type");
     const script: Script = { ...MODERN, "tools/call": () => ({ content: [], extra: 1 }) };
     await using pair = await ClientPair.connect(script);
@@ -56,7 +56,7 @@ describe("McpClient.callTool()", () => {
     assert.deepEqual(result, { content: [], extra: 1 });
   });
 
-  it("tells each call of its own progress", async () => {
+  it("reports to each call its own progress", async () => {
     covers("mcp.progress.client-tokens");
     const script: Script = {
       ...LEGACY,
@@ -76,7 +76,7 @@ describe("McpClient.callTool()", () => {
     assert.deepEqual(second.progressed, [[2, 9, undefined]]);
   });
 
-  it("tells the server when the caller gives up", async () => {
+  it("notifies the server when the caller cancels", async () => {
     covers("mcp.cancellation.client");
     await using pair = await ClientPair.connect({ ...LEGACY, "tools/call": () => SILENCE });
     const context = new SampleContext();
@@ -107,7 +107,7 @@ describe("McpClient.callTool()", () => {
     });
   });
 
-  it("says that the caller cannot be asked when that is what the server lacks", async () => {
+  it("says that the caller cannot be asked if the server needs that", async () => {
     const script: Script = {
       ...MODERN,
       "tools/call": () => {

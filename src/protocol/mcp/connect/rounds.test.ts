@@ -9,7 +9,7 @@ import { covers } from "../../../../test/support/requirement.ts";
 const accept = () => ({ action: "accept", content: {} });
 
 describe("McpClient rounds with a server of 2026-07-28", () => {
-  it("bring the answers of the caller's side, and the state, until it is done", async () => {
+  it("send the caller's answers, and the state, until the call is done", async () => {
     covers("mcp.mrtr.client");
     const script: Script = {
       ...MODERN,
@@ -34,7 +34,7 @@ describe("McpClient rounds with a server of 2026-07-28", () => {
     assert.equal(result.requestState, "s1");
   });
 
-  it("bring no state where the server gave none, and a new id each time", async () => {
+  it("send no state if the server gave none, and a new id each time", async () => {
     covers("mcp.mrtr.client-state");
     const script: Script = {
       ...MODERN,
@@ -51,7 +51,7 @@ describe("McpClient rounds with a server of 2026-07-28", () => {
     assert.notEqual(first?.["id"], second?.["id"]);
   });
 
-  it("come back a little later to a server that only needs time", async () => {
+  it("retry a little later if a server only needs time", async () => {
     let calls = 0;
     const script: Script = {
       ...MODERN,

@@ -6,7 +6,7 @@ import { LEGACY } from "../../../../test/upstream/scripted-server.ts";
 import { covers } from "../../../../test/support/requirement.ts";
 
 describe("McpClient requests of a server of 2025-11-25", () => {
-  it("get an answer to ping, and an error to what nobody knows", async () => {
+  it("are answered for ping, and refused for unknown methods", async () => {
     covers("mcp.ping.client");
     await using pair = await ClientPair.connect(LEGACY);
     assert.deepEqual((await pair.server.request("ping"))["result"], {});

@@ -36,7 +36,7 @@ describe("a tool in tools/list", () => {
     Object.keys(codecOf(revision).shapeTool(tool)).toSorted();
   const plain = ["description", "inputSchema", "name", "unknown"];
 
-  it("has the members that its client's revision knows, and those that nobody knows", () => {
+  it("has the members that its client's revision knows, and unknown ones", () => {
     covers("mcp.revision.tool-members");
     const of2025 = [...plain, "annotations"];
     const titled = [...of2025, "title", "outputSchema"];
@@ -47,13 +47,13 @@ describe("a tool in tools/list", () => {
     assert.deepEqual(members("2026-07-28"), [...titled, "icons"].toSorted());
   });
 
-  it("has an output schema in 2025-06-18 only where that is one of objects", () => {
+  it("has an output schema in 2025-06-18 only if it describes an object", () => {
     const array = { ...TOOL, outputSchema: { type: "array" } };
     assert.ok(!members("2025-06-18", array).includes("outputSchema"));
     assert.ok(members("2026-07-28", array).includes("outputSchema"));
   });
 
-  it("is not given members that it does not have", () => {
+  it("gets no members that it does not have", () => {
     const bare = { name: "bare", inputSchema: {} };
     for (const revision of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]) {
       assert.deepEqual(codecOf(revision).shapeTool(bare), bare, revision);
@@ -64,7 +64,7 @@ describe("a tool in tools/list", () => {
 describe("a tool's result", () => {
   const textOf = (content: unknown): unknown => (content as { text?: string }).text;
 
-  it("turns content that the revision does not know into text that says what it was", () => {
+  it("converts content that the revision does not know to text that says what it was", () => {
     covers("mcp.revision.content");
     const [, audio, link] = codecOf("2024-11-05").shapeToolResult(RESULT).content as unknown[];
     assert.equal(textOf(audio), "[audio, audio/wav]");
@@ -77,7 +77,7 @@ describe("a tool's result", () => {
     }
   });
 
-  it("says structured content as text to whoever may not read it", () => {
+  it("adds structured content as text for clients that cannot read it", () => {
     covers("mcp.tools.structured-as-text");
     const structured = { content: [], structuredContent: { a: 1 } };
     for (const revision of ["2024-11-05", "2026-07-28"]) {
@@ -87,20 +87,20 @@ describe("a tool's result", () => {
     }
   });
 
-  it("keeps what it says of failure", () => {
+  it("keeps isError", () => {
     const failed = { content: [], isError: true, _meta: { a: 1 } };
     assert.deepEqual(codecOf("2024-11-05").shapeToolResult(failed), failed);
   });
 });
 
-it("progress has words from 2025-03-26 on", () => {
+it("progress has a message from 2025-03-26 on", () => {
   covers("mcp.revision.progress-message");
   assert.deepEqual(codecOf("2024-11-05").shapeProgress(1, 2, "half"), { progress: 1, total: 2 });
   const later = codecOf("2025-03-26").shapeProgress(1, 2, "half");
   assert.deepEqual(later, { progress: 1, total: 2, message: "half" });
 });
 
-it("batches are there in 2025-03-26 alone", () => {
+it("batches exist only in 2025-03-26", () => {
   covers("mcp.revision.batches");
   const having = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"].filter(
     (revision) => codecOf(revision).has.batches,

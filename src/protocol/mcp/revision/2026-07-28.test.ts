@@ -9,7 +9,7 @@ import { MCP_2026_07_28 as codec } from "./2026-07-28.ts";
 const SERVER = { name: "server", version: "1" };
 
 describe("shapeResult()", () => {
-  it("says that the result is complete, who answers, and what may be kept", () => {
+  it("says that the result is complete, who answers, and what may be cached", () => {
     covers("mcp.modern.result-type", "mcp.modern.server-info", "mcp.modern.caching");
     const caching = { ttlMs: 0, cacheScope: "private" } as const;
     assert.deepEqual(codec.shapeResult({ tools: [], _meta: { a: 1 } }, SERVER, caching), {
@@ -21,14 +21,14 @@ describe("shapeResult()", () => {
     });
   });
 
-  it("leaves a result of another type what it is", () => {
+  it("keeps the type of a result of another type", () => {
     const asking = { resultType: "input_required" };
     assert.equal(codec.shapeResult(asking, SERVER, undefined).resultType, "input_required");
   });
 });
 
 describe("requestMeta()", () => {
-  it("describes us, and says of the caller only what it can be asked", () => {
+  it("describes us, and of the caller only what it can be asked", () => {
     covers("mcp.modern.client-meta");
     const context = new SampleContext({ answers: { "roots/list": () => ({ roots: [] }) } });
     const meta = codec.requestMeta(SERVER, context, { extensions: {} });
@@ -40,12 +40,12 @@ describe("requestMeta()", () => {
     });
   });
 
-  it("passes on which messages the caller wants", () => {
+  it("passes on which log messages the caller wants", () => {
     const context = new SampleContext({ meta: { [META.logLevel]: "error" } });
     assert.equal(codec.requestMeta(SERVER, context)?.[META.logLevel], "error");
   });
 
-  it("wants no messages, and can be asked nothing, in nobody's name", () => {
+  it("asks for no log messages and offers no questions without a caller", () => {
     const meta = codec.requestMeta(SERVER, undefined, { extensions: {} });
     assert.deepEqual(meta?.[META.clientCapabilities], {});
     assert.ok(!(META.logLevel in (meta ?? {})));

@@ -15,7 +15,7 @@ import {
 } from "./revisions.ts";
 
 describe("the revisions", () => {
-  it("are listed newest first, each with a codec of its own", () => {
+  it("are listed newest first, each with its own codec", () => {
     assert.deepEqual(REVISIONS, [...REVISIONS].toSorted().toReversed());
     for (const revision of REVISIONS) {
       const codec = sessionCodec(revision) ?? statelessCodec(revision);
@@ -38,12 +38,12 @@ describe("the revisions", () => {
 });
 
 describe("agreeOn()", () => {
-  it("answers with the revision that was asked for, where it begins with initialize", () => {
+  it("answers with the requested revision, if it begins with initialize", () => {
     covers("mcp.lifecycle.same-version");
     for (const revision of SESSION_REVISIONS) assert.equal(agreeOn(revision).revision, revision);
   });
 
-  it("answers all others with the newest that does", () => {
+  it("answers all others with the newest that begins with initialize", () => {
     covers("mcp.lifecycle.other-version");
     for (const requested of ["2026-07-28", "1999-01-01", "", "constructor"]) {
       assert.equal(agreeOn(requested).revision, "2025-11-25", requested);
@@ -52,7 +52,7 @@ describe("agreeOn()", () => {
 });
 
 describe("newestStateless()", () => {
-  it("finds what both sides speak, and nothing where the server's list is none", () => {
+  it("finds the newest that both sides support, and nothing if the server's list is invalid", () => {
     const found = newestStateless(["2030-01-01", "2025-11-25", "2026-07-28"]);
     assert.equal(found?.revision, "2026-07-28");
     for (const supported of [undefined, null, "2026-07-28", [], ["2025-11-25"], [{}]]) {

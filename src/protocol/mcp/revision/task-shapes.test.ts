@@ -28,7 +28,7 @@ function sampleTask(status: TaskStatus, more: Partial<KnownTask> = {}) {
 }
 
 describe("tasks of 2025-11-25", () => {
-  it("are told with their status, their time and when to look again", () => {
+  it("have a status, a time and a poll interval", () => {
     covers("mcp.tasks.create", "mcp.tasks.poll-interval");
     assert.deepEqual(CORE_TASKS.shapeNewTask(sampleTask("working")), {
       task: {
@@ -42,7 +42,7 @@ describe("tasks of 2025-11-25", () => {
     });
   });
 
-  it("have failed where their tool says that it could not do it", () => {
+  it("have failed if their tool reports an error", () => {
     covers("mcp.tasks.tool-error");
     const failed = sampleTask("completed", { result: { isError: true } });
     assert.equal(CORE_TASKS.shapeTask(failed).status, "failed");
@@ -55,7 +55,7 @@ describe("tasks of 2025-11-25", () => {
     assert.equal(CORE_TASKS.shapeTask(task).statusMessage, "no disk");
   });
 
-  it("can be cancelled until they are over", () => {
+  it("can be cancelled until they have ended", () => {
     covers("mcp.tasks.cancel", "mcp.tasks.cancel-terminal");
     const task = sampleTask("working");
     assert.equal(CORE_TASKS.cancelTask(task).taskId, "t1");
@@ -65,14 +65,14 @@ describe("tasks of 2025-11-25", () => {
     assert.equal(over.cancelled, 0);
   });
 
-  it("come only to clients that ask for them", () => {
+  it("are created only for clients that ask for them", () => {
     assert.ok(CORE_TASKS.isTask({ task: {} }, { task: {} }));
     assert.ok(!CORE_TASKS.isTask({}, { resultType: "task" }));
   });
 });
 
 describe("tasks by the extension of 2026-07-28", () => {
-  it("are promised without what they come to, and told with it", () => {
+  it("are announced without their result, and reported with it", () => {
     covers("mcp.tasks-extension.result-type", "mcp.tasks-extension.outcome");
     const done = sampleTask("completed", { result: { content: [] } });
     const promised = EXTENSION_TASKS.shapeNewTask(done);
@@ -84,7 +84,7 @@ describe("tasks by the extension of 2026-07-28", () => {
     assert.deepEqual(EXTENSION_TASKS.shapeTask(sampleTask("failed", { error })).error, error);
   });
 
-  it("are told with their questions while they wait for answers, and only then", () => {
+  it("are reported with their questions only while they wait for answers", () => {
     covers("mcp.tasks-extension.input-required");
     const { inputRequests } = EXTENSION_TASKS.shapeTask(sampleTask("input_required"));
     assert.deepEqual(inputRequests, {
@@ -95,12 +95,12 @@ describe("tasks by the extension of 2026-07-28", () => {
     }
   });
 
-  it("have completed though their tool could not do it: the result says so", () => {
+  it("have completed even if their tool failed: the result says so", () => {
     const failed = sampleTask("completed", { result: { isError: true } });
     assert.equal(EXTENSION_TASKS.shapeTask(failed).status, "completed");
   });
 
-  it("are cancelled without a word, also when they are over", () => {
+  it("are cancelled with an empty answer, also when they have ended", () => {
     covers("mcp.tasks-extension.cancel");
     assert.deepEqual(EXTENSION_TASKS.cancelTask(sampleTask("working")), {});
     assert.deepEqual(EXTENSION_TASKS.cancelTask(sampleTask("completed")), {});

@@ -10,7 +10,7 @@ const described = (more: object = {}, version: unknown = "2026-07-28"): object =
 });
 
 describe("clientOfRequest()", () => {
-  it("takes the client that the request describes", () => {
+  it("returns the client that the request describes", () => {
     const capabilities = { roots: {} };
     const client = clientOfRequest(
       described({
@@ -25,7 +25,7 @@ describe("clientOfRequest()", () => {
     assert.equal(client.logLevel, "warning");
   });
 
-  it("refuses a request that lacks what is required, and names it", () => {
+  it("refuses a request that lacks a required member, and names it", () => {
     covers("mcp.modern.required-meta");
     const lacking: [unknown, RegExp][] = [
       [undefined, /protocolVersion.*must be a string/],
@@ -40,7 +40,7 @@ describe("clientOfRequest()", () => {
     }
   });
 
-  it("refuses a revision that is not spoken so, with those that are spoken", () => {
+  it("refuses an unsupported revision, and lists the supported ones", () => {
     covers("mcp.modern.unsupported-version");
     for (const version of ["2030-01-01", "2025-11-25", ""]) {
       assert.throws(
@@ -56,14 +56,14 @@ describe("clientOfRequest()", () => {
   });
 });
 
-it("describesClient() goes by the version alone, so that what is wrong beside it is refused", () => {
+it("describesClient() checks only the version, so that other mistakes are refused later", () => {
   assert.ok(describesClient({ _meta: { [META.protocolVersion]: 5 } }));
   for (const params of [undefined, [], {}, { _meta: { [META.clientCapabilities]: {} } }]) {
     assert.ok(!describesClient(params));
   }
 });
 
-it("nameOf() calls a client unknown that gives no name", () => {
+it('nameOf() returns "unknown" for a client without a name', () => {
   assert.equal(nameOf({ name: "ada" }), "ada");
   for (const info of [undefined, "ada", { name: 5 }, {}]) assert.equal(nameOf(info), "unknown");
 });

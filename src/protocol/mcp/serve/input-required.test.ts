@@ -25,7 +25,7 @@ const answerAll = ({ inputRequests }: Json): Json =>
   );
 
 describe("a question at 2026-07-28", { timeout: 10_000 }, () => {
-  it("is an answer with a state, and the next request with both goes on", async () => {
+  it("is an answer with a state, and the next request with both continues", async () => {
     covers("mcp.mrtr.input-required", "mcp.mrtr.resume", "mcp.mrtr.no-server-requests");
     await using client = await RawClient.connect(new McpDoor({ offer: fixtureOffer() }), ASKABLE);
     const pause = await asked(client);
@@ -36,7 +36,7 @@ describe("a question at 2026-07-28", { timeout: 10_000 }, () => {
     assert.ok(!client.messages.some((message) => "method" in message && "id" in message));
   });
 
-  it("is asked again, under a new state, where the answer is missing", async () => {
+  it("is asked again, under a new state, if the answer is missing", async () => {
     await using client = await RawClient.connect(new McpDoor({ offer: fixtureOffer() }), ASKABLE);
     const { requestState } = await asked(client);
     const again = await client.request("tools/call", { ...TOOL, requestState, inputResponses: {} });
@@ -44,7 +44,7 @@ describe("a question at 2026-07-28", { timeout: 10_000 }, () => {
     assert.notEqual(again["result"].requestState, requestState);
   });
 
-  it("is not answered twice, nor by a state of another request or of nobody", async () => {
+  it("cannot be answered twice, nor with a state of another request or an invalid one", async () => {
     covers("mcp.mrtr.replay");
     await using client = await RawClient.connect(new McpDoor({ offer: fixtureOffer() }), ASKABLE);
     const pause = await asked(client);

@@ -8,13 +8,13 @@ import { pageOf, missingSources } from "./list-result.ts";
 describe("pageOf()", () => {
   const items = Array.from({ length: 2_001 }, (_, index) => index);
 
-  it("gives a short list whole, and says nothing of a next page", () => {
+  it("returns a short list completely, without a next page", () => {
     const short = [1, 2];
     assert.deepEqual(pageOf(short, undefined), { page: short, next: {} });
     assert.deepEqual(pageOf(items.slice(0, 1_000), undefined).next, {});
   });
 
-  it("gives all of a long one, each once, from page to page", () => {
+  it("returns all entries of a long list, each once, over several pages", () => {
     covers("mcp.pagination.cursor", "mcp.pagination.end");
     const seen: number[] = [];
     let cursor: string | undefined;
@@ -26,7 +26,7 @@ describe("pageOf()", () => {
     assert.deepEqual(seen, items);
   });
 
-  it("refuses a cursor that it has not given", () => {
+  it("refuses a cursor that it did not give", () => {
     covers("mcp.pagination.invalid-cursor");
     for (const cursor of ["-1", "1.5", "x", "NaN", "3000", "1e999", "0x10000"]) {
       assert.throws(() => pageOf(items, cursor), { code: -32602 }, cursor);
@@ -35,7 +35,7 @@ describe("pageOf()", () => {
 });
 
 describe("missingSources()", () => {
-  it("says nothing where all were heard, and else who was not", () => {
+  it("is empty if all servers answered, and otherwise names those that did not", () => {
     assert.deepEqual(missingSources({ missing: () => [] }), {});
     const missing = () => [{ name: "a", why: "'a' is still starting" }] as const;
     const told = missingSources({ missing });

@@ -17,7 +17,7 @@ describe("shapeQuestion()", () => {
   const params = { mode: "form", message: "Delete\u202e a?\x1b[8m", requestedSchema: {} };
   const question = { method: "elicitation/create", params };
 
-  it("shows a person what the words of another server would hide", () => {
+  it("escapes hidden characters of another server for a person", () => {
     covers("mcp.elicitation.mode");
     const message = String.raw`Delete\u202e a?\u001b[8m`;
     assert.deepEqual(shapeQuestion(client("2025-11-25"), question), { ...params, message });
@@ -27,7 +27,7 @@ describe("shapeQuestion()", () => {
     });
   });
 
-  it("leaves alone what no person reads", () => {
+  it("leaves members alone that no person reads", () => {
     const asked = { method: "sampling/createMessage", params };
     assert.deepEqual(shapeQuestion(client("2025-06-18"), asked), params);
   });

@@ -9,7 +9,7 @@ import { mcpDialect } from "../dialect.ts";
 import { relayNotices } from "./relay-notices.ts";
 
 describe("relayNotices()", () => {
-  it("leaves out what comes while the client does not read, and goes on when it does", async () => {
+  it("drops messages while the client does not read, and continues when it does", async () => {
     const [near, far] = memoryPair({ highWater: 1_000, closeGrace: 100 });
     const connection = new Connection();
     connection.agree("2025-11-25", {}, {});
@@ -43,7 +43,7 @@ describe("relayNotices()", () => {
     assert.match(heard.at(-1) ?? "", /last/);
   });
 
-  it("tells the news to a client that has not said what it wants, and then what it wants", async () => {
+  it("sends messages to a client that set no level, and then those of the level it sets", async () => {
     const [near, far] = memoryPair({ highWater: 100_000, closeGrace: 100 });
     const connection = new Connection();
     connection.agree("2024-11-05", {}, {});

@@ -9,11 +9,11 @@ const open = (text: string, digest = "d", principal = "p", now = 1_000) =>
   openState(text, digest, principal, now);
 
 describe("a request's state", () => {
-  it("comes back as it was sealed, in time", () => {
+  it("is restored as it was sealed, within its time", () => {
     assert.deepEqual(open(sealState(STATE)), STATE);
   });
 
-  it("is refused once a single character of it is another", () => {
+  it("is refused if a single character has changed", () => {
     covers("mcp.mrtr.state-integrity");
     const sealed = sealState(STATE);
     for (let at = 0; at < sealed.length; at += 7) {
@@ -25,7 +25,7 @@ describe("a request's state", () => {
     }
   });
 
-  it("is refused from another principal, for another request, and too late", () => {
+  it("is refused from another principal, for another request, and after its time", () => {
     covers("mcp.mrtr.state-principal", "mcp.mrtr.state-expiry", "mcp.mrtr.state-request");
     const sealed = sealState(STATE);
     assert.throws(() => open(sealed, "d", "other"), /another client/);
@@ -35,7 +35,7 @@ describe("a request's state", () => {
 });
 
 describe("digestOf()", () => {
-  it("is the same for the rounds of one request", () => {
+  it("is the same for all rounds of one request", () => {
     const params = { name: "a", arguments: { b: 1 } };
     const later = { ...params, _meta: { x: 1 }, inputResponses: {}, requestState: "s" };
     assert.equal(digestOf("tools/call", params), digestOf("tools/call", later));

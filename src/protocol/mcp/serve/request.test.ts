@@ -22,14 +22,14 @@ describe("McpRoutes", { timeout: 10_000 }, () => {
     assert.equal(client.messages.at(-1)?.["id"], id);
   });
 
-  it("say that a method is not there before what is wrong with its parameters", async () => {
+  it("report an unknown method before a mistake in its parameters", async () => {
     await using client = await RawClient.connect(door(), { revision: "2026-07-28" });
     const { error } = await client.request("resources/subscribe", { uri: 5 });
     assert.equal(error.code, -32601);
     assert.equal((await client.request("resources/read", { uri: 5 }))["error"].code, -32602);
   });
 
-  it("go by what each request says of its client, whatever came before on the connection", async () => {
+  it("use what each request says about its client, whatever came before on the connection", async () => {
     covers("mcp.modern.stateless", "mcp.modern.dual-era");
     await using client = await RawClient.connect(door(), { revision: "2025-11-25" });
     const _meta = {
@@ -46,7 +46,7 @@ describe("McpRoutes", { timeout: 10_000 }, () => {
     assert.equal(wrong["error"].code, -32022);
   });
 
-  it("take a client that asks before it has said who it is for the plainest", async () => {
+  it("treat a client that asks before initialize as one of the oldest revision", async () => {
     const plain = await RawClient.connect(door(), { revision: "2026-07-28" });
     await using client = plain;
     // The envelope of this client is left out.

@@ -10,7 +10,7 @@ const answer = (...folders: string[]): object => ({
 });
 
 describe("foldersOf()", () => {
-  it("takes the folders of this machine, and leaves out all else", () => {
+  it("returns the folders of this machine, and leaves out everything else", () => {
     covers("mcp.roots.file-only");
     const roots = [
       { uri: "file:///srv/a%20b", name: "a" },
@@ -29,14 +29,14 @@ describe("foldersOf()", () => {
     }
   });
 
-  it("looks at no more than anybody has", () => {
+  it("reads only a limited number", () => {
     const many = Array.from({ length: 10_000 }, (_, n) => `/srv/${n}`);
     assert.equal(foldersOf(answer(...many))?.length, 100);
   });
 });
 
 describe("SessionRoots", () => {
-  it("asks once, for all calls that come, until the client says that they changed", async () => {
+  it("asks once for all calls, until the client announces a change", async () => {
     covers("mcp.roots.list", "mcp.roots.changed");
     const roots = new SessionRoots();
     let asked = 0;
@@ -49,7 +49,7 @@ describe("SessionRoots", () => {
     assert.equal(asked, 2);
   });
 
-  it("does not believe an answer that a change has overtaken", async () => {
+  it("ignores an answer that a change has overtaken", async () => {
     const roots = new SessionRoots();
     const { promise: slow, resolve } = Promise.withResolvers<object>();
     const answers = [slow, Promise.resolve(answer("/srv/new"))];
@@ -60,7 +60,7 @@ describe("SessionRoots", () => {
     assert.deepEqual(await got, ["/srv/new"]);
   });
 
-  it("goes on without roots where the client fails to tell, and leaves it alone for a while", async () => {
+  it("continues without roots if the client fails to answer, and does not ask again for a while", async () => {
     const roots = new SessionRoots();
     let asked = 0;
     const fail = async (): Promise<never> => {
@@ -74,7 +74,7 @@ describe("SessionRoots", () => {
     assert.deepEqual(await roots.get(async () => answer("/srv")), ["/srv"]);
   });
 
-  it("ends with a client that changes them with every answer", async () => {
+  it("stops asking a client that announces a change with every answer", async () => {
     const roots = new SessionRoots();
     let asked = 0;
     const got = await roots.get(async () => {

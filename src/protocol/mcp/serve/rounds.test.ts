@@ -8,13 +8,13 @@ import { Rounds } from "./rounds.ts";
 const FORM: Question = { method: "elicitation/create", params: { message: "?" } };
 
 describe("Rounds", () => {
-  it("are over at once where the work asks nothing and waits for nothing", async () => {
+  it("end at once if the work asks nothing and waits for nothing", async () => {
     const rounds = new Rounds(() => "done");
     assert.deepEqual(rounds.atOnce, { result: "done" });
     assert.deepEqual(await rounds.pause(), { kind: "done", result: "done" });
   });
 
-  it("ask together what is asked in one turn, under keys that differ", async () => {
+  it("ask together what is asked in one turn, under different keys", async () => {
     covers("mcp.mrtr.unique-keys");
     const rounds = new Rounds(async (ask) => Promise.all([ask(FORM), ask(FORM)]));
     const pause = await rounds.pause();
@@ -36,7 +36,7 @@ describe("Rounds", () => {
     assert.deepEqual([...pause.questions.keys()], ["input-1"]);
   });
 
-  it("take an answer before the question, where the question has a name of its own", async () => {
+  it("accept an answer before its question, if the question has its own name", async () => {
     covers("mcp.mrtr.unknown-responses");
     const given = { named: { action: "accept" }, "input-1": { action: "accept" } };
     const rounds = new Rounds(async (ask) => {
@@ -49,7 +49,7 @@ describe("Rounds", () => {
     assert.deepEqual([...pause.questions.keys()], ["input-1"]);
   });
 
-  it("reject with what the work fails with, now or after an answer", async () => {
+  it("reject with the error of the work, now or after an answer", async () => {
     const rounds = new Rounds(async (ask) => {
       await ask(FORM);
       throw new Error("no disk");
@@ -59,7 +59,7 @@ describe("Rounds", () => {
     await assert.rejects(rounds.pause(), /no disk/);
   });
 
-  it("end the questions that nobody will answer any more", async () => {
+  it("end questions that nobody will answer any more", async () => {
     const rounds = new Rounds(async (ask) => ask(FORM));
     await rounds.begun;
     rounds.abandon(new Error("The client has gone"));

@@ -24,7 +24,7 @@ describe("resources", () => {
     assert.ok(Buffer.from(bytes["result"].contents[0].blob as string, "base64").length > 0);
   });
 
-  it("that there are not are refused, in each revision by its own code", async () => {
+  it("that do not exist are refused, in each revision with its own code", async () => {
     covers("mcp.resources.not-found", "mcp.modern.resource-not-found");
     const uri = "test://nothing";
     await using legacy = await RawClient.connect(door(), LEGACY);
@@ -47,7 +47,7 @@ describe("prompts", () => {
     assert.match(got["result"].messages[0].content.text, /arg1='a', arg2='b'/);
   });
 
-  it("are refused by a wrong name, and without an argument that they need", async () => {
+  it("are refused for an unknown name, and for a missing argument", async () => {
     covers("mcp.prompts.unknown", "mcp.prompts.missing-argument");
     await using client = await RawClient.connect(door(), LEGACY);
     assert.equal((await client.request("prompts/get", { name: "none" }))["error"].code, -32602);
@@ -89,7 +89,7 @@ describe("completion/complete", () => {
     assert.deepEqual(told["result"].completion.values, ["test-one"]);
   });
 
-  it("gives a hundred at most, and none for what nobody knows", async () => {
+  it("returns at most a hundred, and none for an unknown reference", async () => {
     covers("mcp.completion.limit");
     const offer = fixtureOffer();
     const values = Array.from({ length: 150 }, (_, index) => `v${index}`);
@@ -108,7 +108,7 @@ describe("completion/complete", () => {
     assert.deepEqual(await of("none"), []);
   });
 
-  it("refuses what lacks an argument", async () => {
+  it("refuses a request without an argument", async () => {
     covers("mcp.completion.invalid");
     await using client = await RawClient.connect(door(), LEGACY);
     const ref = { type: "ref/prompt", name: "test_simple_prompt" };

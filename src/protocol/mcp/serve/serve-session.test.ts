@@ -17,7 +17,7 @@ async function met(revision: (typeof REVISIONS)[number]): Promise<Json> {
 }
 
 describe("initialize", () => {
-  it("is answered with the revision, what we can do, who we are and how to use us", async () => {
+  it("is answered with the revision, our capabilities, our name and instructions", async () => {
     covers("mcp.lifecycle.result", "mcp.tools.capability", "mcp.resources.capability");
     covers("mcp.prompts.capability", "mcp.logging.capability");
     for (const revision of SESSION_REVISIONS) {
@@ -33,7 +33,7 @@ describe("initialize", () => {
     }
   });
 
-  it("tells each revision only of capabilities that it knows", async () => {
+  it("announces only capabilities that the revision knows", async () => {
     covers("mcp.completion.capability", "mcp.tasks.capability");
     const having = async (name: string): Promise<string[]> => {
       const found: string[] = [];
@@ -49,7 +49,7 @@ describe("initialize", () => {
 });
 
 describe("server/discover", () => {
-  it("lists every revision that is spoken here, with cache hints", async () => {
+  it("lists every supported revision, with cache hints", async () => {
     covers("mcp.modern.discover", "mcp.tasks-extension.capability");
     const result = await met("2026-07-28");
     assert.deepEqual(result["supportedVersions"], REVISIONS);
@@ -58,7 +58,7 @@ describe("server/discover", () => {
     assert.ok("io.modelcontextprotocol/tasks" in result["capabilities"].extensions);
   });
 
-  it("is refused for what it lacks before there is a session, and unknown in one", async () => {
+  it("names what it lacks before there is a session, and is unknown inside one", async () => {
     await using modern = await RawClient.connect(door(), { revision: "2026-07-28" });
     const bare = await modern.request("server/discover", {
       _meta: { "io.modelcontextprotocol/clientCapabilities": undefined },
@@ -70,7 +70,7 @@ describe("server/discover", () => {
 });
 
 describe("ping and logging/setLevel", () => {
-  it("are answered with nothing, and are gone from 2026-07-28", async () => {
+  it("are answered with an empty result, and do not exist in 2026-07-28", async () => {
     covers("mcp.ping.answer", "mcp.modern.removed");
     await using legacy = await RawClient.connect(door(), { revision: "2025-03-26" });
     assert.deepEqual((await legacy.request("ping"))["result"], {});
@@ -82,7 +82,7 @@ describe("ping and logging/setLevel", () => {
     }
   });
 
-  it("refuse a level that there is not", async () => {
+  it("refuse an unknown level", async () => {
     covers("mcp.logging.invalid-level");
     await using client = await RawClient.connect(door(), { revision: "2025-11-25" });
     const { error } = await client.request("logging/setLevel", { level: "loud" });

@@ -77,7 +77,7 @@ function fixtureDoor(): McpDoor {
 }
 
 describe("tellOfTasks()", { timeout: 10_000 }, () => {
-  it("tells of every status that a task comes to, as tasks/get would", async () => {
+  it("reports every status of a task, as tasks/get would", async () => {
     covers("mcp.tasks.status-told");
     await using client = new ToldClient(fixtureDoor());
     const taskId = await client.begin("confirm_delete", { filename: "f" });
@@ -92,7 +92,7 @@ describe("tellOfTasks()", { timeout: 10_000 }, () => {
     assert.deepEqual(Object.keys(client.told[2] ?? {}).toSorted(), Object.keys(got).toSorted());
   });
 
-  it("tells after the answer that promised the task, however soon it is over", async () => {
+  it("reports after the answer that announced the task, however soon the task ends", async () => {
     await using client = new ToldClient(fixtureDoor());
     await client.begin("slow_compute", { seconds: 0 });
     await client.until(({ statuses }) => statuses.includes("completed"));
@@ -102,7 +102,7 @@ describe("tellOfTasks()", { timeout: 10_000 }, () => {
     );
   });
 
-  it("tells that a task failed, and why where the protocol has an error for it", async () => {
+  it("reports that a task failed, with the protocol's error if there is one", async () => {
     await using client = new ToldClient(fixtureDoor());
     await client.begin("protocol_error_job");
     await client.until(({ told }) => told.length === 1);
@@ -110,7 +110,7 @@ describe("tellOfTasks()", { timeout: 10_000 }, () => {
     assert.equal(client.told[0]?.["statusMessage"], "Internal failure");
   });
 
-  it("tells of a task that is cancelled before it answers that it was", async () => {
+  it("reports a cancelled task before it answers the cancellation", async () => {
     await using client = new ToldClient(fixtureDoor());
     const taskId = await client.begin("slow_compute", { seconds: 60 });
     const answer = await client.request("tasks/cancel", { taskId });
@@ -118,7 +118,7 @@ describe("tellOfTasks()", { timeout: 10_000 }, () => {
     assert.deepEqual(client.statuses, ["cancelled"]);
   });
 
-  it("tells nobody else, and nobody who has left", async () => {
+  it("reports to nobody else, and to nobody who has disconnected", async () => {
     const door = fixtureDoor();
     await using client = new ToldClient(door);
     await using other = new ToldClient(door);
@@ -139,7 +139,7 @@ describe("subscriptions/listen for tasks", { timeout: 10_000 }, () => {
   const revision = "2026-07-28";
   const capabilities = { elicitation: {}, ...TASKS_CAPABILITY };
 
-  it("tells of the tasks it names, with all that tasks/get says of them", async () => {
+  it("reports the named tasks, with everything that tasks/get returns", async () => {
     covers("mcp.tasks-extension.listen");
     await using client = await RawClient.connect(fixtureDoor(), { revision, capabilities });
     const { taskId } = (await client.callTool("confirm_delete", { filename: "f" }))["result"];
@@ -158,7 +158,7 @@ describe("subscriptions/listen for tasks", { timeout: 10_000 }, () => {
     assert.deepEqual({ ...last, _meta: result._meta, resultType: "complete" }, result);
   });
 
-  it("is refused to a client that knows no tasks", async () => {
+  it("is refused to a client without support for tasks", async () => {
     await using client = await RawClient.connect(fixtureDoor(), { revision });
     const notifications = { taskIds: ["any"] };
     const { error } = await client.request("subscriptions/listen", { notifications });

@@ -23,7 +23,7 @@ function doorWith(task: NonNullable<Tool["task"]>): McpDoor {
 }
 
 describe("tools/list", () => {
-  it("lists all tools in one order, with the schemas of their arguments", async () => {
+  it("lists all tools in a fixed order, with the schemas of their arguments", async () => {
     covers("mcp.tools.list", "mcp.tools.deterministic-order", "mcp.tools.schema");
     const door = new McpDoor({ offer: fixtureOffer() });
     await using first = await RawClient.connect(door, LEGACY);
@@ -40,7 +40,7 @@ describe("tools/list", () => {
 });
 
 describe("tools/call", () => {
-  it("tells the model what went wrong in a tool, and the client what is wrong with its call", async () => {
+  it("reports a tool's failure to the model, and an invalid call to the client", async () => {
     covers("mcp.tools.execution-error", "mcp.tools.unknown", "mcp.tools.invalid-arguments");
     for (const options of [LEGACY, MODERN]) {
       await using client = await RawClient.connect(new McpDoor({ offer: fixtureOffer() }), options);
@@ -53,7 +53,7 @@ describe("tools/call", () => {
     }
   });
 
-  it("tells of progress to whoever gave a token, under that token, before the answer", async () => {
+  it("reports progress under the caller's token, before the answer", async () => {
     covers("mcp.progress.token", "mcp.progress.only-with-token", "mcp.progress.before-answer");
     for (const options of [LEGACY, MODERN]) {
       await using client = await RawClient.connect(new McpDoor({ offer: fixtureOffer() }), options);
@@ -76,7 +76,7 @@ describe("tools/call", () => {
     }
   });
 
-  it("does not wait for a cancelled call, nor answer it, and ignores what it does not know", async () => {
+  it("neither waits for nor answers a cancelled call, and ignores unknown ids", async () => {
     covers("mcp.cancellation.stop", "mcp.cancellation.unknown");
     await using client = await RawClient.connect(new McpDoor({ offer: fixtureOffer() }), LEGACY);
     const id = client.send("tools/call", { name: "test_wait", arguments: {} });
@@ -90,7 +90,7 @@ describe("tools/call", () => {
 });
 
 describe("tools/call as a task, at 2025-11-25", () => {
-  it("is refused with -32601 where the tool needs a task and the client did not ask for one", async () => {
+  it("is refused with -32601 if the tool requires a task and the client did not ask for one", async () => {
     covers("mcp.tasks.required");
     await using client = await RawClient.connect(doorWith("required"), LEGACY);
     assert.equal((await client.callTool("work"))["error"].code, -32601);
@@ -102,7 +102,7 @@ describe("tools/call as a task, at 2025-11-25", () => {
     assert.equal(related.taskId, result.task.taskId);
   });
 
-  it("is the client's choice where the tool leaves it", async () => {
+  it("is the client's choice if the tool allows both", async () => {
     covers("mcp.tasks.optional", "mcp.tasks.result", "mcp.tasks.list");
     await using client = await RawClient.connect(doorWith("optional"), LEGACY);
     assert.equal((await client.callTool("work"))["result"].content[0].text, "worked");
@@ -113,7 +113,7 @@ describe("tools/call as a task, at 2025-11-25", () => {
     assert.deepEqual(tools.tools[0].execution, { taskSupport: "optional" });
   });
 
-  it("is not known before: the call is answered with its result", async () => {
+  it("is not supported in older revisions: the call is answered with its result", async () => {
     covers("mcp.tasks.ignored-before");
     await using client = await RawClient.connect(doorWith("required"), { revision: "2025-06-18" });
     const { result } = await client.callTool("work", {}, { task: {} });
@@ -122,7 +122,7 @@ describe("tools/call as a task, at 2025-11-25", () => {
 });
 
 describe("tools/call as a task, at 2026-07-28", () => {
-  it("is our choice, for clients that have said that they take tasks", async () => {
+  it("is our choice, for clients that support tasks", async () => {
     covers("mcp.tasks-extension.server-decides");
     const options = { ...MODERN, capabilities: TASKS_CAPABILITY };
     await using client = await RawClient.connect(doorWith("optional"), options);
@@ -131,7 +131,7 @@ describe("tools/call as a task, at 2026-07-28", () => {
     assert.equal((await plain.callTool("work"))["result"].resultType, "complete");
   });
 
-  it("is refused with what is missing where there is no other way", async () => {
+  it("is refused with the missing capability if there is no other way", async () => {
     covers("mcp.modern.missing-capability");
     await using client = await RawClient.connect(doorWith("required"), MODERN);
     const { error } = await client.callTool("work");
@@ -146,8 +146,8 @@ describe("tools/call as a task, at 2026-07-28", () => {
   });
 });
 
-describe("a tool that asks", () => {
-  it("tells the model where its client cannot be asked, and from 2026-07-28 on the client", async () => {
+describe("a tool that asks a question", () => {
+  it("reports to the model that its client cannot be asked, and from 2026-07-28 on to the client", async () => {
     covers("mcp.elicitation.needs-capability", "mcp.sampling.needs-capability");
     const door = new McpDoor({ offer: fixtureOffer() });
     await using legacy = await RawClient.connect(door, LEGACY);

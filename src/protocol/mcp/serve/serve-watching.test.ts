@@ -11,7 +11,7 @@ const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 const door = (): McpDoor => new McpDoor({ offer: fixtureOffer() });
 
 describe("resources/subscribe", { timeout: 10_000 }, () => {
-  it("tells of updates until unsubscribed, and of nothing else", async () => {
+  it("reports updates until unsubscribed, and nothing else", async () => {
     covers("mcp.resources.subscribe", "mcp.resources.unsubscribe");
     await using client = await RawClient.connect(door(), { revision: "2025-11-25" });
     const trigger = async (): Promise<number> => {
@@ -31,7 +31,7 @@ describe("resources/subscribe", { timeout: 10_000 }, () => {
 });
 
 describe("list changes in a session", { timeout: 10_000 }, () => {
-  it("are told without asking", async () => {
+  it("are announced without a subscription", async () => {
     covers("mcp.tools.list-changed", "mcp.prompts.list-changed");
     await using client = await RawClient.connect(door(), { revision: "2024-11-05" });
     await client.callTool("test_trigger_tool_change");
@@ -42,7 +42,7 @@ describe("list changes in a session", { timeout: 10_000 }, () => {
 });
 
 describe("subscriptions/listen", { timeout: 10_000 }, () => {
-  it("is acknowledged first, and tells only what was asked for, under its id", async () => {
+  it("is acknowledged first, and reports only what was asked for, under its id", async () => {
     covers("mcp.subscriptions.acknowledged", "mcp.subscriptions.filter", "mcp.subscriptions.id");
     await using client = await RawClient.connect(door(), { revision: "2026-07-28" });
     const notifications = { toolsListChanged: true, resourceSubscriptions: [WATCHED] };
@@ -61,7 +61,7 @@ describe("subscriptions/listen", { timeout: 10_000 }, () => {
     assert.ok(told.every(({ params }) => params._meta[SUBSCRIPTION] === id));
   });
 
-  it("tells nothing to who has not listened, and nothing after it is cancelled", async () => {
+  it("reports nothing without a subscription, and nothing after it is cancelled", async () => {
     covers("mcp.subscriptions.cancel");
     await using client = await RawClient.connect(door(), { revision: "2026-07-28" });
     await client.callTool("test_trigger_tool_change");

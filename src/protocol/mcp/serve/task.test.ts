@@ -32,7 +32,7 @@ function begin(work: Work, store?: (record: TaskRecord) => Promise<void>) {
 const asking: Work = async (ask) => (await ask({ method: "elicitation/create" })) as JsonObject;
 
 describe("Task", { timeout: 10_000 }, () => {
-  it("works first, and stores what it came to before it tells anybody", async () => {
+  it("runs first, and stores its result before it reports it", async () => {
     covers("mcp.tasks.begin-working", "mcp.tasks.terminal");
     const { task, seen } = begin(async () => ({ content: [] }));
     assert.equal(task.status, "working");
@@ -43,7 +43,7 @@ describe("Task", { timeout: 10_000 }, () => {
     assert.equal(task.status, "completed");
   });
 
-  it("waits for an answer, and works again once it has it", async () => {
+  it("waits for an answer, and continues once it has it", async () => {
     covers("mcp.tasks.input-required");
     const { task, seen } = begin(asking);
     await task.next();
@@ -70,7 +70,7 @@ describe("Task", { timeout: 10_000 }, () => {
     assert.equal(task.status, "cancelled");
   });
 
-  it("fails with the protocol's error where there is one, and else with none of ours", async () => {
+  it("fails with the protocol's error if there is one, and otherwise reveals nothing internal", async () => {
     const failing: [Error, number, RegExp][] = [
       [new ToolFault(-32042, "Look at a page", { a: 1 }), -32042, /Look at a page/],
       [new CannotAsk({ method: "roots/list" }), -32021, /./],
@@ -85,7 +85,7 @@ describe("Task", { timeout: 10_000 }, () => {
     }
   });
 
-  it("wakes whoever waits for it when they give up", async () => {
+  it("wakes waiting callers when they cancel", async () => {
     const { task } = begin(() => new Promise(() => {}));
     const giveUp = new AbortController();
     const waiting = task.next(giveUp.signal);

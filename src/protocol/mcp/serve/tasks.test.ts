@@ -43,7 +43,7 @@ class WaitingDoor {
 }
 
 describe("Tasks", { timeout: 20_000 }, () => {
-  it("let one work for as long as it takes, where its client gives it no time", async () => {
+  it("have no time limit if their client gives none", async () => {
     mock.timers.enable({ apis: ["setTimeout"] });
     try {
       for (const options of [LEGACY, MODERN]) {
@@ -66,7 +66,7 @@ describe("Tasks", { timeout: 20_000 }, () => {
     }
   });
 
-  it("give a client that comes back what its task came to, in a process that never saw it", async () => {
+  it("return the result to a client that reconnects, in a process that never saw the task", async () => {
     await using folder = await SampleFolder.create();
     const ids: string[] = [];
     {
@@ -93,7 +93,7 @@ describe("Tasks", { timeout: 20_000 }, () => {
     }
   });
 
-  it("are there for their principal alone, wherever they are", async () => {
+  it("are visible only to their principal, in any process", async () => {
     covers("mcp.tasks.isolation");
     await using folder = await SampleFolder.create();
     using store = await TaskRecords.open(folder.path);
@@ -109,7 +109,7 @@ describe("Tasks", { timeout: 20_000 }, () => {
     await assert.rejects(others(), /no task has the id/);
   });
 
-  it("fail a call whose task cannot be stored, and lose none that cannot be stored at its end", async () => {
+  it("fail a call whose task cannot be stored, and lose no task that cannot be stored at its end", async () => {
     await using folder = await SampleFolder.create();
     using store = await TaskRecords.open(folder.path);
     using disk = new DiskFaults(folder.path);
@@ -128,7 +128,7 @@ describe("Tasks", { timeout: 20_000 }, () => {
     assert.deepEqual(waiting.reports, ["task.not-stored"]);
   });
 
-  it("are on record as begun before their call is answered", async () => {
+  it("are recorded as begun before their call is answered", async () => {
     const waiting = new WaitingDoor();
     await using client = await RawClient.connect(waiting.door, MODERN);
     await waiting.begin(client);

@@ -15,7 +15,7 @@ async function send(port: number): Promise<void> {
 }
 
 describe("watchFiles()", () => {
-  it("names the files that have something to read, until they are forgotten", async () => {
+  it("returns the files that can be read, until they are forgotten", async () => {
     const [first, second] = [bindSocket("127.0.0.1", 0), bindSocket("127.0.0.1", 0)];
     const files = watchFiles();
     try {
@@ -32,7 +32,7 @@ describe("watchFiles()", () => {
     }
   });
 
-  it("names at once a file that takes more", () => {
+  it("returns at once a file that can be written", () => {
     const { fd, bio } = bindSocket("127.0.0.1", 0);
     const files = watchFiles();
     files.awaitRoom(fd);

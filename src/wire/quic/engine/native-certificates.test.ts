@@ -7,14 +7,14 @@ import { readCertificates, readKey } from "./native-certificates.ts";
 import { TlsContext } from "./tls-context.ts";
 
 describe("readCertificates()", () => {
-  it("finds all certificates of a text, and passes over what is between them", async () => {
+  it("finds all certificates of a text, and skips what is between them", async () => {
     const { ca, cert = "" } = (await testCredentials()).server;
     const found = readCertificates(`${cert}\nSubject: somebody\n${ca}`, "certificate");
     assert.equal(found.length, 2);
     for (const certificate of found) native.X509_free(certificate);
   });
 
-  it("names what is no PEM", () => {
+  it("reports text that is not PEM", () => {
     for (const text of [
       "",
       "hello",
@@ -29,7 +29,7 @@ describe("readCertificates()", () => {
 });
 
 describe("readKey()", () => {
-  it("takes a key, and says of anything else that it is none", async () => {
+  it("reads a key, and reports anything else", async () => {
     const { key = "", cert = "" } = (await testCredentials()).server;
     native.EVP_PKEY_free(readKey(key));
     assert.throws(() => readKey(cert), { message: /^the private key is no PEM: / });
@@ -37,7 +37,7 @@ describe("readKey()", () => {
 });
 
 describe("TlsContext", () => {
-  it("refuses a certificate whose key is another's, for servers and for clients", async () => {
+  it("refuses a certificate with another's key, for servers and for clients", async () => {
     const { server, client } = await testCredentials();
     const mixed = { ...server, key: client.key, alpn: "x" };
     const refused = { trouble: "unusable", message: /certificate and key do not fit/ };

@@ -14,7 +14,7 @@ function residentSize(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024;
 }
 
-describe("a peer that takes nothing of what it is sent", { timeout: 60_000 }, () => {
+describe("a peer that reads nothing of what it is sent", { timeout: 60_000 }, () => {
   const EXCHANGES = 300;
 
   test("is held back, and costs bounded memory", async () => {

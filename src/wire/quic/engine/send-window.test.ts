@@ -28,7 +28,7 @@ class Counted implements Sender {
 }
 
 describe("SendWindow", () => {
-  it("has room until so much is under way, and tells of every change", () => {
+  it("has room up to its limit, and reports every change", () => {
     const changes: number[] = [];
     const window = new SendWindow((bytes) => changes.push(bytes));
     window.move(MOST_UNDER_WAY - 1);
@@ -39,7 +39,7 @@ describe("SendWindow", () => {
     assert.deepEqual(changes, [MOST_UNDER_WAY - 1, 10, 1]);
   });
 
-  it("lets streams go on in their order as bytes arrive, and no more than there is room for", () => {
+  it("lets streams continue in order as bytes arrive, and no more than there is room for", () => {
     const window = new SendWindow(() => {});
     const [sending, first, second] = [
       new Counted(window),
@@ -59,7 +59,7 @@ describe("SendWindow", () => {
 });
 
 describe("SendLoad", () => {
-  it("gives up the largest connection of the peer that has most to be sent, in all", () => {
+  it("closes the largest connection of the peer with the most unsent bytes in total", () => {
     const givenUp: unknown[] = [];
     const load = new SendLoad((connection) => givenUp.push(connection), 100);
     const open = (peer: string) => {

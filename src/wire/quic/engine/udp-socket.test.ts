@@ -39,7 +39,7 @@ describe("bindSocket()", () => {
 });
 
 describe("connectSocket()", () => {
-  it("reaches the port that it is told to", async () => {
+  it("connects to the given port", async () => {
     const server = createSocket("udp4");
     server.bind(0, "127.0.0.1");
     await once(server, "listening");

@@ -14,7 +14,7 @@ function holder(pool: HeldBytes, name: string, lost: string[]): Holder & { bytes
   return self;
 }
 
-test("whoever came last is given up when too much is held", () => {
+test("the newest stream is aborted when too much is held", () => {
   const pool = new HeldBytes(100);
   const lost: string[] = [];
   const [first, second] = [holder(pool, "first", lost), holder(pool, "second", lost)];
@@ -33,7 +33,7 @@ test("whoever came last is given up when too much is held", () => {
   assert.equal(pool.held, 0);
 });
 
-test("what was read makes room", () => {
+test("reading makes room", () => {
   const pool = new HeldBytes(100);
   const lost: string[] = [];
   const only = holder(pool, "only", lost);

@@ -32,7 +32,7 @@ describe("QuicStream", () => {
     );
   });
 
-  it("costs the engine nothing where it is given up before a byte was sent", async () => {
+  it("costs the engine nothing if it is aborted before a byte was sent", async () => {
     const { engine, connection, stream } = open();
     stream.reset(3);
     assert.deepEqual(engine.commands, []);
@@ -40,7 +40,7 @@ describe("QuicStream", () => {
     await assert.rejects(stream.write(Buffer.from("x")), { trouble: "cancelled" });
   });
 
-  it("tells the peer by a code that it was broken off, once", async () => {
+  it("sends the peer an abort code, once", async () => {
     const { engine, stream } = open();
     const reasons: string[] = [];
     stream.stop.add({ stopped: ({ message }) => void reasons.push(message) });
@@ -56,7 +56,7 @@ describe("QuicStream", () => {
     await assert.rejects(stream.readAll(10), { trouble: "cancelled" });
   });
 
-  it("passes on the code with which the peer broke it off", async () => {
+  it("reports the code with which the peer aborted it", async () => {
     const { engine, stream } = open();
     void stream.end(Buffer.from("x"));
     const answer = stream.readAll(10);
@@ -65,7 +65,7 @@ describe("QuicStream", () => {
     assert.deepEqual(engine.taken(COMMAND.reset), []);
   });
 
-  it("is over when both sides have ended, and keeps its answer until it is read", async () => {
+  it("has ended when both sides have, and keeps its answer until it is read", async () => {
     const { engine, connection, stream } = open();
     engine.tell(EVENT.data, stream.id, "answer", LAST);
     assert.equal(connection.openStreams, 1);
@@ -75,7 +75,7 @@ describe("QuicStream", () => {
     assert.equal(String(await stream.readAll(10)), "answer");
   });
 
-  it("is stale after two intervals of silence, unless it is our turn to speak", () => {
+  it("is stale after two intervals of silence, unless it is our turn to send", () => {
     const { engine, stream } = open();
     engine.tell(EVENT.data, stream.id, "begin");
     assert.deepEqual([stream.isStale(), stream.isStale(), stream.isStale()], [false, false, true]);

@@ -19,7 +19,7 @@ function open(maxHeld = 1_000_000) {
 }
 
 describe("StreamReceiver", () => {
-  it("gives all that came once it has ended, however it came", async () => {
+  it("returns all bytes once it has ended, in any number of chunks", async () => {
     const { receiver, held } = open();
     receiver.push(Buffer.from("one "), false);
     const all = receiver.readAll(100);
@@ -29,7 +29,7 @@ describe("StreamReceiver", () => {
     assert.equal(held.held, 0);
   });
 
-  it("copies what it is lent", async () => {
+  it("copies its input", async () => {
     const { receiver } = open();
     const lent = Buffer.from("kept");
     receiver.push(lent, true);
@@ -37,7 +37,7 @@ describe("StreamReceiver", () => {
     assert.equal(String(await receiver.readAll(100)), "kept");
   });
 
-  it("breaks off a stream that is longer than its reader wants, or begins wrong", async () => {
+  it("aborts a stream that is longer than its reader allows, or begins wrong", async () => {
     const long = open();
     const all = long.receiver.readAll(5);
     long.receiver.push(Buffer.from("123456"), false);
@@ -60,7 +60,7 @@ describe("StreamReceiver", () => {
     assert.deepEqual(looked, ["abcd"]);
   });
 
-  it("gives room back in steps, as its reader takes what came", async () => {
+  it("grants more room in steps, as its reader reads", async () => {
     const { receiver, granted, held } = open();
     for (let count = 0; count < 3; count++) receiver.push(Buffer.alloc(STEP / 2), false);
     assert.deepEqual([granted, held.held], [[], 1.5 * STEP]);
@@ -71,7 +71,7 @@ describe("StreamReceiver", () => {
     assert.deepEqual([granted, held.held], [[STEP], STEP / 2]);
   });
 
-  it("gives up the stream that came last where too much is held", async () => {
+  it("aborts the newest stream if too much is held", async () => {
     const { receiver, held } = open(100);
     receiver.push(Buffer.alloc(60), false);
     receiver.push(Buffer.alloc(60), false);
@@ -79,7 +79,7 @@ describe("StreamReceiver", () => {
     assert.equal(held.held, 0);
   });
 
-  it("gives chunks before the failure that ended them, and all of what was whole before it", async () => {
+  it("returns chunks before the failure that ended them, and everything that was complete", async () => {
     const cut = open().receiver;
     const chunks = cut.chunks();
     cut.push(Buffer.from("first"), false);

@@ -17,7 +17,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe("StreamSender", () => {
-  it("passes on in pieces that fit a frame, the end with the last of them", async () => {
+  it("sends in pieces that fit a frame, the end with the last of them", async () => {
     const { sender, pieces } = open();
     await sender.add(Buffer.alloc(WRITE_WINDOW - 10), false);
     await sender.add(Buffer.alloc(0), true);
@@ -33,7 +33,7 @@ describe("StreamSender", () => {
     assert.equal(sender.isDone, true);
   });
 
-  it("holds back what there is no room for, in its order, and goes on with room", async () => {
+  it("holds back what there is no room for, in order, and continues with room", async () => {
     const { sender, pieces } = open();
     const first = sender.add(Buffer.alloc(WRITE_WINDOW + 100), false);
     const second = sender.add(Buffer.alloc(50), true);
@@ -49,14 +49,14 @@ describe("StreamSender", () => {
     assert.equal(sender.isDone, true);
   });
 
-  it("says the end without bytes though there is no room", async () => {
+  it("sends the end without bytes even if there is no room", async () => {
     const { sender, pieces } = open();
     await sender.add(Buffer.alloc(WRITE_WINDOW), false);
     await sender.add(Buffer.alloc(0), true);
     assert.deepEqual(pieces.at(-1), [0, true]);
   });
 
-  it("fails what waits and all that follows, and sends nothing after the end", async () => {
+  it("fails waiting and later writes, and sends nothing after the end", async () => {
     const { sender } = open();
     const waiting = sender.add(Buffer.alloc(2 * WRITE_WINDOW), false);
     sender.fail(new Error("broken"));

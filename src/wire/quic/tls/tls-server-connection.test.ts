@@ -41,7 +41,7 @@ test("a client over TLS that sends many requests at once gets the answers one by
   socket.destroy();
 });
 
-test("a client over TLS that hangs up within a request is told of as such", async () => {
+test("a client over TLS that disconnects within a request is reported as such", async () => {
   await using pair = await TestPair.open({ scheme: "tls" });
   const socket = await rawTls(pair.listener.port);
   socket.end(encodeFrame(Buffer.alloc(100)).subarray(0, 50));

@@ -9,7 +9,7 @@ import { covers } from "../../../../../test/support/requirement.ts";
 const MISMATCH = -32020;
 
 describe("accepts()", () => {
-  it("takes a type by its name, its group or any", () => {
+  it("accepts a media type by its name, its group or any", () => {
     const yes = ["text/event-stream", "a/b, TEXT/Event-Stream;q=0.1", "text/*", "*/*;q=0.8"];
     for (const header of yes) assert.ok(accepts(header, "text/event-stream"), header);
     const no = [undefined, "", "application/json", "text/event-streams", "application/*"];
@@ -29,14 +29,14 @@ describe("headerProblem()", () => {
     return problem === undefined;
   };
 
-  it("wants the method repeated", () => {
+  it("requires the method to be repeated", () => {
     assert.equal(headerProblem({}, "tools/list", {})?.code, MISMATCH);
     const other = headerProblem({ "mcp-method": "tools/call" }, "tools/list", {});
     assert.match(other?.message ?? "", /Mcp-Method header 'tools\/call' does not match/);
     assert.equal(headerProblem({ "mcp-method": "tools/list" }, "tools/list", {}), undefined);
   });
 
-  it("wants the name repeated of what has one", () => {
+  it("requires the name to be repeated, for methods that have one", () => {
     assert.ok(isTaken("echo", "echo"));
     assert.ok(!isTaken(undefined, "echo"));
     assert.ok(!isTaken("Echo", "echo"));
@@ -46,12 +46,12 @@ describe("headerProblem()", () => {
     assert.equal(headerProblem(read, "resources/read", {}), undefined);
   });
 
-  it("takes a value for itself unless it is wrapped on both sides", () => {
+  it("takes a value literally unless it is wrapped on both sides", () => {
     const plain = ["Hello", "SGVsbG8=", "=?base64?SGVsbG8=", "SGVsbG8=?=", "=?BASE64?YQ==?="];
     for (const value of plain) assert.ok(isTaken(value, value), value);
   });
 
-  it("decodes what is wrapped", () => {
+  it("decodes a wrapped value", () => {
     covers("mcp.modern-http.encoding");
     for (const text of ["", "Hello", "Zürich", " padded ", "日本", "=?base64?x?="]) {
       const wrapped = `=?base64?${Buffer.from(text).toString("base64")}?=`;
@@ -83,24 +83,24 @@ describe("paramHeaderProblem()", () => {
   const problem = (headers: Record<string, string>, args: object): number | undefined =>
     paramHeaderProblem(headers, tools, { name: "query", arguments: args })?.code;
 
-  it("wants arguments repeated that the tool's schema marks", () => {
+  it("requires arguments to be repeated that the tool's schema marks", () => {
     assert.equal(problem({ "mcp-param-region": "eu" }, { region: "eu" }), undefined);
     assert.equal(problem({ "mcp-param-region": "us" }, { region: "eu" }), MISMATCH);
     assert.equal(problem({}, { region: "eu" }), MISMATCH);
   });
 
-  it("compares numbers by their value, and wants nothing for what is left out", () => {
+  it("compares numbers by their value, and requires nothing for missing arguments", () => {
     assert.equal(problem({ "mcp-param-limit": "1e1" }, { limit: 10 }), undefined);
     assert.equal(problem({ "mcp-param-limit": "" }, { limit: 0 }), MISMATCH);
     assert.equal(problem({}, { region: null }), undefined);
   });
 
-  it("leaves a tool that there is not to whoever answers the call", () => {
+  it("leaves an unknown tool to the handler of the call", () => {
     assert.equal(paramHeaderProblem({}, tools, { name: "none", arguments: {} }), undefined);
   });
 });
 
-it("versionMismatch() says what the header says and what the body does", () => {
+it("versionMismatch() gives the values of the header and the body", () => {
   assert.match(versionMismatch(undefined, "2026-07-28").message, /is missing.*'2026-07-28'/);
   assert.match(versionMismatch("2030-01-01", "2026-07-28").message, /'2030-01-01' does not match/);
 });

@@ -6,7 +6,7 @@ import { EventLog, parseEventId } from "./event-log.ts";
 const LIMITS = { maxLoggedEvents: 3, maxLoggedBytes: 1000 };
 
 describe("EventLog", () => {
-  it("gives what follows an event of the same stream, and nothing of another", () => {
+  it("returns the events after one of the same stream, and none of another", () => {
     const log = new EventLog<{ id: number }>(LIMITS);
     const [one, two] = [{ id: 1 }, { id: 2 }];
     log.add(one, "a");
@@ -19,7 +19,7 @@ describe("EventLog", () => {
     assert.equal(log.streamOf(3), undefined);
   });
 
-  it("forgets the oldest when there are too many", () => {
+  it("forgets the oldest if there are too many", () => {
     const log = new EventLog<{ id: number }>(LIMITS);
     const [one, two] = [{ id: 1 }, { id: 2 }];
     log.add(one, "first");
@@ -30,7 +30,7 @@ describe("EventLog", () => {
     assert.equal(log.last, 4);
   });
 
-  it("forgets the oldest when they are too large, even the newest", () => {
+  it("forgets the oldest if they are too large, even the newest", () => {
     const log = new EventLog<{ id: number }>(LIMITS);
     const one = { id: 1 };
     log.add(one, "x".repeat(600));

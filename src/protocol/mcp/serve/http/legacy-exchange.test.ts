@@ -16,7 +16,7 @@ async function resume(session: McpSession, lastEventId: string): Promise<EventRe
 }
 
 describe("an exchange of a session on /mcp", { timeout: 30_000 }, () => {
-  it("answer with events where something is sent before the answer", async () => {
+  it("answers with events if something is sent before the answer", async () => {
     covers("mcp.http.json-or-events", "mcp.http.priming-event");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
@@ -33,7 +33,7 @@ describe("an exchange of a session on /mcp", { timeout: 30_000 }, () => {
     assert.equal(await events.next(), undefined, "the stream ends with the answer");
   });
 
-  it("send no empty events to clients that do not know them", async () => {
+  it("sends no empty events to clients that do not know them", async () => {
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server, "2025-06-18");
     const events = await session.stream(1, "test_tool_with_progress", {}, { progressToken: 0 });
@@ -41,7 +41,7 @@ describe("an exchange of a session on /mcp", { timeout: 30_000 }, () => {
     await events.cancel();
   });
 
-  it("go on after a lost connection: it is not a cancellation", async () => {
+  it("continues after a lost connection, which is not a cancellation", async () => {
     covers("mcp.http.disconnect");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
@@ -62,7 +62,7 @@ describe("an exchange of a session on /mcp", { timeout: 30_000 }, () => {
     assert.equal(await resumed.next(), undefined);
   });
 
-  it("end the response of a call that is cancelled", async () => {
+  it("ends the response of a cancelled call", async () => {
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
     const silent = session.call(1, "test_wait");
@@ -76,7 +76,7 @@ describe("an exchange of a session on /mcp", { timeout: 30_000 }, () => {
     assert.equal(await told.next(), undefined);
   });
 
-  it("turn a slow answer into a stream, and have its client come back for it", async () => {
+  it("turns a slow answer into a stream, and lets its client reconnect for it", async () => {
     covers("mcp.http.poll");
     const limits = { keepAlive: 20, longestConnection: 50, retry: 10 };
     await using server = await McpHttpServer.start({ limits });

@@ -8,7 +8,7 @@ import { covers } from "../../../../../test/support/requirement.ts";
 const PING = request("ping", "ping");
 
 describe("sessions on /mcp", { timeout: 30_000 }, () => {
-  it("begin only where the handshake succeeds", async () => {
+  it("begin only if the handshake succeeds", async () => {
     covers("mcp.http.session-id");
     await using server = await McpHttpServer.start();
     const answer = await server.post(request(0, "initialize", { protocolVersion: 7 }));
@@ -17,7 +17,7 @@ describe("sessions on /mcp", { timeout: 30_000 }, () => {
     assert.equal(server.http.size, 0);
   });
 
-  it("refuse what does not fit, each with its status", async () => {
+  it("refuse invalid requests, each with its status", async () => {
     covers(
       "mcp.http.accept",
       "mcp.http.session-missing",
@@ -79,7 +79,7 @@ describe("sessions on /mcp", { timeout: 30_000 }, () => {
     assert.equal((await session.post(request(1, "ping"))).status, 200);
   });
 
-  it("answer batches of 2025-03-26, and only those", async () => {
+  it("answer batches only in 2025-03-26", async () => {
     covers("mcp.revision.batch-answers");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server, "2025-03-26");

@@ -17,7 +17,7 @@ describe("MCP on HTTP with authorization", { timeout: 30_000 }, () => {
           : { principal: { id: authorization } },
     });
 
-  it("lets nobody in whom it does not know, but tells where to sign in", async () => {
+  it("refuses an unknown caller, and says where to sign in", async () => {
     covers("mcp.authorization.challenge", "mcp.authorization.metadata");
     await using server = await start();
     const refused = await server.post(initialize());
@@ -34,7 +34,7 @@ describe("MCP on HTTP with authorization", { timeout: 30_000 }, () => {
     }
   });
 
-  it("says so where it cannot find out", async () => {
+  it("reports that it cannot check a token", async () => {
     await using server = await McpHttpServer.start({
       authorize: () => Promise.reject(new Error("The directory is down")),
     });
@@ -43,7 +43,7 @@ describe("MCP on HTTP with authorization", { timeout: 30_000 }, () => {
     assert.doesNotMatch(JSON.stringify(refused.body), /directory/);
   });
 
-  it("keeps a session for whoever began it", async () => {
+  it("keeps a session for the principal that began it", async () => {
     covers("mcp.http.session-owner");
     await using server = await start();
     const begun = await server.post(initialize(), { authorization: "a" });

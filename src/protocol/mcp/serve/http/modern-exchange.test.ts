@@ -43,7 +43,7 @@ async function exchanging(closeGrace = 200) {
 }
 
 describe("ModernExchange", { timeout: 20_000 }, () => {
-  it("answers with one JSON text, of which all arrives though it is disposed at once", async () => {
+  it("answers with one JSON text, which arrives completely even if it is disposed at once", async () => {
     await using talk = await exchanging(30_000);
     // More than the system would take by itself.
     const body = JSON.stringify({ result: "é".repeat(8_000_000) });
@@ -60,7 +60,7 @@ describe("ModernExchange", { timeout: 20_000 }, () => {
     assert.deepEqual(talk.sink.ends, []);
   });
 
-  it("shows in the status only what is wrong with the request itself", async () => {
+  it("uses an error status only if the request itself is wrong", async () => {
     covers("mcp.modern-http.status");
     const statuses = [
       [STANDARD.methodNotFound.code, 404],
@@ -74,7 +74,7 @@ describe("ModernExchange", { timeout: 20_000 }, () => {
     }
   });
 
-  it("becomes a stream with the first thing said before the answer, and ends with that", async () => {
+  it("becomes a stream with the first message before the answer, and ends with the answer", async () => {
     await using talk = await exchanging();
     void talk.exchange.send("1");
     const answer = await talk.answer();
@@ -83,7 +83,7 @@ describe("ModernExchange", { timeout: 20_000 }, () => {
     assert.equal(await text(answer), "event: message\ndata: 1\n\nevent: message\ndata: 2\n\n");
   });
 
-  it("becomes a stream with the second sign of life", async () => {
+  it("becomes a stream with the second keep-alive", async () => {
     await using talk = await exchanging();
     talk.exchange.keepAlive();
     assert.ok(!talk.response.headersSent);
@@ -93,7 +93,7 @@ describe("ModernExchange", { timeout: 20_000 }, () => {
     assert.equal(await text(answer), ": keepalive\n\nevent: message\ndata: 1\n\n");
   });
 
-  it("tells its sink that the client has gone before the answer, not after", async () => {
+  it("tells its sink that the client has disconnected before the answer, not after", async () => {
     await using left = await exchanging();
     left.client.destroy();
     await left.sink.until(({ ends }) => ends.length > 0);
@@ -107,7 +107,7 @@ describe("ModernExchange", { timeout: 20_000 }, () => {
     assert.deepEqual(done.sink.ends, []);
   });
 
-  it("closes the connection of a client that has no answer when it is disposed", async () => {
+  it("closes the connection if it is disposed before the answer", async () => {
     await using talk = await exchanging();
     const gone = once(talk.client, "error");
     await talk.exchange[Symbol.asyncDispose]();
@@ -115,7 +115,7 @@ describe("ModernExchange", { timeout: 20_000 }, () => {
     assert.match(error.message, /hang up/);
   });
 
-  it("closes the connection of a client that does not take its answer within the grace", async () => {
+  it("closes the connection of a client that does not read its answer within the grace", async () => {
     await using talk = await exchanging(1);
     void talk.client.on("response", (answer) => answer.on("error", () => {}).pause());
     void talk.exchange.send("x".repeat(64 * 1024 * 1024), ANSWER);

@@ -43,7 +43,7 @@ async function call(
 }
 
 describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
-  it("are answered with JSON, or with events where something comes before the answer", async () => {
+  it("are answered with JSON, or with events if something comes before the answer", async () => {
     covers("mcp.modern-http.json-or-events");
     await using server = await McpHttpServer.start();
     const plain = await call(server, "test_simple_text");
@@ -178,7 +178,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
     assert.equal(await second.next(), undefined);
   });
 
-  it("show signs of life while the answer is long in coming", async () => {
+  it("get keep-alives while the answer takes long", async () => {
     covers("mcp.modern-http.keep-alive");
     await using server = await McpHttpServer.start({ limits: { keepAlive: 10 } });
     const events = new EventReader(await call(server, "test_wait"));
@@ -186,7 +186,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
     await events.cancel();
   });
 
-  it("have no sessions: notifications are taken, GET and DELETE are not", async () => {
+  it("have no sessions: notifications are accepted, GET and DELETE are not", async () => {
     covers("mcp.modern-http.post-only", "mcp.modern-http.notification-202");
     await using server = await McpHttpServer.start();
     const params = { requestId: 1 };

@@ -25,7 +25,7 @@ async function resume(session: McpSession, lastEventId: string): Promise<EventRe
 }
 
 describe("streams of a session on /mcp", { timeout: 30_000 }, () => {
-  it("ask on the request's own stream, and take the answer by another POST", async () => {
+  it("ask on the request's own stream, and get the answer by another POST", async () => {
     covers("mcp.http.one-stream", "mcp.elicitation.form");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
@@ -43,7 +43,7 @@ describe("streams of a session on /mcp", { timeout: 30_000 }, () => {
     await own.cancel();
   });
 
-  it("send what belongs to no request to the GET stream, also what came before it", async () => {
+  it("send messages outside of requests on the GET stream, also those from before it", async () => {
     covers("mcp.http.get-stream");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
@@ -57,7 +57,7 @@ describe("streams of a session on /mcp", { timeout: 30_000 }, () => {
     await own.cancel();
   });
 
-  it("replay exactly the stream that was lost", async () => {
+  it("replay exactly the lost stream", async () => {
     covers("mcp.http.replay");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
@@ -82,7 +82,7 @@ describe("streams of a session on /mcp", { timeout: 30_000 }, () => {
     await own.cancel();
   });
 
-  it("ask on the GET stream where the request's own was lost before it began", async () => {
+  it("ask on the GET stream if the request's own was lost before it began", async () => {
     await using server = await McpHttpServer.start();
     const called = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();
@@ -114,7 +114,7 @@ describe("streams of a session on /mcp", { timeout: 30_000 }, () => {
 });
 
 describe("sessions on /mcp", { timeout: 30_000 }, () => {
-  it("give up a reader that does not read, and nobody else", async () => {
+  it("close a connection that does not read, and no other", async () => {
     const channelLimits = { highWater: 64 * 1024, maxUnsent: 256 * 1024 };
     await using server = await McpHttpServer.start({ channelLimits });
     const slow = await McpSession.begin(server);

@@ -34,7 +34,7 @@ describe("sessions on /mcp", { timeout: 30_000 }, () => {
     assert.equal((await session.get()).status, 404);
   });
 
-  it("make room for new ones where they are idle", async () => {
+  it("evict idle ones to make room for new ones", async () => {
     await using server = await McpHttpServer.start({ limits: { maxSessions: 2 } });
     const first = await McpSession.begin(server);
     const second = await McpSession.begin(server);
@@ -46,7 +46,7 @@ describe("sessions on /mcp", { timeout: 30_000 }, () => {
     await Promise.all([busy.cancel(), busyToo.cancel()]);
   });
 
-  it("make no room for who begins ever more of them at the cost of others", async () => {
+  it("do not evict those of others for a client that begins ever more", async () => {
     const authorize = ({ headers }: IncomingMessage) => ({
       principal: { id: String(headers["x-user"]) },
     });
@@ -64,7 +64,7 @@ describe("sessions on /mcp", { timeout: 30_000 }, () => {
     assert.deepEqual(statuses, [404, 404, 200, 200]);
   });
 
-  it("end when nobody has used them for long", async () => {
+  it("end after a long time without a request", async () => {
     const limits = { keepAlive: 10, sessionIdle: 30 };
     await using server = await McpHttpServer.start({ limits });
     const { headers } = await server.post(initialize());
@@ -73,7 +73,7 @@ describe("sessions on /mcp", { timeout: 30_000 }, () => {
     assert.equal((await server.post(PING, session)).status, 404);
   });
 
-  it("are answered to when the server stops", async () => {
+  it("get their answers when the server stops", async () => {
     const server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
     const own = await session.listen();

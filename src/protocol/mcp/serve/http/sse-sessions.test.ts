@@ -6,7 +6,7 @@ import { initialize, request } from "../../../../../test/support/mcp-session.ts"
 import { covers } from "../../../../../test/support/requirement.ts";
 
 describe("the HTTP transport of 2024-11-05", { timeout: 30_000 }, () => {
-  it("answers in the stream of GET /sse what is posted to its endpoint", async () => {
+  it("answers on the stream of GET /sse what is posted to its endpoint", async () => {
     covers("mcp.http.sse-2024");
     await using server = await McpHttpServer.start();
     const accept = { accept: "text/event-stream" };
@@ -29,7 +29,7 @@ describe("the HTTP transport of 2024-11-05", { timeout: 30_000 }, () => {
     assert.equal(await post(request(3, "ping")), 404);
   });
 
-  it("needs a client that takes events", async () => {
+  it("requires a client that accepts events", async () => {
     await using server = await McpHttpServer.start();
     const refused = await server.fetch("GET", { accept: "text/html" }, undefined, "/sse");
     assert.equal(refused.status, 406);
