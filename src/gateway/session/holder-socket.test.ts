@@ -10,14 +10,14 @@ import { RecordingSink } from "../../../test/support/recording-sink.ts";
 import { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { HOLDERS, socketIn } from "../../store/holder.ts";
-import { Guests, reachHolder } from "./holder-socket.ts";
+import { HolderSocket, reachHolder } from "./holder-socket.ts";
 
 const HOLDER = "1-00000000-0000-4000-8000-000000000000";
 
-/** A data folder with guests who are told what they say. */
-async function open(data: string, seen: Principal[] = []): Promise<Guests> {
+/** The socket of a data folder, which repeats what is said on it. */
+async function open(data: string, seen: Principal[] = []): Promise<HolderSocket> {
   await mkdir(join(data, HOLDERS), { recursive: true });
-  return await Guests.open({
+  return await HolderSocket.open({
     data,
     holder: HOLDER,
     limits: {},
@@ -35,12 +35,12 @@ async function open(data: string, seen: Principal[] = []): Promise<Guests> {
   });
 }
 
-describe("Guests", { timeout: 20_000 }, () => {
+describe("HolderSocket", { timeout: 20_000 }, () => {
   it("lets another process speak for a principal, whatever the length of the path", async () => {
-    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-guests-"));
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-holder-"));
     for (const data of [folder.path, join(folder.path, "long".repeat(30))]) {
       const seen: Principal[] = [];
-      await using _guests = await open(data, seen);
+      await using _socket = await open(data, seen);
       const ann: Principal = { id: "ann", scopes: ["sessions"], limits: { agents: ["goose"] } };
       await using channel = await reachHolder(data, HOLDER, ann);
       const sink = new RecordingSink();
@@ -56,12 +56,12 @@ describe("Guests", { timeout: 20_000 }, () => {
   });
 
   it("ends the conversations and removes the socket when it closes", async () => {
-    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-guests-"));
-    const guests = await open(folder.path);
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-holder-"));
+    const server = await open(folder.path);
     const sink = new RecordingSink();
     await using channel = await reachHolder(folder.path, HOLDER, OWNER);
     channel.receive(sink);
-    await guests[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
     await sink.until(({ ends }) => ends.length > 0);
     assert.equal(existsSync(socketIn(join(folder.path, HOLDERS), HOLDER)), false);
     await assert.rejects(reachHolder(folder.path, HOLDER, OWNER), {
@@ -71,9 +71,9 @@ describe("Guests", { timeout: 20_000 }, () => {
   });
 
   it("closes a connection whose greeting is not one, and serves the next", async () => {
-    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-guests-"));
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-holder-"));
     const seen: Principal[] = [];
-    await using _guests = await open(folder.path, seen);
+    await using _socket = await open(folder.path, seen);
     const socket = connect(socketIn(join(folder.path, HOLDERS), HOLDER));
     socket.write("nonsense\n");
     socket.resume();

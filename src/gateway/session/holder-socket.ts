@@ -22,7 +22,7 @@ interface Greeting {
   readonly principal: Principal;
 }
 
-export interface GuestsOptions {
+export interface HolderSocketOptions {
   readonly data: string;
   /** The id of this process. */
   readonly holder: string;
@@ -36,13 +36,13 @@ export interface GuestsOptions {
  * Lets other processes of the same user in to the sessions that this one has open. The folder of the
  * socket is for its owner alone, so whoever can connect may say for whom.
  */
-export class Guests implements AsyncDisposable {
-  readonly #options: GuestsOptions;
+export class HolderSocket implements AsyncDisposable {
+  readonly #options: HolderSocketOptions;
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
   readonly #name: SocketName;
 
-  private constructor(options: GuestsOptions) {
+  private constructor(options: HolderSocketOptions) {
     this.#options = options;
     this.#name = new SocketName(socketIn(join(options.data, HOLDERS), options.holder));
     this.#server = createServer((socket) => {
@@ -50,13 +50,13 @@ export class Guests implements AsyncDisposable {
     });
   }
 
-  static async open(options: GuestsOptions): Promise<Guests> {
-    const guests = new Guests(options);
-    guests.#server.unref();
-    guests.#server.listen(guests.#name.path);
-    await once(guests.#server, "listening");
-    await chmod(guests.#name.path, 0o600);
-    return guests;
+  static async open(options: HolderSocketOptions): Promise<HolderSocket> {
+    const socket = new HolderSocket(options);
+    socket.#server.unref();
+    socket.#server.listen(socket.#name.path);
+    await once(socket.#server, "listening");
+    await chmod(socket.#name.path, 0o600);
+    return socket;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -76,7 +76,7 @@ export class Guests implements AsyncDisposable {
       const { principal } = JSON.parse(await channel.greeting) as Greeting;
       await this.#options.serve(channel, { ...OWNER, ...principal });
     } catch (error) {
-      this.#options.log.warn("session.guest-refused", { error });
+      this.#options.log.warn("session.process-refused", { error });
     } finally {
       socket.destroy();
     }

@@ -66,7 +66,7 @@ async function letOthersIn(
   sessions: Sessions,
 ): Promise<AsyncDisposable> {
   const { data, limits } = house.config;
-  const [{ Guests }, { AcpDoor }, { AcpConversation }] = await Promise.all([
+  const [{ HolderSocket }, { AcpDoor }, { AcpConversation }] = await Promise.all([
     import("./holder-socket.ts"),
     import("../../protocol/acp/door.ts"),
     import("../../protocol/acp/serve.ts"),
@@ -74,7 +74,7 @@ async function letOthersIn(
   const door = new AcpDoor({ sessions: async () => sessions, limits: limits.messages });
   const peer = house.withLimits(door.peerOptions);
   try {
-    return await Guests.open({
+    return await HolderSocket.open({
       data,
       holder: log.holder,
       limits,

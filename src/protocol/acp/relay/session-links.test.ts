@@ -16,10 +16,10 @@ import { type LinkedClient, SessionLinks } from "./session-links.ts";
 class HoldingProcess {
   readonly sink = new RecordingSink();
   readonly channel: Channel<string>;
-  readonly guest: Channel<string>;
+  readonly joining: Channel<string>;
 
   constructor(answers: Readonly<Record<string, unknown>> = {}) {
-    [this.channel, this.guest] = memoryPair();
+    [this.channel, this.joining] = memoryPair();
     const all: Readonly<Record<string, unknown>> = { initialize: {}, ...answers };
     this.channel.receive({
       message: (text) => {
@@ -90,7 +90,7 @@ class Rig implements AsyncDisposable {
       async (holder) => {
         const found = this.holders.get(holder);
         if (found === undefined) throw new TrunklineError("unavailable", "Nobody is there.");
-        return found.guest;
+        return found.joining;
       },
       linked,
       (text) => server.send(text),
