@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -116,5 +117,64 @@ describe("a session that another process has open", { timeout: 60_000 }, () => {
     assert.deepEqual(await three.prompt(sessionId, "say on and on"), { stopReason: "end_turn" });
     await two.program.until(() => two.text().endsWith("on and on"));
     await one[Symbol.asyncDispose]();
+  });
+});
+
+/** `trunkline serve` on the data folder of a place. */
+async function serveIn(place: Place): Promise<Program> {
+  const file = join(place.path, "config.jsonc");
+  writeFileSync(file, JSON.stringify(SHARED.config));
+  const args = ["serve", "--config", file, "--port", "0", "--json"];
+  const serve = new Program(args, { env: { HOME: place.home, TMPDIR: place.home } });
+  await serve.until(({ lines }) => lines.some((line) => line.includes('"ready":true')));
+  return serve;
+}
+
+describe("a session that is begun while `trunkline serve` runs", { timeout: 60_000 }, () => {
+  it("is open there: closing the editor does not stop its turn", async () => {
+    using place = new Place();
+    await using serve = await serveIn(place);
+    let sessionId: string;
+    {
+      await using editor = new AcpEditor(place, SHARED);
+      sessionId = await editor.begin();
+      editor.post("session/prompt", { sessionId, prompt: [{ type: "text", text: "forever" }] });
+      await editor.program.until(() => editor.text().includes("5 "));
+    }
+    await using later = new AcpEditor(place, SHARED);
+    await joinIn(later, sessionId);
+    const before = later.text().length;
+    await later.program.until(() => later.text().length > before + 50);
+    later.notify("session/cancel", { sessionId });
+    await later.update(({ sessionUpdate, _meta }) => {
+      return (
+        sessionUpdate === "session_info_update" && _meta?.trunkline?.turn?.state === "cancelled"
+      );
+    });
+    serve.child.kill("SIGTERM");
+    assert.equal(await serve.exit, 0);
+  });
+
+  it("goes on in the editor's own process when that gateway is killed", async () => {
+    using place = new Place();
+    await using serve = await serveIn(place);
+    await using editor = new AcpEditor(place, SHARED);
+    const sessionId = await editor.begin();
+    const asked = editor.post("session/prompt", {
+      sessionId,
+      prompt: [{ type: "text", text: "forever" }],
+    });
+    await editor.program.until(() => editor.text().includes("30 "));
+    serve.child.kill("SIGKILL");
+    const { error } = await editor.answerTo(asked);
+    assert.deepEqual(error?.data, { interrupted: true });
+    assert.deepEqual(await editor.prompt(sessionId, "say again"), { stopReason: "end_turn" });
+    const [numbers = ""] = editor.text().split("\n");
+    const said = numbers.trim().split(" ").map(Number);
+    assert.deepEqual(
+      said,
+      said.map((_, at) => at),
+    );
+    assert.equal(await serve.exit, "SIGKILL");
   });
 });

@@ -3,8 +3,10 @@ import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 import { ConfiguredBus } from "../../gateway/bus/configured-bus.ts";
 import { openData } from "../../gateway/config/data-folder.ts";
+import type { House } from "../../gateway/house.ts";
 import { HttpServer } from "../../gateway/http/http-server.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
+import { digestSettings } from "../../gateway/session/session-home.ts";
 import { openTools } from "../../gateway/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
@@ -38,6 +40,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
     using _announced = await announceGateway(house.config.data, {
       url: server.localUrl,
       browser: server.browserUrl,
+      ...(await sessionsOf(server, house, invocation.env)),
     });
     if (server.warning !== undefined) err(`trunkline: warning: ${server.warning}\n`);
     if (noAuth) err(`trunkline: warning: ${NO_AUTH_WARNING}\n`);
@@ -67,4 +70,18 @@ async function greet(server: HttpServer, invocation: Invocation<ServeValues>): P
 
 function addressesOf({ localUrl, publicUrl }: HttpServer): { url: string; publicUrl?: string } {
   return { url: localUrl, ...(publicUrl === undefined ? {} : { publicUrl }) };
+}
+
+/** How other processes open sessions in this one. Where the store fails, they open them themselves. */
+async function sessionsOf(
+  server: HttpServer,
+  { config, log }: House,
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly holder?: string; readonly settings?: string }> {
+  try {
+    return { holder: await server.holder(), settings: digestSettings(config, env) };
+  } catch (error) {
+    log.warn("session.not-reachable", { error });
+    return {};
+  }
 }

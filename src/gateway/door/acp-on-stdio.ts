@@ -1,6 +1,6 @@
 import { serveStdio, untilOver } from "./serve-stdio.ts";
 import type { House } from "../house.ts";
-import { LazySessions, reachIn } from "../session/lazy-sessions.ts";
+import { homeOf, LazySessions, reachIn } from "../session/lazy-sessions.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { AcpDoor } from "../../protocol/acp/door.ts";
 import { AcpConversation } from "../../protocol/acp/serve.ts";
@@ -27,6 +27,7 @@ export async function serveAcpOnStdio(
     limits: house.config.limits.messages,
     sessions: sessions.open,
     reach: reachIn(house.config.data),
+    home: homeOf(house),
   });
   const options = hasActions ? withActions(door.peerOptions, tools) : door.peerOptions;
   const channel = stdioChannel(house.config.limits);

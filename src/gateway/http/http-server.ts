@@ -181,6 +181,11 @@ export class HttpServer {
     return address === "::" ? `${scheme}://[::1]:${port}` : this.origin;
   }
 
+  /** The id under which it holds sessions, by which other processes reach it. */
+  holder(): Promise<string> {
+    return this.#sessions.holder();
+  }
+
   /** A login link for a browser, which works once. */
   async loginLink(): Promise<string> {
     return `${this.browserUrl}/login#${await this.#admission.codes.create()}`;

@@ -17,6 +17,9 @@ export class LazySessions implements AsyncDisposable {
 
   readonly open = async (): Promise<Sessions> => (await this.#sessions.get()).sessions;
 
+  /** The id under which this process holds sessions, by which others reach it. */
+  readonly holder = async (): Promise<string> => (await this.#sessions.get()).holder;
+
   /** The sessions, if any was asked for and they could be opened. */
   async opened(): Promise<Sessions | undefined> {
     return (await this.#sessions.opened())?.sessions;
@@ -32,5 +35,13 @@ export function reachIn(data: string): Reach {
   return async (holder, principal) => {
     const { reachHolder } = await import("./holder-socket.ts");
     return await reachHolder(data, holder, principal);
+  };
+}
+
+/** Finds the running gateway in which sessions are opened, if there is one. */
+export function homeOf({ config }: House, env = process.env): () => Promise<string | undefined> {
+  return async () => {
+    const { sessionHome } = await import("./session-home.ts");
+    return await sessionHome(config, env);
   };
 }

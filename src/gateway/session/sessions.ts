@@ -5,6 +5,7 @@ import type { House } from "../house.ts";
 import { agentIdentity } from "../open-identities.ts";
 import type { LazyRuns } from "../runs/lazy-runs.ts";
 import type { OpenBuiltInOptions } from "./built-in-agent.ts";
+import { reachIn } from "./lazy-sessions.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
 import type { Agent } from "../../session/agent.ts";
@@ -24,6 +25,8 @@ export interface OpenSessionsOptions {
 /** Sessions with their stores and agents, which end with them. */
 export interface OpenedSessions extends AsyncDisposable {
   readonly sessions: Sessions;
+  /** The id under which this process holds them. */
+  readonly holder: string;
 }
 
 /** Opens the sessions of the data folder. Agents are started when a session first needs them. */
@@ -56,7 +59,8 @@ export async function openSessions(
   );
   opening.use(await letOthersIn(house, log, sessions));
   const open = opening.move();
-  return { sessions, [Symbol.asyncDispose]: () => open.disposeAsync() };
+  const { holder } = log;
+  return { sessions, holder, [Symbol.asyncDispose]: () => open.disposeAsync() };
 }
 
 /** Serves the open sessions to other processes on the same data folder. */
@@ -71,7 +75,11 @@ async function letOthersIn(
     import("../../protocol/acp/door.ts"),
     import("../../protocol/acp/serve.ts"),
   ]);
-  const door = new AcpDoor({ sessions: async () => sessions, limits: limits.messages });
+  const door = new AcpDoor({
+    sessions: async () => sessions,
+    limits: limits.messages,
+    reach: reachIn(data),
+  });
   const peer = house.withLimits(door.peerOptions);
   try {
     return await HolderSocket.open({

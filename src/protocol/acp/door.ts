@@ -16,7 +16,7 @@ import type { Session } from "../../session/session.ts";
 import { type SessionSetup, type Sessions, unknownSession } from "../../session/sessions.ts";
 import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
-import { METHODS } from "./methods.ts";
+import { METHODS, ours } from "./methods.ts";
 import type { Reach } from "./relay/session-links.ts";
 import type { NewSessionParams, OldSessionParams } from "./schema.gen.ts";
 import { servePrompts } from "./serve-prompts.ts";
@@ -37,6 +37,11 @@ export interface AcpDoorOptions {
   ) => Promise<SessionSetup | undefined>;
   /** Reaches processes that have sessions open; without it, only sessions that are free can be opened. */
   readonly reach?: Reach | undefined;
+  /**
+   * The process in which sessions are opened, where that is not this one: they go on there when this
+   * one ends.
+   */
+  readonly home?: (() => Promise<string | undefined>) | undefined;
   /** Remote addresses of the repository that contains a folder, for clients limited to repositories. */
   readonly addressesOf?: (folder: string) => Promise<readonly string[]>;
 }
@@ -124,6 +129,16 @@ export class AcpDoor {
     client: AcpConnection,
     here: () => Promise<unknown>,
   ): Promise<unknown> {
+    const isOpenHere = this.#opened?.get(sessionOf(params) ?? "") !== undefined;
+    const home = OPENING.has(method) && !isOpenHere ? await this.options.home?.() : undefined;
+    if (home !== undefined && client.links !== undefined) {
+      try {
+        const named = withAgent(params as NewSessionParams, client.agent ?? this.options.agent);
+        return await client.links.request(home, method, named);
+      } catch (error) {
+        if (!(error instanceof TrunklineError) || error.code !== "unavailable") throw error;
+      }
+    }
     for (let attempt = 1; ; attempt++) {
       try {
         return await here();
@@ -165,6 +180,21 @@ export class AcpDoor {
     const own = { ...(isPatient ? untimed : limits), answersCancelled };
     return route(method, guarded as Handle<unknown>, own);
   }
+}
+
+/** Methods after which a session is open. */
+const OPENING: ReadonlySet<string> = new Set([
+  METHODS.newSession.name,
+  METHODS.createSession.name,
+  METHODS.loadSession.name,
+  METHODS.resumeSession.name,
+  METHODS.forkSession.name,
+]);
+
+/** The same, with the agent that new sessions here would have. */
+function withAgent(params: NewSessionParams, agent: string | undefined): NewSessionParams {
+  if (agent === undefined) return params;
+  return { ...params, _meta: { ...params._meta, trunkline: { agent, ...ours(params._meta) } } };
 }
 
 /** How often a session is asked for whose holder has just ended, and the milliseconds between. */

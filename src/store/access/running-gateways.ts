@@ -14,6 +14,10 @@ export interface RunningGateway {
   /** Address for a browser. */
   readonly browser: string;
   readonly started: string;
+  /** The id under which it holds sessions; undefined where others cannot reach it. */
+  readonly holder?: string | undefined;
+  /** A digest of what its sessions go by: others use it only if theirs is the same. */
+  readonly settings?: string | undefined;
 }
 
 /**

@@ -24,6 +24,10 @@ export interface LinkListener {
   lost(): void;
 }
 
+interface OwnRequest extends PromiseWithResolvers<unknown> {
+  readonly heard: (result: unknown) => void;
+}
+
 const UPDATE = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
 const CANCEL = acpDialect.cancel.method;
 
@@ -39,7 +43,7 @@ export class SessionLink implements Sink<string> {
   readonly #listener: LinkListener;
   readonly #number = ++opened;
   /** Requests of ours. */
-  readonly #own = new Map<string, PromiseWithResolvers<unknown>>();
+  readonly #own = new Map<string, OwnRequest>();
   readonly #asked = new Map<string, Asked>();
   /** Questions of the holder: the id that the client sees, and the holder's own as JSON text. */
   readonly #questions = new Map<string, string>();
@@ -61,13 +65,20 @@ export class SessionLink implements Sink<string> {
     return [...this.#questions.keys()];
   }
 
-  /** Asks the holder something of our own. Rejects with "unavailable" when it ends first. */
-  request(method: string, params: unknown): Promise<unknown> {
+  /**
+   * Asks the holder something of our own. Rejects with "unavailable" when it ends first. `heard` is
+   * called with the result before any message that follows it.
+   */
+  request(
+    method: string,
+    params: unknown,
+    heard: (result: unknown) => void = () => {},
+  ): Promise<unknown> {
     if (this.#isOver) return Promise.reject(holderEnded());
     // An id that no client chooses for a request of its own.
     const id = crypto.randomUUID();
     const answer = Promise.withResolvers<unknown>();
-    this.#own.set(JSON.stringify(id), answer);
+    this.#own.set(JSON.stringify(id), { ...answer, heard });
     this.#channel.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
     return answer.promise;
   }
@@ -165,8 +176,9 @@ function withId(text: string, idText: string): string {
   return id === undefined ? text : text.slice(0, id.from) + idText + text.slice(id.to);
 }
 
-function settle(request: PromiseWithResolvers<unknown>, { result, error }: JsonObject): void {
+function settle(request: OwnRequest, { result, error }: JsonObject): void {
   if (!isObject(error)) {
+    request.heard(result);
     request.resolve(result);
     return;
   }

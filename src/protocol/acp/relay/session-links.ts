@@ -34,7 +34,7 @@ export interface LinkedClient {
 
 /** A session that another process has open, as this client uses it. */
 interface Joined {
-  readonly params: OldSessionParams;
+  params: SessionParams;
   /** Number of the last event that the client was shown. */
   last: number;
   /** Undefined while the session changes hands. */
@@ -43,7 +43,12 @@ interface Joined {
   isIn: boolean;
   /** Messages of the client that came meanwhile. */
   readonly waiting: string[];
+  /** Messages for the client that wait until it has been answered. */
+  shows: string[] | undefined;
 }
+
+/** What a session is begun or opened with. */
+type SessionParams = Omit<OldSessionParams, "sessionId"> & { readonly sessionId?: string };
 
 /** Milliseconds within which a session whose holder has ended must be open again somewhere. */
 const TAKEN_OVER_WITHIN = 10_000;
@@ -100,26 +105,45 @@ export class SessionLinks {
   }
 
   /**
-   * Has the holder of a session answer a request, and passes on to it whatever the client says about
-   * the session from then on. Rejects with "unavailable" where the holder cannot be reached.
+   * Has another process answer a request about a session, or begin one, and passes on to it whatever
+   * the client says about that session from then on. Rejects with "unavailable" where that process
+   * cannot be reached.
    */
-  async request(holder: string, method: string, params: OldSessionParams): Promise<unknown> {
-    const { sessionId } = params;
+  async request(holder: string, method: string, params: SessionParams): Promise<unknown> {
     const link = await this.#linkTo(holder);
-    const joined: Joined = { params, last: 0, link, isIn: false, waiting: [] };
-    this.#joined.set(sessionId, joined);
+    let { sessionId } = params;
+    const joined: Joined = { params, last: 0, link, isIn: false, waiting: [], shows: undefined };
+    if (sessionId !== undefined) this.#joined.set(sessionId, joined);
     try {
-      const answer = await link.request(method, params);
-      joined.isIn = true;
-      const { seq } = ours(objectOf(answer)._meta);
-      if (typeof seq === "number") joined.last = Math.max(joined.last, seq);
-      if (LEAVING.has(method)) this.#leave(sessionId);
-      return answer;
+      return await link.request(method, params, (answer) => {
+        // A session that was begun or forked is named by the answer.
+        const { sessionId: named = sessionId } = objectOf(answer);
+        if (typeof named !== "string") return;
+        sessionId = named;
+        this.#enter(named, joined, answer);
+        if (LEAVING.has(method)) this.#leave(named);
+      });
     } catch (error) {
-      this.#leave(sessionId);
+      if (sessionId !== undefined) this.#leave(sessionId);
       for (const text of joined.waiting) background(this.#take(text), "Taking a message");
       throw error;
     }
+  }
+
+  #enter(sessionId: string, joined: Joined, answer: unknown): void {
+    const { seq } = ours(objectOf(answer)._meta);
+    joined.params = { ...joined.params, sessionId };
+    joined.isIn = true;
+    if (typeof seq === "number") joined.last = Math.max(joined.last, seq);
+    this.#joined.set(sessionId, joined);
+    // ACP message specification § Streaming Message Ordering: what comes after the answer here comes
+    // after it at the client, too. The peer sends the answer in this turn of the event loop.
+    joined.shows = [];
+    setImmediate(() => {
+      const { shows = [] } = joined;
+      joined.shows = undefined;
+      for (const text of shows) background(this.#send(text, sessionId), "Showing an update");
+    });
   }
 
   async close(): Promise<void> {
@@ -210,10 +234,13 @@ export class SessionLinks {
   #show(text: string, sessionId: string): void | Room {
     const joined = this.#joined.get(sessionId);
     const [tail, seq] = SEQ.exec(text.slice(-SEQ_LENGTH)) ?? [];
-    if (tail === undefined) return this.#send(text, sessionId);
-    if (joined !== undefined) joined.last = Math.max(joined.last, Number(seq));
-    const shown = this.#client.countsEvents ? text : `${text.slice(0, -tail.length)}}}`;
-    return this.#send(shown, sessionId);
+    if (tail !== undefined && joined !== undefined)
+      joined.last = Math.max(joined.last, Number(seq));
+    const isAsWanted = tail === undefined || this.#client.countsEvents;
+    const shown = isAsWanted ? text : `${text.slice(0, -tail.length)}}}`;
+    if (joined?.shows === undefined) return this.#send(shown, sessionId);
+    joined.shows.push(shown);
+    return undefined;
   }
 
   #answered(idText: string, { method, sessionId }: Asked, text: string): void | Room {
@@ -289,7 +316,8 @@ export class SessionLinks {
   }
 
   async #reopenOnce(sessionId: string, joined: Joined): Promise<void> {
-    const { params, last } = joined;
+    const { last } = joined;
+    const params = { ...joined.params, sessionId };
     try {
       await this.#client.takeOver(params, last);
       this.#joined.delete(sessionId);
