@@ -136,7 +136,7 @@ export function gitFailure(args: readonly string[], end: ProgramEnd, folder: str
     return new TrunklineError("untrusted", says);
   }
   if (/cannot use bare repository/.test(said)) {
-    const why = "its configuration comes from whoever made those files";
+    const why = "its configuration came with those files";
     const says = `Cannot use '${folder}': it is in a bare repository among the files of another, and ${why}. Clone it to a folder of its own`;
     return new TrunklineError("untrusted", says);
   }

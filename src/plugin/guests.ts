@@ -154,5 +154,8 @@ export function isPlugin({ peer }: Connection): boolean {
 
 async function refuse(connection: Connection, why: string): Promise<never> {
   await connection.close();
-  throw new ConnectionError("wrong-name", `Cannot go on with ${connection.address}: ${why}.`);
+  throw new ConnectionError(
+    "wrong-name",
+    `Cannot use the connection to ${connection.address}: ${why}.`,
+  );
 }

@@ -258,7 +258,7 @@ export class Session implements TurnHost {
   }
 }
 
-const NO_LONGER_LET_IN = "The access of whoever started this was revoked";
+const NO_LONGER_LET_IN = "The access of the person or program that started this was revoked";
 
 export function expired(id: string): SessionError {
   const next = "Open it with session/load or session/resume.";

@@ -78,7 +78,7 @@ export function projectFolder({
 /** What to answer a call that needs a project and does not say which. */
 export function projectMissing(tool: string, use: ProjectUse, project: Project): string {
   const { argument, instead } = use;
-  const { problem = "nobody says which one is meant" } = project;
+  const { problem = "nothing says which one is meant" } = project;
   const ways = [
     ...(argument === undefined ? [] : [`give its absolute path as '${argument}'`]),
     ...(instead === undefined ? [] : [instead]),

@@ -89,7 +89,7 @@ describe("a plugin that floods the bus", { timeout: 300_000 }, () => {
 describe("a plugin that sends invalid answers", { timeout: 120_000 }, () => {
   const answers: Readonly<Record<string, RegExp>> = {
     "wrong-id": /gave the answer to 'trunkline-0'/,
-    half: /broke off before it had answered/,
+    half: /aborted the exchange before it had answered/,
     "end-early": /Cannot read a frame: only \d+ of its \d+ bytes came/,
     "nothing-at-all": /Cannot read a frame/,
     garbage: /Cannot read a PluginResponse/,

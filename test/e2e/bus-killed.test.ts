@@ -91,7 +91,7 @@ describe("an orchestrator that is killed", { timeout: 120_000 }, () => {
     const { error } = await slow;
     assert.equal(error?.code, -32603);
     assert.match(error.message, new RegExp(`^The orchestrator at ${first.addr} was lost`));
-    assert.match(error.message, /may have been done or not/);
+    assert.match(error.message, /may or may not have been carried out/);
     const { error: down } = await bridge.call("note", { message: "never sent" });
     assert.equal(down?.code, -32603);
     assert.match(down.message, /is not reachable, and is tried again/);
@@ -134,7 +134,7 @@ describe("a QUIC engine that is killed", { timeout: 360_000 }, () => {
 
     const { error } = await note;
     assert.equal(error?.code, -32603);
-    assert.match(error.message, /may have been done or not/);
+    assert.match(error.message, /may or may not have been carried out/);
     assert.match(textOf(await look), / twice$/);
     assert.deepEqual(home.recorded().toSorted(), ["look twice", "look twice", "note once"]);
   });

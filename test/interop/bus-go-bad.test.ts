@@ -92,9 +92,11 @@ describe("our client with bad servers in Go", { timeout: 120_000 }, () => {
     "huge-frame": /gave no answer that can be read\..* 17825792 bytes, the limit is 16777216/,
     "wrong-id": /gave the answer to 'of nobody'/,
     silent: /gave no answer that can be read/,
-    reset: /broke off before it had answered: what was asked may have been done or not/,
+    reset:
+      /aborted the exchange before it had answered: the request may or may not have been carried out/,
     extra: /18 bytes follow it/,
-    close: /was lost before it had answered: what was asked may have been done or not.*had enough/,
+    close:
+      /was lost before it had answered: the request may or may not have been carried out.*had enough/,
     hang: /Waited 1000 ms for The server to answer 'health'/,
     flood: /gave no answer that can be read/,
   };
@@ -192,7 +194,7 @@ describe("plugins in Go with problems", { timeout: 180_000 }, () => {
         "wrong-kind": /gave an answer of kind 'health', not 'toolCall'/,
         empty: /gave an empty answer/,
         silent: /gave no answer that can be read/,
-        reset: /broke off before it had answered/,
+        reset: /aborted the exchange before it had answered/,
         extra: /18 bytes follow it/,
         close: /was lost before it had answered/,
       })) {

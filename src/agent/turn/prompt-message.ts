@@ -48,7 +48,7 @@ function partOf(block: ContentBlock): Part {
 function embedded(resource: unknown): string {
   const { uri, text } = (resource ?? {}) as Record<string, unknown>;
   const where = pathOf(uri);
-  if (typeof text !== "string") return `(The person attached ${where}, which is no text.)`;
+  if (typeof text !== "string") return `(The person attached ${where}, which is not text.)`;
   return `The person attached ${where}:\n\n${hideSecrets(text)}`;
 }
 

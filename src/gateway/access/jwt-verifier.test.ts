@@ -81,10 +81,10 @@ describe("JwtVerifier", { timeout: 20_000 }, () => {
     const { issuer, verifier } = await setUp();
     const now = Math.floor(Date.now() / 1000);
     const cases: [Record<string, unknown>, RegExp][] = [
-      [{}, /meant for somebody else/],
-      [{ aud: "https://tools.example.com" }, /meant for somebody else/],
-      [{ aud: "https://tools.example.com/mcp/" }, /meant for somebody else/],
-      [{ aud: ["https://other.example.com/mcp"] }, /meant for somebody else/],
+      [{}, /audience is another server/],
+      [{ aud: "https://tools.example.com" }, /audience is another server/],
+      [{ aud: "https://tools.example.com/mcp/" }, /audience is another server/],
+      [{ aud: ["https://other.example.com/mcp"] }, /audience is another server/],
       [{ aud: AUD, iss: "https://evil.example.com" }, /issuer is not known/],
       [{ aud: AUD, iss: "https://login.example.com.evil.example" }, /issuer is not known/],
       [{ aud: AUD, iss: undefined }, /issuer is not known/],

@@ -101,7 +101,7 @@ function invalid(why: string): Verdict {
 function reasonOf(error: errors.JOSEError): string {
   if (error instanceof errors.JWTExpired) return "it has expired";
   if (error instanceof errors.JWTClaimValidationFailed) {
-    if (error.claim === "aud") return "it is meant for somebody else";
+    if (error.claim === "aud") return "its audience is another server";
     if (error.claim === "nbf") return "it is not valid yet";
     return "what it says is not right";
   }

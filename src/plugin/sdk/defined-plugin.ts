@@ -34,7 +34,7 @@ export class DefinedPlugin implements Plugin {
   /** Takes a plugin to run or test it. */
   static take(plugin: Plugin): PluginParts {
     if (typeof plugin !== "object" || plugin === null || !(#parts in plugin)) {
-      const what = "This is no plugin of this copy of trunkline. Make one with definePlugin";
+      const what = "This is not a plugin of this copy of trunkline. Create one with definePlugin";
       throw new TrunklineError("usage", what);
     }
     plugin.#isTaken = true;

@@ -14,7 +14,7 @@ describe("partsOf()", () => {
     [/plugin 'x': it has no version/, { id: "x" }],
     [/tool 'a' has neither 'call' nor 'stream'/, { ...good, tools: { a: { description: "" } } }],
     [/tool 'a' has no description/, { ...good, tools: { a: { call: () => "" } } }],
-    [/'a b' is no name for a tool/, { ...good, tools: { "a b": { description: "" } } }],
+    [/'a b' is not a valid name for a tool/, { ...good, tools: { "a b": { description: "" } } }],
     [
       /input of tool 'a' must be of type 'object'/,
       { ...good, tools: { a: { description: "", call: () => "", input: { type: "string" } } } },

@@ -91,7 +91,7 @@ function entries<T>(of: object | undefined): [string, T][] {
 
 function toolOf(id: string, name: string, tool: LooseTool): ToolPart {
   const { description, input, idempotent } = tool;
-  if (!NAME.test(name)) throw wrong(id, `'${name}' is no name for a tool`);
+  if (!NAME.test(name)) throw wrong(id, `'${name}' is not a valid name for a tool`);
   if (typeof description !== "string") throw wrong(id, `tool '${name}' has no description`);
   if (typeof tool.call !== "function" && typeof tool.stream !== "function") {
     throw wrong(id, `tool '${name}' has neither 'call' nor 'stream'`);
@@ -110,7 +110,7 @@ function toolOf(id: string, name: string, tool: LooseTool): ToolPart {
 }
 
 function promptOf(id: string, name: string, prompt: LoosePrompt): PromptPart {
-  if (!NAME.test(name)) throw wrong(id, `'${name}' is no name for a prompt`);
+  if (!NAME.test(name)) throw wrong(id, `'${name}' is not a valid name for a prompt`);
   if (typeof prompt.get !== "function") throw wrong(id, `prompt '${name}' has no 'get'`);
   const args = entries<PromptArgumentSpec>(prompt.arguments).map(([argument, spec]) => ({
     name: argument,

@@ -53,7 +53,7 @@ describe("callInPieces()", { timeout: 30_000 }, () => {
   it("reports an answer that was cut off", async () => {
     await assert.rejects(call({ streamStart: () => undefined }), {
       code: "unavailable",
-      message: "Plugin 'sample' broke off its answer",
+      message: "Plugin 'sample' aborted its answer",
     });
   });
 

@@ -45,7 +45,7 @@ export async function callInPieces(
       return isUnknown(response.value.errorCode) ? undefined : fromToolResponse(response.value);
     }
   }
-  throw new TrunklineError("unavailable", `Plugin '${plugin.id}' broke off its answer`);
+  throw new TrunklineError("unavailable", `Plugin '${plugin.id}' aborted its answer`);
 }
 
 /** Programs without tools that answer in pieces do not know the request. */

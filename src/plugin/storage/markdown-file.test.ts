@@ -140,7 +140,7 @@ nested:
     it(`reports what is wrong with metadata ${name}`, async () => {
       await assert.rejects(parsed(text), (error: Error & { code?: string }) => {
         assert.equal(error.code, "config");
-        assert.match(error.message, /^Cannot read the frontmatter of 'a\.md': .*Mend the file/);
+        assert.match(error.message, /^Cannot read the frontmatter of 'a\.md': .*Fix the file/);
         assert.match(error.message, says);
         return true;
       });

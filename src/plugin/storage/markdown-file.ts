@@ -145,6 +145,6 @@ function formatFrontmatter(metadata: JsonObject, library: Library): string {
 }
 
 function malformed(path: string, why: string, cause?: unknown): TrunklineError {
-  const message = `Cannot read the frontmatter of '${path}': ${why}. Mend the file, or delete it`;
+  const message = `Cannot read the frontmatter of '${path}': ${why}. Fix the file, or delete it`;
   return new TrunklineError("config", message, { cause });
 }

@@ -94,8 +94,8 @@ export class MarkdownFolder {
     if (file === undefined) return undefined;
     const text = file.bytes.toString().trim();
     if (/^\d{1,15}$/.test(text)) return Number(text);
-    const next = "Write the version there, or delete it to begin anew";
-    const message = `Cannot read the version in '${location}${SIDECAR}': it is no number. ${next}`;
+    const next = "Write the version there, or delete the file to start again";
+    const message = `Cannot read the version in '${location}${SIDECAR}': it is not a number. ${next}`;
     throw new TrunklineError("config", message);
   }
 

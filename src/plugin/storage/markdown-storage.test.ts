@@ -198,7 +198,10 @@ describe("MarkdownStorage", { timeout: 60_000 }, () => {
   it("invents no version if it cannot be read", async () => {
     await using workspace = await Workspace.create({ "a.md": "A", "a.md.version": "many" });
     const { storage } = workspace;
-    const says = { code: "config", message: /a\.md\.version': it is no number. Write the version/ };
+    const says = {
+      code: "config",
+      message: /a\.md\.version': it is not a number. Write the version/,
+    };
     await assert.rejects(storage.read("a.md"), says);
     await assert.rejects(storage.write("a.md", document("x"), -1), says);
     assert.equal(await workspace.text("a.md"), "A");

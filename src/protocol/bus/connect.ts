@@ -157,10 +157,10 @@ export class BusClient implements AsyncDisposable {
   #lost(error: unknown): Error {
     if (error instanceof TrunklineError && error.code === "limit") return this.#unreadable(error);
     const isBrokenOff = error instanceof ConnectionError && error.trouble === "reset";
-    const what = isBrokenOff ? "broke off" : "was lost";
+    const what = isBrokenOff ? "aborted the exchange" : "was lost";
     const why = error instanceof Error ? error.message : String(error);
     return new LostError(
-      `${this.#name} ${what} before it had answered: what was asked may have been done or not. ${why}`,
+      `${this.#name} ${what} before it had answered: the request may or may not have been carried out. ${why}`,
     );
   }
 

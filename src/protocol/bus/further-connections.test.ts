@@ -79,7 +79,7 @@ describe("FurtherConnections", () => {
   it("closes all, also one that is being dialled", async () => {
     const { dialled, further } = open();
     const getting = further.get();
-    const refused = assert.rejects(async () => getting, /no longer wanted/);
+    const refused = assert.rejects(async () => getting, /closed on this side/);
     await further[Symbol.asyncDispose]();
     await refused;
     assert.deepEqual(

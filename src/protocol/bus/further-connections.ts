@@ -67,7 +67,7 @@ export class FurtherConnections implements AsyncDisposable {
     );
     if (this.#isOver) {
       await connection.close(0, "client closed");
-      throw new TrunklineError("closed", "The connection is no longer wanted");
+      throw new TrunklineError("closed", "The connection was closed on this side");
     }
     this.#timer ??= setInterval(() => this.#closeIdle(), IDLE).unref();
     return connection;

@@ -141,12 +141,12 @@ describe("Redial", () => {
     await redial.back(10_000);
     assert.equal(await redial.get(), dialled[1]);
     await redial[Symbol.asyncDispose]();
-    await assert.rejects(redial.back(10_000), /no longer wanted/);
+    await assert.rejects(redial.back(10_000), /closed on this side/);
   });
 
   it("rejects waiting callers once it is closed", async () => {
     const { redial } = redialling({ failures: Infinity });
-    const waiting = assert.rejects(redial.back(10_000), /no longer wanted/);
+    const waiting = assert.rejects(redial.back(10_000), /closed on this side/);
     await redial[Symbol.asyncDispose]();
     await waiting;
   });
@@ -154,7 +154,7 @@ describe("Redial", () => {
   it("does not dial once it is closed", async () => {
     const { redial, dialled } = redialling();
     await redial[Symbol.asyncDispose]();
-    await assert.rejects(async () => redial.get(), /no longer wanted/);
+    await assert.rejects(async () => redial.get(), /closed on this side/);
     assert.equal(dialled.length, 0);
   });
 });

@@ -113,7 +113,7 @@ export class Redial implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const over = this.#down("is no longer wanted");
+    const over = this.#down("was closed on this side");
     this.#stopping.abort(over);
     for (const { reject } of this.#waiting) reject(over);
     clearTimeout(this.#timer);

@@ -255,7 +255,7 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
   }
 
   #report(event: string, fields: Record<string, unknown>): void {
-    const peer = this.connection.peer?.name ?? "somebody without a certificate";
+    const peer = this.connection.peer?.name ?? "a client without a certificate";
     this.#service.report(event, { peer, ...fields });
   }
 }

@@ -385,5 +385,5 @@ export class HttpChannel implements Channel<string> {
 function withoutAnswer({ method, garbage }: HttpPending): string {
   if (garbage === undefined) return `ended its answer to '${method}' without having answered`;
   const beginning = JSON.stringify(garbage.trim());
-  return `answered '${method}' with something that is no message of MCP: ${beginning}`;
+  return `answered '${method}' with something that is not an MCP message: ${beginning}`;
 }

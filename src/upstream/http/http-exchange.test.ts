@@ -150,7 +150,7 @@ describe("An HTTP upstream that answers with invalid data", { timeout }, () => {
       ({ response }) => {
         response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><p>Login");
       },
-      /answered 'tools\/call' with something that is no message of MCP: "<!doctype html><p>Login"/,
+      /answered 'tools\/call' with something that is not an MCP message: "<!doctype html><p>Login"/,
     ],
     "an empty body": [
       ({ response }) => void response.writeHead(200).end(),
@@ -165,7 +165,7 @@ describe("An HTTP upstream that answers with invalid data", { timeout }, () => {
     ],
     "events that are none": [
       (exchange) => void events(exchange).end(encodeSse("{oops") + encodeSse("[1,")),
-      /no message of MCP: "\{oops"/,
+      /not an MCP message: "\{oops"/,
     ],
     "4 GB to come": [
       ({ response }) => {

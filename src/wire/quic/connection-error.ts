@@ -15,13 +15,14 @@ const CODES: Partial<Record<Trouble, ErrorCode>> = {
 
 const ADVICE: Partial<Record<Trouble, string>> = {
   "wrong-ca": "Both sides need certificates of the same CA.",
-  "no-certificate": "Give it a certificate and key of the CA that both sides know.",
+  "no-certificate": "Give it a certificate and key of the CA that both sides trust.",
   expired: "Make a new certificate, and check the clocks of both machines.",
-  "wrong-name": "Dial a name that the server's certificate carries, or make it one that does.",
-  "wrong-alpn": "The other side is no plugin bus, or speaks another version of it.",
+  "wrong-name":
+    "Use a host name that is in the server's certificate, or issue it a certificate with this name.",
+  "wrong-alpn": "The other side is not a plugin bus, or uses another version of its protocol.",
   refused: "Check the address, and that the other side runs.",
   timeout: "Check the address; where UDP is blocked, use tls:// on both sides.",
-  engine: "It is started anew with the next connection; where it cannot run, use tls://.",
+  engine: "It is restarted with the next connection; if it cannot run on this machine, use tls://.",
 };
 
 /** A connection or a stream that failed, and why by a stable name. */

@@ -35,7 +35,7 @@ describe("QuicConnection", () => {
     lost.engine.tell(EVENT.connected, lost.connection.id, {});
     const stream = lost.connection.openStream();
     lost.engine.tell(EVENT.closed, lost.connection.id, { trouble: "idle", detail: "silence" });
-    await assert.rejects(stream.readAll(10), { trouble: "idle", message: /^Cannot go on with/ });
+    await assert.rejects(stream.readAll(10), { trouble: "idle", message: /^Cannot continue with/ });
     assert.equal((await lost.connection.closed).trouble, "idle");
   });
 

@@ -90,7 +90,7 @@ export class QuicConnection implements Connection {
     if (this.#state === "opening" || this.#state === "open") {
       this.#state = "closing";
       this.#session.sendClose(this.id, code, reason);
-      this.#failStreams(this.#trouble("go on", { trouble: "closed", detail: "" }));
+      this.#failStreams(this.#trouble("continue", { trouble: "closed", detail: "" }));
     }
     await this.#closed.promise;
   }
@@ -98,7 +98,7 @@ export class QuicConnection implements Connection {
   /** Gives up a connection that is not there yet. */
   cancel(): void {
     this.#session.sendClose(this.id, 0, "");
-    this.end({ trouble: "cancelled", detail: "it was given up here" });
+    this.end({ trouble: "cancelled", detail: "it was cancelled on this side" });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -115,7 +115,7 @@ export class QuicConnection implements Connection {
   /** The engine's word, or that the engine is gone. */
   end(ending: Ending): void {
     if (this.#state === "over") return;
-    const what = this.#state === "opening" ? `connect` : `go on`;
+    const what = this.#state === "opening" ? `connect` : `continue`;
     const error = this.#trouble(what, ending);
     this.#state = "over";
     this.#opened.reject(error);

@@ -98,7 +98,9 @@ export class AcpHttp {
     const message = parseMessage(text, resolvePeerLimits());
     if (message instanceof RpcError) return refuse(response, message);
     if (typeof message !== "object" || message === null || Array.isArray(message)) {
-      const why = Array.isArray(message) ? "batches are not supported" : "message is no object";
+      const why = Array.isArray(message)
+        ? "batches are not supported"
+        : "the message is not an object";
       return refuse(response, RpcError.of(STANDARD.invalidRequest, why));
     }
     const { id, method, params } = message as JsonObject;

@@ -110,7 +110,7 @@ export class Certificates {
         return undefined;
       }
       if (need !== undefined) {
-        const why = authority.hindrance ?? "a new one is no better";
+        const why = authority.hindrance ?? "a renewed one would have the same problem";
         this.#renewal.giveUp(path, certificate, need, why);
       }
       const renewAt = Math.min(

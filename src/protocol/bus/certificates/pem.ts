@@ -25,7 +25,7 @@ export function parseCertificates(
 
 export function parseKey(path: string, text: string): KeyObject {
   if (text.includes("ENCRYPTED")) {
-    throw new Unusable(`'${path}' is protected by a passphrase, which nobody is there to type`);
+    throw new Unusable(`'${path}' is protected by a passphrase, which cannot be asked for here`);
   }
   try {
     return createPrivateKey(text);

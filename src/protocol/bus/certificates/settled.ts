@@ -31,7 +31,8 @@ export async function settled<T>(
       await delay(LOOK_AGAIN);
     }
   }
-  const why = "what is put there is not there afterwards. Is one of them a link to nowhere?";
+  const why =
+    "the files do not exist after they were written. Check whether one of them is a dangling link.";
   throw new TrunklineError("config", `Cannot make '${pair.certificate}' and its key: ${why}`);
 }
 

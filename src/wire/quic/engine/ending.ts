@@ -67,7 +67,7 @@ export function endingOf(ssl: Pointer, isEstablished: boolean): Ending | undefin
   if (!byPeer && reason.includes("network")) {
     return isEstablished
       ? { trouble: "network", detail: "the peer's port is closed, or the network failed" }
-      : { trouble: "refused", detail: "nobody listens there" };
+      : { trouble: "refused", detail: "nothing listens there" };
   }
   const detail = `${reason === "" ? "no reason given" : reason} (QUIC error ${code})`;
   return { trouble: code === 0n && byPeer ? "closed" : "protocol", detail, byPeer };

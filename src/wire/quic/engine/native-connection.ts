@@ -29,7 +29,7 @@ const FLUSH_TIME = 2_000;
 const DISCARD_TIME = 2_000;
 /** OpenSSL keeps something of each stream that broke off as long as its connection. */
 const MOST_BROKEN = 10_000;
-const BREAKS_OFF: Ending = { trouble: "limit", detail: "too many exchanges were broken off" };
+const BREAKS_OFF: Ending = { trouble: "limit", detail: "too many exchanges were aborted" };
 
 export interface NativeConnectionOptions {
   readonly id: number;

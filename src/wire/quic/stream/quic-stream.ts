@@ -58,7 +58,7 @@ export class QuicStream implements BidiStream {
   }
 
   reset(code = 0): void {
-    const message = `Cannot go on with the exchange with ${this.#connection.address}: it was given up here.`;
+    const message = `Cannot continue the exchange with ${this.#connection.address}: it was cancelled on this side.`;
     this.#breakOff(new ConnectionError("cancelled", message), code);
   }
 
@@ -75,7 +75,7 @@ export class QuicStream implements BidiStream {
 
   resetByPeer(code: number): void {
     const { address } = this.#connection;
-    const message = `Cannot go on with the exchange with ${address}: the other side broke it off (code ${code}).`;
+    const message = `Cannot continue the exchange with ${address}: the other side aborted it (code ${code}).`;
     this.fail(new ConnectionError("reset", message, code));
   }
 

@@ -75,7 +75,7 @@ describe("StreamReceiver", () => {
     const { receiver, held } = open(100);
     receiver.push(Buffer.alloc(60), false);
     receiver.push(Buffer.alloc(60), false);
-    await assert.rejects(receiver.readAll(1_000), /Cannot hold 120 bytes .* limit .* is 100/);
+    await assert.rejects(receiver.readAll(1_000), /Cannot hold 120 unread bytes.* limit .* is 100/);
     assert.equal(held.held, 0);
   });
 

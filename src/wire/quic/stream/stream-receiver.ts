@@ -82,7 +82,7 @@ export class StreamReceiver implements Holder {
   }
 
   giveUp(held: number, limit: number): void {
-    const message = `Cannot hold ${held} bytes that nobody has read: the limit of a connection is ${limit}.`;
+    const message = `Cannot hold ${held} unread bytes: the limit of a connection is ${limit}.`;
     this.#owner.breakOff(new ConnectionError("limit", message));
   }
 

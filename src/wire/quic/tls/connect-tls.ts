@@ -32,7 +32,7 @@ async function dialOne(
     socket.destroy(ConnectionError.of(`Cannot connect to ${text}`, { trouble: "timeout", detail }));
   }, handshakeTimeout);
   const giveUp = (): void => {
-    const detail = "it was given up here";
+    const detail = "it was cancelled on this side";
     socket.destroy(
       ConnectionError.of(`Cannot connect to ${text}`, { trouble: "cancelled", detail }),
     );

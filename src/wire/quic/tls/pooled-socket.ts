@@ -88,7 +88,7 @@ export class PooledSocket {
   }
 
   #trouble(error: Error | undefined, known?: "limit"): ConnectionError {
-    const what = `Cannot go on with ${this.#address}`;
+    const what = `Cannot continue with ${this.#address}`;
     if (!this.#isReady && (error === undefined || tlsTrouble(error) === "network")) {
       const detail =
         "the server hung up after the handshake: it does not accept our certificate, or we showed none";

@@ -150,6 +150,9 @@ export class TlsConnection implements Connection, TlsStreamHost {
   }
 
   #trouble(detail: string): ConnectionError {
-    return ConnectionError.of(`Cannot go on with ${this.address}`, { trouble: "closed", detail });
+    return ConnectionError.of(`Cannot continue with ${this.address}`, {
+      trouble: "closed",
+      detail,
+    });
   }
 }

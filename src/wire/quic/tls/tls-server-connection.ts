@@ -151,7 +151,7 @@ export class TlsServerConnection implements Connection, TlsStreamHost {
   #over(trouble: Trouble, detail: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const error = ConnectionError.of(`Cannot go on with a client of ${this.address}`, {
+    const error = ConnectionError.of(`Cannot continue with a client of ${this.address}`, {
       trouble,
       detail,
     });

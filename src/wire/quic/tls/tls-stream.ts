@@ -82,7 +82,7 @@ export class TlsStream implements BidiStream {
 
   reset(): void {
     const { address } = this.#host;
-    const message = `Cannot go on with the exchange with ${address}: it was given up here.`;
+    const message = `Cannot continue the exchange with ${address}: it was cancelled on this side.`;
     this.#breakOff(new ConnectionError("cancelled", message));
   }
 
