@@ -87,25 +87,50 @@ export class Deliverer {
   }
 
   async #push(): Promise<Delivery> {
-    const { git, url, branch } = this.#options;
+    const { url, branch } = this.#options;
     const revision = await this.head();
     try {
-      const known = await this.pushed();
-      // Creates the branch, or moves it on from where we left it; never over what others pushed.
-      const lease = `--force-with-lease=${this.#ref}:${known ?? ""}`;
-      const push = ["push", "--quiet", "--no-verify", lease, "--", url, `${revision}:${this.#ref}`];
-      await git.run(push, this.#withLogin());
-      const seen = await this.#onRemote();
-      if (seen !== revision) {
-        const what = seen === undefined ? "is not there" : `is at ${seen}`;
-        const why = `branch '${branch}' ${what} after it was pushed`;
-        throw new TrunklineError("unavailable", `Cannot push to '${url}': ${why}.`);
-      }
-      await git.run(["update-ref", PUSHED, revision]);
+      await this.#pushFrom(await this.pushed(), revision);
     } catch (error) {
-      return { kind: "unpushed", revision, why: error as Error };
+      if (!(await this.#continues(revision))) {
+        return { kind: "unpushed", revision, why: error as Error };
+      }
     }
     return { kind: "pushed", target: { url, branch, revision }, changes: await this.#changes() };
+  }
+
+  /** Creates the branch, or moves it on from where we left it; never over what others pushed. */
+  async #pushFrom(known: string | undefined, revision: string): Promise<void> {
+    const { git, url, branch } = this.#options;
+    const lease = `--force-with-lease=${this.#ref}:${known ?? ""}`;
+    const push = ["push", "--quiet", "--no-verify", lease, "--", url, `${revision}:${this.#ref}`];
+    await git.run(push, this.#withLogin());
+    const seen = await this.#onRemote();
+    if (seen !== revision) {
+      const what = seen === undefined ? "is not there" : `is at ${seen}`;
+      const why = `branch '${branch}' ${what} after it was pushed`;
+      throw new TrunklineError("unavailable", `Cannot push to '${url}': ${why}.`);
+    }
+    await git.run(["update-ref", PUSHED, revision]);
+  }
+
+  /**
+   * A process that was killed may have pushed a commit without noting it. Then the branch stands at
+   * a commit of ours, and goes on from there.
+   */
+  async #continues(revision: string): Promise<boolean> {
+    const { git } = this.#options;
+    try {
+      const seen = await this.#onRemote();
+      if (seen === undefined || seen === (await this.pushed())) return false;
+      const ours = await git.text(["rev-list", revision, `^${BASE}`]);
+      if (!ours.split("\n").includes(seen)) return false;
+      await git.run(["update-ref", PUSHED, seen]);
+      if (seen !== revision) await this.#pushFrom(seen, revision);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Keeps the files as they are now, without a trace on the branch. */
