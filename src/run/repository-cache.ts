@@ -8,6 +8,7 @@ import type { Credentials } from "../git/server/credentials.ts";
 import { ServerGit } from "../git/server/server-git.ts";
 import { FileLock } from "../store/file-lock.ts";
 import type { RemoteRef } from "./remote-ref.ts";
+import { removeUnfinished, unfinishedName } from "./unfinished.ts";
 
 export interface RepositoryCacheOptions {
   readonly folder: string;
@@ -130,7 +131,8 @@ export class CachedRepository {
   async #create(): Promise<void> {
     const { gitDir } = this.git;
     if (existsSync(join(gitDir, "HEAD"))) return;
-    const unfinished = `${gitDir}-${process.pid}`;
+    await removeUnfinished(this.#folder);
+    const unfinished = unfinishedName(gitDir);
     await rm(unfinished, { recursive: true, force: true });
     for (const folder of ["objects/info", "refs/heads"]) {
       await mkdir(join(unfinished, folder), { recursive: true, mode: 0o755 });

@@ -77,6 +77,7 @@ export class Workspaces {
 
   /** Lets go of the trees of processes that were killed. What was changed in them is kept. */
   async sweep(): Promise<void> {
+    await this.#options.bases.sweep();
     for (const { path } of await this.#all()) {
       if (FileLock.isTaken(join(path, LOCK))) continue;
       using _ = await FileLock.take(join(path, LOCK));

@@ -23,7 +23,6 @@ export function leftOfRuns(root: string, folder: string): string[] {
     const args = [path, "-mindepth", "1", ...filter, "-print"];
     return execFileSync("find", args, { encoding: "utf8" }).split("\n").filter(Boolean);
   };
-  const unfinished = ["(", "-name", "new-*", "-o", "-name", "gone-*", "-o", "-name", "git-*", ")"];
   const locks = ["(", "-name", "*.lock", "-o", "-name", "tmp_*", ")"];
   return [
     ...processesWhere(({ environment, command, cwd }) =>
@@ -34,8 +33,12 @@ export function leftOfRuns(root: string, folder: string): string[] {
     ...mountsBelow(root).map((at) => `mount ${at}`),
     ...inside("work", "-maxdepth", "1").map((path) => `workspace ${path}`),
     ...inside("sandbox", "-maxdepth", "1").map((path) => `sandbox ${path}`),
-    ...inside("bases", "-maxdepth", "2", ...unfinished).map((path) => `unfinished ${path}`),
-    ...inside("cache", "-maxdepth", "2", ...unfinished).map((path) => `unfinished ${path}`),
+    ...inside("bases", "-maxdepth", "2", "-name", "*.unfinished-*").map(
+      (path) => `unfinished ${path}`,
+    ),
+    ...inside("cache", "-maxdepth", "2", "-name", "*.unfinished-*").map(
+      (path) => `unfinished ${path}`,
+    ),
     ...inside("cache", ...locks).map((path) => `left by git: ${path}`),
     ...inside("cache", "-path", "*/refs/trunkline/live/*", "-type", "f").map(
       (path) => `kept for nobody: ${path}`,

@@ -90,8 +90,9 @@ export class SoakSession {
         .catch(() => undefined);
       if (answer === undefined) return;
       if (/is working on a prompt/.test(JSON.stringify(answer.error ?? ""))) {
-        // Ten prompts a minute are taken of one connection.
-        await delay(1_000);
+        // Ten prompts a minute are taken of one connection: it asks again when the other turn has ended.
+        const since = ide.messages.length;
+        await Promise.race([ide.until(() => endOfTurn(ide, since)), delay(10_000)]).catch(() => {});
         continue;
       }
       if (answer.error !== undefined) throw new Error(`${text}: ${JSON.stringify(answer.error)}`);
@@ -129,4 +130,11 @@ export class SoakSession {
     if (answer?.error === undefined) return answer?.result;
     throw new Error(`'${method}' failed: ${JSON.stringify(answer.error)}`);
   }
+}
+
+/** What ends a turn, in words for the person. */
+function endOfTurn({ messages }: AcpSocket, since: number): true | undefined {
+  const isEnd = /_(?:Pushed|Nothing was changed|Not pushed|Committed as)/;
+  const texts = messages.slice(since).map(({ params }) => params?.update?.content?.text);
+  return texts.some((text) => typeof text === "string" && isEnd.test(text)) ? true : undefined;
 }
