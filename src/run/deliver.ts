@@ -1,3 +1,6 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
 import { TrunklineError } from "../base/errors.ts";
 import type { Credentials } from "../git/server/credentials.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
@@ -60,6 +63,11 @@ export class Deliverer {
   /** The last commit of the branch in the workspace. */
   head(): Promise<string> {
     return this.#options.git.text(["rev-parse", "--verify", this.#ref]);
+  }
+
+  /** The last commit that the remote is known to have; undefined until something was pushed. */
+  pushed(): Promise<string | undefined> {
+    return this.#resolve(PUSHED);
   }
 
   /** Throws "untrusted" or "unavailable" where it will not be possible to push. */
@@ -147,7 +155,10 @@ export class Deliverer {
 
   /** Records the commit that work began with. */
   async begin(revision: string): Promise<void> {
-    await this.#options.git.run(["update-ref", BASE, revision]);
+    // By hand, which takes no process: nobody else writes this one.
+    const path = join(this.#options.git.gitDir, BASE);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, `${revision}\n`);
   }
 
   /** The first part of the branch's changes. */
@@ -176,11 +187,6 @@ export class Deliverer {
     // Plumbing commands only: they run no hook, no editor and no program that a repository configures.
     const commit = await git.text(["commit-tree", tree, "-p", parent], { env, input: message });
     await git.run(["update-ref", this.#ref, commit, parent], { env });
-  }
-
-  /** The commit that the remote has of the branch; undefined until something was pushed. */
-  async pushed(): Promise<string | undefined> {
-    return await this.#resolve(PUSHED);
   }
 
   async #base(): Promise<string | undefined> {

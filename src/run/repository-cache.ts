@@ -20,6 +20,8 @@ export interface RepositoryCacheOptions {
 
 /** Fetching may take as long as the repository is large; the first answer does not wait for it. */
 const FETCH_TIMEOUT = 60 * 60_000;
+/** Milliseconds for which the right to push, once seen, is believed to be there. */
+const PUSH_CHECK_HOLDS = 5 * 60_000;
 const LOCK_WAIT = 10 * 60_000;
 
 /**
@@ -56,6 +58,9 @@ export class CachedRepository {
   #lane: Promise<unknown> = Promise.resolve();
   readonly #fetching = new Map<string, Promise<void>>();
   #filling: Promise<void> | undefined;
+  readonly #seen = new Set<string>();
+  #pushChecked = -Infinity;
+  #checkingPush: Promise<void> | undefined;
 
   constructor(key: string, url: string, options: RepositoryCacheOptions) {
     const { folder, askpass, protocols } = options;
@@ -91,9 +96,12 @@ export class CachedRepository {
 
   async has(revision: string): Promise<boolean> {
     if (!existsSync(join(this.git.gitDir, "HEAD"))) return false;
+    // Nothing is collected from a cache: what was there is there.
+    if (this.#seen.has(revision)) return true;
     const { code } = await this.git.run(["cat-file", "-e", `${revision}^{tree}`], {
       accepts: [0, 1, 128],
     });
+    if (code === 0) this.#seen.add(revision);
     return code === 0;
   }
 
@@ -109,9 +117,26 @@ export class CachedRepository {
     return this.#filling;
   }
 
+  /** Checks the right to push, unless that was just done: it is the same for all sessions here. */
+  async checkPush(check: () => Promise<void>): Promise<void> {
+    if (performance.now() - this.#pushChecked < PUSH_CHECK_HOLDS) return;
+    this.#checkingPush ??= check()
+      .then(() => void (this.#pushChecked = performance.now()))
+      .finally(() => (this.#checkingPush = undefined));
+    await this.#checkingPush;
+  }
+
+  /** A push has failed: the next session checks again. */
+  forgetPushCheck(): void {
+    this.#pushChecked = -Infinity;
+  }
+
   /** Keeps a commit from being collected while a session stands on it. */
   async keep(session: string, revision: string): Promise<void> {
-    await this.git.run(["update-ref", `refs/trunkline/live/${session}`, revision]);
+    // By hand, which takes no process: nobody else writes this one.
+    const live = join(this.git.gitDir, "refs/trunkline/live");
+    await mkdir(live, { recursive: true });
+    await writeFile(join(live, session), `${revision}\n`);
   }
 
   async letGo(session: string): Promise<void> {

@@ -56,6 +56,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
     owner,
     log,
   });
+  opening.use(runs);
   const open = opening.move();
   return {
     place: (meta, principal) => place(runs, meta, principal),
