@@ -11,6 +11,8 @@ import type { MadeRepository } from "./made-repository.ts";
 
 const AGENT = join(import.meta.dirname, "../../test/support/acp-agent.mjs");
 
+const MANY = { limit: 1_000_000, windowMs: 60_000 };
+
 /** The built program as a server of remote runs, and a client of it. */
 export class RunServer implements AsyncDisposable {
   readonly folder: string;
@@ -34,6 +36,8 @@ export class RunServer implements AsyncDisposable {
         turns: { running: 100, runningEach: 100, waitingEach: 100 },
       },
       log: { level: "error" },
+      // No limit is measured, and no update put together with the next.
+      limits: { messages: { "session/prompt": { rate: MANY }, "session/update": { rate: MANY } } },
     };
     writeFileSync(join(folder, "config.jsonc"), JSON.stringify(config));
     const env = {
