@@ -6,6 +6,7 @@ import { AcpSocket } from "../acp-socket.ts";
 import { GitRig } from "../git-rig/git-rig.ts";
 import { readyOf } from "../owner-access.ts";
 import { Program } from "../program.ts";
+import { TestCa } from "../quic-certificates.ts";
 import { mountsBelow } from "./run-leftovers.ts";
 
 const AGENT = join(import.meta.dirname, "../acp-agent.mjs");
@@ -34,9 +35,13 @@ export class RunRig implements AsyncDisposable {
     this.#address = this.#start();
   }
 
-  /** `more` is put beside the configuration that runs here need. */
-  static async start(more: Readonly<Record<string, object | string>> = {}): Promise<RunRig> {
+  /** `more` is put beside the configuration that runs here need; `tls` gives it a certificate. */
+  static async start(
+    more: Readonly<Record<string, object | string>> = {},
+    tls = false,
+  ): Promise<RunRig> {
     const rig = await GitRig.start();
+    if (tls) await certify(rig.root);
     rig.forge.tokens.set(TOKEN, { account: "alice" });
     const identities = rig.identities({
       alice: { match: [{ remote: `https://${rig.forge.host}/*` }, { host: "localhost" }] },
@@ -47,6 +52,7 @@ export class RunRig implements AsyncDisposable {
       agents: { scripted: { command: process.execPath, args: [AGENT] } },
       remote: { allowPrivate: true, ...(remote as object) },
       identities,
+      ...(tls ? { serve: { tls: { certFile: "cert.pem", keyFile: "key.pem" } } } : {}),
       ...rest,
     });
     await rig.must("trunkline identity token set alice", { input: `${TOKEN}\n` });
@@ -103,6 +109,16 @@ export class RunRig implements AsyncDisposable {
     return { name, url, clone, bare, git, revision: git("rev-parse", "HEAD") };
   }
 
+  /** Fetches a branch into the IDE's clone as the IDE does: from `origin`, as alice. */
+  async fetch({ clone }: Project, branch: string): Promise<void> {
+    const { rig } = this;
+    const helper = `!f() { echo username=alice; echo password=${TOKEN}; }; f`;
+    await rig.must(`git -c credential.helper='${helper}' fetch --quiet origin '${branch}'`, {
+      cwd: clone,
+      env: { GIT_SSH_COMMAND: `ssh -i ${rig.ssh.keyOf("alice")} -o IdentitiesOnly=yes` },
+    });
+  }
+
   /** Ends the server as an operator does. */
   async stop(): Promise<void> {
     await this.#end("SIGTERM");
@@ -132,6 +148,15 @@ export class RunRig implements AsyncDisposable {
     await server?.exit;
     await server?.[Symbol.asyncDispose]();
   }
+}
+
+/** A certificate for this machine, and `server-ca.pem`, which is trusted for it. */
+async function certify(folder: string): Promise<void> {
+  const ca = await TestCa.make("P-256");
+  const { cert, key } = await ca.issue("127.0.0.1");
+  writeFileSync(join(folder, "server-ca.pem"), ca.pem);
+  writeFileSync(join(folder, "cert.pem"), String(cert));
+  writeFileSync(join(folder, "key.pem"), String(key));
 }
 
 /** What an IDE sends to begin a run on the commit that it has checked out. */
