@@ -23,7 +23,7 @@ describe(
     let trust: ClientOptions;
 
     before(async () => {
-      run = await RunRig.start({}, true);
+      run = await RunRig.start({ tls: true });
       trust = { ca: readFileSync(join(run.rig.root, "server-ca.pem")) };
     });
 

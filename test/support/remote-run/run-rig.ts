@@ -23,6 +23,15 @@ export interface Project {
   git(...args: string[]): string;
 }
 
+export interface RunRigOptions {
+  /** What is put beside the configuration that runs here need. */
+  readonly config?: Readonly<Record<string, object | string>>;
+  /** Gives the server a certificate, for which `server-ca.pem` is trusted. */
+  readonly tls?: boolean;
+  /** Variables of the server. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** A forge whose repositories `trunkline serve` may work on, and that server, which can be killed. */
 export class RunRig implements AsyncDisposable {
   readonly rig: GitRig;
@@ -35,18 +44,15 @@ export class RunRig implements AsyncDisposable {
     this.#address = this.#start();
   }
 
-  /** `more` is put beside the configuration that runs here need; `tls` gives it a certificate. */
-  static async start(
-    more: Readonly<Record<string, object | string>> = {},
-    tls = false,
-  ): Promise<RunRig> {
+  static async start({ config = {}, tls = false, env = {} }: RunRigOptions = {}): Promise<RunRig> {
     const rig = await GitRig.start();
+    Object.assign(rig.env, env);
     if (tls) await certify(rig.root);
     rig.forge.tokens.set(TOKEN, { account: "alice" });
     const identities = rig.identities({
       alice: { match: [{ remote: `https://${rig.forge.host}/*` }, { host: "localhost" }] },
     });
-    const { remote, ...rest } = more;
+    const { remote, ...rest } = config;
     rig.configure({
       agent: "scripted",
       agents: { scripted: { command: process.execPath, args: [AGENT] } },

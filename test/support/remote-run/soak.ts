@@ -35,7 +35,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   const random = new SeededRandom(seed);
   const begun = performance.now();
   const running = { running: 32, runningEach: 16, waitingEach: count };
-  await using run = await RunRig.start({ remote: { turns: running } });
+  await using run = await RunRig.start({ config: { remote: { turns: running } } });
   const projects = Array.from({ length: repositories }, (_, at) => run.project(`app${at}`));
   let ended = 0;
   const sessions = Array.from({ length: count }, (_, at) => {
