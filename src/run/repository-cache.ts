@@ -121,7 +121,9 @@ export class CachedRepository {
   async checkPush(check: () => Promise<void>): Promise<void> {
     if (performance.now() - this.#pushChecked < PUSH_CHECK_HOLDS) return;
     this.#checkingPush ??= check()
-      .then(() => void (this.#pushChecked = performance.now()))
+      .then(() => {
+        this.#pushChecked = performance.now();
+      })
       .finally(() => (this.#checkingPush = undefined));
     await this.#checkingPush;
   }

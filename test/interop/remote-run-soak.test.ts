@@ -20,7 +20,6 @@ describe("a server of remote runs", { skip: WITHOUT_SSHD || noSandbox, timeout: 
       seed: number("TRUNKLINE_SOAK_SEED", Date.now() % 2 ** 31),
     };
     t.diagnostic(`TRUNKLINE_SOAK_SEED=${options.seed}`);
-    console.log(`TRUNKLINE_SOAK_SEED=${options.seed}`);
     t.diagnostic(JSON.stringify(await soak(options)));
   });
 });

@@ -17,7 +17,9 @@ export function closeStreams(...streams: readonly (Readable | null)[]): () => vo
   let isRead = false;
   let looks = 0;
   let immediate: NodeJS.Immediate | undefined;
-  const note = (): void => void (isRead = true);
+  const note = (): void => {
+    isRead = true;
+  };
   for (const stream of streams) stream?.on("data", note);
   const look = (): void => {
     isRead = false;

@@ -33,7 +33,9 @@ export function identifyFor(house: House, env: NodeJS.ProcessEnv = process.env):
     if (before !== undefined) return before;
     const found = identify(url);
     known.set(url, found);
-    const forget = (): void => void known.delete(url);
+    const forget = (): void => {
+      known.delete(url);
+    };
     found.then(() => setTimeout(forget, HOLDS).unref(), forget);
     return found;
   };

@@ -37,21 +37,20 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   const running = { running: 32, runningEach: 16, waitingEach: count };
   await using run = await RunRig.start({ config: { remote: { turns: running } } });
   const projects = Array.from({ length: repositories }, (_, at) => run.project(`app${at}`));
-  let ended = 0;
+  const progress = { ended: 0, isOver: false };
   const sessions = Array.from({ length: count }, (_, at) => {
     const project = projects[at % repositories];
     if (project === undefined) throw new Error("There is no repository to work on");
-    return new SoakSession(run, project, at, seed, () => ended++);
+    return new SoakSession(run, project, at, seed, () => progress.ended++);
   });
-  let isOver = false;
   const work = Promise.all(sessions.map((session) => session.work(turns))).finally(
-    () => (isOver = true),
+    () => (progress.isOver = true),
   );
   // The failure of one of them must not wait for the next kill.
   const killing = (async () => {
-    for (let kill = 1; kill <= kills && !isOver; kill++) {
+    for (let kill = 1; kill <= kills && !progress.isOver; kill++) {
       const due = Math.floor((kill * count * turns) / (kills + 1));
-      while (ended < due && !isOver) await delay(20);
+      while (progress.ended < due && !progress.isOver) await delay(20);
       await delay(random.below(1_000));
       await run.killAndRestart();
     }
@@ -62,7 +61,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   } catch (error) {
     throw new Error(`${String(error)}\n${run.log.slice(-8_000)}`, { cause: error });
   } finally {
-    isOver = true;
+    progress.isOver = true;
     await killing.catch(() => {});
     for (const session of sessions) session[Symbol.dispose]();
   }
@@ -91,7 +90,7 @@ function check(bare: string, sessions: readonly SoakSession[]): void {
   const git = (...args: string[]): string =>
     execFileSync("git", ["--git-dir", bare, ...args], { encoding: "utf8" }).trim();
   const branches = git("for-each-ref", "--format=%(refname:short)", "refs/heads/agent");
-  const expected = sessions.map(({ target }) => target?.branch).toSorted();
+  const expected = sessions.map(({ target }) => String(target?.branch)).toSorted();
   assert.deepEqual(branches.split("\n").filter(Boolean).toSorted(), expected);
   for (const { target, turns, id } of sessions) {
     const branch = target?.branch ?? "";
