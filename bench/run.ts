@@ -14,6 +14,9 @@ import { identityBench } from "./identity.ts";
 import { mcpHttp } from "./mcp-http.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
 import { parseOptions } from "./options.ts";
+import { runMessages } from "./remote-run/messages.ts";
+import { runPush } from "./remote-run/push.ts";
+import { runSetup, runSetupLarge, runStarts } from "./remote-run/setup.ts";
 import { reviewNotice } from "./review-notice.ts";
 import { reviewAdd, reviewList } from "./reviews.ts";
 import { sessionLogBench } from "./session-log.ts";
@@ -39,6 +42,11 @@ const BENCHES = [
   busBench,
   busPlugins,
   identityBench,
+  runSetup,
+  runSetupLarge,
+  runStarts,
+  runPush,
+  runMessages,
 ];
 
 async function main(args: string[]): Promise<number> {
@@ -79,11 +87,15 @@ async function main(args: string[]): Promise<number> {
 
 async function runBench(bench: Bench, options: BenchOptions): Promise<Report> {
   const plan = await bench.plan(options);
-  const samples = await interleave(plan.variants, plan.rounds, (round, { name }) => {
-    status(`${bench.name} ${round + 1}/${plan.rounds} ${name}`);
-  });
-  status("");
-  return reportOf(bench.name, plan, samples);
+  try {
+    const samples = await interleave(plan.variants, plan.rounds, (round, { name }) => {
+      status(`${bench.name} ${round + 1}/${plan.rounds} ${name}`);
+    });
+    status("");
+    return reportOf(bench.name, plan, samples);
+  } finally {
+    await plan.end?.();
+  }
 }
 
 function quote(file: string, bench: string, output: string): void {

@@ -42,6 +42,8 @@ export interface Plan {
   readonly variants: readonly Variant[];
   readonly skipped?: readonly Skipped[];
   readonly comparisons: readonly Comparison[];
+  /** Ends what was started for all variants. */
+  readonly end?: () => Promise<void>;
 }
 
 export interface BenchOptions {

@@ -1,4 +1,5 @@
 import { type ChildExit, type Confine, OwnedChild } from "../base/process/child-process.ts";
+import { closeStreams } from "../base/process/close-streams.ts";
 import type { Terminal, TerminalExit, TerminalOptions, TerminalOutput } from "../session/agent.ts";
 import { loginPath } from "./command-environment.ts";
 import { WHEN_WATCHED } from "./files/run-line.ts";
@@ -7,8 +8,6 @@ import { harmlessVariables } from "./command-environment.ts";
 /** Bytes of output that are kept, unless the agent sets outputByteLimit. */
 const USUAL_OUTPUT = 1024 * 1024;
 const MOST_OUTPUT = 8 * USUAL_OUTPUT;
-/** A process that the command left behind may keep its output open forever. */
-const STREAM_GRACE = 200;
 
 /** A terminal (ACP terminals) in this process, for agents whose editor has none. */
 export class ExternalTerminal implements Terminal {
@@ -82,9 +81,9 @@ export class ExternalTerminal implements Terminal {
     const { stdout } = this.#child;
     const closed = new Promise((resolve) => stdout.once("close", resolve));
     const exit = await this.#child.exit;
-    const grace = setTimeout(() => stdout.destroy(), STREAM_GRACE);
+    const callOff = closeStreams(stdout);
     await closed;
-    clearTimeout(grace);
+    callOff();
     this.#exit = statusOf(exit);
     return this.#exit;
   }

@@ -1,6 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 
+import { closeStreams } from "../base/process/close-streams.ts";
 import { absolutePath } from "../base/process/environment.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Stop } from "../base/stop.ts";
@@ -39,11 +40,6 @@ const MAX_STDERR = 16 * 1024;
  * earlier would cost more than most programs take.
  */
 const BRIEF = 250;
-/**
- * Milliseconds to wait for the streams after the exit: a background process may keep them open
- * forever.
- */
-const STREAMS_GRACE = 200;
 /** Milliseconds between SIGTERM and SIGKILL: on SIGTERM git removes its lock files. */
 const STOP_GRACE = 1_000;
 
@@ -142,15 +138,10 @@ function collect(stream: Readable | null, most: number, tooMuch: () => void): Bu
 
 function ended(child: ChildProcess): Promise<number | NodeJS.Signals> {
   return new Promise((resolve) => {
-    let grace: NodeJS.Timeout | undefined;
-    child.on("exit", () => {
-      grace = setTimeout(() => {
-        child.stdout?.destroy();
-        child.stderr?.destroy();
-      }, STREAMS_GRACE);
-    });
+    let callOff: (() => void) | undefined;
+    child.on("exit", () => (callOff = closeStreams(child.stdout, child.stderr)));
     child.on("close", (code, signal) => {
-      clearTimeout(grace);
+      callOff?.();
       resolve(code ?? signal ?? 0);
     });
   });

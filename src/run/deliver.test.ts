@@ -50,6 +50,39 @@ describe("Deliverer", () => {
     assert.equal(message, "Ada\nTitle\n\nBody\n\nTrunkline-Session: s1");
   });
 
+  it("goes on from a push that a killed process did not note, and not from others' pushes", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    const unnoted = async (): Promise<void> => {
+      await repository.git.run(["update-ref", "-d", "refs/trunkline/pushed"]);
+    };
+    repository.write("one", "1");
+    const first = expectKind(await deliverer.deliver("One", ""), "pushed");
+    await unnoted();
+    assert.deepEqual(expectKind(await deliverer.pushKept(), "pushed").target, first.target);
+    await unnoted();
+    repository.write("two", "2");
+    const second = expectKind(await deliverer.deliver("Two", ""), "pushed");
+    assert.equal(repository.onRemote("rev-parse", "agent/x"), second.target.revision);
+    assert.equal(repository.onRemote("rev-list", "--count", "agent/x"), "3");
+
+    const tree = repository.onRemote("rev-parse", "agent/x^{tree}");
+    const who = ["-c", "user.name=Mallory", "-c", "user.email=mallory@example.com"];
+    const theirs = repository.onRemote(
+      ...who,
+      "commit-tree",
+      tree,
+      "-p",
+      "agent/x",
+      "-m",
+      "Theirs",
+    );
+    repository.onRemote("update-ref", "refs/heads/agent/x", theirs);
+    repository.write("three", "3");
+    expectKind(await deliverer.deliver("Three", ""), "unpushed");
+    assert.equal(repository.onRemote("rev-parse", "agent/x"), theirs);
+  });
+
   it("makes no commit where nothing was changed", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);

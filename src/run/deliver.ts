@@ -1,3 +1,6 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
 import { TrunklineError } from "../base/errors.ts";
 import type { Credentials } from "../git/server/credentials.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
@@ -62,6 +65,11 @@ export class Deliverer {
     return this.#options.git.text(["rev-parse", "--verify", this.#ref]);
   }
 
+  /** The last commit that the remote is known to have; undefined until something was pushed. */
+  pushed(): Promise<string | undefined> {
+    return this.#resolve(PUSHED);
+  }
+
   /** Throws "untrusted" or "unavailable" where it will not be possible to push. */
   async checkPush(): Promise<void> {
     const { git, url } = this.#options;
@@ -87,25 +95,50 @@ export class Deliverer {
   }
 
   async #push(): Promise<Delivery> {
-    const { git, url, branch } = this.#options;
+    const { url, branch } = this.#options;
     const revision = await this.head();
     try {
-      const known = await this.pushed();
-      // Creates the branch, or moves it on from where we left it; never over what others pushed.
-      const lease = `--force-with-lease=${this.#ref}:${known ?? ""}`;
-      const push = ["push", "--quiet", "--no-verify", lease, "--", url, `${revision}:${this.#ref}`];
-      await git.run(push, this.#withLogin());
-      const seen = await this.#onRemote();
-      if (seen !== revision) {
-        const what = seen === undefined ? "is not there" : `is at ${seen}`;
-        const why = `branch '${branch}' ${what} after it was pushed`;
-        throw new TrunklineError("unavailable", `Cannot push to '${url}': ${why}.`);
-      }
-      await git.run(["update-ref", PUSHED, revision]);
+      await this.#pushFrom(await this.pushed(), revision);
     } catch (error) {
-      return { kind: "unpushed", revision, why: error as Error };
+      if (!(await this.#continues(revision))) {
+        return { kind: "unpushed", revision, why: error as Error };
+      }
     }
     return { kind: "pushed", target: { url, branch, revision }, changes: await this.#changes() };
+  }
+
+  /** Creates the branch, or moves it on from where we left it; never over what others pushed. */
+  async #pushFrom(known: string | undefined, revision: string): Promise<void> {
+    const { git, url, branch } = this.#options;
+    const lease = `--force-with-lease=${this.#ref}:${known ?? ""}`;
+    const push = ["push", "--quiet", "--no-verify", lease, "--", url, `${revision}:${this.#ref}`];
+    await git.run(push, this.#withLogin());
+    const seen = await this.#onRemote();
+    if (seen !== revision) {
+      const what = seen === undefined ? "is not there" : `is at ${seen}`;
+      const why = `branch '${branch}' ${what} after it was pushed`;
+      throw new TrunklineError("unavailable", `Cannot push to '${url}': ${why}.`);
+    }
+    await git.run(["update-ref", PUSHED, revision]);
+  }
+
+  /**
+   * A process that was killed may have pushed a commit without noting it. Then the branch stands at
+   * a commit of ours, and goes on from there.
+   */
+  async #continues(revision: string): Promise<boolean> {
+    const { git } = this.#options;
+    try {
+      const seen = await this.#onRemote();
+      if (seen === undefined || seen === (await this.pushed())) return false;
+      const ours = await git.text(["rev-list", revision, `^${BASE}`]);
+      if (!ours.split("\n").includes(seen)) return false;
+      await git.run(["update-ref", PUSHED, seen]);
+      if (seen !== revision) await this.#pushFrom(seen, revision);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Keeps the files as they are now, without a trace on the branch. */
@@ -122,7 +155,10 @@ export class Deliverer {
 
   /** Records the commit that work began with. */
   async begin(revision: string): Promise<void> {
-    await this.#options.git.run(["update-ref", BASE, revision]);
+    // By hand, which takes no process: nobody else writes this one.
+    const path = join(this.#options.git.gitDir, BASE);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, `${revision}\n`);
   }
 
   /** The first part of the branch's changes. */
@@ -151,11 +187,6 @@ export class Deliverer {
     // Plumbing commands only: they run no hook, no editor and no program that a repository configures.
     const commit = await git.text(["commit-tree", tree, "-p", parent], { env, input: message });
     await git.run(["update-ref", this.#ref, commit, parent], { env });
-  }
-
-  /** The commit that the remote has of the branch; undefined until something was pushed. */
-  async pushed(): Promise<string | undefined> {
-    return await this.#resolve(PUSHED);
   }
 
   async #base(): Promise<string | undefined> {

@@ -8,6 +8,7 @@ import type { Credentials } from "../git/server/credentials.ts";
 import { ServerGit } from "../git/server/server-git.ts";
 import { FileLock } from "../store/file-lock.ts";
 import type { RemoteRef } from "./remote-ref.ts";
+import { removeUnfinished, unfinishedName } from "./unfinished.ts";
 
 export interface RepositoryCacheOptions {
   readonly folder: string;
@@ -19,6 +20,8 @@ export interface RepositoryCacheOptions {
 
 /** Fetching may take as long as the repository is large; the first answer does not wait for it. */
 const FETCH_TIMEOUT = 60 * 60_000;
+/** Milliseconds for which the right to push, once seen, is believed to be there. */
+const PUSH_CHECK_HOLDS = 5 * 60_000;
 const LOCK_WAIT = 10 * 60_000;
 
 /**
@@ -55,6 +58,9 @@ export class CachedRepository {
   #lane: Promise<unknown> = Promise.resolve();
   readonly #fetching = new Map<string, Promise<void>>();
   #filling: Promise<void> | undefined;
+  readonly #seen = new Set<string>();
+  #pushChecked = -Infinity;
+  #checkingPush: Promise<void> | undefined;
 
   constructor(key: string, url: string, options: RepositoryCacheOptions) {
     const { folder, askpass, protocols } = options;
@@ -90,9 +96,12 @@ export class CachedRepository {
 
   async has(revision: string): Promise<boolean> {
     if (!existsSync(join(this.git.gitDir, "HEAD"))) return false;
+    // Nothing is collected from a cache: what was there is there.
+    if (this.#seen.has(revision)) return true;
     const { code } = await this.git.run(["cat-file", "-e", `${revision}^{tree}`], {
       accepts: [0, 1, 128],
     });
+    if (code === 0) this.#seen.add(revision);
     return code === 0;
   }
 
@@ -108,9 +117,28 @@ export class CachedRepository {
     return this.#filling;
   }
 
+  /** Checks the right to push, unless that was just done: it is the same for all sessions here. */
+  async checkPush(check: () => Promise<void>): Promise<void> {
+    if (performance.now() - this.#pushChecked < PUSH_CHECK_HOLDS) return;
+    this.#checkingPush ??= check()
+      .then(() => {
+        this.#pushChecked = performance.now();
+      })
+      .finally(() => (this.#checkingPush = undefined));
+    await this.#checkingPush;
+  }
+
+  /** A push has failed: the next session checks again. */
+  forgetPushCheck(): void {
+    this.#pushChecked = -Infinity;
+  }
+
   /** Keeps a commit from being collected while a session stands on it. */
   async keep(session: string, revision: string): Promise<void> {
-    await this.git.run(["update-ref", `refs/trunkline/live/${session}`, revision]);
+    // By hand, which takes no process: nobody else writes this one.
+    const live = join(this.git.gitDir, "refs/trunkline/live");
+    await mkdir(live, { recursive: true });
+    await writeFile(join(live, session), `${revision}\n`);
   }
 
   async letGo(session: string): Promise<void> {
@@ -130,7 +158,8 @@ export class CachedRepository {
   async #create(): Promise<void> {
     const { gitDir } = this.git;
     if (existsSync(join(gitDir, "HEAD"))) return;
-    const unfinished = `${gitDir}-${process.pid}`;
+    await removeUnfinished(this.#folder);
+    const unfinished = unfinishedName(gitDir);
     await rm(unfinished, { recursive: true, force: true });
     for (const folder of ["objects/info", "refs/heads"]) {
       await mkdir(join(unfinished, folder), { recursive: true, mode: 0o755 });

@@ -59,17 +59,33 @@ export class RunAgent implements Agent {
     ends: AsyncDisposableStack,
   ): Promise<AgentSession> {
     const workspace = await run.prepare((message) => tellOfProgress(options, message));
-    const tellOfPush = (target: Target): void => tellOfProgress(options, wordsOnPush(target));
-    const pushed = run.pushKept(tellOfPush).then(async () => {
-      const proposed = await run.propose();
-      if (proposed !== undefined) tellOfProgress(options, wordsOnRequest(proposed));
-    });
-    background(pushed, "Pushing what an earlier turn has committed");
+    if (!workspace.isNew) {
+      const tellOfPush = (target: Target): void => tellOfProgress(options, wordsOnPush(target));
+      const pushed = run.pushKept(tellOfPush).then(async () => {
+        const proposed = await run.propose();
+        if (proposed !== undefined) tellOfProgress(options, wordsOnRequest(proposed));
+      });
+      background(pushed, "Pushing what an earlier turn has committed");
+    }
+    // The agent starts while the remote answers.
+    const opening = this.#openInner(run, options, ends, workspace.tree);
+    const [check, inner] = await Promise.allSettled([run.checkPush(), opening]);
+    if (check.status === "fulfilled" && inner.status === "fulfilled") return inner.value;
+    if (inner.status === "fulfilled") await inner.value[Symbol.asyncDispose]();
+    throw check.status === "rejected" ? check.reason : (inner as PromiseRejectedResult).reason;
+  }
+
+  async #openInner(
+    run: Run,
+    options: AgentOpenOptions,
+    ends: AsyncDisposableStack,
+    cwd: string,
+  ): Promise<AgentSession> {
     const inner = await this.#options.inner(run);
     ends.defer(async () => inner[Symbol.asyncDispose]?.());
     return await inner.open({
       ...options,
-      cwd: workspace.tree,
+      cwd,
       // Folders of the client's machine are not here, nor what it would start there.
       additionalDirectories: [],
       mcpServers: options.mcpServers.filter(({ type }) => type === "http" || type === "sse"),

@@ -113,7 +113,7 @@ class Rig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
@@ -185,6 +185,24 @@ describe("a run", () => {
     });
     await session.prompt(rig.turn("Look"));
     assert.equal(read, "hello\n");
+  });
+
+  it("says where its branch stands when it is taken up again, also in a turn without changes", async () => {
+    await using rig = await Rig.open();
+    const plan = rig.runs.plan(rig.meta);
+    const revisionIn = (meta: unknown): string =>
+      (meta as { target: { revision: string } }).target.revision;
+    let pushed: string;
+    {
+      await using session = await rig.session(async (cwd) => {
+        writeFileSync(join(cwd, "one.txt"), "1");
+      }, plan);
+      assert.equal(revisionIn(session.settings._meta), rig.revision);
+      pushed = revisionIn((await session.prompt(rig.turn("One")))._meta);
+    }
+    await using session = await rig.session(async () => {}, plan);
+    assert.equal(revisionIn(session.settings._meta), pushed);
+    assert.equal(revisionIn((await session.prompt(rig.turn("Look")))._meta), pushed);
   });
 
   it("is taken up where it was left, with what was not pushed", async () => {

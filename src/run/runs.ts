@@ -72,7 +72,7 @@ export interface RunPlan extends RemoteRef {
 const ID = /^[0-9a-z]{8,40}$/;
 
 /** Runs of agents on revisions of repositories. */
-export class Runs {
+export class Runs implements AsyncDisposable {
   readonly #options: RunsOptions;
   readonly #cache: RepositoryCache;
   readonly #workspaces: Workspaces;
@@ -96,6 +96,10 @@ export class Runs {
     const runs = new Runs(options, await writeAskpass(options.folder));
     background(runs.#workspaces.sweep(), "Letting go of workspaces that were left open");
     return runs;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#workspaces[Symbol.asyncDispose]();
   }
 
   /** Reads what a client asks for. Undefined where it asks for no run. */
@@ -161,7 +165,7 @@ export class Run {
   readonly #options: RunOptions;
   #workspace: Workspace | undefined;
   #deliverer: Deliverer | undefined;
-  #target: Target;
+  readonly #planned: Target;
   #pushed: Target | undefined;
   #request: RunRequest | undefined;
   /** Git runs one after another in a workspace. */
@@ -174,7 +178,7 @@ export class Run {
   constructor(options: RunOptions) {
     this.#options = options;
     const { url, target, revision } = options.plan;
-    this.#target = { url, branch: target, revision };
+    this.#planned = { url, branch: target, revision };
     this.#backoff = new Backoff(options.pushAgain ?? PUSH_AGAIN);
   }
 
@@ -182,9 +186,9 @@ export class Run {
     return this.#options.plan;
   }
 
-  /** The branch, and where it stands here. */
+  /** The branch, and where the remote has it; until something was pushed, where work began. */
   get target(): Target {
-    return this.#target;
+    return this.#pushed ?? this.#planned;
   }
 
   /** The branch as the remote has it; undefined until something was pushed. */
@@ -229,15 +233,14 @@ export class Run {
     this.#deliverer = this.#deliverTo(workspace);
     await this.#deliverer.begin(revision);
     await this.#takeUp(workspace, this.#deliverer);
-    await this.#deliverer.checkPush();
     if (!this.#isStopped) background(repository.fill(credentials), "Filling a mirror");
     return workspace;
   }
 
   /** Knows again what earlier turns have pushed. */
-  async #takeUp({ git }: Workspace, deliverer: Deliverer): Promise<void> {
-    const revision = await deliverer.pushed();
-    if (revision !== undefined) this.#target = this.#pushed = { ...this.#target, revision };
+  async #takeUp({ git, isNew }: Workspace, deliverer: Deliverer): Promise<void> {
+    const revision = isNew ? undefined : await deliverer.pushed();
+    if (revision !== undefined) this.#pushed = { ...this.#planned, revision };
     const { pullRequest, session, plan } = this.#options;
     const { branch: base, pullRequest: mode = "off" } = plan;
     if (pullRequest === undefined || mode === "off") return;
@@ -257,6 +260,11 @@ export class Run {
     return await this.#inOrder(() => request.update(pushed));
   }
 
+  /** Throws "untrusted" or "unavailable" where it will not be possible to push. */
+  checkPush(): Promise<void> {
+    return this.#options.repository.checkPush(() => this.#need().checkPush());
+  }
+
   /** Waits until there is room for a turn. `moved` hears its place among those that wait. */
   enter({ principal, stop }: Turn, moved: (position: number) => void): Promise<Disposable> {
     return this.#options.queue.enter(principal.id, stop, moved);
@@ -268,8 +276,8 @@ export class Run {
     const { title, body } = messageFor(turn);
     return this.#inOrder(async () => {
       const delivery = await this.#need().deliver(title, body);
-      this.#target = { ...this.#target, revision: await this.#need().head() };
       if (delivery.kind === "pushed") this.#pushed = delivery.target;
+      if (delivery.kind === "unpushed") this.#options.repository.forgetPushCheck();
       return delivery;
     });
   }

@@ -114,7 +114,17 @@ export class Sandbox implements AsyncDisposable {
     await writeFile(join(folder, "hosts"), "127.0.0.1 localhost\n::1 localhost\n");
     await writeFile(join(folder, "filter.bpf"), seccompFilter());
     await writeFile(join(folder, ENTER), await enterCode());
-    return new Sandbox(options, folder, await ControlGroup.create(`${name}-${uid}`, limits));
+    return new Sandbox(options, folder, await ControlGroup.create(groupOf(name, user), limits));
+  }
+
+  /** Ends and removes what a process that was killed has left of a sandbox beside its files. */
+  static async remove(
+    name: string,
+    user: SandboxOptions["user"],
+    limits: GroupLimits,
+  ): Promise<void> {
+    const group = await ControlGroup.create(groupOf(name, user), limits);
+    await group?.[Symbol.asyncDispose]();
   }
 
   /** How to start a program in the sandbox. Its environment is passed on unchanged. */
@@ -202,6 +212,10 @@ export class Sandbox implements AsyncDisposable {
       write: [...write, this.home, "/tmp", "/dev/null", "/dev/zero", "/dev/tty", "/dev/shm"],
     };
   }
+}
+
+function groupOf(name: string, user: SandboxOptions["user"]): string {
+  return `${name}-${user?.uid ?? process.getuid?.() ?? 0}`;
 }
 
 const LOCAL = "localhost,127.0.0.1,::1";

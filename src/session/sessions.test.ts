@@ -39,6 +39,33 @@ describe("Sessions", { timeout: 60_000 }, () => {
     assert.equal(loaded.models.currentModelId, "openai/gpt-4");
   });
 
+  it("ends an agent that starts while the program stops", async () => {
+    await using house = await AcpHouse.open();
+    const { client } = await house.client();
+    const open = house.agent.open.bind(house.agent);
+    const [asked, started] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let ended = 0;
+    house.agent.open = async (options) => {
+      asked.resolve();
+      await started.promise;
+      const worker = await open(options);
+      const end = worker[Symbol.asyncDispose].bind(worker);
+      worker[Symbol.asyncDispose] = async () => {
+        ended++;
+        await end();
+      };
+      return worker;
+    };
+    client.ask("session/new", { cwd: "/tmp", mcpServers: [] }).catch(() => {});
+    await asked.promise;
+    const stopped = house.stop();
+    started.resolve();
+    await stopped;
+    assert.equal(ended, 1);
+    house.agent.open = open;
+    await house.start();
+  });
+
   it("leaves no session behind that could not be begun or forked, also when it cannot be removed", async () => {
     await using house = await AcpHouse.open();
     using disk = new DiskFaults(house.folder.path);

@@ -48,7 +48,7 @@ export class Sessions implements AsyncDisposable {
   readonly #options: SessionsOptions;
   readonly #open = new Map<string, Session>();
   /** Sessions whose agent is being started. */
-  readonly #beginning = new Set<Session>();
+  readonly #beginning = new Map<Session, Promise<AgentSession>>();
   readonly #opening = new Map<string, Promise<Session>>();
   /** Sessions that are being closed; they can be opened again once that is done. */
   readonly #closing = new Map<string, Promise<unknown>>();
@@ -204,7 +204,7 @@ export class Sessions implements AsyncDisposable {
    */
   async endOf(owner: string): Promise<void> {
     const ends: Promise<void>[] = [];
-    for (const session of this.#beginning) {
+    for (const session of this.#beginning.keys()) {
       if (session.owner === owner) ends.push(session.close("revoked"));
     }
     for (const [id, session] of this.#open) {
@@ -217,7 +217,11 @@ export class Sessions implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#sweeper);
-    await Promise.allSettled([...this.#opening.values(), ...this.#closing.values()]);
+    await Promise.allSettled([
+      ...this.#opening.values(),
+      ...this.#closing.values(),
+      ...this.#beginning.values(),
+    ]);
     await Promise.allSettled(Array.from(this.#open.values(), (it) => it.close("stopping")));
     this.#open.clear();
     await this.#deleteUnstarted();
@@ -311,7 +315,7 @@ export class Sessions implements AsyncDisposable {
     setup: SessionSetup,
     isOld: boolean,
   ): Promise<Session> {
-    if (this.#isClosed) throw new TrunklineError("closed", "Trunkline is stopping");
+    if (this.#isClosed) throw stopping();
     const { store, rules, limits, log, audit = () => {} } = this.#options;
     const { cwd, additionalDirectories, mcpServers, meta } = setup;
     const session = new Session({ store, rules, limits, log, held, cwd, audit });
@@ -337,21 +341,31 @@ export class Sessions implements AsyncDisposable {
     return session;
   }
 
-  /** Starts the agent. If the owner's access is revoked meanwhile, the agent is disposed of again. */
+  /** Starts the agent. It is disposed of again where nobody can use it any more. */
   async #openAgent(
     session: Session,
     agent: Agent,
     options: AgentOpenOptions,
   ): Promise<AgentSession> {
-    this.#beginning.add(session);
+    const opening = this.#openUnlessOver(session, agent, options);
+    this.#beginning.set(session, opening);
     try {
-      const worker = await agent.open(options);
-      if (!session.revoked.signal.aborted) return worker;
-      await worker[Symbol.asyncDispose]();
-      throw expired(session.id);
+      return await opening;
     } finally {
       this.#beginning.delete(session);
     }
+  }
+
+  async #openUnlessOver(
+    session: Session,
+    agent: Agent,
+    options: AgentOpenOptions,
+  ): Promise<AgentSession> {
+    const worker = await agent.open(options);
+    const isRevoked = session.revoked.signal.aborted;
+    if (!isRevoked && !this.#isClosed) return worker;
+    await worker[Symbol.asyncDispose]();
+    throw isRevoked ? expired(session.id) : stopping();
   }
 
   #sweep(idle: number): void {
@@ -372,6 +386,10 @@ function pastOf(store: SessionStore, { id, last }: Session): AsyncIterable<Histo
 
 function ownedBy({ id }: Principal): { owner?: string } {
   return id === OWNER.id ? {} : { owner: id };
+}
+
+function stopping(): TrunklineError {
+  return new TrunklineError("closed", "Trunkline is stopping");
 }
 
 export function unknownSession(id: string): SessionError {

@@ -1,5 +1,7 @@
 // An agent of somebody else's: it speaks ACP on its standard streams and does what prompts say.
 import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 let lastId = 0;
@@ -71,6 +73,13 @@ async function prompt(sessionId, text) {
     const method = verb === "read" ? "fs/read_text_file" : "fs/write_text_file";
     const { result, error } = await ask(method, { sessionId, path, content });
     say(sessionId, error ? `error ${error.code} ${error.message}` : (result.content ?? "written"));
+  } else if (verb === "put") {
+    // "put FILE|TEXT|MILLISECONDS": writes a file itself, as a tool call that ends, and works on.
+    const [name, content, milliseconds] = argument.split("|");
+    writeFileSync(join(sessions.get(sessionId).cwd, name), `${content}\n`);
+    const call = { toolCallId: `put-${name}`, title: `Write ${name}`, kind: "edit" };
+    update(sessionId, { sessionUpdate: "tool_call", ...call, status: "completed" });
+    await new Promise((resolve) => setTimeout(resolve, Number(milliseconds)));
   } else if (verb === "run") {
     // "run SECONDS-TO-WAIT|command|arguments…": shows the terminal in a tool call, and its end.
     const [how, command, ...args] = argument.split("|");

@@ -7,11 +7,23 @@ import type { Json } from "./acp-house.ts";
 export class AcpSocket implements Disposable {
   readonly socket: WebSocket;
   readonly messages: Json[] = [];
+  /** Those who wait for the next message or the end. */
+  #waiting: (() => void)[] = [];
   #lastId = 0;
 
   private constructor(socket: WebSocket) {
     this.socket = socket;
-    socket.on("message", (data: Buffer) => this.messages.push(JSON.parse(data.toString("utf8"))));
+    const wake = (): void => {
+      const waiting = this.#waiting;
+      this.#waiting = [];
+      for (const resume of waiting) resume();
+    };
+    socket.on("message", (data: Buffer) => {
+      this.messages.push(JSON.parse(data.toString("utf8")));
+      wake();
+    });
+    socket.on("close", wake);
+    socket.on("error", () => {});
   }
 
   /** Rejects where it is not let in. */
@@ -53,7 +65,7 @@ export class AcpSocket implements Disposable {
       const found = find(this);
       if (found !== undefined) return found;
       if (this.socket.readyState !== WebSocket.OPEN) throw new Error("The connection has ended");
-      await Promise.race([once(this.socket, "message"), once(this.socket, "close")]);
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
 

@@ -1,4 +1,5 @@
 import type { ChildExit, OwnedChild } from "../../base/process/child-process.ts";
+import { closeStreams } from "../../base/process/close-streams.ts";
 import type { Stop } from "../../base/stop.ts";
 
 export interface ReadBoundedOptions {
@@ -17,9 +18,6 @@ export interface BoundedRun {
   readonly isCut: boolean;
   readonly isLate: boolean;
 }
-
-/** A process that the child left behind may keep the stream open forever. */
-const STREAM_GRACE = 200;
 
 /**
  * Reads the output of a child until it exits. On a timeout or a stop the child is killed with all
@@ -54,9 +52,9 @@ export async function readBounded(
   );
   try {
     const exit = await child.exit;
-    const grace = setTimeout(() => child.stdout.destroy(), STREAM_GRACE);
+    const callOff = closeStreams(child.stdout);
     await ended.promise;
-    clearTimeout(grace);
+    callOff();
     await child.gone;
     if (reason !== undefined) throw reason;
     return { text: output.settle().text, exit, isCut: output.isCut, isLate };

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 
 import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
@@ -21,8 +22,6 @@ export interface ConfinedAgentOptions {
   readonly needs: readonly string[];
   readonly allowHosts: readonly string[];
   readonly models: ModelServices;
-  /** Where sandboxes keep their files. */
-  readonly data: string;
 }
 
 const LIMITS = { memory: 4 * 1024 ** 3, processes: 512, cpus: 4 };
@@ -42,7 +41,7 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
   }
 
   static async open(options: ConfinedAgentOptions): Promise<ConfinedAgent> {
-    const { run, parts, agent, allowHosts, models, data } = options;
+    const { run, parts, agent, allowHosts, models } = options;
     const { PATH = "" } = process.env;
     const program = findProgram(agent.command, PATH);
     if (program === undefined) {
@@ -61,9 +60,12 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
       setting: "`remote.egress.allowHosts`",
       refused: (host, why) => agent.log.warn("run.egress-refused", { workspace, host, why }),
     });
+    // With the workspace it is removed; whoever has that open knows that no other sandbox is in use.
+    const data = join(run.workspace.folder, "sandbox");
+    await rm(data, { recursive: true, force: true });
     const sandbox = await Sandbox.open({
       name: workspace,
-      data: join(data, "sandbox"),
+      data,
       parts,
       write: [tree],
       read: [run.objects, ...program.needs, ...named, ...options.needs],
@@ -91,6 +93,11 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
     this.#egress[Symbol.dispose]();
     await this.#sandbox[Symbol.asyncDispose]();
   }
+}
+
+/** Ends and removes what a server that was killed has left of the sandbox of a workspace. */
+export async function removeSandbox(workspace: string, user: Run["owner"]): Promise<void> {
+  await Sandbox.remove(workspace, user, LIMITS);
 }
 
 /** git refuses repositories of other users; in the sandbox the user differs. */

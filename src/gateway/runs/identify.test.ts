@@ -20,12 +20,18 @@ const IDENTITIES = {
 };
 
 async function identify(home: SampleHome, url: string) {
+  return await (
+    await identifier(home)
+  )(url);
+}
+
+async function identifier(home: SampleHome) {
   await home.write(home.userFile, JSON.stringify({ identities: IDENTITIES }));
   const { config } = await home.load();
   const quiet = { ...config, log: { level: "error", verbose: false } } as const;
   const house = new House(quiet, { files: [home.userFile], load: async () => config });
   const env = { HOME: home.path, PATH: process.env.PATH, WORK_TOKEN: "t0k3n" };
-  return await identifyFor(house, { ...env, TRUNKLINE_TOKEN_STORE: "file" })(url);
+  return identifyFor(house, { ...env, TRUNKLINE_TOKEN_STORE: "file" });
 }
 
 describe("identifyFor()", () => {
@@ -50,5 +56,27 @@ describe("identifyFor()", () => {
       assert.deepEqual(credentials, { scope: "" }, url);
       assert.equal(author.email, "trunkline@localhost");
     }
+  });
+
+  it("asks once for sessions that begin together, and again later and after a failure", async (t) => {
+    await using home = await SampleHome.create();
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const ask = await identifier(home);
+    const url = "https://github.com/acme/app.git";
+    const [first, second] = await Promise.all([ask(url), ask(url)]);
+    assert.equal(first, second);
+    assert.notEqual(
+      (await ask("https://github.com/acme/other.git")).credentials,
+      first.credentials,
+    );
+    t.mock.timers.tick(10_000);
+    const later = await ask(url);
+    assert.notEqual(later, first);
+    assert.deepEqual(later, first);
+    t.mock.timers.tick(10_000);
+    await home.write(home.userFile, "{ broken");
+    await assert.rejects(ask(url));
+    await home.write(home.userFile, JSON.stringify({ identities: IDENTITIES }));
+    assert.deepEqual(await ask(url), first);
   });
 });

@@ -16,11 +16,32 @@ export interface Identified {
   readonly identity?: Identity;
 }
 
+type Identify = (url: string) => Promise<Identified>;
+
+/**
+ * Milliseconds for which an answer holds: sessions that begin together ask once. To read a token can
+ * take a tenth of a second of processor time.
+ */
+const HOLDS = 10_000;
+
 /** Finds the identity for an address: its credentials, and the author of its commits. */
-export function identifyFor(
-  house: House,
-  env: NodeJS.ProcessEnv = process.env,
-): (url: string) => Promise<Identified> {
+export function identifyFor(house: House, env: NodeJS.ProcessEnv = process.env): Identify {
+  const identify = identifyAnew(house, env);
+  const known = new Map<string, ReturnType<Identify>>();
+  return (url) => {
+    const before = known.get(url);
+    if (before !== undefined) return before;
+    const found = identify(url);
+    known.set(url, found);
+    const forget = (): void => {
+      known.delete(url);
+    };
+    found.then(() => setTimeout(forget, HOLDS).unref(), forget);
+    return found;
+  };
+}
+
+function identifyAnew(house: House, env: NodeJS.ProcessEnv): Identify {
   return async (url) => {
     await using commands = await currentIdentities(house, house.config.data, env);
     const identity = bestFor(commands.identities.list, url);

@@ -14,7 +14,6 @@ export interface InnerAgentOptions {
   readonly run: Run;
   /** Undefined where runs have no sandbox (`remote.sandbox`). */
   readonly parts: SandboxParts | undefined;
-  readonly data: string;
 }
 
 /**
@@ -24,7 +23,7 @@ export interface InnerAgentOptions {
 export async function innerAgent(
   { config, log }: House,
   name: string,
-  { run, parts, data }: InnerAgentOptions,
+  { run, parts }: InnerAgentOptions,
 ): Promise<Agent & AsyncDisposable> {
   const settings = name === BUILT_IN ? builtIn() : config.agents[name];
   if (settings === undefined) {
@@ -40,7 +39,6 @@ export async function innerAgent(
     needs: name === BUILT_IN ? [dirname(ownProgram())] : [],
     allowHosts: config.remote.egress.allowHosts,
     models: modelServices(process.env),
-    data,
   });
 }
 

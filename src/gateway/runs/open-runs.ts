@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { limitRefusal, type Principal, mayUseRepository } from "../../base/principal.ts";
 import { RunAgent } from "../../run/run-agent.ts";
-import { Runs } from "../../run/runs.ts";
+import { isPlan, Runs } from "../../run/runs.ts";
 import { DENIED_NAMES } from "../../run/scan.ts";
 import { canReflink, CopyDriver } from "../../run/workspace/copy.ts";
 import type { WorkspaceDriver } from "../../run/workspace/driver.ts";
@@ -15,6 +15,7 @@ import { SessionError } from "../../session/session-error.ts";
 import type { SessionSetup } from "../../session/sessions.ts";
 import { openData } from "../config/data-folder.ts";
 import type { House } from "../house.ts";
+import { removeSandbox } from "./confined-agent.ts";
 import { identifyFor } from "./identify.ts";
 import { innerAgent } from "./inner-agent.ts";
 import { proposeOnForge } from "./propose-on-forge.ts";
@@ -41,6 +42,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
   const driver = await chooseDriver(folder);
   if (Symbol.asyncDispose in driver) opening.use(driver as WorkspaceDriver & AsyncDisposable);
   const identify = identifyFor(house);
+  const owner = process.getuid?.() === 0 && parts !== undefined ? ownerOf : undefined;
   const runs = await Runs.open({
     folder,
     driver,
@@ -51,9 +53,10 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
     identify,
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
-    owner: process.getuid?.() === 0 && parts !== undefined ? ownerOf : undefined,
+    owner,
     log,
   });
+  opening.use(runs);
   const open = opening.move();
   return {
     place: (meta, principal) => place(runs, meta, principal),
@@ -63,9 +66,12 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
         name,
         plan,
         answerWithin: ANSWER_WITHIN,
-        inner: (run) => innerAgent(house, name, { run, parts, data: folder }),
+        inner: (run) => innerAgent(house, name, { run, parts }),
       }),
-    remove: (plan) => runs.remove(plan),
+    remove: async (plan) => {
+      await runs.remove(plan);
+      if (isPlan(plan)) await removeSandbox(plan.workspace, owner?.(plan.workspace));
+    },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }

@@ -1,8 +1,9 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
 import { gitFailure, type GitAnswer } from "../git.ts";
-import { runProgram } from "../run-program.ts";
+import { type ProgramEnd, runProgram } from "../run-program.ts";
 import { type Credentials, loginWith } from "./credentials.ts";
+import { lockIn, passLock } from "./stale-lock.ts";
 
 export interface ServerGitOptions {
   /** A git folder that only we can write to. */
@@ -72,14 +73,33 @@ export class ServerGit {
     this.#options = options;
   }
 
-  /** Runs git and waits for its end. Throws git's message when it fails. */
+  /**
+   * Runs git and waits for its end. Throws git's message when it fails. A lock that a killed process
+   * has left does not stop it.
+   */
   async run(args: readonly string[], call: ServerCall = {}): Promise<GitAnswer> {
+    const end = await this.#run(args, call);
+    const lock = end.code === 0 ? undefined : lockIn(this.gitDir, end.stderr);
+    if (lock === undefined) return this.#accept(args, call, end);
+    await passLock(lock);
+    return this.#accept(args, call, await this.#run(args, call));
+  }
+
+  #accept(args: readonly string[], call: ServerCall, end: ProgramEnd): GitAnswer {
+    const { code, stdout, stderr } = end;
+    if (typeof code === "number" && (call.accepts ?? [0]).includes(code)) {
+      return { code, stdout, stderr };
+    }
+    throw explain(gitFailure(args, end, this.workTree ?? this.gitDir), stderr);
+  }
+
+  async #run(args: readonly string[], call: ServerCall): Promise<ProgramEnd> {
     const { protocols = ["https", "ssh"], env = process.env, askpass } = this.#options;
     const { gitDir, workTree } = this;
     const settings = SETTINGS.flatMap((setting) => ["-c", setting]);
     const where = workTree === undefined ? [] : [`--work-tree=${workTree}`];
     const login = loginWith(call.credentials, askpass);
-    const end = await runProgram({
+    return await runProgram({
       command: "git",
       args: [...settings, `--git-dir=${gitDir}`, ...where, ...args],
       cwd: workTree ?? gitDir,
@@ -104,11 +124,6 @@ export class ServerGit {
       ...(call.input === undefined ? {} : { input: call.input }),
       ...(login.secret === undefined ? {} : { secret: login.secret }),
     });
-    const { code, stdout, stderr } = end;
-    if (typeof code === "number" && (call.accepts ?? [0]).includes(code)) {
-      return { code, stdout, stderr };
-    }
-    throw explain(gitFailure(args, end, workTree ?? gitDir), stderr);
   }
 
   /** The output of git without the last line end. */

@@ -3,6 +3,7 @@ import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { CachedRepository } from "../repository-cache.ts";
+import { removeUnfinished, unfinishedName } from "../unfinished.ts";
 
 export interface BasesOptions {
   readonly folder: string;
@@ -55,9 +56,17 @@ export class Bases {
     const folder = join(this.#options.folder, repository.key);
     const free = (await byAge(folder)).filter((revision) => !inUse.has(revision));
     for (const revision of free.slice(this.#options.most)) {
-      const gone = join(folder, `gone-${revision}`);
+      const gone = join(folder, unfinishedName(`gone-${revision}`));
       await rename(join(folder, revision), gone);
       await rm(gone, { recursive: true, force: true });
+    }
+  }
+
+  /** Removes what a process did not finish that was killed. */
+  async sweep(): Promise<void> {
+    const { folder } = this.#options;
+    for (const name of await readdir(folder).catch(() => [])) {
+      await removeUnfinished(join(folder, name));
     }
   }
 
@@ -81,7 +90,7 @@ async function checkOut(
   folder: string,
   revision: string,
 ): Promise<Base> {
-  const unfinished = join(folder, `new-${revision}-${process.pid}`);
+  const unfinished = join(folder, unfinishedName(revision));
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(join(unfinished, "tree"), { recursive: true, mode: 0o755 });
   try {

@@ -43,6 +43,7 @@ export class Mounts implements AsyncDisposable {
   readonly #waiting = new Map<number, Waiting>();
   #helper: Promise<OwnedChild> | undefined;
   #last = 0;
+  #isOver = false;
 
   mount(wish: Omit<Extract<Wish, { verb: "mount" }>, "verb">): Promise<void> {
     return this.#ask({ verb: "mount", ...wish });
@@ -53,11 +54,14 @@ export class Mounts implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
     const helper = await this.#helper?.catch(() => undefined);
     await helper?.end();
   }
 
   async #ask(wish: Wish): Promise<void> {
+    // A helper that is started now would never end, and this process with it.
+    if (this.#isOver) throw failed("Trunkline is stopping");
     const helper = await (this.#helper ??= this.#start());
     const id = ++this.#last;
     const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { mkdtemp, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { workspaceDriverContract } from "../../../test/contract/workspace-driver-contract.ts";
@@ -7,6 +11,18 @@ import { canOverlay, OverlayDriver } from "./overlay.ts";
 
 const notHere = !canOverlay(tmpdir()) && "Only root can mount here.";
 workspaceDriverContract("overlay", () => new OverlayDriver(), notHere);
+
+describe("OverlayDriver", { skip: notHere }, () => {
+  it("lets go of what a killed process had mounted on the way to a tree, too", async () => {
+    await using driver = new OverlayDriver();
+    const folder = await mkdtemp(join(tmpdir(), "trunkline over lay-"));
+    const shown = join(folder, "changes/shown-0");
+    mkdirSync(shown, { recursive: true });
+    execFileSync("mount", ["--bind", "/usr/share", shown]);
+    await driver.close(folder);
+    for (const each of [shown, join(folder, "changes"), folder]) await rmdir(each);
+  });
+});
 
 describe("canOverlay()", () => {
   it("is false for a folder that the options of a mount cannot name", () => {

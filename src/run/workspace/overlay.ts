@@ -1,4 +1,4 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readFile, realpath } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { TreeRequest, WorkspaceDriver } from "./driver.ts";
@@ -12,8 +12,8 @@ export class OverlayDriver implements WorkspaceDriver, AsyncDisposable {
   async open({ layers, folder, owner }: TreeRequest): Promise<string> {
     const tree = join(folder, "tree");
     const changes = join(folder, "changes");
-    // One that a process left behind which was killed.
-    if (await isMounted(tree)) await this.#mounts.unmount(tree);
+    // Those that a process left behind which was killed.
+    await this.close(folder);
     for (const name of ["layer/upper", "layer/work"]) {
       await mkdir(join(changes, name), { recursive: true, mode: 0o755 });
     }
@@ -23,8 +23,7 @@ export class OverlayDriver implements WorkspaceDriver, AsyncDisposable {
   }
 
   async close(folder: string): Promise<void> {
-    const tree = join(folder, "tree");
-    if (await isMounted(tree)) await this.#mounts.unmount(tree);
+    for (const at of await mountsIn(folder)) await this.#mounts.unmount(at);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -37,12 +36,19 @@ export function canOverlay(data: string): boolean {
   return process.platform === "linux" && process.getuid?.() === 0 && !/[,:\\]/.test(data);
 }
 
-async function isMounted(tree: string): Promise<boolean> {
+/** The mounts in a folder: its tree, and what it was made of where that was not finished. */
+async function mountsIn(folder: string): Promise<string[]> {
   const mounts = await readFile("/proc/self/mounts", "utf8");
-  const escaped = tree.replaceAll(/[ \t\n\\]/g, (it) => `\\${octal(it)}`);
-  return mounts.split("\n").some((line) => line.split(" ")[1] === escaped);
+  const real = await realpath(folder).catch(() => folder);
+  const places = mounts
+    .split("\n")
+    .map((line) => line.split(" ")[1]?.replaceAll(OCTAL, plain) ?? "");
+  return places.filter((at) => at.startsWith(`${real}/`)).toReversed();
 }
 
-function octal(character: string): string {
-  return character.charCodeAt(0).toString(8).padStart(3, "0");
+/** As proc(5) writes spaces and the like. */
+const OCTAL = /\\([0-7]{3})/g;
+
+function plain(_: string, digits: string): string {
+  return String.fromCharCode(Number.parseInt(digits, 8));
 }

@@ -35,8 +35,10 @@ interface Facts {
 }
 
 /** Where sessions work: a tree each, with a git folder of ours that is not in it. */
-export class Workspaces {
+export class Workspaces implements AsyncDisposable {
   readonly #options: WorkspacesOptions;
+  #sweeping: Promise<void> = Promise.resolve();
+  #isOver = false;
 
   constructor(options: WorkspacesOptions) {
     this.#options = options;
@@ -62,6 +64,7 @@ export class Workspaces {
       folder,
       tree,
       git,
+      isNew,
       close: () => this.#close(request, folder, lock),
     });
     if (!isNew) return workspace;
@@ -76,12 +79,25 @@ export class Workspaces {
   }
 
   /** Lets go of the trees of processes that were killed. What was changed in them is kept. */
-  async sweep(): Promise<void> {
+  sweep(): Promise<void> {
+    this.#sweeping = this.#sweep();
+    return this.#sweeping;
+  }
+
+  async #sweep(): Promise<void> {
+    await this.#options.bases.sweep();
     for (const { path } of await this.#all()) {
+      if (this.#isOver) return;
       if (FileLock.isTaken(join(path, LOCK))) continue;
       using _ = await FileLock.take(join(path, LOCK));
       await this.#options.driver.close(path);
     }
+  }
+
+  /** Ends what it does by itself; the driver is free afterwards. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    await this.#sweeping.catch(() => {});
   }
 
   /** Removes all that there is of a session's workspace. */
@@ -171,17 +187,21 @@ export class Workspace {
   readonly tree: string;
   /** Git with our own folder, on those files. */
   readonly git: ServerGit;
+  /** Whether it was made just now: nobody has worked in it before. */
+  readonly isNew: boolean;
   readonly #close: () => Promise<void>;
 
   constructor(options: {
     folder: string;
     tree: string;
     git: ServerGit;
+    isNew: boolean;
     close: () => Promise<void>;
   }) {
     this.folder = options.folder;
     this.tree = options.tree;
     this.git = options.git;
+    this.isNew = options.isNew;
     this.#close = options.close;
   }
 

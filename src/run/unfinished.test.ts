@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempDisposableSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { removeUnfinished, unfinishedName } from "./unfinished.ts";
+
+describe("removeUnfinished()", () => {
+  it("removes what a process that is gone left, and nothing else", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-unfinished-"));
+    const { pid: gone } = spawnSync("true");
+    const ours = unfinishedName("mine");
+    for (const name of [ours, `theirs.unfinished-${gone}`, "done", "x.unfinished-y"]) {
+      mkdirSync(join(folder.path, name, "inside"), { recursive: true });
+    }
+    await removeUnfinished(folder.path);
+    assert.deepEqual(readdirSync(folder.path).toSorted(), ["done", ours, "x.unfinished-y"]);
+    await removeUnfinished(join(folder.path, "nowhere"));
+  });
+});

@@ -1,0 +1,24 @@
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+
+/** What a folder is called while this process makes or removes it. */
+export function unfinishedName(name: string): string {
+  return `${name}.unfinished-${process.pid}`;
+}
+
+/** Removes what processes did not finish that are gone, in a folder. */
+export async function removeUnfinished(folder: string): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const pid = /\.unfinished-(\d+)$/.exec(name)?.[1];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    await rm(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

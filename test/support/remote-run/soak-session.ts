@@ -1,0 +1,140 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+import type { AcpSocket } from "../acp-socket.ts";
+import { SeededRandom } from "../seeded-random.ts";
+import { openingOf, type Project, promptOf, type RunRig } from "./run-rig.ts";
+
+interface Target {
+  readonly branch: string;
+  readonly revision: string;
+}
+
+/** A turn that was asked for, and what is known of its end. */
+export interface SoakTurn {
+  readonly file: string;
+  readonly content: string;
+  /** How it ended, where an answer came: then the branch has it. */
+  run?: string;
+  target?: Target;
+}
+
+/** The longest that a turn works before it ends, in milliseconds. */
+const LONGEST_WORK = 400;
+/** An IDE gives up a request after this long, but for a turn (remote run guide, "Connection"). */
+const REQUEST_LIMIT = 60_000;
+
+/**
+ * An IDE with one session, which disconnects now and then, also in the middle of turns, and whose
+ * server may be killed at any time. It goes on as a person would: connects again, loads the session
+ * and asks for the next thing.
+ */
+export class SoakSession {
+  readonly project: Project;
+  readonly turns: SoakTurn[] = [];
+  id = "";
+  target: Target | undefined;
+  disconnects = 0;
+  readonly #run: RunRig;
+  readonly #random: SeededRandom;
+  readonly #name: string;
+  #ide: AcpSocket | undefined;
+  readonly #turnEnded: () => void;
+
+  constructor(run: RunRig, project: Project, number: number, seed: number, turnEnded: () => void) {
+    this.#run = run;
+    this.project = project;
+    this.#name = `s${number}`;
+    this.#random = new SeededRandom(seed + number);
+    this.#turnEnded = turnEnded;
+  }
+
+  async work(turns: number): Promise<void> {
+    await this.#begin();
+    for (let at = 1; at < turns; at++) await this.#turn(at, this.#random.once(3));
+    // The last one is waited for, however often that takes.
+    for (let at = turns; this.turns.at(-1)?.run !== "pushed"; at++) await this.#turn(at, false);
+  }
+
+  [Symbol.dispose](): void {
+    this.#ide?.[Symbol.dispose]();
+  }
+
+  async #begin(): Promise<void> {
+    while (this.id === "") {
+      const answer = await this.#ask("session/new", openingOf(this.project));
+      if (answer === undefined) continue;
+      this.id = answer.sessionId as string;
+      this.target = answer._meta.target as Target;
+    }
+  }
+
+  async #turn(at: number, leaves: boolean): Promise<void> {
+    const content = `turn ${at} of ${this.#name}`;
+    const turn: SoakTurn = { file: `${this.#name}-${at}.txt`, content };
+    const milliseconds = this.#random.below(LONGEST_WORK);
+    const text = `put ${turn.file}|${content}|${milliseconds}`;
+    this.turns.push(turn);
+    for (;;) {
+      const ide = await this.#connected();
+      if (ide === undefined) return;
+      if (leaves) {
+        ide.send("session/prompt", promptOf(this.id, text));
+        await delay(this.#random.below(2 * LONGEST_WORK));
+        this.disconnects++;
+        ide[Symbol.dispose]();
+        this.#ide = undefined;
+        return this.#turnEnded();
+      }
+      const answer = await ide
+        .answer("session/prompt", promptOf(this.id, text))
+        .catch(() => undefined);
+      if (answer === undefined) return;
+      if (/is working on a prompt/.test(JSON.stringify(answer.error ?? ""))) {
+        // Ten prompts a minute are taken of one connection: it asks again when the other turn has ended.
+        const since = ide.messages.length;
+        await Promise.race([ide.until(() => endOfTurn(ide, since)), delay(10_000)]).catch(() => {});
+        continue;
+      }
+      if (answer.error !== undefined) throw new Error(`${text}: ${JSON.stringify(answer.error)}`);
+      const { target, trunkline } = answer.result._meta;
+      turn.run = trunkline.run;
+      turn.target = target;
+      return this.#turnEnded();
+    }
+  }
+
+  /** A connection to which the session is known; undefined where it was lost again meanwhile. */
+  async #connected(): Promise<AcpSocket | undefined> {
+    if (this.#ide?.socket.readyState === 1) return this.#ide;
+    const setup = { sessionId: this.id, cwd: "", mcpServers: [] };
+    const loaded = await this.#ask("session/load", setup);
+    if (loaded === undefined) return undefined;
+    const { branch } = loaded._meta.target as Target;
+    if (branch !== this.target?.branch) throw new Error(`The branch became '${branch}'`);
+    return this.#ide;
+  }
+
+  /** Undefined where the connection was lost. Throws what the server refuses. */
+  async #ask(method: string, params: object) {
+    try {
+      if (this.#ide?.socket.readyState !== 1) this.#ide = await this.#run.connect();
+    } catch {
+      await delay(50);
+      return undefined;
+    }
+    const ide = this.#ide;
+    const begun = performance.now();
+    const answer = await ide.answer(method, params).catch(() => undefined);
+    const took = performance.now() - begun;
+    if (took > REQUEST_LIMIT) throw new Error(`'${method}' took ${Math.round(took)} ms`);
+    if (answer?.error === undefined) return answer?.result;
+    throw new Error(`'${method}' failed: ${JSON.stringify(answer.error)}`);
+  }
+}
+
+/** What ends a turn, in words for the person. */
+function endOfTurn({ messages }: AcpSocket, since: number): true | undefined {
+  const isEnd = /_(?:Pushed|Nothing was changed|Not pushed|Committed as)/;
+  const texts = messages.slice(since).map(({ params }) => params?.update?.content?.text);
+  return texts.some((text) => typeof text === "string" && isEnd.test(text)) ? true : undefined;
+}

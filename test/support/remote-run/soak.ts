@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { SeededRandom } from "../seeded-random.ts";
+import { controlGroups, leftOfRuns } from "./run-leftovers.ts";
+import { RunRig } from "./run-rig.ts";
+import { SoakSession } from "./soak-session.ts";
+
+export interface SoakOptions {
+  readonly sessions: number;
+  readonly repositories: number;
+  /** Turns of each session, and more where the last was lost. */
+  readonly turns: number;
+  /** How often the server is killed with SIGKILL while sessions work. */
+  readonly kills: number;
+  readonly seed: number;
+}
+
+export interface SoakResult {
+  readonly turns: number;
+  readonly answered: number;
+  readonly disconnects: number;
+  readonly seconds: number;
+}
+
+/**
+ * Many sessions at once on a server that is killed again and again, and whose clients come and go.
+ * Throws where a finished turn is not on the remote, or is there twice, or anything is left behind.
+ */
+export async function soak(options: SoakOptions): Promise<SoakResult> {
+  const { sessions: count, repositories, turns, kills, seed } = options;
+  const random = new SeededRandom(seed);
+  const begun = performance.now();
+  const running = { running: 32, runningEach: 16, waitingEach: count };
+  await using run = await RunRig.start({ config: { remote: { turns: running } } });
+  const projects = Array.from({ length: repositories }, (_, at) => run.project(`app${at}`));
+  const progress = { ended: 0, isOver: false };
+  const sessions = Array.from({ length: count }, (_, at) => {
+    const project = projects[at % repositories];
+    if (project === undefined) throw new Error("There is no repository to work on");
+    return new SoakSession(run, project, at, seed, () => progress.ended++);
+  });
+  const work = Promise.all(sessions.map((session) => session.work(turns))).finally(
+    () => (progress.isOver = true),
+  );
+  // The failure of one of them must not wait for the next kill.
+  const killing = (async () => {
+    for (let kill = 1; kill <= kills && !progress.isOver; kill++) {
+      const due = Math.floor((kill * count * turns) / (kills + 1));
+      while (progress.ended < due && !progress.isOver) await delay(20);
+      await delay(random.below(1_000));
+      await run.killAndRestart();
+    }
+  })();
+  try {
+    await work;
+    await killing;
+  } catch (error) {
+    throw new Error(`${String(error)}\n${run.log.slice(-8_000)}`, { cause: error });
+  } finally {
+    progress.isOver = true;
+    await killing.catch(() => {});
+    for (const session of sessions) session[Symbol.dispose]();
+  }
+  for (const project of projects) {
+    check(
+      project.bare,
+      sessions.filter((session) => session.project === project),
+    );
+  }
+  // Those too that no client knows of, since the server was killed before it could answer.
+  const workspaces = readdirSync(join(run.folder, "work"));
+  await cleanUp(run);
+  const left = [...leftOfRuns(run.rig.root, run.folder), ...controlGroups(workspaces)];
+  assert.deepEqual(left, [], "something is left");
+  const all = sessions.flatMap((session) => session.turns);
+  return {
+    turns: all.length,
+    answered: all.filter((turn) => turn.run !== undefined).length,
+    disconnects: sessions.reduce((sum, session) => sum + session.disconnects, 0),
+    seconds: Math.round((performance.now() - begun) / 1000),
+  };
+}
+
+/** Each session has its one branch on the remote, with each finished turn on it once. */
+function check(bare: string, sessions: readonly SoakSession[]): void {
+  const git = (...args: string[]): string =>
+    execFileSync("git", ["--git-dir", bare, ...args], { encoding: "utf8" }).trim();
+  const branches = git("for-each-ref", "--format=%(refname:short)", "refs/heads/agent");
+  const expected = sessions.map(({ target }) => String(target?.branch)).toSorted();
+  assert.deepEqual(branches.split("\n").filter(Boolean).toSorted(), expected);
+  for (const { target, turns, id } of sessions) {
+    const branch = target?.branch ?? "";
+    const log = git(
+      "log",
+      "--format=%H%x09%s%x09%(trailers:key=Trunkline-Session,valueonly)",
+      branch,
+    );
+    const commits = log
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => line.split("\t"))
+      .filter(([, subject]) => subject?.startsWith("put ") === true);
+    const subjects = commits.map(([, subject]) => subject);
+    assert.equal(new Set(subjects).size, subjects.length, `a turn was committed twice: ${log}`);
+    assert.ok(
+      commits.every(([, , session]) => session === id),
+      `a commit of another session: ${log}`,
+    );
+    for (const { file, content, run, target: reported } of turns) {
+      if (run === undefined) continue;
+      assert.equal(run, "pushed");
+      assert.equal(git("show", `${branch}:${file}`), content);
+      const { revision = "" } = reported ?? {};
+      assert.ok(
+        commits.some(([hash]) => hash === revision),
+        `${revision} was reported, and is not on ${branch}: ${log}`,
+      );
+      assert.equal(git("show", `${revision}:${file}`), content);
+    }
+    const known = new Map(turns.map(({ file, content }) => [file, content]));
+    for (const file of git("ls-tree", "--name-only", branch).split("\n")) {
+      if (file === "README.md") continue;
+      assert.equal(git("show", `${branch}:${file}`), known.get(file), `${file} on ${branch}`);
+    }
+  }
+}
+
+/** Deletes all sessions, those that no client knows of too, and ends the server. */
+async function cleanUp(run: RunRig): Promise<void> {
+  {
+    using ide = await run.connect();
+    for (;;) {
+      const { sessions } = await ide.ask("session/list", {});
+      if (sessions.length === 0) break;
+      for (const { sessionId } of sessions) await ide.ask("session/delete", { sessionId });
+    }
+  }
+  await run.stop();
+}
