@@ -104,13 +104,13 @@ class Agents implements AsyncDisposable {
   }
 
   /** Throws where there is none of that name. */
-  nameOf(name: string = this.#house.config.agent): string {
+  nameOf(name: string = this.#house.config.agent.name): string {
     const { agents } = this.#house.config;
     if (name === BUILT_IN || Object.hasOwn(agents, name)) return name;
     throw unknownAgent(name, [BUILT_IN, ...Object.keys(agents)]);
   }
 
-  get(name: string = this.#house.config.agent): Promise<Agent> {
+  get(name: string = this.#house.config.agent.name): Promise<Agent> {
     const known = this.#made.get(name);
     if (known !== undefined) return known;
     const made = this.#make(name);
