@@ -130,8 +130,11 @@ export class CommandSandbox implements AsyncDisposable {
     each(keep, (path) => ["--ro-bind", path, path]);
     const ofUser =
       runtime?.startsWith("/run/") === true ? ["--perms", "0700", "--dir", runtime] : [];
+    // What is written where nothing is would be lost. At last, since folders are made in them.
+    const hidden = hide.flatMap(existing).filter((path) => mounts.get(path)?.includes("--tmpfs"));
+    const closed = hidden.flatMap((path) => ["--remount-ro", path]);
     const sorted = [...mounts].toSorted(([one], [other]) => (one < other ? -1 : 1));
-    return [...sorted.flatMap(([, mount]) => mount), ...ofUser];
+    return [...sorted.flatMap(([, mount]) => mount), ...ofUser, ...closed];
   }
 
   async #tryOut(): Promise<void> {
