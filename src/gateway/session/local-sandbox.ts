@@ -28,6 +28,17 @@ interface Opened extends AsyncDisposable {
   readonly sandbox: Sandbox;
 }
 
+/** Keeps programs from connections that nobody wants: a person would be asked about each. */
+const UNASKED = {
+  npm_config_update_notifier: "false",
+  NO_UPDATE_NOTIFIER: "1",
+  PIP_DISABLE_PIP_VERSION_CHECK: "1",
+  CHECKPOINT_DISABLE: "1",
+  DO_NOT_TRACK: "1",
+  NEXT_TELEMETRY_DISABLED: "1",
+  DOTNET_CLI_TELEMETRY_OPTOUT: "1",
+};
+
 /** Says once in a process that commands run without a sandbox. */
 let isSaid = false;
 
@@ -57,7 +68,7 @@ export class LocalSandbox implements CommandSandbox {
     return {
       refused: visit.refused,
       confine: ({ command, args = [], env, cwd = "/", ...rest }) => {
-        const variables = { ...this.#cacheVariables(), ...env };
+        const variables = { ...UNASKED, ...this.#cacheVariables(), ...env };
         return { ...rest, ...sandbox.wrap({ command, args, env: variables, cwd }) };
       },
       [Symbol.dispose]: () => void this.#visits.delete(visit),
