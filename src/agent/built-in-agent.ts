@@ -21,7 +21,7 @@ export interface BuiltInAgentOptions {
   /** Finds the identity under which commands run git. */
   readonly actsAs?: ActsAs;
   /** Opens the sandbox that commands run in. Without it, they run as they are. */
-  readonly sandbox?: OpenCommandSandbox;
+  readonly sandbox?: OpenCommandSandbox | undefined;
   readonly limits?: Partial<AgentLimits>;
 }
 

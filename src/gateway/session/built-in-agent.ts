@@ -2,11 +2,10 @@ import { join } from "node:path";
 
 import { BuiltInAgent } from "../../agent/built-in-agent.ts";
 import type { ReviewComments } from "../../agent/commands/slash-command.ts";
-import type { OpenCommandSandbox } from "../../agent/files/command-sandbox.ts";
-import { Lazy } from "../../base/lazy.ts";
 import { configuredModels } from "../../agent/models/model-commands.ts";
 import type { OpenServers } from "../../agent/session-tools.ts";
 import type { House } from "../house.ts";
+import { lazySandbox } from "./lazy-sandbox.ts";
 import { agentIdentity } from "../open-identities.ts";
 import { ReviewCommands } from "../../review/review-commands.ts";
 import type { Audit } from "../../tool/audit.ts";
@@ -31,24 +30,9 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
     openServers: lazyServers(house, options.audit),
     reviews: reviewComments(data),
     actsAs: agentIdentity(house, undefined, env),
-    ...(house.config.agent.sandbox === "off" ? {} : { sandbox: lazySandbox(house, env) }),
+    sandbox: house.config.agent.sandbox === "off" ? undefined : lazySandbox(house, env),
     limits: { maxSteps: models.maxSteps, toolTimeout: models.toolTimeout },
   });
-}
-
-/** Most sessions run no command at first: the code for a sandbox is loaded with the first that does. */
-function lazySandbox(house: House, env: NodeJS.ProcessEnv): OpenCommandSandbox {
-  return (folders) => {
-    const sandbox = new Lazy(async () => {
-      const { LocalSandbox } = await import("./local-sandbox.ts");
-      return new LocalSandbox(house, folders, env);
-    });
-    return {
-      mayBeLeft: house.config.agent.sandbox !== "on",
-      enter: async (ask) => (await sandbox.get()).enter(ask),
-      [Symbol.asyncDispose]: async () => (await sandbox.opened())?.[Symbol.asyncDispose](),
-    };
-  };
 }
 
 /** Most sessions bring no MCP servers: the code for them is loaded with the first that does. */

@@ -4,6 +4,7 @@ import { BUILT_IN } from "../config/config.ts";
 import type { House } from "../house.ts";
 import { agentIdentity } from "../open-identities.ts";
 import type { LazyRuns } from "../runs/lazy-runs.ts";
+import { lazySandbox } from "./lazy-sandbox.ts";
 import type { OpenBuiltInOptions } from "./built-in-agent.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
@@ -132,7 +133,10 @@ class Agents implements AsyncDisposable {
     if (settings !== undefined) {
       const { ExternalAgent } = await import("../../agent/external-agent.ts");
       const actsAs = agentIdentity(this.#house, settings.identity);
-      return new ExternalAgent({ name, ...settings, actsAs, limits: config.limits.messages, log });
+      // The agent itself needs its keys and its network. What it has us run does not.
+      const sandbox = config.agent.sandbox === "on" ? lazySandbox(this.#house) : undefined;
+      const limits = config.limits.messages;
+      return new ExternalAgent({ name, ...settings, actsAs, sandbox, limits, log });
     }
     if (name !== BUILT_IN) throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
     const { openBuiltInAgent } = await import("./built-in-agent.ts");
