@@ -79,7 +79,8 @@ export class CommandSandbox implements AsyncDisposable {
   /** How to start a program so that it runs in here. Its environment is given as it is to be. */
   wrap({ command, args, env, cwd }: Program): Program {
     const { bwrap } = this.#options;
-    const inside = [bwrap, ...this.#arguments(env), "--chdir", cwd, "--", command, ...args];
+    const [folder = cwd] = existing(cwd);
+    const inside = [bwrap, ...this.#arguments(env), "--chdir", folder, "--", command, ...args];
     const filter = join(this.#folder, "filter.bpf");
     return {
       command: "/bin/sh",

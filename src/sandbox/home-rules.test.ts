@@ -39,6 +39,19 @@ describe("homeRules()", () => {
     assert.ok(hide.includes("/big/cache/trunkline"));
   });
 
+  it("hides sockets that variables name", () => {
+    const { hide } = homeRules("/home/ada", {
+      SSH_AUTH_SOCK: "/keys/agent",
+      DOCKER_HOST: "unix:///docker/socket",
+      DBUS_SESSION_BUS_ADDRESS: "unix:path=/bus/socket,guid=1",
+    });
+    for (const path of ["/keys/agent", "/docker/socket", "/bus/socket"]) {
+      assert.ok(hide.includes(path), path);
+    }
+    const remote = homeRules("/home/ada", { DOCKER_HOST: "tcp://docker.example:1/x" });
+    assert.deepEqual(remote.hide, homeRules("/home/ada", {}).hide);
+  });
+
   it("hides settings only where a secret is in them", async () => {
     await using home = await mkdtempDisposable(join(tmpdir(), "home-rules-"));
     const file = join(home.path, ".npmrc");

@@ -66,6 +66,8 @@ const SECRETS = [
   ],
   ...[".config/microsoft-edge", ".config/opera", ".thunderbird", ".config/Signal", ".config/Slack"],
   ...[".config/discord", "snap", ".var/app"],
+  // Machines that containers run in, with their sockets.
+  ...[".colima", ".lima", ".orbstack", ".rd", ".local/share/containers/podman/machine"],
   // What was typed.
   ...[".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history"],
   ...[".node_repl_history", ".psql_history", ".mysql_history", ".lesshst", ".viminfo"],
@@ -167,7 +169,7 @@ export function homeRules(home: string, env: NodeJS.ProcessEnv): FileRules {
       ...SERVICES,
       // What is in there is run by our own program at its next start.
       join(cacheHome, "trunkline"),
-      ...(env.SSH_AUTH_SOCK === undefined ? [] : [env.SSH_AUTH_SOCK]),
+      ...socketsIn(env),
     ],
     // It may lie in a folder that is not seen, such as /tmp.
     show: [home, ...SYSTEM],
@@ -190,6 +192,15 @@ export function cacheVariables(
   return Object.fromEntries(
     missing.map(({ path, variable = "" }) => [variable, `/tmp/caches/${path.replace(/^\./, "")}`]),
   );
+}
+
+/** Sockets that variables name, such as `unix:///home/ada/docker.sock`. */
+function socketsIn(env: NodeJS.ProcessEnv): string[] {
+  const named = [env.SSH_AUTH_SOCK, env.DOCKER_HOST, env.DBUS_SESSION_BUS_ADDRESS];
+  return named.flatMap((value) => {
+    const [, path] = /^(?:unix:(?:\/\/|path=))?(\/[^,;]*)/.exec(value ?? "") ?? [];
+    return path === undefined ? [] : [path];
+  });
 }
 
 function placeOf(env: NodeJS.ProcessEnv, variable: string | undefined): string | undefined {

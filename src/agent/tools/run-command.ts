@@ -175,7 +175,7 @@ class HostQuestions {
 
 /** What programs say when it is the sandbox that is in their way. */
 const SIGNS =
-  /read-only file system|EROFS|permission denied|EACCES|operation not permitted|could not resolve|getaddrinfo|name resolution|network is unreachable|ECONNREFUSED|docker daemon/i;
+  /read-only file system|EROFS|permission denied|EACCES|operation not permitted|could not resolve|getaddrinfo|name resolution|network is unreachable|ECONNREFUSED|docker daemon|failed to sign|could not read username|resource busy/i;
 
 /** Tells the model what the sandbox had a part in, so that it looks for no other reason. */
 function explained(ended: LineEnd, { refused }: Confinement, work: ToolWork): LineEnd {
