@@ -51,10 +51,10 @@ export const runCommand: AgentTool = {
   timeout: LONGEST + 10_000,
   title: ({ command }) => String(command),
   async call(args, work) {
-    const { command, cwd = ".", timeout_ms: timeout = TIMEOUT } = args as unknown as Input;
-    const isOutside =
-      (args as unknown as Input).outside_sandbox === true && work.sandbox !== undefined;
-    if (isOutside && work.sandbox?.mayBeLeft === false) {
+    const input = args as unknown as Input;
+    const { command, cwd = ".", timeout_ms: timeout = TIMEOUT, outside_sandbox: isWished } = input;
+    const isOutside = isWished === true && work.sandbox !== undefined;
+    if (isOutside && !work.sandbox.mayBeLeft) {
       const why = "`agent.sandbox` is `on`, so commands run in the sandbox or not at all";
       throw new TrunklineError("usage", `Cannot run it outside of the sandbox: ${why}.`);
     }
@@ -123,7 +123,7 @@ async function runVisibly(
   const { terminal } = work.client;
   // A terminal of the editor is outside of the sandbox.
   if (confinement === undefined && terminal !== undefined) {
-    return runInTerminal(terminal, command, async (terminalId) => {
+    return await runInTerminal(terminal, command, async (terminalId) => {
       await work.show({ content: [{ type: "terminal", terminalId }] });
     });
   }

@@ -71,7 +71,9 @@ export class LocalSandbox implements CommandSandbox {
         const variables = { ...UNASKED, ...this.#cacheVariables(), ...env };
         return { ...rest, ...sandbox.wrap({ command, args, env: variables, cwd }) };
       },
-      [Symbol.dispose]: () => void this.#visits.delete(visit),
+      [Symbol.dispose]: () => {
+        this.#visits.delete(visit);
+      },
     };
   }
 
