@@ -157,7 +157,7 @@ export class CommandSandbox implements AsyncDisposable {
 /** What a path leads to, where that is there: bubblewrap mounts on no link. */
 function existing(path: string): string[] {
   try {
-    return [realpathSync(path)];
+    return [realpathSync.native(path)];
   } catch {
     return [];
   }
