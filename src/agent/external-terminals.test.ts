@@ -60,7 +60,7 @@ describe("the terminals of an external agent", { timeout: 30_000 }, () => {
     await untilGone(pid);
   });
 
-  it("has its commands run in the sandbox where there is one, and not at the editor", async () => {
+  it("run in the sandbox if there is one, and not in the editor", async () => {
     let count = 0;
     const sandbox = (): CommandSandbox => ({
       mayBeLeft: false,
@@ -85,7 +85,7 @@ describe("the terminals of an external agent", { timeout: 30_000 }, () => {
     assert.equal(count, 2, "the command has left it, and it was closed");
   });
 
-it("run in the editor if it has terminals", async () => {
+  it("run in the editor if it has terminals", async () => {
     await using driven = await DrivenAgent.open({ terminal: true });
     const results: Record<string, object> = {
       "terminal/create": { terminalId: "editor-1" },

@@ -62,7 +62,7 @@ async function* examineHouse(
   yield* await checkBus(invocation, loaded);
   yield* await checkModels(loaded, invocation.env);
   yield* await checkRuns(config, invocation.env);
-  yield* await checkSandbox(config);
+  yield await checkSandbox(config);
 }
 
 const STYLES = { ok: "green", warn: "yellow", fail: "red" } as const;
