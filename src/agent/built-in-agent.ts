@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Agent, AgentOpenOptions, AgentSession } from "../session/agent.ts";
 import type { ActsAs } from "./command-environment.ts";
+import type { OpenCommandSandbox } from "./files/command-sandbox.ts";
 import { BuiltInSession } from "./built-in-session.ts";
 import type { ReviewComments } from "./commands/slash-command.ts";
 import type { ModelSource } from "./models/models.ts";
@@ -19,6 +20,8 @@ export interface BuiltInAgentOptions {
   readonly reviews?: ReviewComments;
   /** Finds the identity under which commands run git. */
   readonly actsAs?: ActsAs;
+  /** Opens the sandbox that commands run in. Without it, they run as they are. */
+  readonly sandbox?: OpenCommandSandbox | undefined;
   readonly limits?: Partial<AgentLimits>;
 }
 

@@ -11,6 +11,7 @@ import type {
 import type { AgentLimits, BuiltInAgentOptions } from "./built-in-agent.ts";
 import { availableCommands, runSlashCommand } from "./commands/commands.ts";
 import { parseCommand } from "./commands/slash-command.ts";
+import type { CommandSandbox } from "./files/command-sandbox.ts";
 import { Journal } from "./files/journal.ts";
 import { Workspace } from "./files/workspace.ts";
 import { TurnFiles } from "./files/turn-files.ts";
@@ -45,6 +46,7 @@ export class BuiltInSession implements AgentSession {
   readonly #parts: SessionParts;
   readonly #workspace: Workspace;
   readonly #journal: Journal;
+  readonly #sandbox: CommandSandbox | undefined;
   readonly #log: Log;
   readonly #tools: SessionTools;
   readonly #stopListening: () => void;
@@ -63,6 +65,7 @@ export class BuiltInSession implements AgentSession {
     this.#parts = parts;
     this.#workspace = new Workspace(cwd, additionalDirectories);
     this.#journal = new Journal(data, sessionId);
+    this.#sandbox = parts.sandbox?.(this.#workspace.roots);
     this.#log = log;
     this.#mode = modeOf(chosen.modeId ?? textOf(chosen.configOptions?.mode)) ?? FIRST_MODE;
     const wanted = chosen.modelId ?? textOf(chosen.configOptions?.model);
@@ -164,6 +167,7 @@ export class BuiltInSession implements AgentSession {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopListening();
     await this.#tools[Symbol.asyncDispose]();
+    await this.#sandbox?.[Symbol.asyncDispose]();
   }
 
   #use(model: ModelEntry): void {
@@ -257,6 +261,7 @@ export class BuiltInSession implements AgentSession {
       timeout: limits.toolTimeout,
       secrets: models.secrets,
       actsAs,
+      sandbox: this.#sandbox,
     });
   }
 }

@@ -9,6 +9,7 @@ import type { Agent, AgentOpenOptions } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import type { ActsAs, AgentIdentity } from "./command-environment.ts";
 import { ExternalCapabilities } from "./external-capabilities.ts";
+import type { OpenCommandSandbox } from "./files/command-sandbox.ts";
 import { ExternalSession } from "./external-session.ts";
 import { ExternalSessions } from "./external-sessions.ts";
 
@@ -22,6 +23,8 @@ export interface ExternalAgentOptions {
   readonly actsAs?: ActsAs | undefined;
   /** Runs the agent, and the commands that it has us run, in a sandbox. */
   readonly confine?: Confine | undefined;
+  /** Opens the sandbox of the commands that it has us run, where only those are in one. */
+  readonly sandbox?: OpenCommandSandbox | undefined;
   readonly log: Log;
 }
 
@@ -59,8 +62,9 @@ export class ExternalAgent implements Agent, AsyncDisposable {
 
   async open(options: AgentOpenOptions): Promise<ExternalSession> {
     const identity = await this.#options.actsAs?.(options.cwd);
-    const { confine = asItIs } = this.#options;
-    const session = new ExternalSession(this, { ...options, identity, confine });
+    const { confine = asItIs, sandbox: opens } = this.#options;
+    const sandbox = opens?.([options.cwd, ...options.additionalDirectories]);
+    const session = new ExternalSession(this, { ...options, identity, confine, sandbox });
     options.revoked.add({ stopped: () => this.#kill(options.owner) });
     await session.begin();
     return session;

@@ -11,6 +11,7 @@ import type {
 } from "../protocol/acp/schema.gen.ts";
 import type { SessionUpdate, Turn } from "../session/agent.ts";
 import { type AgentIdentity, identityVariables } from "./command-environment.ts";
+import type { CommandSandbox } from "./files/command-sandbox.ts";
 import { ExternalFiles } from "./external-files.ts";
 import { ExternalTerminals } from "./external-terminals.ts";
 
@@ -19,6 +20,7 @@ export interface ExternalServicesOptions {
   readonly additionalDirectories: readonly string[];
   readonly identity: AgentIdentity | undefined;
   readonly confine: Confine;
+  readonly sandbox?: CommandSandbox | undefined;
   /** The running turn. */
   readonly turn: () => Turn | undefined;
   readonly say: (update: SessionUpdate) => void;
@@ -69,7 +71,10 @@ export class ExternalServices {
     return {};
   }
 
-  /** ACP terminal/create: at the editor where possible, where people see it, else in this process. */
+  /**
+   * ACP terminal/create: at the editor where possible, where people see it, else in this process. A
+   * sandbox is here, and not at the editor.
+   */
   async createTerminal(params: CreateTerminalParams): Promise<unknown> {
     const { command, args, env, outputByteLimit } = params;
     const cwd = await this.#files.within(params.cwd ?? this.#options.cwd);
@@ -81,8 +86,25 @@ export class ExternalServices {
       ...(variables.length > 0 ? { env: variables } : {}),
       ...(typeof outputByteLimit === "number" ? { outputByteLimit } : {}),
     };
-    const terminalId = await this.terminals.create(options, this.#turn?.client.terminal);
-    return { terminalId };
+    const confinement = await this.#options.sandbox?.enter((host) => this.#mayConnect(host));
+    const { terminal } = this.#turn?.client ?? {};
+    const host = confinement === undefined ? terminal : undefined;
+    return { terminalId: await this.terminals.create(options, host, confinement) };
+  }
+
+  async #mayConnect(host: string): Promise<boolean> {
+    const subject = `connect to ${host}`;
+    const always = `Always allow in ${this.#options.cwd}: connections of commands to ${host}`;
+    const outcome = await this.#turn?.requestPermission({
+      toolCall: { toolCallId: crypto.randomUUID(), title: `Connect to ${host}`, kind: "fetch" },
+      options: [
+        { optionId: "allow", name: "Allow", kind: "allow_once" },
+        { optionId: "always", name: always, kind: "allow_always" },
+        { optionId: "reject", name: "Reject", kind: "reject_once" },
+      ],
+      subject,
+    });
+    return outcome?.outcome === "selected" && outcome.kind.startsWith("allow");
   }
 
   async waitForExit({ terminalId }: TerminalParams): Promise<unknown> {

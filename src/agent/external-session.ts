@@ -17,6 +17,7 @@ import type { AgentIdentity } from "./command-environment.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
 import { restoreSettings } from "./external-settings.ts";
 import { explainLogin, type ExternalCapabilities } from "./external-capabilities.ts";
+import type { CommandSandbox } from "./files/command-sandbox.ts";
 import { ExternalServices } from "./external-services.ts";
 import { Speaker } from "./turn/speaker.ts";
 
@@ -24,6 +25,7 @@ export interface ExternalSessionOptions extends AgentOpenOptions {
   /** The identity that the agent uses for git. */
   readonly identity: AgentIdentity | undefined;
   readonly confine: Confine;
+  readonly sandbox?: CommandSandbox | undefined;
 }
 
 /** What is stored for the next start: the agent's own id of the session. */
@@ -155,6 +157,7 @@ export class ExternalSession implements AgentSession {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.services.terminals.clear();
+    await this.#options.sandbox?.[Symbol.asyncDispose]();
     const process = this.#process;
     if (process === undefined) return;
     process.sessions.delete(this.#remoteId);

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import type { CommandSandbox } from "./files/command-sandbox.ts";
 import { DrivenAgent } from "../../test/agent/driven-agent.ts";
 
 async function untilGone(pid: number): Promise<void> {
@@ -57,6 +58,31 @@ describe("the terminals of an external agent", { timeout: 30_000 }, () => {
     }
     await driven.client.ask("session/close", { sessionId: driven.sessionId });
     await untilGone(pid);
+  });
+
+  it("run in the sandbox if there is one, and not in the editor", async () => {
+    let count = 0;
+    const sandbox = (): CommandSandbox => ({
+      mayBeLeft: false,
+      enter: async () => ({
+        // Stands for a real one, and shows that the command went through it.
+        confine: ({ env, ...program }) => ({ ...program, env: { ...env, WHERE: "inside" } }),
+        refused: new Map(),
+        [Symbol.dispose]: () => {
+          count++;
+        },
+      }),
+      [Symbol.asyncDispose]: async () => {
+        count++;
+      },
+    });
+    {
+      await using driven = await DrivenAgent.open({ terminal: true }, { sandbox });
+      const { output } = JSON.parse(await driven.say("run wait|echo $WHERE"));
+      assert.equal(output.output, "inside\n");
+      assert.ok(!driven.client.messages.some(({ method }) => method === "terminal/create"));
+    }
+    assert.equal(count, 2, "the command has left it, and it was closed");
   });
 
   it("run in the editor if it has terminals", async () => {

@@ -2,6 +2,7 @@ import { background } from "../base/background.ts";
 import type { Confine } from "../base/process/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { SessionUpdate, Terminal, TerminalHost, TerminalOptions } from "../session/agent.ts";
+import type { Confinement } from "./files/command-sandbox.ts";
 import { ExternalTerminal } from "./external-terminal.ts";
 import { fencedEnd } from "./tools/shown-content.ts";
 
@@ -33,12 +34,19 @@ export class ExternalTerminals {
     this.#confine = confine;
   }
 
-  async create(options: Options, host: TerminalHost | undefined): Promise<string> {
+  /** Without a host, the command runs here: in its own sandbox, or in that of the agent. */
+  async create(
+    options: Options,
+    host: TerminalHost | undefined,
+    confinement?: Confinement,
+  ): Promise<string> {
     if (this.#terminals.size >= MOST) {
+      confinement?.[Symbol.dispose]();
       const why = `Cannot open a terminal: ${MOST} are open. Release one first.`;
       throw new TrunklineError("limit", why);
     }
-    const terminal = host === undefined ? await this.#start(options) : await host.create(options);
+    const terminal =
+      host === undefined ? await this.#start(options, confinement) : await host.create(options);
     this.#terminals.set(terminal.terminalId, terminal);
     return terminal.terminalId;
   }
@@ -82,7 +90,7 @@ export class ExternalTerminals {
     return this.#terminals.get(id) instanceof ExternalTerminal;
   }
 
-  async #start(options: Options): Promise<ExternalTerminal> {
+  async #start(options: Options, confinement: Confinement | undefined): Promise<ExternalTerminal> {
     const heard = (): void => {
       const { terminalId: id } = terminal;
       const now = performance.now();
@@ -90,9 +98,13 @@ export class ExternalTerminals {
       this.#shownAt.set(id, now);
       this.#refresh(id);
     };
-    const terminal = await ExternalTerminal.start(options, heard, this.#confine);
+    const { confine = this.#confine } = confinement ?? {};
+    const terminal = await ExternalTerminal.start(options, heard, confine);
     background(
-      terminal.waitForExit().then(() => this.#refresh(terminal.terminalId)),
+      terminal.waitForExit().then(() => {
+        confinement?.[Symbol.dispose]();
+        this.#refresh(terminal.terminalId);
+      }),
       "Showing the end of a command",
     );
     return terminal;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import { networkInterfaces } from "node:os";
 import { describe, it } from "node:test";
 
-import { isPrivateAddress } from "./private-address.ts";
+import { isOtherMachine, isPrivateAddress } from "./private-address.ts";
 
 describe("isPrivateAddress()", () => {
   for (const address of [
@@ -45,4 +46,29 @@ describe("isPrivateAddress()", () => {
       assert.equal(isPrivateAddress(address), false);
     });
   }
+});
+
+describe("isOtherMachine()", () => {
+  it("takes public addresses and those of private networks", () => {
+    for (const address of ["1.1.1.1", "10.255.1.2", "172.16.9.9", "2606:4700:4700::1111"]) {
+      assert.equal(isOtherMachine(address), true, address);
+    }
+  });
+
+  it("takes no address of this machine, nor of a metadata service", () => {
+    const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+    const addresses = own.map(({ address }) => address);
+    const metadata = ["169.254.169.254", "fd00:ec2::254", "100.100.100.200"];
+    const loopback = [
+      "127.0.0.1",
+      "127.9.9.9",
+      "::1",
+      "0.0.0.0",
+      "::ffff:127.0.0.1",
+      "::ffff:10.0.0.1",
+    ];
+    for (const address of [...addresses, ...metadata, ...loopback, "localhost"]) {
+      assert.equal(isOtherMachine(address), false, address);
+    }
+  });
 });

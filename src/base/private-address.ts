@@ -37,6 +37,28 @@ const CARRIERS = [
   { prefix: "2002::", bits: 16, group: 1 },
 ] as const;
 
+/** Networks that people have at home and at work. No cloud has its metadata service in them. */
+const NETWORKS = [
+  ["10.0.0.0", 8],
+  ["172.16.0.0", 12],
+  ["192.168.0.0", 16],
+] as const;
+
+/**
+ * Whether an address leads to another machine: a public one, or one of a private network. Those of
+ * this machine are none, whatever they look like, and neither are link-local and metadata services.
+ */
+export function isOtherMachine(address: string): boolean {
+  const { networkInterfaces } = process.getBuiltinModule("node:os");
+  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  if (own.some((each) => each.address === address)) return false;
+  if (!isPrivateAddress(address)) return true;
+  const net = process.getBuiltinModule("node:net");
+  const networks = new net.BlockList();
+  for (const [network, bits] of NETWORKS) networks.addSubnet(network, bits, "ipv4");
+  return net.isIPv4(address) && networks.check(address, "ipv4");
+}
+
 let blocked: BlockList | undefined;
 
 /**

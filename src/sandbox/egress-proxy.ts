@@ -18,6 +18,10 @@ export interface EgressOptions {
   readonly allowHosts: readonly string[];
   /** Whether names may lead to addresses of this machine and its network. */
   readonly allowPrivate?: boolean;
+  /** Asked about hosts that are not among those. */
+  readonly permit?: (host: string) => Promise<boolean>;
+  /** Addresses that no name may lead to; private ones unless it is given. */
+  readonly forbids?: (address: string) => boolean;
   /** Services that programs reach by a path of the proxy, which adds what lets them in. */
   readonly services?: Readonly<Record<string, EgressService>>;
   /** The setting that would allow a host, for the message of a refusal. */
@@ -164,15 +168,18 @@ export class EgressProxy implements Disposable {
   /** The address of a host. Throws if the host may not be reached. */
   async #addressOf(host: string): Promise<string> {
     const { allowHosts, allowPrivate = false, setting, resolve = addressesOf } = this.#options;
-    if (!allowHosts.some((pattern) => fits(pattern, host))) {
+    const { permit, forbids = isPrivateAddress } = this.#options;
+    const isListed = allowHosts.some((pattern) => fits(pattern, host));
+    // Before its address is looked up: a name that is looked up has told something already.
+    if (!isListed && (await permit?.(host)) !== true) {
       throw this.#refuse(host, `'${host}' is not among the hosts that ${setting} allows`);
     }
     const addresses = isIP(host) === 0 ? await resolve(host) : [host];
     const [address] = addresses;
     if (address === undefined) throw new Error(`'${host}' has no address`);
-    const inside = allowPrivate ? undefined : addresses.find(isPrivateAddress);
+    const inside = allowPrivate ? undefined : addresses.find(forbids);
     if (inside === undefined) return address;
-    throw this.#refuse(host, `'${host}' leads to ${inside}, which is not a public address`);
+    throw this.#refuse(host, `'${host}' leads to ${inside}, which may not be reached`);
   }
 
   #refuse(host: string, why: string): Refusal {

@@ -50,10 +50,10 @@ export interface WrappedProgram extends Program {
 declare const __TRUNKLINE_SANDBOX_ENTER__: string | undefined;
 
 const isBundled = typeof __TRUNKLINE_SANDBOX_ENTER__ === "string";
-const ENTER = isBundled ? "enter.mjs" : "enter.ts";
+export const ENTER = isBundled ? "enter.mjs" : "enter.ts";
 
 /** A sandbox has a copy: files of our package may be where it cannot see them, or gone by now. */
-async function enterCode(): Promise<string> {
+export async function enterCode(): Promise<string> {
   if (isBundled) return __TRUNKLINE_SANDBOX_ENTER__;
   return await readFile(join(import.meta.dirname, "enter-main.ts"), "utf8");
 }
@@ -220,7 +220,7 @@ function groupOf(name: string, user: SandboxOptions["user"]): string {
 
 const LOCAL = "localhost,127.0.0.1,::1";
 
-const PROXY_VARIABLES: Readonly<Record<string, string>> = {
+export const PROXY_VARIABLES: Readonly<Record<string, string>> = {
   HTTP_PROXY: "PROXY",
   HTTPS_PROXY: "PROXY",
   ALL_PROXY: "PROXY",

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { ExternalAgent } from "../../src/agent/external-agent.ts";
+import type { OpenCommandSandbox } from "../../src/agent/files/command-sandbox.ts";
 import { Log } from "../../src/base/log.ts";
 import {
   AcpHouse,
@@ -13,6 +14,11 @@ import {
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 
+interface DrivenOptions {
+  readonly flags?: string[];
+  readonly sandbox?: OpenCommandSandbox;
+}
+
 /** Somebody else's agent behind our door, and a workspace for it. */
 export class DrivenAgent implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "trunkline-driven-"));
@@ -21,20 +27,21 @@ export class DrivenAgent implements AsyncDisposable {
   client!: TestClient;
   sessionId = "";
 
-  private constructor(flags: readonly string[]) {
+  private constructor(flags: readonly string[], sandbox: OpenCommandSandbox | undefined) {
     this.agent = new ExternalAgent({
       name: "other",
       command: process.execPath,
       args: [AGENT, ...flags],
+      sandbox,
       log: new Log("error", () => {}),
     });
   }
 
   static async open(
     capabilities: object = {},
-    { flags = [], ...options }: AcpHouseOptions & { readonly flags?: string[] } = {},
+    { flags = [], sandbox, ...options }: AcpHouseOptions & DrivenOptions = {},
   ): Promise<DrivenAgent> {
-    const driven = new DrivenAgent(flags);
+    const driven = new DrivenAgent(flags, sandbox);
     driven.house = await AcpHouse.open({ agent: driven.agent, ...options });
     driven.client = driven.house.connect();
     await driven.client.initialize(capabilities);

@@ -71,7 +71,9 @@ describe("trunkline acp with a model", { timeout: 120_000 }, () => {
   it("runs commands in the editor's terminal if it has one, and releases it", async () => {
     await using llm = await FakeLlm.start([call("run_command", { command: "make" }), DONE]);
     const capabilities = { terminal: true };
-    await using editor = await AgentEditor.open({ llm, capabilities });
+    // A terminal is outside of the sandbox.
+    const config = { agent: { sandbox: "off" } };
+    await using editor = await AgentEditor.open({ llm, capabilities, config });
     const { calls, updates } = await editor.say(editor.id, "Build it");
     assert.deepEqual(calls, ["execute make: completed"]);
     assert.match(llm.seen(1), /tool: said in the terminal/);

@@ -104,14 +104,15 @@ describe("what a child of Trunkline leaves behind", { skip, timeout: 120_000 }, 
     await left.gone();
   });
 
-  it("ends with a command of the built-in agent", async () => {
+  it("ends with a command of the built-in agent, without a sandbox that would do it", async () => {
     using left = new LeftBehind();
     const command = `${left.line}; echo done`;
     await using llm = await FakeLlm.start([
       { toolCalls: [{ name: "run_command", arguments: { command } }] },
       { content: "Done." },
     ]);
-    await using editor = await AgentEditor.open({ llm });
+    const config = { agent: { sandbox: "off" } };
+    await using editor = await AgentEditor.open({ llm, config });
     await editor.say(editor.id, "go");
     await left.started();
     await left.gone();

@@ -1,6 +1,7 @@
 import type { ChildExit, OwnedChild } from "../../base/process/child-process.ts";
 import { closeStreams } from "../../base/process/close-streams.ts";
 import type { Stop } from "../../base/stop.ts";
+import { Countdown } from "../tools/countdown.ts";
 
 export interface ReadBoundedOptions {
   readonly stop: Stop;
@@ -9,7 +10,9 @@ export interface ReadBoundedOptions {
   /** Milliseconds after which the child is killed. */
   readonly timeout?: number;
   /** Called with the output so far. */
-  readonly heard?: (output: BoundedText) => void;
+  readonly heard?: ((output: BoundedText) => void) | undefined;
+  /** Called with how to have the timeout stand still. */
+  readonly pauses?: ((pausedWhile: Countdown["pausedWhile"]) => void) | undefined;
 }
 
 export interface BoundedRun {
@@ -25,7 +28,7 @@ export interface BoundedRun {
  */
 export async function readBounded(
   child: OwnedChild,
-  { stop, most, timeout, heard }: ReadBoundedOptions,
+  { stop, most, timeout, heard, pauses }: ReadBoundedOptions,
 ): Promise<BoundedRun> {
   const output = new BoundedText(most);
   const ended = Promise.withResolvers<void>();
@@ -43,13 +46,11 @@ export async function readBounded(
     },
   };
   stop.add(listener);
-  const timer = setTimeout(
-    () => {
-      isLate = true;
-      child.kill();
-    },
-    timeout ?? 2 ** 31 - 1,
-  );
+  using countdown = new Countdown(timeout ?? 2 ** 31 - 1, () => {
+    isLate = true;
+    child.kill();
+  });
+  pauses?.((work) => countdown.pausedWhile(work));
   try {
     const exit = await child.exit;
     const callOff = closeStreams(child.stdout);
@@ -59,7 +60,6 @@ export async function readBounded(
     if (reason !== undefined) throw reason;
     return { text: output.settle().text, exit, isCut: output.isCut, isLate };
   } finally {
-    clearTimeout(timer);
     stop.remove(listener);
   }
 }

@@ -1,4 +1,4 @@
-import { OwnedChild } from "../../base/process/child-process.ts";
+import { type Confine, OwnedChild } from "../../base/process/child-process.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { TerminalHost } from "../../session/agent.ts";
 import {
@@ -7,7 +7,7 @@ import {
   identityVariables,
   loginPath,
 } from "../command-environment.ts";
-import { untilStopped } from "../tools/countdown.ts";
+import { type Countdown, untilStopped } from "../tools/countdown.ts";
 import { type BoundedText, readBounded } from "./read-bounded.ts";
 
 export interface CommandLine {
@@ -19,6 +19,9 @@ export interface CommandLine {
   readonly stop: Stop;
   /** The identity for git. */
   readonly identity?: AgentIdentity | undefined;
+  readonly confine?: Confine | undefined;
+  /** Has the time of the command stand still while somebody is asked. */
+  readonly pauses?: (pausedWhile: Countdown["pausedWhile"]) => void;
 }
 
 export interface LineEnd {
@@ -41,21 +44,26 @@ const QUIET = { PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", GIT_ED
 
 /** Runs a command line in its own process group, without our secrets. */
 export async function runLine(
-  { line, cwd, timeout, stop, identity }: CommandLine,
+  { line, cwd, timeout, stop, identity, confine = (program) => program, pauses }: CommandLine,
   heard?: (output: BoundedText) => void,
 ): Promise<LineEnd> {
   stop.signal.throwIfAborted();
   const variables = harmlessVariables(process.env);
   const env = { ...variables, PATH: await loginPath(variables), ...QUIET };
-  const child = await OwnedChild.start({
+  // The line's own errors are in its output: these are of what starts it.
+  const problems: string[] = [];
+  const program = {
     command: "/bin/sh",
     args: ["-c", `${WHEN_WATCHED}${line}`],
     env: identity?.environment(env) ?? env,
     cwd,
-  });
+    stderr: (problem: string) => problems.push(problem),
+  };
+  const child = await OwnedChild.start(confine(program));
   child.stdin.end("\n");
-  const options = { stop, timeout, most: MOST_OUTPUT, ...(heard === undefined ? {} : { heard }) };
-  const { text, exit, isLate } = await readBounded(child, options);
+  const options = { stop, timeout, most: MOST_OUTPUT, heard, pauses };
+  const { text: said, exit, isLate } = await readBounded(child, options);
+  const text = `${said}${problems.join("\n")}`;
   if (isLate) return { output: text, end: lateText(timeout), isOk: false };
   const end = typeof exit === "number" ? `exit code ${exit}` : `ended by ${exit}`;
   return { output: text, end, isOk: exit === 0 };

@@ -4,6 +4,7 @@ import type { Stop } from "../../base/stop.ts";
 import type { TurnClient } from "../../session/agent.ts";
 import type { Arguments, JsonSchema } from "../../tool/tool.ts";
 import type { ActsAs } from "../command-environment.ts";
+import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { Need } from "../modes.ts";
 
@@ -65,6 +66,8 @@ export interface ToolWork {
   readonly principal: Principal;
   /** Finds the identity for git. */
   readonly actsAs?: ActsAs | undefined;
+  /** Where commands run; without it, they run as they are. */
+  readonly sandbox?: CommandSandbox | undefined;
   /** Updates what is shown of the call. */
   readonly show: (shown: {
     readonly title?: string;

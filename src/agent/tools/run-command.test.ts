@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { call } from "../../../test/agent/call-tools.ts";
+import { ALLOW, REJECT } from "../../../test/agent/sample-turn.ts";
+import type { AskHost, CommandSandbox } from "../files/command-sandbox.ts";
 
 describe("run_command", () => {
   it("keeps the beginning and the end of endless output", async () => {
@@ -24,5 +29,73 @@ describe("run_command", () => {
     const { turn } = await call([{ name: "run_command", arguments: { command } }]);
     assert.equal(turn.asked[0]?.toolCall.title, command);
     assert.equal(turn.asked[0]?.subject, `run ${command}`);
+  });
+});
+
+describe("run_command in a sandbox", () => {
+  /** Stands for a real one: says that it was there, and asks about a host once the command runs. */
+  function sandbox(host?: string): () => CommandSandbox {
+    const confine = (ask: AskHost): ((program: object) => never) => {
+      return (program) => {
+        if (host !== undefined) setTimeout(() => ask(host).catch(() => {}), 50);
+        const { env } = program as { env: object };
+        return { ...program, env: { ...env, WHERE: "inside" } } as never;
+      };
+    };
+    return () => ({
+      mayBeLeft: true,
+      enter: async (ask) => ({
+        confine: confine(ask),
+        refused: new Map(),
+        [Symbol.dispose]: () => {},
+      }),
+      [Symbol.asyncDispose]: async () => {},
+    });
+  }
+
+  const terminal = {
+    create: () => assert.fail("the editor's terminal is outside of the sandbox"),
+  };
+
+  it("runs there, though the editor has terminals", async () => {
+    const { answers } = await call(
+      [{ name: "run_command", arguments: { command: "echo $WHERE" } }],
+      { sandbox: sandbox(), turn: { client: { terminal } } },
+    );
+    assert.equal(answers[0], "inside\n(exit code 0)");
+  });
+
+  it("tells what the sandbox may have to do with a failure, and only then", async () => {
+    const { answers } = await call(
+      ["echo 'x: Read-only file system'; exit 1", "echo 'x: Read-only file system'", "exit 1"].map(
+        (command) => ({ name: "run_command", arguments: { command } }),
+      ),
+      { sandbox: sandbox() },
+    );
+    assert.match(answers[0] ?? "", /It ran in a sandbox.*set outside_sandbox/);
+    assert.doesNotMatch(`${answers[1]}${answers[2]}`, /sandbox/);
+  });
+
+  it("has the time of a command stand still while a person is asked about a host", async () => {
+    const command = "until [ -e answered ]; do sleep 0.02; done; echo finished";
+    let folder = "";
+    const { answers, turn } = await call(
+      [{ name: "run_command", arguments: { command, timeout_ms: 300 } }],
+      {
+        sandbox: sandbox("x.example"),
+        prepare: (rig) => (folder = rig.cwd),
+        turn: {
+          decide: async ({ toolCall }) => {
+            if (toolCall.title !== "Connect to x.example") return ALLOW;
+            await sleep(600);
+            writeFileSync(join(folder, "answered"), "");
+            await sleep(50);
+            return REJECT;
+          },
+        },
+      },
+    );
+    assert.match(answers[0] ?? "", /^finished\n/);
+    assert.equal(turn.asked[1]?.subject, "connect to x.example");
   });
 });

@@ -1,7 +1,16 @@
+import { TrunklineError } from "../../base/errors.ts";
 import { recordingChanges } from "../files/command-changes.ts";
+import type { Confinement } from "../files/command-sandbox.ts";
 import { fencedEnd, fenced } from "./shown-content.ts";
-import { type LineEnd, runInTerminal, runLine } from "../files/run-line.ts";
-import { type AgentTool, type Consent, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
+import { type CommandLine, type LineEnd, runInTerminal, runLine } from "../files/run-line.ts";
+import {
+  type AgentTool,
+  type Consent,
+  inputOf,
+  Refused,
+  textContent,
+  type ToolWork,
+} from "./agent-tool.ts";
 
 const TIMEOUT = 120_000;
 const LONGEST = 1_800_000;
@@ -12,18 +21,27 @@ interface Input {
   readonly command: string;
   readonly cwd?: string;
   readonly timeout_ms?: number;
+  readonly outside_sandbox?: boolean;
 }
 
 export const runCommand: AgentTool = {
   name: "run_command",
   description:
     "Runs a command line in a shell, in the workspace's folder. It cannot be answered when it " +
-    "asks something, and ends with what it started.",
+    "asks something, and ends with what it started. Where there is a sandbox, it can change only " +
+    "the workspace, /tmp and caches, sees no secrets, and the person is asked about each host " +
+    "that it connects to.",
   inputSchema: inputOf(
     {
       command: { type: "string", minLength: 1 },
       cwd: { type: "string", description: "A folder of the workspace." },
       timeout_ms: { type: "integer", minimum: 1, maximum: LONGEST, description: "Default 120000." },
+      outside_sandbox: {
+        type: "boolean",
+        description:
+          "Only for a command that has failed because of the sandbox, or surely would, such as " +
+          "`git push` over SSH or `docker`. The person is asked.",
+      },
     },
     ["command"],
   ),
@@ -33,10 +51,18 @@ export const runCommand: AgentTool = {
   timeout: LONGEST + 10_000,
   title: ({ command }) => String(command),
   async call(args, work) {
-    const { command, cwd = ".", timeout_ms: timeout = TIMEOUT } = args as unknown as Input;
+    const input = args as unknown as Input;
+    const { command, cwd = ".", timeout_ms: timeout = TIMEOUT, outside_sandbox: isWished } = input;
+    const isOutside = isWished === true && work.sandbox !== undefined;
+    if (isOutside && !work.sandbox.mayBeLeft) {
+      const why = "`agent.sandbox` is `on`, so commands run in the sandbox or not at all";
+      throw new TrunklineError("usage", `Cannot run it outside of the sandbox: ${why}.`);
+    }
     const target = await work.files.workspace.find(cwd);
-    await work.allow(consentToRun(command, target.name));
-    const { output, end, isOk } = await runShown(work, command, target.path, timeout);
+    const consent = consentToRun(command, target.name);
+    await work.allow(isOutside ? toLeave(consent, command) : consent);
+    const ran = await runShown(work, command, target.path, timeout, isOutside);
+    const { output, end, isOk } = ran;
     return { text: `${output.trimEnd()}\n(${end})`.trimStart(), isError: !isOk, content: [] };
   },
 };
@@ -52,43 +78,116 @@ export function consentToRun(line: string, folder = "."): Consent {
   };
 }
 
+/** The same for one that is to run outside of the sandbox, which nobody has allowed with that. */
+function toLeave({ subject, covers, content = [] }: Consent, line: string): Consent {
+  const warning =
+    "Outside of the sandbox: it can read and change all that you can, and reach the network.";
+  return {
+    subject: `outside of the sandbox, ${subject}`,
+    covers: `${covers}, outside of the sandbox`,
+    title: `Outside of the sandbox: ${line}`,
+    content: [textContent(warning), ...content],
+  };
+}
+
 /** Runs a command line in the editor's terminal or here, and records its changes for `/undo`. */
 export async function runShown(
   work: ToolWork,
   line: string,
   cwd: string,
   timeout: number,
+  isOutside = false,
 ): Promise<LineEnd> {
   await work.files.journal.ran(line);
-  return recordingChanges(work.files, () => runVisibly(work, line, cwd, timeout));
+  return recordingChanges(work.files, async () => {
+    const identity = await work.actsAs?.(cwd);
+    const command = { line, cwd, timeout, stop: work.stop, identity };
+    // A command may run long without output.
+    const alive = setInterval(() => work.progressed(), 5_000);
+    try {
+      return await runVisibly(work, command, isOutside);
+    } finally {
+      clearInterval(alive);
+    }
+  });
 }
 
 async function runVisibly(
   work: ToolWork,
-  line: string,
-  cwd: string,
-  timeout: number,
+  command: CommandLine,
+  isOutside: boolean,
 ): Promise<LineEnd> {
-  const { stop, client } = work;
-  const command = { line, cwd, timeout, stop, identity: await work.actsAs?.(cwd) };
-  // A command may run long without output.
-  const alive = setInterval(() => work.progressed(), 5_000);
-  try {
-    if (client.terminal !== undefined) {
-      return await runInTerminal(client.terminal, command, async (terminalId) => {
-        await work.show({ content: [{ type: "terminal", terminalId }] });
-      });
-    }
-    let shownAt = 0;
-    const ran = await runLine(command, (output) => {
-      const now = performance.now();
-      if (now - shownAt < SHOW_EVERY) return;
-      shownAt = now;
-      work.show({ content: [textContent(fencedEnd(output.text))] }).catch(() => {});
+  const questions = new HostQuestions(work);
+  const asks = (host: string): Promise<boolean> => questions.ask(host);
+  using confinement = isOutside ? undefined : await work.sandbox?.enter(asks);
+  const { terminal } = work.client;
+  // A terminal of the editor is outside of the sandbox.
+  if (confinement === undefined && terminal !== undefined) {
+    return await runInTerminal(terminal, command, async (terminalId) => {
+      await work.show({ content: [{ type: "terminal", terminalId }] });
     });
-    await work.show({ content: [textContent(fencedEnd(`${ran.output.trimEnd()}\n(${ran.end})`))] });
-    return ran;
-  } finally {
-    clearInterval(alive);
   }
+  let shownAt = 0;
+  const { confine } = confinement ?? {};
+  const pauses: CommandLine["pauses"] = (pausedWhile) => (questions.pausedWhile = pausedWhile);
+  const ended = await runLine({ ...command, confine, pauses }, (output) => {
+    const now = performance.now();
+    if (now - shownAt < SHOW_EVERY) return;
+    shownAt = now;
+    work.show({ content: [textContent(fencedEnd(output.text))] }).catch(() => {});
+  });
+  const ran = confinement === undefined ? ended : explained(ended, confinement, work);
+  await work.show({ content: [textContent(fencedEnd(`${ran.output.trimEnd()}\n(${ran.end})`))] });
+  return ran;
+}
+
+/** Asks the person about the hosts that a command connects to, one after the other. */
+class HostQuestions {
+  pausedWhile = <T>(work: () => Promise<T>): Promise<T> => work();
+  readonly #work: ToolWork;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(work: ToolWork) {
+    this.#work = work;
+  }
+
+  ask(host: string): Promise<boolean> {
+    const asked = this.#last.then(() => this.pausedWhile(() => this.#allow(host)));
+    this.#last = asked.catch(() => {});
+    return asked;
+  }
+
+  async #allow(host: string): Promise<boolean> {
+    try {
+      await this.#work.allow({
+        subject: `connect to ${host}`,
+        covers: `connections of commands to ${host}`,
+        title: `Connect to ${host}`,
+        content: [textContent(`The command wants to connect to \`${host}\`.`)],
+      });
+      return true;
+    } catch (error) {
+      if (error instanceof Refused) return false;
+      throw error;
+    }
+  }
+}
+
+/** What programs say when it is the sandbox that is in their way. */
+const SIGNS =
+  /read-only file system|EROFS|permission denied|EACCES|operation not permitted|could not resolve|getaddrinfo|name resolution|network is unreachable|ECONNREFUSED|docker daemon|failed to sign|could not read username|resource busy/i;
+
+/** Tells the model what the sandbox had a part in, so that it looks for no other reason. */
+function explained(ended: LineEnd, { refused }: Confinement, work: ToolWork): LineEnd {
+  const notes = Array.from(refused.values(), (why) => `The sandbox refused a connection: ${why}.`);
+  if (!ended.isOk && notes.length === 0 && SIGNS.test(ended.output)) {
+    const next =
+      work.sandbox?.mayBeLeft === true ? " If so, set outside_sandbox to ask for more." : "";
+    notes.push(
+      "It ran in a sandbox: only the workspace, /tmp and caches can be changed, secrets are " +
+        `hidden, and the network is reached by HTTP proxy alone. This may be why it failed.${next}`,
+    );
+  }
+  if (notes.length === 0) return ended;
+  return { ...ended, output: `${ended.output.trimEnd()}\n${notes.join("\n")}` };
 }

@@ -9,6 +9,7 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Turn } from "../../session/agent.ts";
 import type { PermissionOption } from "../../session/permission/permission.ts";
 import type { ActsAs } from "../command-environment.ts";
+import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { hideSecrets } from "../hide-secrets.ts";
 import type { Mode } from "../modes.ts";
@@ -40,6 +41,7 @@ export interface ToolRunnerOptions {
   /** Our own secrets, which are hidden from models. */
   readonly secrets: readonly string[];
   readonly actsAs?: ActsAs | undefined;
+  readonly sandbox?: CommandSandbox | undefined;
 }
 
 export interface ToolCall {
@@ -145,7 +147,7 @@ export class ToolRunner {
   }
 
   #work(tool: AgentTool, call: ToolCall, stop: Stopper, countdown: Countdown): ToolWork {
-    const { turn, speaker, files, log, sessionId, actsAs } = this.#options;
+    const { turn, speaker, files, log, sessionId, actsAs, sandbox } = this.#options;
     return {
       files,
       get client() {
@@ -156,6 +158,7 @@ export class ToolRunner {
       sessionId,
       principal: turn.principal,
       actsAs,
+      sandbox,
       show: (shown) => this.#update(call, shown),
       plan: (entries) => speaker.plan(entries),
       progressed: () => turn.progressed(),

@@ -9,6 +9,7 @@ import { checkGit, checkNode } from "./programs.ts";
 import { checkPort } from "./port.ts";
 import { checkRuns } from "./runs.ts";
 import { checkBus, checkServers } from "./servers.ts";
+import { checkSandbox } from "./sandbox.ts";
 import { checkStart } from "./start.ts";
 import { paint } from "../shell/style.ts";
 
@@ -61,6 +62,7 @@ async function* examineHouse(
   yield* await checkBus(invocation, loaded);
   yield* await checkModels(loaded, invocation.env);
   yield* await checkRuns(config, invocation.env);
+  yield await checkSandbox(config);
 }
 
 const STYLES = { ok: "green", warn: "yellow", fail: "red" } as const;

@@ -15,17 +15,24 @@ export async function checkRuns(
   { data, remote }: Pick<Config, "data" | "remote">,
   env: NodeJS.ProcessEnv,
 ): Promise<Finding[]> {
-  const { sandbox, driver } = await examineRuns(data, env);
+  const { sandbox, driver, ssh } = await examineRuns(data, env);
   const isNone = !sandbox.some(({ isInForce }) => isInForce);
-  const findings = sandbox.map(({ part, isInForce, detail }): Finding => {
+  const findings = sandbox.map(({ part, isInForce, detail, next }): Finding => {
     const says = `${part}: ${detail}`;
     if (isInForce) return { state: "ok", what, says };
-    const next = isNone ? "No run begins without it. See docs/HOSTING.md." : "See docs/HOSTING.md.";
-    return { state: "warn", what, says, next };
+    const why = isNone ? " No run begins without it." : "";
+    return { state: "warn", what, says, next: `${next}${why} See docs/HOSTING.md.` };
   });
   if (remote.sandbox === "unsafe-off") {
     const says = "agents work without a sandbox: `remote.sandbox` is `unsafe-off`";
-    return [{ state: "warn", what, says }, ...findings];
+    const next = "Set `remote.sandbox` to `on`.";
+    return [{ state: "warn", what, says, next }, ...findings];
   }
-  return isNone ? findings : [...findings, { state: "ok", what, says: DRIVERS[driver] }];
+  if (isNone) return findings;
+  const noSsh = "there is no ssh, so repositories are reached by HTTPS only";
+  const reach: Finding =
+    ssh === undefined
+      ? { state: "warn", what, says: noSsh, next: "Install OpenSSH's client." }
+      : { state: "ok", what, says: `repositories are reached by SSH with ${ssh}` };
+  return [...findings, { state: "ok", what, says: DRIVERS[driver] }, reach];
 }

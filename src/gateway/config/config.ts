@@ -2,6 +2,7 @@ import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 import type { LogLevel } from "../../base/log.ts";
 import type {
   AgentCommand,
+  AgentSettings,
   BusSettings,
   Decision,
   IdentitySettings,
@@ -40,8 +41,11 @@ export interface Config {
       readonly messages: Readonly<Record<string, MessageLimit>>;
     };
   readonly mcpServers: Readonly<Record<string, McpServer>>;
-  /** The agent of sessions that name none. */
-  readonly agent: string;
+  readonly agent: Required<Pick<AgentSettings, "name" | "sandbox">> & {
+    readonly egress: { readonly allowHosts: readonly string[] };
+    /** Absolute paths. */
+    readonly files: Required<NonNullable<AgentSettings["files"]>>;
+  };
   readonly agents: Readonly<Record<string, AgentCommand>>;
   readonly models: Omit<Required<ModelSettings>, "default" | "providers"> & {
     readonly default?: string;
@@ -133,7 +137,12 @@ export function defaultConfig(data: string): Config {
     log: { level: "info", verbose: false },
     limits: { ...DEFAULT_LIMITS, messages: {} },
     mcpServers: {},
-    agent: BUILT_IN,
+    agent: {
+      name: BUILT_IN,
+      sandbox: "auto",
+      egress: { allowHosts: [] },
+      files: { write: [], hide: [], show: [] },
+    },
     agents: {},
     models: { local: true, maxSteps: 100, toolTimeout: 120_000, providers: {} },
     identities: {},

@@ -27,6 +27,16 @@ export function isValues(value: unknown): value is Values {
  * whole, since no server is both.
  */
 export function mergeValues(weak: Values, strong: Values, path: KeyPath = []): Values {
+  if (path.length === 0) return mergeAt(withAgentName(weak), withAgentName(strong), path);
+  return mergeAt(weak, strong, path);
+}
+
+/** An agent may be given by its name alone, as it was when nothing else could be said of it. */
+export function withAgentName(values: Values): Values {
+  return typeof values.agent === "string" ? { ...values, agent: { name: values.agent } } : values;
+}
+
+function mergeAt(weak: Values, strong: Values, path: KeyPath): Values {
   const merged: Record<string, unknown> = { ...weak };
   for (const [key, value] of Object.entries(strong)) {
     const old = Object.hasOwn(weak, key) ? weak[key] : undefined;

@@ -49,6 +49,28 @@ describe("loadConfig()", () => {
     }
   });
 
+  it("takes an agent by its name alone, beside what else is said of it", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, `{ "agent": "goose" }`);
+    const { config, origins } = await home.load({ env: { TRUNKLINE_AGENT_SANDBOX: "on" } });
+    assert.deepEqual([config.agent.name, config.agent.sandbox], ["goose", "on"]);
+    assert.equal(origins.get("agent.name")?.where, `${home.userFile}:1:12`);
+    await home.write(
+      home.userFile,
+      `{ "agent": { "sandbox": "off", "files": { "hide": ["~/x"] } } }`,
+    );
+    const named = await home.load({ env: { TRUNKLINE_AGENT: "a" }, flags: { set: ["agent=b"] } });
+    assert.deepEqual(named.config.agent, {
+      ...defaultConfig(home.data).agent,
+      name: "b",
+      sandbox: "off",
+      files: { write: [], hide: [join(home.path, "x")], show: [] },
+    });
+    assert.equal(named.origins.get("agent.name")?.where, "--set agent");
+    await assert.rejects(home.load({ flags: { set: ["agent.sandbox=maybe"] } }), /agent\.sandbox/);
+    await assert.rejects(home.load({ flags: { set: ["agent=5"] } }), /'agent' must be/);
+  });
+
   it("merges objects value by value, and replaces lists", async () => {
     await using home = await SampleHome.create();
     await home.write(

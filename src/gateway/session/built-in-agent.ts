@@ -5,6 +5,7 @@ import type { ReviewComments } from "../../agent/commands/slash-command.ts";
 import { configuredModels } from "../../agent/models/model-commands.ts";
 import type { OpenServers } from "../../agent/session-tools.ts";
 import type { House } from "../house.ts";
+import { lazySandbox } from "./lazy-sandbox.ts";
 import { agentIdentity } from "../open-identities.ts";
 import { ReviewCommands } from "../../review/review-commands.ts";
 import type { Audit } from "../../tool/audit.ts";
@@ -29,6 +30,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
     openServers: lazyServers(house, options.audit),
     reviews: reviewComments(data),
     actsAs: agentIdentity(house, undefined, env),
+    sandbox: house.config.agent.sandbox === "off" ? undefined : lazySandbox(house, env),
     limits: { maxSteps: models.maxSteps, toolTimeout: models.toolTimeout },
   });
 }

@@ -4,6 +4,7 @@ import { BUILT_IN } from "../config/config.ts";
 import type { House } from "../house.ts";
 import { agentIdentity } from "../open-identities.ts";
 import type { LazyRuns } from "../runs/lazy-runs.ts";
+import { lazySandbox } from "./lazy-sandbox.ts";
 import type { OpenBuiltInOptions } from "./built-in-agent.ts";
 import { reachIn } from "./lazy-sessions.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
@@ -112,13 +113,13 @@ class Agents implements AsyncDisposable {
   }
 
   /** Throws where there is none of that name. */
-  nameOf(name: string = this.#house.config.agent): string {
+  nameOf(name: string = this.#house.config.agent.name): string {
     const { agents } = this.#house.config;
     if (name === BUILT_IN || Object.hasOwn(agents, name)) return name;
     throw unknownAgent(name, [BUILT_IN, ...Object.keys(agents)]);
   }
 
-  get(name: string = this.#house.config.agent): Promise<Agent> {
+  get(name: string = this.#house.config.agent.name): Promise<Agent> {
     const known = this.#made.get(name);
     if (known !== undefined) return known;
     const made = this.#make(name);
@@ -140,7 +141,10 @@ class Agents implements AsyncDisposable {
     if (settings !== undefined) {
       const { ExternalAgent } = await import("../../agent/external-agent.ts");
       const actsAs = agentIdentity(this.#house, settings.identity);
-      return new ExternalAgent({ name, ...settings, actsAs, limits: config.limits.messages, log });
+      // The agent itself needs its keys and its network. What it has us run does not.
+      const sandbox = config.agent.sandbox === "on" ? lazySandbox(this.#house) : undefined;
+      const limits = config.limits.messages;
+      return new ExternalAgent({ name, ...settings, actsAs, sandbox, limits, log });
     }
     if (name !== BUILT_IN) throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
     const { openBuiltInAgent } = await import("./built-in-agent.ts");

@@ -23,7 +23,7 @@ describe("checkAll()", () => {
   it("names who chose an agent that there is not, and the nearest that there is", async () => {
     await using home = await SampleHome.create();
     const input = { cwd: home.project, env: { HOME: home.path }, flags: {} };
-    assert.equal((await checkAll(input)).config.agent, "trunkline");
+    assert.equal((await checkAll(input)).config.agent.name, "trunkline");
     await home.write(
       home.userFile,
       `{ "agent": "gose", "agents": { "goose": { "command": "x" } } }`,

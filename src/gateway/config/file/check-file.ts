@@ -20,7 +20,7 @@ export async function checkAll(input: ConfigInput): Promise<LoadedConfig> {
   const loaded = await loadConfig(input);
   const problem = agentProblem(loaded.config);
   if (problem === undefined) return loaded;
-  const { where } = loaded.origins.get("agent") ?? { where: "agent" };
+  const { where } = loaded.origins.get("agent.name") ?? { where: "agent" };
   throw new TrunklineError("config", `${where}: 'agent' ${problem}`);
 }
 
@@ -30,8 +30,8 @@ export async function checkAll(input: ConfigInput): Promise<LoadedConfig> {
  */
 export function agentProblem({ agent, agents }: Config): string | undefined {
   const names = [BUILT_IN, ...Object.keys(agents)];
-  if (names.includes(agent)) return undefined;
-  const [near] = suggest(agent, names);
+  if (names.includes(agent.name)) return undefined;
+  const [near] = suggest(agent.name, names);
   const hint = near === undefined ? "" : `; did you mean '${near}'?`;
   return `must be one of: ${names.join(", ")}${hint}`;
 }

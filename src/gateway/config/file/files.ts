@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { TrunklineError } from "../../../base/errors.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 import type { ParsedFile } from "./parse-file.ts";
-import { isValues, keyText, type Layer, type Values } from "../layer.ts";
+import { isValues, keyText, type Layer, type Values, withAgentName } from "../layer.ts";
 import { expandPath } from "../locations.ts";
 
 /** The values of the user's own file. */
@@ -14,7 +14,7 @@ export function userLayer(path: string, file: ParsedFile, env: NodeJS.ProcessEnv
 
 /** The values of a file, whether it may set them or not. */
 export function valuesOf(path: string, file: ParsedFile): Values {
-  if (isValues(file.value)) return file.value;
+  if (isValues(file.value)) return withAgentName(file.value);
   const where = `${path}:${file.valuePosition([])}`;
   throw new TrunklineError("config", `${where}: the configuration must be an object`);
 }
@@ -63,6 +63,12 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
   const serve = (value: unknown): unknown => {
     return edit(value, "tls", (tls) => edit(edit(tls, "certFile", expand), "keyFile", expand));
   };
+  const list = (value: unknown): unknown => (Array.isArray(value) ? value.map(expand) : value);
+  const agent = (value: unknown): unknown => {
+    const files = (each: unknown): unknown =>
+      ["write", "hide", "show"].reduce((edited, key) => edit(edited, key, list), each);
+    return edit(value, "files", files);
+  };
   const bus = (value: unknown): unknown => {
     const folders = edit(edit(value, "certsDir", expand), "workspace", expand);
     return edit(folders, "plugins", programs);
@@ -72,6 +78,7 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
   edited = edit(edited, "serve", serve);
   edited = edit(edited, "mcpServers", programs);
   edited = edit(edited, "agents", programs);
+  edited = edit(edited, "agent", agent);
   return edit(edited, "policy", policy) as Values;
 }
 

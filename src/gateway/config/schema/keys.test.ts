@@ -33,6 +33,9 @@ describe("the schema", () => {
       ["log.level", "log.verbose"],
     );
     assert.equal(projectAccess(["data"]), "never");
+    assert.equal(projectAccess(["agent", "name"]), "trusted");
+    assert.equal(projectAccess(["agent", "sandbox"]), "never");
+    assert.equal(projectAccess(["agent", "files"]), "never");
     assert.equal(projectAccess(["constructor"]), "trusted");
   });
 });

@@ -37,9 +37,10 @@ export interface DocumentedKey {
 const ROOT: Schema = schemas.ConfigFile;
 const ALL: Readonly<Record<string, Schema>> = schemas;
 
-/** `limits.maxMessage` → `TRUNKLINE_LIMITS_MAX_MESSAGE`. */
+/** `limits.maxMessage` → `TRUNKLINE_LIMITS_MAX_MESSAGE`; that of `agent.name` is `TRUNKLINE_AGENT`. */
 export function variableOf(path: KeyPath): string {
-  const words = path.map((step) => String(step).replace(/([a-z0-9])([A-Z])/g, "$1_$2"));
+  const named = path.join(".") === "agent.name" ? ["agent"] : path;
+  const words = named.map((step) => String(step).replace(/([a-z0-9])([A-Z])/g, "$1_$2"));
   return `TRUNKLINE_${words.join("_").toUpperCase()}`;
 }
 
@@ -50,7 +51,7 @@ export function settings(): Setting[] {
 function* settingsOf(schema: Schema, path: KeyPath): Generator<Setting> {
   for (const [key, unresolved] of Object.entries(schema.properties ?? {})) {
     const here = [...path, key];
-    const property = resolve(unresolved);
+    const property = groupOf(resolve(unresolved));
     const type = property.enum === undefined ? property.type : "string";
     if (type === "object") yield* settingsOf(property, here);
     else if (key !== "$schema" && (type === "string" || type === "integer" || type === "boolean")) {
@@ -70,7 +71,7 @@ export function projectAccess(path: KeyPath): ProjectAccess {
       ? schema.properties?.[step]
       : undefined;
     if (next === undefined) return "trusted";
-    schema = resolve(next);
+    schema = groupOf(resolve(next));
   }
   return accessOf(schema);
 }
@@ -78,8 +79,17 @@ export function projectAccess(path: KeyPath): ProjectAccess {
 function accessOf(schema: Schema): ProjectAccess {
   const own = schema["x-project"];
   if (own !== undefined) return own ? "always" : "never";
-  const below = Object.values(schema.properties ?? {}).map((part) => accessOf(resolve(part)));
+  const below = Object.values(schema.properties ?? {}).map((part) =>
+    accessOf(groupOf(resolve(part))),
+  );
   return below.every((access) => access === "trusted") ? "trusted" : "inside";
+}
+
+/** What may be given by its name alone, in the form that has keys of its own. */
+function groupOf(schema: Schema): Schema {
+  const { anyOf = [], ...own } = schema;
+  const group = anyOf.map(resolve).find(({ properties }) => properties !== undefined);
+  return anyOf.some(({ type }) => type === "string") && group ? { ...own, ...group } : schema;
 }
 
 /** Every key, maps and lists included, in the schema's order. */
@@ -91,7 +101,7 @@ export function configKeys(): DocumentedKey[] {
 
 function* keysOf(schema: Schema, prefix: string): Generator<Omit<DocumentedKey, "variable">> {
   for (const [key, unresolved] of Object.entries(schema.properties ?? {})) {
-    const property = resolve(unresolved);
+    const property = groupOf(resolve(unresolved));
     const path = prefix === "" ? key : `${prefix}.${key}`;
     const isGroup = property.type === "object" && property.properties !== undefined;
     if (!isGroup) yield { path, ...describe(property) };

@@ -29,8 +29,8 @@ export interface ConfigFile {
   readonly mcpServers?: {
     readonly [key: string]: McpServer;
   };
-  /** Agent of sessions that name none: one of `agents`, or `trunkline`, the built-in one. */
-  readonly agent?: string;
+  /** Short for `agent.name`, where nothing else of `agent` is set. */
+  readonly agent?: string | AgentSettings;
   /** Coding agents that speak ACP, by name. */
   readonly agents?: {
     readonly [key: string]: AgentCommand;
@@ -139,6 +139,35 @@ export interface AgentCommand {
   };
   /** Git identity it acts as; default: the one that matches the session's folder. */
   readonly identity?: string;
+}
+
+/** The agent of sessions that name none, and where its commands run. */
+export interface AgentSettings {
+  /**
+   * Agent of sessions that name none: one of `agents`, or `trunkline`, the built-in one. `"agent":
+   * "NAME"` is short for it.
+   */
+  readonly name?: string;
+  /**
+   * Whether commands of the built-in agent run in a sandbox: where this machine can, always (or
+   * else not at all), or never.
+   */
+  readonly sandbox?: "auto" | "on" | "off";
+  readonly egress?: {
+    /**
+     * Hosts that commands in the sandbox may reach without a question; `*.example.com` stands for
+     * all below it.
+     */
+    readonly allowHosts?: readonly string[];
+  };
+  readonly files?: {
+    /** Folders that commands in the sandbox may change beside the session's. */
+    readonly write?: readonly string[];
+    /** Files and folders that they do not see, beside those that hold secrets. */
+    readonly hide?: readonly string[];
+    /** Files and folders that they see though they are among those. */
+    readonly show?: readonly string[];
+  };
 }
 
 /** The plugin bus. */
@@ -589,30 +618,36 @@ export const checkConfigFile: Check = (value) => {
   }
   const agent: unknown = value.agent;
   if (agent !== undefined) {
-    if (typeof agent !== "string") return { path: ["agent"], says: "must be a string" };
-    if (agent === "") return { path: ["agent"], says: "must not be empty" };
+    if (typeof agent === "string") {
+      if (agent === "") return { path: ["agent"], says: "must not be empty" };
+    } else if (isObject(agent)) {
+      const problem5 = checkAgentSettings(agent);
+      if (problem5 !== undefined) return within(problem5, "agent");
+    } else {
+      return { path: ["agent"], says: "must be a string or an object" };
+    }
   }
   const agents: unknown = value.agents;
   if (agents !== undefined) {
     if (!isObject(agents)) return { path: ["agents"], says: "must be an object" };
     for (const key5 in agents) {
       const item2: unknown = agents[key5];
-      const problem5 = checkAgentCommand(item2);
-      if (problem5 !== undefined) return within(problem5, "agents", key5);
+      const problem6 = checkAgentCommand(item2);
+      if (problem6 !== undefined) return within(problem6, "agents", key5);
     }
   }
   const models: unknown = value.models;
   if (models !== undefined) {
-    const problem6 = checkModelSettings(models);
-    if (problem6 !== undefined) return within(problem6, "models");
+    const problem7 = checkModelSettings(models);
+    if (problem7 !== undefined) return within(problem7, "models");
   }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
     for (const key6 in identities) {
       const item3: unknown = identities[key6];
-      const problem7 = checkIdentitySettings(item3);
-      if (problem7 !== undefined) return within(problem7, "identities", key6);
+      const problem8 = checkIdentitySettings(item3);
+      if (problem8 !== undefined) return within(problem8, "identities", key6);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -621,13 +656,13 @@ export const checkConfigFile: Check = (value) => {
   }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem8 = checkBusSettings(bus);
-    if (problem8 !== undefined) return within(problem8, "bus");
+    const problem9 = checkBusSettings(bus);
+    if (problem9 !== undefined) return within(problem9, "bus");
   }
   const review: unknown = value.review;
   if (review !== undefined) {
-    const problem9 = checkReviewSettings(review);
-    if (problem9 !== undefined) return within(problem9, "review");
+    const problem10 = checkReviewSettings(review);
+    if (problem10 !== undefined) return within(problem10, "review");
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
@@ -642,8 +677,8 @@ export const checkConfigFile: Check = (value) => {
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem10 = checkToolPolicy(tools);
-      if (problem10 !== undefined) return within(problem10, "policy", "tools");
+      const problem11 = checkToolPolicy(tools);
+      if (problem11 !== undefined) return within(problem11, "policy", "tools");
     }
   }
   return undefined;
@@ -1353,6 +1388,107 @@ export const checkMcpAddress: Check = (value) => {
       const item: unknown = headers[key2];
       if (typeof item !== "string") {
         return { path: ["headers", key2], says: "must be a string" };
+      }
+    }
+  }
+  return undefined;
+};
+
+export const checkAgentSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "name":
+      case "sandbox":
+      case "egress":
+      case "files":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["name", "sandbox", "egress", "files"]) };
+    }
+  }
+  const name: unknown = value.name;
+  if (name !== undefined) {
+    if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
+    if (name === "") return { path: ["name"], says: "must not be empty" };
+  }
+  const sandbox: unknown = value.sandbox;
+  if (sandbox !== undefined) {
+    if (sandbox !== "auto" && sandbox !== "on" && sandbox !== "off") {
+      return { path: ["sandbox"], says: "must be one of: auto, on, off" };
+    }
+  }
+  const egress: unknown = value.egress;
+  if (egress !== undefined) {
+    if (!isObject(egress)) return { path: ["egress"], says: "must be an object" };
+    for (const key2 in egress) {
+      switch (key2) {
+        case "allowHosts":
+          continue;
+        default:
+          return { path: ["egress", key2], says: unknownKey(key2, ["allowHosts"]) };
+      }
+    }
+    const allowHosts: unknown = egress.allowHosts;
+    if (allowHosts !== undefined) {
+      if (!Array.isArray(allowHosts)) {
+        return { path: ["egress", "allowHosts"], says: "must be a list" };
+      }
+      for (let i = 0; i < allowHosts.length; i++) {
+        const item: unknown = allowHosts[i];
+        if (typeof item !== "string") {
+          return { path: ["egress", "allowHosts", i], says: "must be a string" };
+        }
+        if (!pattern5.test(item)) {
+          return { path: ["egress", "allowHosts", i], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
+        }
+      }
+    }
+  }
+  const files: unknown = value.files;
+  if (files !== undefined) {
+    if (!isObject(files)) return { path: ["files"], says: "must be an object" };
+    for (const key3 in files) {
+      switch (key3) {
+        case "write":
+        case "hide":
+        case "show":
+          continue;
+        default:
+          return { path: ["files", key3], says: unknownKey(key3, ["write", "hide", "show"]) };
+      }
+    }
+    const write: unknown = files.write;
+    if (write !== undefined) {
+      if (!Array.isArray(write)) return { path: ["files", "write"], says: "must be a list" };
+      for (let i2 = 0; i2 < write.length; i2++) {
+        const item2: unknown = write[i2];
+        if (typeof item2 !== "string") {
+          return { path: ["files", "write", i2], says: "must be a string" };
+        }
+        if (item2 === "") return { path: ["files", "write", i2], says: "must not be empty" };
+      }
+    }
+    const hide: unknown = files.hide;
+    if (hide !== undefined) {
+      if (!Array.isArray(hide)) return { path: ["files", "hide"], says: "must be a list" };
+      for (let i3 = 0; i3 < hide.length; i3++) {
+        const item3: unknown = hide[i3];
+        if (typeof item3 !== "string") {
+          return { path: ["files", "hide", i3], says: "must be a string" };
+        }
+        if (item3 === "") return { path: ["files", "hide", i3], says: "must not be empty" };
+      }
+    }
+    const show: unknown = files.show;
+    if (show !== undefined) {
+      if (!Array.isArray(show)) return { path: ["files", "show"], says: "must be a list" };
+      for (let i4 = 0; i4 < show.length; i4++) {
+        const item4: unknown = show[i4];
+        if (typeof item4 !== "string") {
+          return { path: ["files", "show", i4], says: "must be a string" };
+        }
+        if (item4 === "") return { path: ["files", "show", i4], says: "must not be empty" };
       }
     }
   }

@@ -1,3 +1,4 @@
+import { AGENT_SCHEMAS } from "./agent-schemas.ts";
 import { BUS_SCHEMAS, PROGRAM } from "./bus-schemas.ts";
 import { IDENTITY_SCHEMAS } from "./identity-schemas.ts";
 import { LIMIT_SCHEMAS } from "./limit-schemas.ts";
@@ -77,11 +78,8 @@ export const schemas = {
         description: "Other MCP servers whose tools are offered, by name.",
       },
       agent: {
-        type: "string",
-        minLength: 1,
-        default: "trunkline",
-        description:
-          "Agent of sessions that name none: one of `agents`, or `trunkline`, the built-in one.",
+        anyOf: [{ type: "string", minLength: 1 }, { $ref: "#AgentSettings" }],
+        description: "Short for `agent.name`, where nothing else of `agent` is set.",
       },
       agents: {
         type: "object",
@@ -184,6 +182,7 @@ export const schemas = {
     },
   },
 
+  ...AGENT_SCHEMAS,
   ...BUS_SCHEMAS,
   ...MODEL_SCHEMAS,
   ...IDENTITY_SCHEMAS,

@@ -1,0 +1,18 @@
+import type { OpenCommandSandbox } from "../../agent/files/command-sandbox.ts";
+import { Lazy } from "../../base/lazy.ts";
+import type { House } from "../house.ts";
+
+/** Most sessions run no command at first: the code for a sandbox is loaded with the first that does. */
+export function lazySandbox(house: House, env = process.env): OpenCommandSandbox {
+  return (folders) => {
+    const sandbox = new Lazy(async () => {
+      const { LocalSandbox } = await import("./local-sandbox.ts");
+      return new LocalSandbox(house, folders, env);
+    });
+    return {
+      mayBeLeft: house.config.agent.sandbox !== "on",
+      enter: async (ask) => (await sandbox.get()).enter(ask),
+      [Symbol.asyncDispose]: async () => (await sandbox.opened())?.[Symbol.asyncDispose](),
+    };
+  };
+}

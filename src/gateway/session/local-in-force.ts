@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { CommandSandbox } from "../../sandbox/command-sandbox.ts";
+import { EgressProxy } from "../../sandbox/egress-proxy.ts";
+import { remedyFor, thisMachine } from "../../sandbox/remedy.ts";
+import type { Config } from "../config/config.ts";
+import { sandboxPrograms } from "./local-sandbox.ts";
+
+/** The sandbox of commands as `trunkline doctor` reports it. */
+export interface InForce {
+  /** "fail": commands do not run. "warn": they run without a sandbox. */
+  readonly state: "ok" | "warn" | "fail";
+  readonly says: string;
+  /** The command or the setting that fixes it. */
+  readonly next?: string;
+}
+
+/** What is in force for commands of local sessions, tried out. */
+export async function localInForce(
+  { agent }: Pick<Config, "agent">,
+  tryOut: () => Promise<string | undefined> = problemOfCommands,
+): Promise<InForce> {
+  if (agent.sandbox === "off") {
+    const says = "off: commands can do all that you can, and read keys of models from /proc";
+    return { state: "warn", says, next: "Set `agent.sandbox` to `auto`." };
+  }
+  const problem = await tryOut();
+  if (problem === undefined) {
+    const says = "in force: own processes and network, secrets hidden, seccomp";
+    return { state: "ok", says: `${says} (\`agent.sandbox\` is \`${agent.sandbox}\`)` };
+  }
+  const without =
+    agent.sandbox === "on"
+      ? "commands do not run"
+      : "commands run without one, and can read keys of models from /proc";
+  const state = agent.sandbox === "on" ? "fail" : "warn";
+  const next = remedyFor(problem, thisMachine());
+  return { state, says: `none, so ${without}: ${problem}`, next };
+}
+
+async function problemOfCommands(): Promise<string | undefined> {
+  const data = await mkdtemp(join(tmpdir(), "trunkline-doctor-"));
+  try {
+    using egress = new EgressProxy({ allowHosts: [], setting: "" });
+    const files = { write: [], keep: [], hide: [], show: [] };
+    const options = { ...sandboxPrograms(), data, egress, files: () => files };
+    await using _ = await CommandSandbox.open(options);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    await rm(data, { recursive: true, force: true });
+  }
+}

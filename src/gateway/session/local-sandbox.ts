@@ -1,0 +1,192 @@
+import { existsSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+
+import type { AskHost, CommandSandbox, Confinement } from "../../agent/files/command-sandbox.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { Lazy } from "../../base/lazy.ts";
+import { isOtherMachine } from "../../base/private-address.ts";
+import { homeOf } from "../../base/process/environment.ts";
+import { CommandSandbox as Sandbox, type FileRules } from "../../sandbox/command-sandbox.ts";
+import { EgressProxy } from "../../sandbox/egress-proxy.ts";
+import { cacheVariables, homeRules } from "../../sandbox/home-rules.ts";
+import { systemProgram } from "../../sandbox/system-program.ts";
+import { userFile } from "../config/locations.ts";
+import type { House } from "../house.ts";
+import { gitRules } from "./git-rules.ts";
+
+const SETTING = "`agent.egress.allowHosts`";
+
+/** A command that runs now. */
+interface Visit {
+  readonly ask: AskHost;
+  readonly answers: Map<string, Promise<boolean>>;
+  readonly refused: Map<string, string>;
+}
+
+/** What is open while a session's commands run in a sandbox. */
+interface Opened extends AsyncDisposable {
+  readonly sandbox: Sandbox;
+}
+
+/** Keeps programs from connections that nobody wants: a person would be asked about each. */
+const UNASKED = {
+  npm_config_update_notifier: "false",
+  NO_UPDATE_NOTIFIER: "1",
+  PIP_DISABLE_PIP_VERSION_CHECK: "1",
+  CHECKPOINT_DISABLE: "1",
+  DO_NOT_TRACK: "1",
+  NEXT_TELEMETRY_DISABLED: "1",
+  DOTNET_CLI_TELEMETRY_OPTOUT: "1",
+};
+
+/** Says once in a process that commands run without a sandbox. */
+let isSaid = false;
+
+/** The sandbox that the commands of one session share, opened with the first of them. */
+export class LocalSandbox implements CommandSandbox {
+  readonly #house: House;
+  readonly #folders: readonly string[];
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #visits = new Set<Visit>();
+  readonly #opened = new Lazy(() => this.#open());
+
+  constructor(house: House, folders: readonly string[], env: NodeJS.ProcessEnv = process.env) {
+    this.#house = house;
+    this.#folders = folders.map((folder) => resolve(folder));
+    this.#env = env;
+  }
+
+  get mayBeLeft(): boolean {
+    return this.#house.config.agent.sandbox !== "on";
+  }
+
+  async enter(ask: AskHost): Promise<Confinement | undefined> {
+    const { sandbox } = (await this.#opened.get()) ?? {};
+    if (sandbox === undefined) return undefined;
+    const visit: Visit = { ask, answers: new Map(), refused: new Map() };
+    this.#visits.add(visit);
+    return {
+      refused: visit.refused,
+      confine: ({ command, args = [], env, cwd = "/", ...rest }) => {
+        const variables = { ...UNASKED, ...this.#cacheVariables(), ...env };
+        return { ...rest, ...sandbox.wrap({ command, args, env: variables, cwd }) };
+      },
+      [Symbol.dispose]: () => {
+        this.#visits.delete(visit);
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await (await this.#opened.opened())?.[Symbol.asyncDispose]();
+  }
+
+  async #open(): Promise<Opened | undefined> {
+    const { config, log } = this.#house;
+    const { sandbox: wanted } = config.agent;
+    // The whole program may be in one already, such as in a remote run.
+    if (wanted === "off" || this.#env.TRUNKLINE_SERVICES !== undefined) return undefined;
+    try {
+      return await this.#start();
+    } catch (error) {
+      const why = (error as Error).message;
+      if (wanted === "on") {
+        const next = "Run `trunkline doctor`, or set `agent.sandbox` to `auto`";
+        throw new TrunklineError(
+          "unavailable",
+          `There is no sandbox for commands: ${why}. ${next}.`,
+        );
+      }
+      if (!isSaid) log.warn("agent.no-sandbox", { why, next: "Run `trunkline doctor`." });
+      isSaid = true;
+      return undefined;
+    }
+  }
+
+  async #start(): Promise<Opened> {
+    const problem = problemWith(this.#folders);
+    if (problem !== undefined) throw new TrunklineError("unavailable", problem);
+    const { bwrap, nsenter } = sandboxPrograms();
+    // Looked at before any command could change it.
+    const git = this.#folders.map(gitRules);
+    await using opening = new AsyncDisposableStack();
+    const egress = opening.use(this.#egress());
+    const files = (): FileRules => this.#files(git);
+    const data = join(this.#house.config.data, "sandbox");
+    const sandbox = opening.use(await Sandbox.open({ data, bwrap, nsenter, files, egress }));
+    const open = opening.move();
+    return { sandbox, [Symbol.asyncDispose]: () => open.disposeAsync() };
+  }
+
+  #egress(): EgressProxy {
+    return new EgressProxy({
+      allowHosts: this.#house.config.agent.egress.allowHosts,
+      forbids: (address) => !isOtherMachine(address),
+      setting: SETTING,
+      permit: (host) => this.#permit(host),
+      refused: (host, why) => {
+        for (const { refused } of this.#visits) refused.set(host, why);
+      },
+    });
+  }
+
+  /** Asks in the command that began last: nothing tells which of several it is that connects. */
+  async #permit(host: string): Promise<boolean> {
+    const visit = [...this.#visits].at(-1);
+    if (visit === undefined) return false;
+    const known = visit.answers.get(host) ?? visit.ask(host).catch(() => false);
+    visit.answers.set(host, known);
+    return known;
+  }
+
+  #files(git: readonly ReturnType<typeof gitRules>[]): FileRules {
+    const { agent, data } = this.#house.config;
+    const home = homeRules(homeOf(this.#env), this.#env);
+    const config = userFile({ cwd: "/", env: this.#env, flags: {} }).path;
+    return {
+      write: [
+        ...home.write,
+        ...git.flatMap(({ write }) => write),
+        ...agent.files.write,
+        ...this.#folders,
+      ],
+      keep: [...home.keep, ...git.flatMap(({ keep }) => keep)],
+      hide: [...home.hide, ...agent.files.hide, data, dirname(config)],
+      show: [...home.show, ...agent.files.show],
+    };
+  }
+
+  #cacheVariables(): Record<string, string> {
+    return cacheVariables(homeOf(this.#env), this.#env, existsSync);
+  }
+}
+
+/** The programs that a sandbox for commands takes. Throws "unavailable" where one is missing. */
+export function sandboxPrograms(): { readonly bwrap: string; readonly nsenter: string } {
+  if (process.platform !== "linux") {
+    throw new TrunklineError("unavailable", `sandboxes need Linux; this is ${process.platform}`);
+  }
+  const [bwrap, nsenter] = [systemProgram("bwrap"), systemProgram("nsenter")];
+  if (bwrap === undefined) throw missing("bwrap", "bubblewrap");
+  if (nsenter === undefined) throw missing("nsenter", "util-linux");
+  return { bwrap, nsenter };
+}
+
+function missing(program: string, pack: string): TrunklineError {
+  const says = `${program} is not installed: install the package ${pack}`;
+  return new TrunklineError("unavailable", says);
+}
+
+function problemWith(folders: readonly string[]): string | undefined {
+  for (const folder of folders) {
+    if (folder === "/") return "the session works in '/', which is all of the machine";
+    const found = statSync(folder, { throwIfNoEntry: false });
+    // It may be on the machine of the editor, whose terminal is used then.
+    if (found === undefined) return `the folder '${folder}' is not on this machine`;
+    // Root has no rights in a sandbox to what belongs to others.
+    if (process.getuid?.() === 0 && found.uid !== 0) {
+      return `Trunkline runs as root, and '${folder}' belongs to another user`;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,199 @@
+import { lstatSync, realpathSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { background } from "../base/background.ts";
+import { TrunklineError } from "../base/errors.ts";
+import type { EgressProxy } from "./egress-proxy.ts";
+import { OwnNetwork } from "./own-network.ts";
+import { ENTER, enterCode, type Program, PROXY_VARIABLES } from "./sandbox.ts";
+import { seccompFilter } from "./seccomp.ts";
+
+/** What commands see of the machine's files beside the rule: all can be read, none be written. */
+export interface FileRules {
+  /** What may be changed. */
+  readonly write: readonly string[];
+  /** What may not be changed, though it lies in what may. */
+  readonly keep: readonly string[];
+  /** What is empty inside. */
+  readonly hide: readonly string[];
+  /** What may be read, though it lies in what is hidden. */
+  readonly show: readonly string[];
+}
+
+export interface CommandSandboxOptions {
+  /** A folder of ours, where the sandbox keeps its few files. */
+  readonly data: string;
+  readonly bwrap: string;
+  readonly nsenter: string;
+  /** Asked before each command, since files come and go. */
+  readonly files: () => FileRules;
+  /** The only way out. */
+  readonly egress: EgressProxy;
+}
+
+const FILTER_FD = "9";
+const SCRIPT = 'exec 9<"$1"; shift; exec "$@"';
+
+/**
+ * Where commands run that work on one's own machine: they see its files, but for secrets, change
+ * only what they are for, see no process but their own, and reach the network through a proxy. Each
+ * ends with all that it started. One costs a few milliseconds: what is slow is done once.
+ *
+ * Landlock is not used here: it would take a start of Node for each command.
+ */
+export class CommandSandbox implements AsyncDisposable {
+  readonly #options: CommandSandboxOptions;
+  readonly #folder: string;
+  readonly #network: OwnNetwork;
+
+  private constructor(options: CommandSandboxOptions, folder: string, network: OwnNetwork) {
+    this.#options = options;
+    this.#folder = folder;
+    this.#network = network;
+  }
+
+  /** Throws "unavailable" where this machine does not allow it. */
+  static async open(options: CommandSandboxOptions): Promise<CommandSandbox> {
+    const { data, bwrap, nsenter, egress } = options;
+    await mkdir(data, { recursive: true, mode: 0o700 });
+    background(removeAbandoned(data), "Removing folders of sandboxes that were killed");
+    const folder = await mkdtemp(join(data, `commands-${process.pid}-`));
+    try {
+      for (const name of ["tmp", "var-tmp"]) await mkdir(join(folder, name), { mode: 0o700 });
+      await mkdir(join(folder, "empty-folder"), { mode: 0o500 });
+      await writeFile(join(folder, "empty"), "", { mode: 0o400 });
+      await writeFile(join(folder, "filter.bpf"), seccompFilter());
+      const enter = join(folder, ENTER);
+      await writeFile(enter, await enterCode());
+      const network = await OwnNetwork.open({ bwrap, nsenter, enter, egress });
+      const sandbox = new CommandSandbox(options, folder, network);
+      await sandbox.#tryOut();
+      return sandbox;
+    } catch (error) {
+      await remove(folder);
+      throw error;
+    }
+  }
+
+  /** How to start a program so that it runs in here. Its environment is given as it is to be. */
+  wrap({ command, args, env, cwd }: Program): Program {
+    const { bwrap } = this.#options;
+    const [folder = cwd] = existing(cwd);
+    const inside = [bwrap, ...this.#arguments(env), "--chdir", folder, "--", command, ...args];
+    const filter = join(this.#folder, "filter.bpf");
+    return {
+      command: "/bin/sh",
+      args: ["-c", SCRIPT, "sh", filter, ...this.#network.enter, "--", ...inside],
+      env: { ...env, ...this.#proxyVariables(), TMPDIR: "/tmp" },
+      cwd: "/",
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#network[Symbol.dispose]();
+    await remove(this.#folder);
+  }
+
+  #proxyVariables(): Record<string, string> {
+    const { proxy } = this.#network;
+    const pairs = Object.entries(PROXY_VARIABLES);
+    return Object.fromEntries(pairs.map(([name, value]) => [name, value.replace("PROXY", proxy)]));
+  }
+
+  #arguments(env: NodeJS.ProcessEnv): string[] {
+    return [
+      ...["--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-ipc"],
+      ...["--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session"],
+      ...["--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"],
+      ...this.#mounts(env),
+      ...["--seccomp", FILTER_FD],
+    ];
+  }
+
+  /** The nearest rule decides, so folders come before what is in them. */
+  #mounts({ XDG_RUNTIME_DIR: runtime }: NodeJS.ProcessEnv): string[] {
+    const { write, keep, hide, show } = this.#options.files();
+    const mounts = new Map<string, readonly string[]>();
+    const own = (name: string): string => join(this.#folder, name);
+    const each = (paths: readonly string[], how: (path: string) => readonly string[]): void => {
+      for (const path of paths.flatMap(existing)) mounts.set(path, how(path));
+    };
+    // Sockets that lead to programs outside: the session's bus, Docker, ssh-agent, editors.
+    each(["/run"], (path) => ["--perms", "0755", "--tmpfs", path]);
+    each(["/tmp"], (path) => ["--bind", own("tmp"), path]);
+    each(["/var/tmp"], (path) => ["--bind", own("var-tmp"), path]);
+    each(hide, (path) =>
+      isFolder(path) ? ["--perms", "0755", "--tmpfs", path] : ["--ro-bind", own("empty"), path],
+    );
+    each(show, (path) => ["--ro-bind", path, path]);
+    each(write, (path) => ["--bind", path, path]);
+    each(keep, (path) => ["--ro-bind", path, path]);
+    const ofUser =
+      runtime?.startsWith("/run/") === true ? ["--perms", "0700", "--dir", runtime] : [];
+    // What is written where nothing is would be lost. At last, since folders are made in them.
+    const hidden = hide.flatMap(existing).filter((path) => mounts.get(path)?.includes("--tmpfs"));
+    const closed = hidden.flatMap((path) => ["--remount-ro", path]);
+    const sorted = [...mounts].toSorted(([one], [other]) => (one < other ? -1 : 1));
+    return [...sorted.flatMap(([, mount]) => mount), ...ofUser, ...closed];
+  }
+
+  async #tryOut(): Promise<void> {
+    const { execFile } = process.getBuiltinModule("node:child_process");
+    const env = { PATH: process.env.PATH };
+    const { command, args, cwd } = this.wrap({ command: "/bin/true", args: [], env, cwd: "/" });
+    const problem = await new Promise<string | undefined>((resolve) => {
+      execFile(command, [...args], { env, cwd, timeout: 10_000 }, (error, _, stderr) => {
+        const [line = ""] = stderr.trim().split("\n");
+        resolve(error === null ? undefined : line || `it ended with ${error.code}`);
+      });
+    });
+    if (problem === undefined) return;
+    this.#network[Symbol.dispose]();
+    throw new TrunklineError("unavailable", `bubblewrap does not work here: ${problem}`);
+  }
+}
+
+/** What a path leads to, where that is there: bubblewrap mounts on no link. */
+function existing(path: string): string[] {
+  try {
+    return [realpathSync.native(path)];
+  } catch {
+    return [];
+  }
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** Commands may leave folders in /tmp that nobody may write to, such as Go's modules. */
+async function remove(folder: string): Promise<void> {
+  try {
+    await rm(folder, { recursive: true, force: true });
+  } catch {
+    for (const { parentPath, name } of await readdir(folder, FOLDERS).catch(() => [])) {
+      await chmod(join(parentPath, name), 0o700).catch(() => {});
+    }
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const FOLDERS = { recursive: true, withFileTypes: true } as const;
+
+/** Those whose process is not there any more. */
+async function removeAbandoned(data: string): Promise<void> {
+  for (const name of await readdir(data)) {
+    const [, pid] = /^commands-(\d+)-/.exec(name) ?? [];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    await remove(join(data, name));
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { installing, type Machine, remedyFor, thisMachine } from "./remedy.ts";
+
+function machine(settings: Record<string, string> = {}, more: Partial<Machine> = {}): Machine {
+  return { setting: (name) => settings[name], system: "debian", isContainer: false, ...more };
+}
+
+describe("remedyFor()", () => {
+  const denied = "bwrap: setting up uid map: Permission denied";
+
+  it("names the command that installs what is missing, on the system that there is", () => {
+    const problem = "bwrap is not installed: install the package bubblewrap";
+    assert.equal(remedyFor(problem, machine()), "Run: sudo apt install bubblewrap");
+    const fedora = machine({}, { system: "nobara fedora" });
+    assert.equal(remedyFor(problem, fedora), "Run: sudo dnf install bubblewrap");
+    assert.equal(installing("x", machine({}, { system: "" })), "Install the package x.");
+  });
+
+  it("names the setting of the kernel that keeps users from namespaces", () => {
+    for (const [name, closed, command] of [
+      [
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "kernel.apparmor_restrict_unprivileged_userns=0",
+      ],
+      ["kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"],
+      ["user/max_user_namespaces", "0", "user.max_user_namespaces=15000"],
+    ] as const) {
+      const says = remedyFor(denied, machine({ [name]: closed }));
+      assert.ok(says.startsWith(`Run: sudo sysctl -w ${command} `), says);
+    }
+    assert.doesNotMatch(remedyFor(denied, machine({ "user/max_user_namespaces": "9" })), /sysctl/);
+  });
+
+  it("says how to start a container, and else how to see more", () => {
+    assert.match(remedyFor(denied, machine({}, { isContainer: true })), /--security-opt seccomp/);
+    assert.match(remedyFor(denied, machine()), /^Try: bwrap/);
+  });
+});
+
+describe("thisMachine()", () => {
+  it("reads settings that there are, and none that there are not", () => {
+    const { setting } = thisMachine();
+    assert.equal(setting("no/such/setting"), undefined);
+    if (process.platform === "linux") assert.match(setting("kernel/ostype") ?? "", /^Linux$/);
+  });
+});

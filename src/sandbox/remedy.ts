@@ -1,0 +1,71 @@
+import { existsSync, readFileSync } from "node:fs";
+
+/** What of a machine decides how a sandbox can be had on it. */
+export interface Machine {
+  /** A setting of the kernel, such as `user/max_user_namespaces`; undefined where it has none. */
+  readonly setting: (name: string) => string | undefined;
+  /** `ID` and `ID_LIKE` of os-release(5), such as `ubuntu debian`. */
+  readonly system: string;
+  readonly isContainer: boolean;
+}
+
+export function thisMachine(): Machine {
+  return {
+    setting: (name) => read(`/proc/sys/${name}`)?.trim(),
+    system: Array.from(
+      read("/etc/os-release")?.matchAll(/^ID(?:_LIKE)?="?([^"\n]*)/gm) ?? [],
+      ([, value]) => value,
+    ).join(" "),
+    isContainer: existsSync("/.dockerenv") || existsSync("/run/.containerenv"),
+  };
+}
+
+const INSTALL: Readonly<Record<string, string>> = {
+  debian: "sudo apt install",
+  ubuntu: "sudo apt install",
+  fedora: "sudo dnf install",
+  rhel: "sudo dnf install",
+  arch: "sudo pacman -S",
+  alpine: "sudo apk add",
+  suse: "sudo zypper install",
+};
+
+/** How to install a package here. */
+export function installing(name: string, { system }: Machine): string {
+  const found = system.split(/\s+/).find((word) => Object.hasOwn(INSTALL, word));
+  const command = found === undefined ? undefined : INSTALL[found];
+  return command === undefined ? `Install the package ${name}.` : `Run: ${command} ${name}`;
+}
+
+/** Settings that keep users from namespaces, and what lets them have some. */
+const SWITCHES = [
+  { name: "kernel/apparmor_restrict_unprivileged_userns", closed: "1", open: "0" },
+  { name: "kernel/unprivileged_userns_clone", closed: "0", open: "1" },
+  { name: "user/max_user_namespaces", closed: "0", open: "15000" },
+] as const;
+
+/** What to do so that bubblewrap works, which has failed with a message. */
+export function remedyFor(problem: string, machine: Machine): string {
+  const [, missing] = /not installed: install the package (\S+)/.exec(problem) ?? [];
+  if (missing !== undefined) return installing(missing, machine);
+  if (problem.includes("need Linux"))
+    return "Run Trunkline on Linux, or in a virtual machine with it.";
+  const found = SWITCHES.find(({ name, closed }) => machine.setting(name) === closed);
+  if (found !== undefined) {
+    const name = found.name.replace("/", ".");
+    return `Run: sudo sysctl -w ${name}=${found.open} (and put it into /etc/sysctl.d to keep it)`;
+  }
+  if (machine.isContainer) {
+    const options = "--security-opt seccomp=unconfined --security-opt apparmor=unconfined";
+    return `Start the container with: ${options} --security-opt systempaths=unconfined`;
+  }
+  return "Try: bwrap --unshare-all --ro-bind / / true";
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,266 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { before, describe, it } from "node:test";
+
+import { probeSandbox } from "../../src/sandbox/probe.ts";
+import { AgentEditor } from "../agent/agent-editor.ts";
+import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
+import type { Json } from "../support/acp-house.ts";
+
+const { parts, findings } = await probeSandbox(join(tmpdir(), `probe-${process.pid}`));
+const missing = findings.find(({ isInForce }) => !isInForce);
+const skip = parts === undefined ? `No sandbox can be had here: ${missing?.detail}` : false;
+
+/** The sandbox has a /tmp of its own, so our Node must not be in there to be run in it. */
+const noNode = process.execPath.startsWith("/tmp/") && "The sandbox has a /tmp without our Node.";
+
+const run = (command: string, more: object = {}): Scripted => ({
+  toolCalls: [{ name: "run_command", arguments: { command, ...more } }],
+});
+
+/** Runs commands, one after the other, in a session of its own; answers what the model was told. */
+class Rig implements AsyncDisposable {
+  readonly editor: AgentEditor;
+  readonly #llm: FakeLlm;
+  readonly #count: number;
+
+  private constructor(editor: AgentEditor, llm: FakeLlm, count: number) {
+    this.editor = editor;
+    this.#llm = llm;
+    this.#count = count;
+  }
+
+  static async open(commands: readonly Scripted[], sandbox?: string): Promise<Rig> {
+    const llm = await FakeLlm.start([...commands, { content: "Done." }]);
+    const config = sandbox === undefined ? {} : { agent: { sandbox } };
+    const env = sandbox === undefined ? {} : { TRUNKLINE_AGENT_SANDBOX: sandbox };
+    return new Rig(new AgentEditor({ llm, config, env }), llm, commands.length);
+  }
+
+  get home(): string {
+    return this.editor.program.home;
+  }
+
+  inHome(name: string, text: string): string {
+    const file = join(this.home, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+    return file;
+  }
+
+  async outputs(cwd = this.editor.cwd): Promise<string[]> {
+    const { sessionId } = await this.editor.begin({ cwd });
+    await this.editor.say(String(sessionId), "Go");
+    return Array.from({ length: this.#count }, (_, index) => {
+      const before = this.#llm.seen(index);
+      return this.#llm.seen(index + 1).slice(before.length);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.editor[Symbol.asyncDispose]();
+    await this.#llm[Symbol.asyncDispose]();
+  }
+}
+
+/** Counts processes that have the model's key in their environment, without telling the key. */
+const FIND_KEYS = "grep -lz '^OPENAI_API_KEY=sk-' /proc/[0-9]*/environ 2>/dev/null | wc -l";
+const MARK = `4${process.pid}`;
+
+/** All in one session, since each start of the program takes as long as twenty commands. */
+const COMMANDS = {
+  keys: FIND_KEYS,
+  processes: "ls /proc | grep -c '^[0-9]'",
+  child: `env -i setsid sh -c 'sleep ${MARK} & sleep ${MARK}' >/dev/null 2>&1 & sleep 0.3; echo ok`,
+  changes: "echo x > in.txt && echo y > /tmp/kept && echo z > ~/.cache/z && echo fine",
+  kept: "cat /tmp/kept; touch ../x",
+  outside: "touch /etc/x /usr/x ~/x ~/.npmrc2; echo x >> ~/.bashrc; exit 1",
+  ownCache: "echo x > ~/.cache/trunkline/x; ls ~/.cache/trunkline | wc -l",
+  secrets:
+    "cat ~/.ssh/id ~/.netrc ~/.npmrc ~/.config/gh/hosts.yml ~/.config/trunkline/config.jsonc",
+  settings: "cat ~/.gitconfig ~/.yarnrc",
+  ours: "ls -A ../data /run | grep -v : | wc -w",
+  commit: "echo more >> a.txt && git commit -qam Second && git log --format=%s",
+  hook: "echo x > .git/hooks/pre-commit",
+  config: "git config core.fsmonitor ./x",
+  moved: "mv .git .other",
+  readOnlyTmp: "mkdir -p /tmp/a/b && chmod 500 /tmp/a && echo fine",
+};
+
+describe("commands of the built-in agent in the sandbox", { skip, timeout: 120_000 }, () => {
+  const outputs = new Map<string, string>();
+  const said = (name: keyof typeof COMMANDS): string => outputs.get(name) ?? "";
+  const left: Record<string, unknown> = {};
+
+  before(async () => {
+    await using rig = await Rig.open(Object.values(COMMANDS).map((command) => run(command)));
+    const { editor, home } = rig;
+    const secret = "word";
+    rig.inHome(".ssh/id", secret);
+    rig.inHome(".netrc", secret);
+    rig.inHome(".npmrc", `//registry.example/:_authToken=${secret}`);
+    rig.inHome(".config/gh/hosts.yml", secret);
+    rig.inHome(".config/trunkline/config.jsonc", "{ /* word */ }");
+    rig.inHome(".gitconfig", "[user]\n\tname = Ada\n");
+    rig.inHome(".yarnrc", "registry https://registry.example\n");
+    rig.inHome(".bashrc", "mine\n");
+    rig.inHome(".cache/trunkline/code/x", "ours\n");
+    editor.write("a.txt", "a\n");
+    editor.commitAll();
+    const names = Object.keys(COMMANDS);
+    for (const [index, output] of (await rig.outputs()).entries()) {
+      outputs.set(names[index] ?? "", output);
+    }
+    left.children = running(`sleep\0${MARK}`);
+    left.log = editor.git("log", "--format=%s");
+    left.settings = editor.git("config", "--list");
+    left.files = readdirSync(editor.cwd).toSorted();
+    left.outside = ["/etc/x", "/usr/x", "/tmp/kept", join(home, "x"), join(editor.folder, "x")]
+      .concat(join(home, ".cache/trunkline/x"), join(editor.cwd, ".git/hooks/pre-commit"))
+      .filter((path) => existsSync(path));
+    left.bashrc = readFileSync(join(home, ".bashrc"), "utf8");
+    left.cached = existsSync(join(home, ".cache/z"));
+    left.folders = readdirSync(join(editor.data, "sandbox")).length;
+    editor.program.child.stdin.end();
+    await editor.program.exit;
+    left.foldersAfterwards = readdirSync(join(editor.data, "sandbox"));
+  });
+
+  it("find no key of a model in /proc, which they do without a sandbox", async () => {
+    assert.match(said("keys"), /^tool: 0$/m);
+    assert.ok(Number(/tool: (\d+)/.exec(said("processes"))?.[1]) < 8, said("processes"));
+    await using without = await Rig.open([run(FIND_KEYS)], "off");
+    assert.match((await without.outputs())[0] ?? "", /^tool: [1-9]/m);
+  });
+
+  it("leave no child behind", () => {
+    assert.match(said("child"), /tool: ok/);
+    assert.deepEqual(left.children, []);
+  });
+
+  it("change the project, caches and a /tmp that lasts as long as the session", () => {
+    assert.match(said("changes"), /tool: fine/);
+    assert.match(said("kept"), /tool: y\n/);
+    assert.deepEqual(left.files, [".git", "a.txt", "in.txt"]);
+    assert.equal(left.cached, true);
+  });
+
+  it("change nothing else, and are told why", () => {
+    assert.equal(said("outside").match(/Read-only file system/g)?.length, 5, said("outside"));
+    assert.match(said("outside"), /It ran in a sandbox: .* set outside_sandbox/);
+    assert.deepEqual(left.outside, []);
+    assert.equal(left.bashrc, "mine\n");
+  });
+
+  it("cannot put code where our own program finds it at its next start", () => {
+    assert.match(said("ownCache"), /Read-only file system\n0\n/);
+  });
+
+  it("see no secrets of their person, nor what is Trunkline's", () => {
+    assert.doesNotMatch(said("secrets"), /word/);
+    assert.match(said("settings"), /name = Ada\nregistry https/, "but other settings");
+    assert.doesNotMatch(said("settings"), /word/);
+    assert.match(said("ours"), /tool: 0\n/);
+  });
+
+  it("commit, but change no hook or setting of the repository", () => {
+    assert.match(said("commit"), /tool: Second\nstart/);
+    assert.match(said("hook"), /Read-only file system/);
+    assert.match(said("config"), /busy|could not/i);
+    assert.match(said("moved"), /busy/);
+    assert.equal(left.log, "Second\nstart\n");
+    assert.doesNotMatch(String(left.settings), /fsmonitor/);
+  });
+
+  it("leave nothing of the sandbox when the session is over", () => {
+    assert.match(said("readOnlyTmp"), /fine/);
+    assert.equal(left.folders, 1);
+    assert.deepEqual(left.foldersAfterwards, []);
+  });
+});
+
+describe("a person", { skip, timeout: 120_000 }, () => {
+  it(
+    "is asked about hosts; servers of this machine are not reached",
+    { skip: noNode },
+    async () => {
+      const server = createServer((socket) => socket.end("reached")).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      const connect = `${process.execPath} -e 'net.connect(${port}, "127.0.0.1").on("data", (d) => console.log(String(d))).on("error", (e) => console.log(e.code))'`;
+      const get = `${process.execPath} -e 'fetch("http://registry.invalid/").then((it) => it.text()).then(console.log)'`;
+      await using rig = await Rig.open([run(connect), run(get), run(`${get}; exit 3`)]);
+      const answers: Record<string, string> = { "Connect to registry.invalid": "reject_once" };
+      rig.editor.decide = ({ toolCall }: Json) => answers[toolCall.title] ?? "allow_once";
+      const asked = (): number => rig.editor.asked.length;
+      const [own = "", refused = ""] = await rig.outputs();
+      server.close();
+      assert.match(own, /ECONNREFUSED/);
+      assert.match(refused, /Trunkline refuses this connection: 'registry\.invalid' is not among/);
+      assert.match(refused, /The sandbox refused a connection: .*`agent\.egress\.allowHosts`/);
+      assert.equal(asked(), 5, "each command, and the host in both that wanted it");
+      const { options } = rig.editor.asked[2]?.params ?? {};
+      const [, always] = options;
+      assert.match(always.name, /connections of commands to registry\.invalid$/);
+    },
+  );
+
+  it("is asked once about a host where the answer is for always", { skip: noNode }, async () => {
+    const get = `${process.execPath} -e 'fetch("http://registry.invalid/").then((it) => it.text()).then(console.log)'`;
+    await using rig = await Rig.open([run(get), run(`${get} `)]);
+    rig.editor.decide = () => "allow_always";
+    const [first = "", second = ""] = await rig.outputs();
+    assert.match(first, /Trunkline cannot make this connection/, "it was tried");
+    assert.match(second, /Trunkline cannot make this connection/);
+    const titles = rig.editor.asked.map(({ params }) => params.toolCall.title);
+    assert.deepEqual(titles, [get, "Connect to registry.invalid", `${get} `]);
+  });
+
+  it("is asked whether a command may run outside of it", async () => {
+    const command = "echo $TRUNKLINE_SERVICES; touch ~/outside";
+    await using rig = await Rig.open([
+      run(command),
+      run(command, { outside_sandbox: true }),
+      run(command, { outside_sandbox: true }),
+    ]);
+    const outside = `Outside of the sandbox: ${command}`;
+    let count = 0;
+    rig.editor.decide = ({ toolCall }: Json) => {
+      if (toolCall.title !== outside) return "allow_always";
+      return ++count === 1 ? "reject_once" : "allow_once";
+    };
+    const [within = "", refused = "", ran = ""] = await rig.outputs();
+    assert.match(within, /Read-only file system/);
+    assert.match(refused, /did not allow it/);
+    assert.match(ran, /exit code 0/);
+    assert.equal(count, 2, "always was said of the command in the sandbox alone");
+    assert.ok(existsSync(join(rig.home, "outside")));
+  });
+
+  it("has no command run where there must be a sandbox and is none", async () => {
+    await using rig = await Rig.open(
+      [run("echo ran"), run("echo ran", { outside_sandbox: true })],
+      "on",
+    );
+    const [within = "", outside = ""] = await rig.outputs("/");
+    assert.match(within, /There is no sandbox for commands: the session works in '\/'.*`auto`/);
+    assert.match(outside, /`agent.sandbox` is `on`/);
+    await using auto = await Rig.open([run("echo ran")]);
+    assert.match((await auto.outputs("/"))[0] ?? "", /tool: ran/);
+    assert.match(auto.editor.program.stderr, /agent\.no-sandbox.*trunkline doctor/);
+  });
+});
+
+function running(words: string): string[] {
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(words);
+    } catch {
+      return false;
+    }
+  });
+}
