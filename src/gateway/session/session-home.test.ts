@@ -36,7 +36,10 @@ describe("sessionHome()", () => {
     ]) {
       assert.equal(await sessionHome(config, env), undefined);
     }
-    assert.equal(await sessionHome({ ...config, agent: "goose" }, ENV), undefined);
+    assert.equal(
+      await sessionHome({ ...config, agent: { ...config.agent, name: "goose" } }, ENV),
+      undefined,
+    );
   });
 
   it("shows nothing of a key", async () => {
