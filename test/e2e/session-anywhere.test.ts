@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 
 import { AcpEditor, Place } from "../support/acp-editor.ts";
 import { Program } from "../support/program.ts";
+import { killMembers } from "../support/session-killing.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const other = { command: process.execPath, args: [AGENT, "--loads"] };
@@ -118,6 +119,10 @@ describe("a session that another process has open", { timeout: 60_000 }, () => {
     await two.program.until(() => two.text().endsWith("on and on"));
     await one[Symbol.asyncDispose]();
   });
+});
+
+it("a session outlives kills of its members", { timeout: 120_000 }, async () => {
+  await killMembers(5, 4);
 });
 
 /** `trunkline serve` on the data folder of a place. */
