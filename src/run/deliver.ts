@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import type { Credentials } from "../git/server/credentials.ts";
-import type { ServerGit } from "../git/server/server-git.ts";
+import type { ServerCall, ServerGit } from "../git/server/server-git.ts";
 import { type ScanLimits, scanChanges, type ScanProblem } from "./scan.ts";
 
 /** The author of commits. */
@@ -73,9 +73,8 @@ export class Deliverer {
   /** Throws "untrusted" or "unavailable" where it will not be possible to push. */
   async checkPush(): Promise<void> {
     const { git, url } = this.#options;
-    await git.run(["push", "--quiet", "--dry-run", "--no-verify", "--", url, `HEAD:${this.#ref}`], {
-      ...this.#withLogin(),
-    });
+    const push = ["push", "--quiet", "--dry-run", "--no-verify", "--", url, `HEAD:${this.#ref}`];
+    await git.run(push, this.#withLogin());
   }
 
   /** `title` is the first line of the commit's message, and `body` what follows. */
@@ -205,8 +204,9 @@ export class Deliverer {
     return /^([0-9a-f]+)\t/.exec(listed)?.[1];
   }
 
-  #withLogin(): { credentials: Credentials; timeout: number } {
-    return { credentials: this.#options.credentials, timeout: PUSH_TIMEOUT };
+  #withLogin(): ServerCall {
+    const { url, credentials } = this.#options;
+    return { remote: { url, credentials }, timeout: PUSH_TIMEOUT };
   }
 
   #names(): NodeJS.ProcessEnv {

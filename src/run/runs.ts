@@ -6,6 +6,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
 import type { Log } from "../base/log.ts";
 import { type Credentials, writeAskpass } from "../git/server/credentials.ts";
+import type { ResolveHost } from "../git/server/pin-connection.ts";
 import type { Turn } from "../session/agent.ts";
 import { type Author, Deliverer, type Delivery, type Target } from "./deliver.ts";
 import {
@@ -49,6 +50,8 @@ export interface RunsOptions {
   readonly pullRequest?: { readonly mode: RequestMode; readonly propose: Propose } | undefined;
   /** When a push that failed is tried again; every half minute at first when left out. */
   readonly pushAgain?: BackoffLimits | undefined;
+  /** Looks names up; as the system does it when left out. */
+  readonly lookup?: ResolveHost | undefined;
   readonly log: Log;
 }
 
@@ -82,7 +85,8 @@ export class Runs implements AsyncDisposable {
     const { folder, driver, mostBases, policy, log } = options;
     this.#options = options;
     this.#queue = new TurnQueue(options.turns);
-    const common = { askpass, protocols: policy.protocols };
+    const resolve: ResolveHost = (host) => pinAddresses({ host }, policy, options.lookup);
+    const common = { askpass, protocols: policy.protocols, resolve };
     const report = (event: string, fields: Record<string, unknown>): void => {
       log.warn(event, fields);
     };
@@ -122,8 +126,7 @@ export class Runs implements AsyncDisposable {
     if (!isPlan(plan)) {
       throw new TrunklineError("usage", `Session '${session}' has no stored plan of its run.`);
     }
-    const remote = checkRemoteUrl(plan.url, this.#options.policy);
-    await pinAddresses(remote, this.#options.policy);
+    checkRemoteUrl(plan.url, this.#options.policy);
     const { credentials, author } = await this.#options.identify(plan.url);
     const repository = this.#cache.at(plan.url, credentials);
     const [workspaces, queue] = [this.#workspaces, this.#queue];
