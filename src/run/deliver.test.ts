@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { NO_CREDENTIALS } from "../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../test/support/server-repository.ts";
 import { CHECKPOINT, Deliverer, type Delivery } from "./deliver.ts";
-import { DENIED_NAMES } from "./scan.ts";
+import { DENIED_NAMES } from "./change/forbidden-name.ts";
 
 /** A deliverer that works on the branch `agent/x` of a clone. */
 async function begin(repository: ServerRepository): Promise<Deliverer> {
@@ -81,6 +81,16 @@ describe("Deliverer", () => {
     repository.write("three", "3");
     expectKind(await deliverer.deliver("Three", ""), "unpushed");
     assert.equal(repository.onRemote("rev-parse", "agent/x"), theirs);
+  });
+
+  it("puts no token of a prompt into the message", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    repository.write("new", "1");
+    const token = `ghp_${"a".repeat(36)}`;
+    expectKind(await deliverer.deliver(`Use ${token}`, `And ${token}`), "pushed");
+    const message = repository.onRemote("log", "-1", "--format=%B", "agent/x");
+    assert.match(message, /^Use •••\n\nAnd •••\n/);
   });
 
   it("makes no commit where nothing was changed", async () => {

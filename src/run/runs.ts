@@ -24,7 +24,7 @@ import {
   type RemoteRef,
 } from "./remote-ref.ts";
 import { RepositoryCache } from "./repository-cache.ts";
-import type { ScanLimits } from "./scan.ts";
+import type { ScanLimits } from "./change/scan.ts";
 import { type QueueLimits, TurnQueue } from "./turn-queue.ts";
 import { Bases } from "./workspace/bases.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";

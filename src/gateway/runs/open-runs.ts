@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { limitRefusal, type Principal, mayUseRepository } from "../../base/principal.ts";
 import { RunAgent } from "../../run/run-agent.ts";
 import { isPlan, Runs } from "../../run/runs.ts";
-import { DENIED_NAMES } from "../../run/scan.ts";
+import { DENIED_NAMES } from "../../run/change/forbidden-name.ts";
 import { canReflink, CopyDriver } from "../../run/workspace/copy.ts";
 import type { WorkspaceDriver } from "../../run/workspace/driver.ts";
 import { canOverlay, OverlayDriver } from "../../run/workspace/overlay.ts";

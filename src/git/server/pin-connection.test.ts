@@ -42,6 +42,19 @@ describe("pinConnection()", () => {
     }
   });
 
+  it("refuses a git that would look the host up by itself", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "pin-"));
+    writeFileSync(join(folder.path, "git"), "#!/bin/sh\necho git version 2.36.6\n", {
+      mode: 0o755,
+    });
+    const resolve: ResolveHost = async () => ["192.0.43.8"];
+    const request = { url: "https://example.com/a", credentials: NO_CREDENTIALS, resolve };
+    await assert.rejects(
+      pinConnection({ ...request, env: { PATH: `${folder.path}:${process.env.PATH}` } }),
+      /Cannot use git 2\.36: .* Install git 2\.37/,
+    );
+  });
+
   it("needs nothing for a folder", async () => {
     assert.deepEqual(await pin("/srv/repo.git"), { settings: [], env: {} });
   });
