@@ -28,6 +28,7 @@ import type { ScanLimits } from "./change/scan.ts";
 import { type QueueLimits, TurnQueue } from "./turn-queue.ts";
 import { Bases } from "./workspace/bases.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
+import type { RunUsers } from "./workspace/run-users.ts";
 import { type Workspace, Workspaces } from "./workspace/workspace.ts";
 import { WorkspaceFiles } from "./workspace-files.ts";
 
@@ -44,8 +45,8 @@ export interface RunsOptions {
   /** How git gets into a repository, and whom commits to it are by. */
   readonly identify: (url: string) => Promise<{ credentials: Credentials; author: Author }>;
   readonly coAuthor?: Author | undefined;
-  /** A user of its own for a session, where there are such. */
-  readonly owner?: ((workspace: string) => FileOwner | undefined) | undefined;
+  /** Users of the system, one for each workspace, where there are such. */
+  readonly users?: RunUsers | undefined;
   /** How branches are offered for merging, where a client does not say. */
   readonly pullRequest?: { readonly mode: RequestMode; readonly propose: Propose } | undefined;
   /** When a push that failed is tried again; every half minute at first when left out. */
@@ -207,7 +208,7 @@ export class Run {
 
   /** The owner of its files, if that is not our own user. */
   get owner(): FileOwner | undefined {
-    return this.#options.owner?.(this.plan.workspace);
+    return this.#options.users?.of(this.plan.workspace);
   }
 
   /** The folder of the objects that its repository borrows. */

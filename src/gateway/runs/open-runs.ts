@@ -9,6 +9,7 @@ import { DENIED_NAMES } from "../../run/change/forbidden-name.ts";
 import { canReflink, CopyDriver } from "../../run/workspace/copy.ts";
 import type { WorkspaceDriver } from "../../run/workspace/driver.ts";
 import { canOverlay, OverlayDriver } from "../../run/workspace/overlay.ts";
+import { RunUsers } from "../../run/workspace/run-users.ts";
 import { probeSandbox, type SandboxParts } from "../../sandbox/probe.ts";
 import type { Agent } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
@@ -42,7 +43,8 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
   const driver = await chooseDriver(folder);
   if (Symbol.asyncDispose in driver) opening.use(driver as WorkspaceDriver & AsyncDisposable);
   const identify = identifyFor(house);
-  const owner = process.getuid?.() === 0 && parts !== undefined ? ownerOf : undefined;
+  const canBeOthers = process.getuid?.() === 0 && parts !== undefined;
+  const users = canBeOthers ? new RunUsers(join(folder, "users")) : undefined;
   const runs = await Runs.open({
     folder,
     driver,
@@ -53,7 +55,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
     identify,
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
-    owner,
+    users,
     log,
   });
   opening.use(runs);
@@ -70,7 +72,10 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
       }),
     remove: async (plan) => {
       await runs.remove(plan);
-      if (isPlan(plan)) await removeSandbox(plan.workspace, owner?.(plan.workspace));
+      if (!isPlan(plan)) return;
+      await removeSandbox(plan.workspace, users?.of(plan.workspace));
+      // Only now: nothing of this user is left that the next one could find.
+      users?.free(plan.workspace);
     },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
@@ -103,15 +108,4 @@ async function sandboxFor(
 async function chooseDriver(folder: string): Promise<WorkspaceDriver> {
   if (canOverlay(folder)) return new OverlayDriver();
   return new CopyDriver((await canReflink(folder)) ? "reflink" : "copy");
-}
-
-/** User ids outside the ranges that systems assign; each workspace has one of its own. */
-const FIRST_USER = 1_879_048_192;
-const USERS = 1 << 24;
-
-function ownerOf(workspace: string): { uid: number; gid: number } {
-  let hash = 0;
-  for (const character of workspace) hash = (Math.imul(hash, 31) + character.charCodeAt(0)) >>> 0;
-  const id = FIRST_USER + (hash % USERS);
-  return { uid: id, gid: id };
 }
