@@ -103,6 +103,8 @@ export interface ConfigFlags {
   readonly set?: readonly string[] | undefined;
   readonly host?: string | undefined;
   readonly port?: string | number | undefined;
+  /** `--unsafe-no-sandbox`: remote runs have no sandbox. */
+  readonly noSandbox?: boolean | undefined;
 }
 
 export interface ConfigInput {

@@ -40,6 +40,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
   await mkdir(folder, { recursive: true, mode: 0o711 });
   await using opening = new AsyncDisposableStack();
   const parts = await sandboxFor(folder, remote.sandbox);
+  if (parts === undefined) log.warn("run.no-sandbox", { setting: "remote.sandbox" });
   const driver = await chooseDriver(folder);
   if (Symbol.asyncDispose in driver) opening.use(driver as WorkspaceDriver & AsyncDisposable);
   const identify = identifyFor(house);
@@ -100,7 +101,8 @@ async function sandboxFor(
   const { parts, findings } = await probeSandbox(folder);
   if (parts !== undefined) return parts;
   const why = findings.find(({ isInForce }) => !isInForce)?.detail ?? "nothing says why";
-  const next = "Set `remote.sandbox` to `unsafe-off` to run agents without one";
+  const next =
+    "`--unsafe-no-sandbox`, or `unsafe-off` as `remote.sandbox`, runs agents without one";
   throw new TrunklineError("unavailable", `Cannot run agents in a sandbox: ${why}. ${next}.`);
 }
 
