@@ -133,7 +133,7 @@ export function defaultConfig(data: string): Config {
       bases: 4,
       pullRequest: "off",
       forges: {},
-      scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000 },
+      scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000, deny: [] },
     },
     data,
     log: { level: "info", verbose: false },

@@ -50,7 +50,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
     folder,
     driver,
     policy: remote,
-    scan: { ...remote.scan, denied: DENIED_NAMES },
+    scan: { ...remote.scan, denied: [...DENIED_NAMES, ...remote.scan.deny] },
     turns: remote.turns,
     mostBases: remote.bases,
     identify,

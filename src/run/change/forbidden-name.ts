@@ -12,7 +12,8 @@ export function nameJudge(denied: readonly string[]): (path: string) => string |
   });
   return (path) => {
     if (patterns.some((pattern) => pattern.test(path))) {
-      return "files of this name are not committed: they often hold secrets";
+      const why = "they often hold secrets, or `remote.scan.deny` has their name";
+      return `files of this name are not committed: ${why}`;
     }
     return HIDING.test(path) ? "its name holds characters that are not seen" : undefined;
   };
