@@ -139,6 +139,15 @@ describe("Deliverer", () => {
     assert.equal(repository.onRemote("rev-parse", "agent/x"), repository.revision);
   });
 
+  it("does not push to a branch that somebody else has made before", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    repository.onRemote("update-ref", "refs/heads/agent/x", repository.revision);
+    repository.write("new", "1");
+    expectKind(await deliverer.deliver("One", ""), "unpushed");
+    assert.equal(repository.onRemote("rev-parse", "agent/x"), repository.revision);
+  });
+
   it("pushes later what could not be pushed, once", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);

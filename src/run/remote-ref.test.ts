@@ -98,6 +98,11 @@ describe("checkRemoteUrl()", () => {
     }
   });
 
+  it("refuses an option in the place of a folder", () => {
+    const local = { ...policy, protocols: ["file"] };
+    assert.throws(() => checkRemoteUrl("--upload-pack=id", local), /for an option/);
+  });
+
   it("refuses an address in which curl or git would find another host", () => {
     const urls = [
       ...["https://10.0.0.1?@example.com/a", "https://10.0.0.1#@example.com/a"],

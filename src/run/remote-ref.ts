@@ -53,6 +53,7 @@ export function checkRemoteUrl(url: string, policy: RemotePolicy): RemoteUrl {
     throw refuse(`only ${allowed} addresses are fetched. See \`remote.protocols\`.`);
   }
   if (/[\p{Cc} ]/u.test(url)) throw refuse("it holds control characters or spaces.");
+  if (url.startsWith("-")) throw refuse("git could take it for an option.");
   if (transport === "file") return remote;
   if (host === undefined || !isReadable(remote, url)) throw refuse("its host is not readable.");
   if (!remote.isScp && /^[a-z+]+:\/\/[^/]*:[^/]*@/i.test(url)) {
