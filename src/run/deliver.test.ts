@@ -148,6 +148,16 @@ describe("Deliverer", () => {
     assert.equal(repository.onRemote("rev-parse", "agent/x"), repository.revision);
   });
 
+  it("believes nobody but the remote that a branch is there", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    const hook = join(repository.remote, "hooks/post-receive");
+    writeFileSync(hook, "#!/bin/sh\ngit update-ref -d refs/heads/agent/x\n", { mode: 0o755 });
+    repository.write("new", "1");
+    const { why } = expectKind(await deliverer.deliver("One", ""), "unpushed");
+    assert.match(why.message, /branch 'agent\/x' is not there after it was pushed/);
+  });
+
   it("pushes later what could not be pushed, once", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);
