@@ -121,9 +121,9 @@ describe("Sandbox", { skip }, () => {
     const user = { uid: 271_828, gid: 271_828 };
     await using rig = await open({ user });
     const { out } = await rig.sh(
-      "id -u; touch mine ~/mine && stat -c %u mine; grep CapEff /proc/self/status",
+      "id -u; touch mine ~/mine && stat -c %u mine; grep -E 'Cap(Eff|Bnd)' /proc/self/status",
     );
-    assert.match(out, /^271828\n271828\nCapEff:\t0+$/);
+    assert.match(out, /^271828\n271828\nCapEff:\t0+\nCapBnd:\t0+$/);
   });
 
   it("has no network of its own", async () => {

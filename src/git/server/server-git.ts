@@ -62,7 +62,6 @@ const SETTINGS = [
   "gc.auto=0",
   "maintenance.auto=false",
   "protocol.version=2",
-  "safe.directory=*",
   "safe.bareRepository=explicit",
   "checkout.workers=0",
 ] as const;

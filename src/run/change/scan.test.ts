@@ -235,14 +235,12 @@ describe("scanIndex()", () => {
   it("refuses a submodule in the index, whatever git is told to leave out", async () => {
     using repository = new ServerRepository();
     const index = join(repository.git.gitDir, "index");
-    for (const name of ["new", "moved"]) {
-      repository.run(
-        "update-index",
-        "--add",
-        "--cacheinfo",
-        `160000,${repository.revision},${name}`,
-      );
-    }
+    const put = (name: string, commit: string): string =>
+      repository.run("update-index", "--add", "--cacheinfo", `160000,${commit},${name}`);
+    put("moved", repository.revision);
+    repository.run("commit", "--quiet", "--message", "A submodule");
+    put("moved", "1".repeat(40));
+    put("new", repository.revision);
     const { problems } = await scanIndex(repository.git, index, []);
     assert.deepEqual(
       problems.map(({ path, why }) => `${path}: ${why}`),

@@ -30,19 +30,30 @@ async function stage({ git, tree }: ServerRepository, limits: Partial<ScanLimits
   return { files, problems, read };
 }
 
-/** Git, and somebody who is waiting for it to have listed the files. */
+/** Git, and somebody who is waiting for it to have listed the files, or to read them. */
 class SlowGit extends ServerGit {
   readonly #meanwhile: () => void;
+  readonly #when: "status" | "update-index";
 
-  constructor({ gitDir, workTree = "" }: ServerGit, meanwhile: () => void) {
+  constructor(
+    { gitDir, workTree = "" }: Pick<ServerGit, "gitDir" | "workTree">,
+    meanwhile: () => void,
+    when: "status" | "update-index" = "status",
+  ) {
     super({ gitDir, workTree, askpass: "/bin/false" });
     this.#meanwhile = meanwhile;
+    this.#when = when;
   }
 
   override async run(args: readonly string[], call?: ServerCall): Promise<GitAnswer> {
+    if (args[0] === "update-index" && this.#when === "update-index") this.#meanwhile();
     const answer = await super.run(args, call);
-    if (args[0] === "status") this.#meanwhile();
+    if (args[0] === "status" && this.#when === "status") this.#meanwhile();
     return answer;
+  }
+
+  override on(workTree: string): ServerGit {
+    return new SlowGit({ gitDir: this.gitDir, workTree }, this.#meanwhile, this.#when);
   }
 }
 
@@ -96,6 +107,16 @@ describe("stageChanges()", () => {
     assert.doesNotMatch(listed, /sub\/shadow/);
     const all = await git.text(["cat-file", "--batch", "--batch-all-objects"]);
     assert.doesNotMatch(all, /secret of the server/);
+  });
+
+  it("has git read what was copied, whatever the file is by then", async () => {
+    using repository = new ServerRepository();
+    const { tree, git } = repository;
+    repository.write("new", "as it was");
+    const slow = new SlowGit(git, () => repository.write("new", "as it is now"), "update-index");
+    const { index } = await stageChanges(slow, tree, LIMITS);
+    const env = { GIT_INDEX_FILE: index };
+    assert.equal(await git.text(["cat-file", "blob", ":new"], { env }), "as it was");
   });
 
   it("takes no more of a file than the limit, however it grows or pretends to be large", async () => {
