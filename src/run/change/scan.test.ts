@@ -232,7 +232,7 @@ describe("scanIndex()", () => {
     assert.ok(!existsSync(ran));
   });
 
-  it("refuses a submodule in the index, whatever git is told to leave out", async () => {
+  it("refuses a submodule in the index, though .gitmodules would leave it out", async () => {
     using repository = new ServerRepository();
     const index = join(repository.git.gitDir, "index");
     const put = (name: string, commit: string): string =>
@@ -241,6 +241,9 @@ describe("scanIndex()", () => {
     repository.run("commit", "--quiet", "--message", "A submodule");
     put("moved", "1".repeat(40));
     put("new", repository.revision);
+    const hidden = (name: string): string =>
+      `[submodule "${name}"]\n\tpath = ${name}\n\turl = x\n\tignore = all\n`;
+    repository.write(".gitmodules", hidden("new") + hidden("moved"));
     const { problems } = await scanIndex(repository.git, index, []);
     assert.deepEqual(
       problems.map(({ path, why }) => `${path}: ${why}`),
