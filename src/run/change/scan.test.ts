@@ -79,15 +79,17 @@ describe("scanIndex()", () => {
       pgp: KEY.replace("PRIVATE KEY", "PGP PRIVATE KEY BLOCK"),
     };
     for (const [path, text] of Object.entries(files)) repository.write(path, text);
+    repository.write(TOKEN, "");
+    symlinkSync(TOKEN, join(repository.tree, "link"));
     // A name that is not UTF-8.
     writeFileSync(Buffer.concat([Buffer.from(`${repository.tree}/`), Buffer.of(0xff)]), TOKEN);
     const { problems } = await scan(repository, {
       maxFile: 4 << 20,
       maxTotal: 8 << 20,
-      maxFiles: 9,
+      maxFiles: 20,
     });
     const paths = problems.map(({ path }) => path);
-    assert.deepEqual(paths.toSorted(), [...Object.keys(files), "\ufffd"].toSorted());
+    assert.deepEqual(paths.toSorted(), [...Object.keys(files), "\ufffd", "link", TOKEN].toSorted());
     assert.equal(problems[0]?.why, "it seems to hold a GitHub token");
   });
 

@@ -85,12 +85,14 @@ async function look(
   { path, mode, before }: Change,
   bytes: Buffer,
 ): Promise<string | undefined> {
-  if (mode === LINK) return lookAtLink(path, bytes.toString("utf8"));
+  const named = findSecret(Buffer.from(path));
+  if (named !== undefined) return `its name seems to hold ${named}`;
   if (findSecret(bytes) !== undefined) {
     // Only now does it matter what was there before: a sample key of a test may stay.
     const found = findSecret(bytes, await read(git, before));
     if (found !== undefined) return `it seems to hold ${found}`;
   }
+  if (mode === LINK) return lookAtLink(path, bytes.toString("utf8"));
   return path === ".gitmodules" ? await lookAtSubmodules(git, bytes, before) : undefined;
 }
 

@@ -124,7 +124,7 @@ class Copier implements AsyncDisposable {
     const shown = path.toString("utf8");
     const why = await this.#copy(path).catch((error: NodeJS.ErrnoException) =>
       // Removed, or a folder is in its place or on the way to it.
-      GONE.has(error.code) ? undefined : `it cannot be read: ${error.message}`,
+      GONE.has(error.code) ? undefined : `it cannot be copied: ${error.message}`,
     );
     if (why !== undefined) this.problems.push({ path: shown, why });
     return why === undefined;
