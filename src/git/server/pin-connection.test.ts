@@ -42,19 +42,6 @@ describe("pinConnection()", () => {
     }
   });
 
-  it("refuses a git that would look the host up by itself", async () => {
-    using folder = mkdtempDisposableSync(join(tmpdir(), "pin-"));
-    writeFileSync(join(folder.path, "git"), "#!/bin/sh\necho git version 2.36.6\n", {
-      mode: 0o755,
-    });
-    const resolve: ResolveHost = async () => ["192.0.43.8"];
-    const request = { url: "https://example.com/a", credentials: NO_CREDENTIALS, resolve };
-    await assert.rejects(
-      pinConnection({ ...request, env: { PATH: `${folder.path}:${process.env.PATH}` } }),
-      /Cannot use git 2\.36: .* Install git 2\.37/,
-    );
-  });
-
   it("needs nothing for a folder", async () => {
     assert.deepEqual(await pin("/srv/repo.git"), { settings: [], env: {} });
   });
@@ -107,6 +94,18 @@ describe("ServerGit on a pinned connection", () => {
     assert.deepEqual(inside.asked, []);
     // It is judged again each time.
     await assert.rejects(list(`https://localhost:${allowed.port}/x`), /no allowed address/);
+  });
+
+  it("refuses a git that would look the host up by itself", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "pin-"));
+    const { path } = folder;
+    writeFileSync(join(path, "git"), "#!/bin/sh\necho git version 2.36.6\n", { mode: 0o755 });
+    const resolve: ResolveHost = async () => ["192.0.43.8"];
+    const old = { PATH: `${path}:${process.env.PATH}` };
+    const git = new ServerGit({ gitDir: path, askpass: "/bin/false", resolve, env: old });
+    const remote = { url: "https://example.com/a", credentials: NO_CREDENTIALS };
+    const listing = git.run(["ls-remote", "--", remote.url], { remote });
+    await assert.rejects(listing, /Cannot use git 2\.36: .* Install git 2\.37/);
   });
 
   it("lets a call that names no remote reach nothing", async () => {

@@ -36,33 +36,10 @@ export async function pinConnection(request: ConnectionRequest): Promise<Pinned>
   if (transport === "ssh") return await pinSsh(request, { host, port, user });
   const addresses = await addressesOf(request, host);
   if (isAddress(host)) return { settings: [], env: {} };
-  await checkGit(request.env);
   // CURLOPT_RESOLVE(3): addresses of IPv6 are in brackets.
   const listed = addresses.map((each) => (each.includes(":") ? `[${each}]` : each)).join(",");
   const setting = `http.curloptResolve=${host}:${port ?? WEB_PORTS[transport]}:${listed}`;
   return { settings: [setting], env: {} };
-}
-
-/** By the PATH that git is found with. */
-const checked = new Map<string | undefined, Promise<void>>();
-
-/** An older git would not know the setting, and look the host up by itself. */
-async function checkGit(env: NodeJS.ProcessEnv): Promise<void> {
-  const checking = checked.get(env.PATH) ?? checkVersion(env);
-  checked.set(env.PATH, checking);
-  await checking.catch((error: unknown) => {
-    checked.delete(env.PATH);
-    throw error;
-  });
-}
-
-async function checkVersion(env: NodeJS.ProcessEnv): Promise<void> {
-  const limits = { timeout: SSH_TIMEOUT, maxOutput: 1 << 16 };
-  const { stdout } = await runProgram({ command: "git", args: ["version"], env, ...limits });
-  const [, major = 0, minor = 0] = (/ (\d+)\.(\d+)/.exec(String(stdout)) ?? []).map(Number);
-  if (major > 2 || (major === 2 && minor >= 37)) return;
-  const why = "it cannot be told which address to connect to. Install git 2.37 or later";
-  throw new TrunklineError("unavailable", `Cannot use git ${major}.${minor}: ${why}.`);
 }
 
 interface SshHost {

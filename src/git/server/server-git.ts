@@ -144,9 +144,11 @@ export class ServerGit {
   }
 
   /** Judged anew at each connection: a name that was fine an hour ago may lead elsewhere now. */
-  #pin({ url, credentials }: RemoteAccess): Promise<Pinned> {
+  async #pin({ url, credentials }: RemoteAccess): Promise<Pinned> {
     const { resolve, env = process.env } = this.#options;
-    return pinConnection({ url, credentials, resolve, env: passed(env) });
+    const pinned = await pinConnection({ url, credentials, resolve, env: passed(env) });
+    if (pinned.settings.length > 0) await checkVersion(passed(env));
+    return pinned;
   }
 
   /** The same git folder with another work tree, or with none. */
@@ -154,6 +156,22 @@ export class ServerGit {
     const { workTree: _, ...options } = this.#options;
     return new ServerGit(workTree === undefined ? options : { ...options, workTree });
   }
+}
+
+/** The PATHs whose git is new enough. */
+const checked = new Set<string | undefined>();
+
+/** An older git ignores `http.curloptResolve`, and would look the host up by itself. */
+async function checkVersion(env: NodeJS.ProcessEnv): Promise<void> {
+  if (checked.has(env.PATH)) return;
+  const limits = { timeout: TIMEOUT, maxOutput: MAX_OUTPUT };
+  const { stdout } = await runProgram({ command: "git", args: ["version"], env, ...limits });
+  const [, major = 0, minor = 0] = (/ (\d+)\.(\d+)/.exec(String(stdout)) ?? []).map(Number);
+  if (major < 2 || (major === 2 && minor < 37)) {
+    const why = "it cannot be told which address to connect to. Install git 2.37 or later";
+    throw new TrunklineError("unavailable", `Cannot use git ${major}.${minor}: ${why}.`);
+  }
+  checked.add(env.PATH);
 }
 
 /** The variables of our environment that name programs, certificates and proxies. */
