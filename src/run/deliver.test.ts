@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { NO_CREDENTIALS } from "../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../test/support/server-repository.ts";
 import { CHECKPOINT, Deliverer, type Delivery } from "./deliver.ts";
-import { DENIED_NAMES } from "./scan.ts";
+import { DENIED_NAMES } from "./change/forbidden-name.ts";
 
 /** A deliverer that works on the branch `agent/x` of a clone. */
 async function begin(repository: ServerRepository): Promise<Deliverer> {
@@ -83,6 +83,16 @@ describe("Deliverer", () => {
     assert.equal(repository.onRemote("rev-parse", "agent/x"), theirs);
   });
 
+  it("puts no token of a prompt into the message", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    repository.write("new", "1");
+    const token = `ghp_${"a".repeat(36)}`;
+    expectKind(await deliverer.deliver(`Use ${token}`, `And ${token}`), "pushed");
+    const message = repository.onRemote("log", "-1", "--format=%B", "agent/x");
+    assert.match(message, /^Use •••\n\nAnd •••\n/);
+  });
+
   it("makes no commit where nothing was changed", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);
@@ -127,6 +137,25 @@ describe("Deliverer", () => {
     assert.match(why.message, /git push/);
     assert.equal(await deliverer.head(), revision);
     assert.equal(repository.onRemote("rev-parse", "agent/x"), repository.revision);
+  });
+
+  it("does not push to a branch that somebody else has made before", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    repository.onRemote("update-ref", "refs/heads/agent/x", repository.revision);
+    repository.write("new", "1");
+    expectKind(await deliverer.deliver("One", ""), "unpushed");
+    assert.equal(repository.onRemote("rev-parse", "agent/x"), repository.revision);
+  });
+
+  it("believes nobody but the remote that a branch is there", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    const hook = join(repository.remote, "hooks/post-receive");
+    writeFileSync(hook, "#!/bin/sh\ngit update-ref -d refs/heads/agent/x\n", { mode: 0o755 });
+    repository.write("new", "1");
+    const { why } = expectKind(await deliverer.deliver("One", ""), "unpushed");
+    assert.match(why.message, /branch 'agent\/x' is not there after it was pushed/);
   });
 
   it("pushes later what could not be pushed, once", async () => {

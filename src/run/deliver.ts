@@ -1,10 +1,12 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { maskWords } from "../base/text/mask.ts";
 import type { Credentials } from "../git/server/credentials.ts";
-import type { ServerGit } from "../git/server/server-git.ts";
-import { type ScanLimits, scanChanges, type ScanProblem } from "./scan.ts";
+import type { ServerCall, ServerGit } from "../git/server/server-git.ts";
+import { type ScanLimits, scanIndex, type ScanProblem } from "./change/scan.ts";
+import { stageChanges } from "./change/stage.ts";
 
 /** The author of commits. */
 export interface Author {
@@ -73,17 +75,20 @@ export class Deliverer {
   /** Throws "untrusted" or "unavailable" where it will not be possible to push. */
   async checkPush(): Promise<void> {
     const { git, url } = this.#options;
-    await git.run(["push", "--quiet", "--dry-run", "--no-verify", "--", url, `HEAD:${this.#ref}`], {
-      ...this.#withLogin(),
-    });
+    const push = ["push", "--quiet", "--dry-run", "--no-verify", "--", url, `HEAD:${this.#ref}`];
+    await git.run(push, this.#withLogin());
   }
 
   /** `title` is the first line of the commit's message, and `body` what follows. */
   async deliver(title: string, body: string): Promise<Delivery> {
     const { git, tree, limits } = this.#options;
-    const { changed, problems } = await scanChanges(git, tree, limits);
+    const { index, problems: unstaged } = await stageChanges(git, tree, limits);
+    const { changed, problems: found } = await scanIndex(git, index, limits.denied);
+    const problems = [...unstaged, ...found];
     if (problems.length > 0) return { kind: "refused", problems };
-    if (changed.length > 0) await this.#commit(title, body);
+    if (changed.length > 0) await this.#commit(index, title, body);
+    // What it remembers of files spares git from reading them again.
+    await rename(index, join(git.gitDir, "index"));
     return await this.pushKept();
   }
 
@@ -141,12 +146,11 @@ export class Deliverer {
     }
   }
 
-  /** Keeps the files as they are now, without a trace on the branch. */
+  /** Keeps the files as they are now, but for those over a limit, without a trace on the branch. */
   async checkpoint(): Promise<void> {
-    const { git } = this.#options;
-    const env = { ...this.#names(), GIT_INDEX_FILE: `${git.gitDir}/checkpoint-index` };
-    await git.run(["read-tree", this.#ref], { env });
-    await git.run(["add", "--all"], { env });
+    const { git, tree: files, limits } = this.#options;
+    const { index } = await stageChanges(git, files, limits, "checkpoint");
+    const env = { ...this.#names(), GIT_INDEX_FILE: index };
     const tree = await git.text(["write-tree"], { env });
     const message = "Checkpoint";
     const commit = await git.text(["commit-tree", tree, "-p", this.#ref, "-m", message], { env });
@@ -173,15 +177,16 @@ export class Deliverer {
     return changes.slice(0, MOST_CHANGES);
   }
 
-  async #commit(title: string, body: string): Promise<void> {
+  async #commit(index: string, title: string, body: string): Promise<void> {
     const { git, session, coAuthor } = this.#options;
-    const env = this.#names();
+    const env = { ...this.#names(), GIT_INDEX_FILE: index };
     const trailers = [
       `Trunkline-Session: ${session}`,
       ...(coAuthor === undefined ? [] : [`Co-authored-by: ${coAuthor.name} <${coAuthor.email}>`]),
     ];
-    const message = [title, body, trailers.join("\n")].filter((part) => part !== "").join("\n\n");
-    await git.run(["add", "--all"], { env });
+    // The prompt may hold a token that the agent was to use.
+    const prompt = [title, body].map((text) => String(maskWords(text)));
+    const message = [...prompt, trailers.join("\n")].filter((part) => part !== "").join("\n\n");
     const tree = await git.text(["write-tree"], { env });
     const parent = await this.head();
     // Plumbing commands only: they run no hook, no editor and no program that a repository configures.
@@ -205,8 +210,9 @@ export class Deliverer {
     return /^([0-9a-f]+)\t/.exec(listed)?.[1];
   }
 
-  #withLogin(): { credentials: Credentials; timeout: number } {
-    return { credentials: this.#options.credentials, timeout: PUSH_TIMEOUT };
+  #withLogin(): ServerCall {
+    const { url, credentials } = this.#options;
+    return { remote: { url, credentials }, timeout: PUSH_TIMEOUT };
   }
 
   #names(): NodeJS.ProcessEnv {

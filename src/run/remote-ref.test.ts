@@ -98,6 +98,30 @@ describe("checkRemoteUrl()", () => {
     }
   });
 
+  it("refuses an option in the place of a folder", () => {
+    const local = { ...policy, protocols: ["file"] };
+    assert.throws(() => checkRemoteUrl("--upload-pack=id", local), /for an option/);
+  });
+
+  it("refuses an address in which curl or git would find another host", () => {
+    const urls = [
+      ...["https://10.0.0.1?@example.com/a", "https://10.0.0.1#@example.com/a"],
+      ...["https://10.0.0.1\\\\@example.com/a", "https://%31%30.0.0.1/a", "https://0x7f000001/a"],
+      ...["ssh://10.0.0.1%2Fx@example.com/a", "ssh://10.0.0.1?@example.com/a"],
+      ...["ssh://a@10.0.0.1%2F@example.com/a", "https://[fe80::1%25eth0]/a"],
+    ];
+    for (const url of urls) assert.throws(() => checkRemoteUrl(url, policy), /not readable/, url);
+    for (const url of ["https://ada@example.com:8443/a%20b", "ssh://git@[2001:500:88::8]:22/a"]) {
+      assert.doesNotThrow(() => checkRemoteUrl(url, policy), url);
+    }
+  });
+
+  it("refuses a password in the address, which would be in arguments and in the session", () => {
+    const refused = () => checkRemoteUrl("https://ada:s3cret@example.com/a", policy);
+    assert.throws(refused, /holds a password.*`trunkline identity`/);
+    assert.throws(refused, ({ message }: Error) => !message.includes("s3cret"));
+  });
+
   it("takes only the hosts of the list, and those below a starred one", () => {
     const listed = { ...policy, allowHosts: ["github.com", "*.example.com"] };
     for (const host of ["github.com", "GitHub.com", "git.example.com"]) {

@@ -53,9 +53,12 @@ export function checkRemoteUrl(url: string, policy: RemotePolicy): RemoteUrl {
     throw refuse(`only ${allowed} addresses are fetched. See \`remote.protocols\`.`);
   }
   if (/[\p{Cc} ]/u.test(url)) throw refuse("it holds control characters or spaces.");
+  if (url.startsWith("-")) throw refuse("git could take it for an option.");
   if (transport === "file") return remote;
-  if (host === undefined || !/^[a-z0-9][a-z0-9._:%-]*$/i.test(host)) {
-    throw refuse("its host is not readable.");
+  if (host === undefined || !isReadable(remote, url)) throw refuse("its host is not readable.");
+  if (!remote.isScp && /^[a-z+]+:\/\/[^/]*:[^/]*@/i.test(url)) {
+    const next = "Leave it out, and let `trunkline identity` keep it";
+    throw refuse(`it holds a password, which other users of the server could see. ${next}.`);
   }
   if (path === "" || path.startsWith("-") || user?.startsWith("-") === true) {
     throw refuse("git could mistake a part of it for an option.");
@@ -67,9 +70,20 @@ export function checkRemoteUrl(url: string, policy: RemotePolicy): RemoteUrl {
   return remote;
 }
 
+/**
+ * Whether everybody finds the same host in an address. curl ends the host at `?` and `#`, and git
+ * decodes `%2F` in one: to them `https://10.0.0.1?@example.com/` is not at example.com.
+ */
+function isReadable({ transport, isScp, host = "", user = "" }: RemoteUrl, url: string): boolean {
+  if (!/^[a-z0-9][a-z0-9._:-]*$/.test(host) || !/^[\w.~+-]*$/.test(user)) return false;
+  if (isScp || transport === "ssh") return !/[?#%\\]/.test(url.split("/", 3).join("/"));
+  const found = URL.parse(url)?.hostname.replace(/^\[|\]$/g, "");
+  return found === host && !/[?#\\]/.test(url);
+}
+
 /** Looks the host up and refuses addresses of this machine's own network. Returns the addresses. */
 export async function pinAddresses(
-  { host = "" }: RemoteUrl,
+  { host = "" }: Pick<RemoteUrl, "host">,
   { allowPrivate }: RemotePolicy,
   resolve: (host: string) => Promise<readonly string[]> = addressesOf,
 ): Promise<readonly string[]> {

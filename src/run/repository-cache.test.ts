@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -62,6 +63,25 @@ describe("RepositoryCache", () => {
     });
     // The failure is not kept: a commit that is there can be fetched.
     await cached.need({ ...ref, revision: repository.revision }, NO_CREDENTIALS);
+  });
+
+  it("takes no commit that would put something into .git", async () => {
+    using repository = new ServerRepository();
+    const blob = repository.run("rev-parse", "HEAD:README.md");
+    const make = (entry: string): string =>
+      execFileSync("git", ["mktree"], {
+        cwd: repository.tree,
+        input: entry,
+        encoding: "utf8",
+      }).trim();
+    const inner = make(`100644 blob ${blob}\tconfig\n`);
+    const tree = make(`040000 tree ${inner}\t.GIT\n`);
+    const revision = repository.run("commit-tree", "-m", "Evil", tree);
+    repository.run("push", "--quiet", "origin", `${revision}:refs/heads/evil`);
+    const cached = cacheOf(repository).at(repository.url, NO_CREDENTIALS);
+    const need = cached.need({ url: repository.url, branch: "evil", revision }, NO_CREDENTIALS);
+    await assert.rejects(need, /hasDotgit/);
+    assert.equal(await cached.has(revision), false);
   });
 
   it("reports a history that could not be fetched, and tries again when asked again", async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import type { Credentials } from "../git/server/credentials.ts";
+import type { ResolveHost } from "../git/server/pin-connection.ts";
 import { ServerGit } from "../git/server/server-git.ts";
 import { FileLock } from "../store/file-lock.ts";
 import type { RemoteRef } from "./remote-ref.ts";
@@ -14,6 +15,7 @@ export interface RepositoryCacheOptions {
   readonly folder: string;
   readonly askpass: string;
   readonly protocols?: readonly string[];
+  readonly resolve?: ResolveHost | undefined;
   /** Where a failure goes that nobody waits for. */
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -63,13 +65,13 @@ export class CachedRepository {
   #checkingPush: Promise<void> | undefined;
 
   constructor(key: string, url: string, options: RepositoryCacheOptions) {
-    const { folder, askpass, protocols } = options;
+    const { folder, askpass, protocols, resolve } = options;
     this.key = key;
     this.url = url;
     this.#options = options;
     this.#folder = join(folder, key);
     const gitDir = join(this.#folder, "git");
-    this.git = new ServerGit({ gitDir, askpass, ...(protocols ? { protocols } : {}) });
+    this.git = new ServerGit({ gitDir, askpass, resolve, ...(protocols ? { protocols } : {}) });
   }
 
   /** The folder of its objects, which workspaces borrow. */
@@ -179,7 +181,7 @@ export class CachedRepository {
     // Another fetch may have brought it meanwhile.
     if (await this.has(ref.revision)) return;
     const { revision, branch } = ref;
-    const call = { credentials, timeout: FETCH_TIMEOUT };
+    const call = { remote: { url: this.url, credentials }, timeout: FETCH_TIMEOUT };
     const isFilled = existsSync(join(this.git.gitDir, "filled"));
     const depth = isFilled ? [] : ["--depth=1"];
     const by = (spec: string): readonly string[] => [...FETCH, ...depth, "--", this.url, spec];
@@ -206,7 +208,7 @@ export class CachedRepository {
     const marker = join(this.git.gitDir, "filled");
     const isShallow = (await this.shallow()) !== "";
     if (existsSync(marker) && !isShallow) return;
-    const call = { credentials, timeout: FETCH_TIMEOUT };
+    const call = { remote: { url: this.url, credentials }, timeout: FETCH_TIMEOUT };
     const whole = isShallow ? ["--unshallow"] : [];
     const spec = "+refs/heads/*:refs/remotes/origin/*";
     await this.git.run([...FETCH, ...whole, "--", this.url, spec], call);

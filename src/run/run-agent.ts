@@ -12,6 +12,7 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import type { Delivery, Target } from "./deliver.ts";
+import { progressUpdate } from "./progress.ts";
 import { type ProposalResult, wordsOnRequest } from "./pull-request.ts";
 import type { Run, Runs } from "./runs.ts";
 
@@ -93,13 +94,8 @@ export class RunAgent implements Agent {
   }
 }
 
-/** No member of the protocol is for this; clients show a thought, or leave it. */
 function tellOfProgress(options: AgentOpenOptions, message: string): void {
-  options.update({
-    sessionUpdate: "agent_thought_chunk",
-    content: { type: "text", text: `${message}\n` },
-    _meta: { trunkline: { run: "progress" } },
-  });
+  options.update(progressUpdate(message));
 }
 
 /** How often work that says nothing counts as progress, in milliseconds. */

@@ -14,7 +14,7 @@ import type { Agent, AgentOpenOptions, SessionUpdate, Turn } from "../session/ag
 import { patchOf } from "./patch.ts";
 import { RunAgent } from "./run-agent.ts";
 import { Runs } from "./runs.ts";
-import { DENIED_NAMES } from "./scan.ts";
+import { DENIED_NAMES } from "./change/forbidden-name.ts";
 import { CopyDriver } from "./workspace/copy.ts";
 
 const ADA = { name: "Ada", email: "ada@example.com" };

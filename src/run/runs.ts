@@ -6,6 +6,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
 import type { Log } from "../base/log.ts";
 import { type Credentials, writeAskpass } from "../git/server/credentials.ts";
+import type { ResolveHost } from "../git/server/pin-connection.ts";
 import type { Turn } from "../session/agent.ts";
 import { type Author, Deliverer, type Delivery, type Target } from "./deliver.ts";
 import {
@@ -23,10 +24,11 @@ import {
   type RemoteRef,
 } from "./remote-ref.ts";
 import { RepositoryCache } from "./repository-cache.ts";
-import type { ScanLimits } from "./scan.ts";
+import type { ScanLimits } from "./change/scan.ts";
 import { type QueueLimits, TurnQueue } from "./turn-queue.ts";
 import { Bases } from "./workspace/bases.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
+import type { RunUsers } from "./workspace/run-users.ts";
 import { type Workspace, Workspaces } from "./workspace/workspace.ts";
 import { WorkspaceFiles } from "./workspace-files.ts";
 
@@ -43,12 +45,14 @@ export interface RunsOptions {
   /** How git gets into a repository, and whom commits to it are by. */
   readonly identify: (url: string) => Promise<{ credentials: Credentials; author: Author }>;
   readonly coAuthor?: Author | undefined;
-  /** A user of its own for a session, where there are such. */
-  readonly owner?: ((workspace: string) => FileOwner | undefined) | undefined;
+  /** Users of the system, one for each workspace, where there are such. */
+  readonly users?: RunUsers | undefined;
   /** How branches are offered for merging, where a client does not say. */
   readonly pullRequest?: { readonly mode: RequestMode; readonly propose: Propose } | undefined;
   /** When a push that failed is tried again; every half minute at first when left out. */
   readonly pushAgain?: BackoffLimits | undefined;
+  /** Looks names up; as the system does it when left out. */
+  readonly lookup?: ResolveHost | undefined;
   readonly log: Log;
 }
 
@@ -82,7 +86,8 @@ export class Runs implements AsyncDisposable {
     const { folder, driver, mostBases, policy, log } = options;
     this.#options = options;
     this.#queue = new TurnQueue(options.turns);
-    const common = { askpass, protocols: policy.protocols };
+    const resolve: ResolveHost = (host) => pinAddresses({ host }, policy, options.lookup);
+    const common = { askpass, protocols: policy.protocols, resolve };
     const report = (event: string, fields: Record<string, unknown>): void => {
       log.warn(event, fields);
     };
@@ -122,8 +127,7 @@ export class Runs implements AsyncDisposable {
     if (!isPlan(plan)) {
       throw new TrunklineError("usage", `Session '${session}' has no stored plan of its run.`);
     }
-    const remote = checkRemoteUrl(plan.url, this.#options.policy);
-    await pinAddresses(remote, this.#options.policy);
+    checkRemoteUrl(plan.url, this.#options.policy);
     const { credentials, author } = await this.#options.identify(plan.url);
     const repository = this.#cache.at(plan.url, credentials);
     const [workspaces, queue] = [this.#workspaces, this.#queue];
@@ -204,7 +208,7 @@ export class Run {
 
   /** The owner of its files, if that is not our own user. */
   get owner(): FileOwner | undefined {
-    return this.#options.owner?.(this.plan.workspace);
+    return this.#options.users?.of(this.plan.workspace);
   }
 
   /** The folder of the objects that its repository borrows. */

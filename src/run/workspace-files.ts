@@ -4,16 +4,13 @@ import { relative, sep } from "node:path";
 
 import { SessionError } from "../session/session-error.ts";
 import type { ClientFiles } from "../session/agent.ts";
+import { folderBelow, nameIn, openFolder } from "./open-below.ts";
 import type { FileOwner } from "./workspace/driver.ts";
 
-const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 const LARGEST = 10 * 1024 * 1024;
 
-/**
- * The files of a workspace for an agent that asks for them by `fs/*`. What runs in the workspace may
- * put a link in the place of a folder at any moment, so no step of a path is taken by its name
- * alone: each folder is opened in the one before, and no link is followed.
- */
+/** The files of a workspace for an agent that asks for them by `fs/*`. No link is followed. */
 export class WorkspaceFiles implements ClientFiles {
   readonly #tree: string;
   readonly #owner: FileOwner | undefined;
@@ -53,47 +50,34 @@ export class WorkspaceFiles implements ClientFiles {
     // Git's own files are not files of the workspace.
     if ([...steps, name].some((step) => step.toLowerCase() === ".git")) throw outside(path);
     const isWriting = (flags & O_CREAT) !== 0;
+    const way = steps.map((step) => Buffer.from(step));
+    const enter = isWriting ? this.#enterOrMake : openFolder;
     try {
-      let folder = await open(this.#tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-      try {
-        for (const step of steps) {
-          const next = await this.#enter(folder, step, isWriting);
-          await folder.close();
-          folder = next;
-        }
-        const file = await open(`${at(folder)}/${name}`, flags | O_NOFOLLOW | O_NONBLOCK, 0o644);
-        if (isWriting) await this.#give(file);
-        return file;
-      } finally {
-        await folder.close();
-      }
+      await using folder = await folderBelow(this.#tree, way, enter);
+      const path = nameIn(folder, Buffer.from(name));
+      const file = await open(path, flags | O_NOFOLLOW | O_NONBLOCK, 0o644);
+      if (isWriting) await this.#give(file);
+      return file;
     } catch (error) {
       throw explain(error, path);
     }
   }
 
-  async #enter(folder: FileHandle, step: string, mayMake: boolean): Promise<FileHandle> {
-    const path = `${at(folder)}/${step}`;
-    const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+  readonly #enterOrMake = async (folder: FileHandle, step: Buffer): Promise<FileHandle> => {
     try {
-      return await open(path, flags);
+      return await openFolder(folder, step);
     } catch (error) {
-      if (!mayMake || (error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     }
-    await mkdir(path, { mode: 0o755 });
-    const made = await open(path, flags);
+    await mkdir(nameIn(folder, step), { mode: 0o755 });
+    const made = await openFolder(folder, step);
     await this.#give(made);
     return made;
-  }
+  };
 
   async #give(file: FileHandle): Promise<void> {
     if (this.#owner !== undefined) await file.chown(this.#owner.uid, this.#owner.gid);
   }
-}
-
-/** A name for what is open, whatever has become of its path. */
-function at(folder: FileHandle): string {
-  return `/proc/self/fd/${folder.fd}`;
 }
 
 async function regular(file: FileHandle, path: string): Promise<Stats> {

@@ -39,6 +39,10 @@ export const run: Command = {
       type: "boolean",
       describe: "Open a pull request for the branch, or a merge request on GitLab",
     },
+    "unsafe-no-sandbox": {
+      type: "boolean",
+      describe: "Let the agent do whatever you can on this machine",
+    },
     yes: { type: "boolean", short: "y", describe: "Allow everything that the agent asks for" },
     json: { type: "boolean", describe: "Print one JSON object at the end, and nothing else" },
   },

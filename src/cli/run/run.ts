@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 
 import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { ownAcpChannel, remoteAcpChannel } from "../../gateway/door/acp-channel.ts";
 import { ownerTokenFor } from "../../gateway/http/local-gateway.ts";
@@ -22,6 +23,7 @@ interface RunValues {
   readonly "pull-request"?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
+  readonly "unsafe-no-sandbox"?: boolean;
 }
 
 type Permit = AttachOptions["permit"];
@@ -32,7 +34,12 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   const [repository = "", prompt = ""] = positionals;
   const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
   if (warning !== undefined) err(`${warning}\n`);
-  const house = await quietHouse(invocation);
+  const { "unsafe-no-sandbox": noSandbox } = values;
+  if (noSandbox === true && values.url !== undefined) {
+    const why = "the server at --url decides about its sandbox by itself";
+    throw new TrunklineError("usage", `Cannot use --unsafe-no-sandbox: ${why}.`);
+  }
+  const house = await quietHouse(invocation, { noSandbox });
   const remote = await findRevision(house, repository, values.revision, cwd);
   const show = values.json === true ? () => {} : out;
   show(`Working on ${visibleLine(remote.url)} at ${remote.revision.slice(0, 12)} …\n`);

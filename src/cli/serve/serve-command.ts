@@ -27,6 +27,10 @@ export const serve: Command = {
       type: "boolean",
       describe: "For development, on loopback only: accept requests without a token",
     },
+    "unsafe-no-sandbox": {
+      type: "boolean",
+      describe: "Let agents of remote runs do whatever you can on this machine",
+    },
   },
   examples: [
     { run: "trunkline serve", explains: "Serve this machine." },

@@ -20,14 +20,15 @@ interface ServeValues {
   readonly port?: string;
   readonly json?: boolean;
   readonly "no-auth"?: boolean;
+  readonly "unsafe-no-sandbox"?: boolean;
 }
 
 /** `trunkline serve` */
 export async function run(invocation: Invocation<ServeValues>): Promise<number> {
   const { values, err } = invocation;
   const signalled = untilSignal();
-  const { host, port } = values;
-  const house = await openLastingHouse(invocation, { host, port });
+  const { host, port, "unsafe-no-sandbox": noSandbox } = values;
+  const house = await openLastingHouse(invocation, { host, port, noSandbox });
   openData(house.config.data);
   await using _repair = repairIdentities(house.config.data, house.log);
   await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });

@@ -4,8 +4,12 @@ import { House } from "../../gateway/house.ts";
 import { outliveRejections } from "../../gateway/long-running.ts";
 import type { Invocation, Values } from "./command.ts";
 
-/** Options of `serve` that the configuration has, too. */
-type ServeFlags = Pick<ConfigFlags, "host" | "port">;
+/** Options of `serve` and `run` that the configuration has, too. */
+type ServeFlags = Pick<ConfigFlags, "host" | "port" | "noSandbox">;
+
+const NO_SANDBOX_WARNING =
+  "--unsafe-no-sandbox: AGENTS OF REMOTE RUNS, AND ALL THAT A REPOSITORY HAS THEM RUN, CAN DO " +
+  "WHATEVER YOU CAN ON THIS MACHINE.";
 
 /** The house of a command that runs until it is stopped: it survives unhandled rejections. */
 export async function openLastingHouse(
@@ -24,6 +28,7 @@ export async function openHouse(invocation: Invocation, serving: ServeFlags = {}
   const load = () => loadConfig({ cwd, env, flags });
   const { config, warnings, files } = await load();
   for (const warning of warnings) invocation.err(`trunkline: ${warning}\n`);
+  if (serving.noSandbox === true) invocation.err(`trunkline: warning: ${NO_SANDBOX_WARNING}\n`);
   return new House(config, {
     files: files.map(({ path }) => path),
     load: async () => (await load()).config,
@@ -41,8 +46,8 @@ export function configFlags(values: Values): ConfigFlags {
 }
 
 /** The house of a short command: it logs errors only, unless --verbose is given. */
-export async function quietHouse(invocation: Invocation): Promise<House> {
-  const { config } = await openHouse(invocation);
+export async function quietHouse(invocation: Invocation, serving: ServeFlags = {}): Promise<House> {
+  const { config } = await openHouse(invocation, serving);
   return new House(
     config.log.verbose ? config : { ...config, log: { level: "error", verbose: false } },
   );

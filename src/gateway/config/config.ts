@@ -103,6 +103,8 @@ export interface ConfigFlags {
   readonly set?: readonly string[] | undefined;
   readonly host?: string | undefined;
   readonly port?: string | number | undefined;
+  /** `--unsafe-no-sandbox`: remote runs have no sandbox. */
+  readonly noSandbox?: boolean | undefined;
 }
 
 export interface ConfigInput {
@@ -131,7 +133,7 @@ export function defaultConfig(data: string): Config {
       bases: 4,
       pullRequest: "off",
       forges: {},
-      scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000 },
+      scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000, deny: [] },
     },
     data,
     log: { level: "info", verbose: false },

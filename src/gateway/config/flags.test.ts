@@ -13,6 +13,15 @@ describe("options", () => {
     assert.deepEqual(origins.get("server.port"), { kind: "flag", where: "--port" });
   });
 
+  it("take the sandbox from remote runs, for this process alone", async () => {
+    await using home = await SampleHome.create();
+    const { config, origins } = await home.load({ flags: { noSandbox: true } });
+    assert.equal(config.remote.sandbox, "unsafe-off");
+    const where = "--unsafe-no-sandbox";
+    assert.deepEqual(origins.get("remote.sandbox"), { kind: "flag", where });
+    assert.equal((await home.load({ flags: {} })).config.remote.sandbox, "on");
+  });
+
   for (const [flags, message] of [
     [{ port: "http" }, "--port: 'server.port' must be an integer"],
     [{ port: 65536 }, "--port: 'server.port' must be at most 65535"],

@@ -20,6 +20,7 @@ export function flagsLayer({ cwd, env, flags }: ConfigInput): Layer {
   if (flags.port !== undefined) {
     add(["server", "port"], readScalar(String(flags.port), "integer"), "--port");
   }
+  if (flags.noSandbox === true) add(["remote", "sandbox"], "unsafe-off", "--unsafe-no-sandbox");
   if (flags.data !== undefined) add(["data"], flags.data, "--data");
   const { data, ...others } = values;
   const isPath = typeof data === "string" && data !== "";

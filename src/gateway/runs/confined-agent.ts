@@ -12,6 +12,7 @@ import type { Agent, AgentOpenOptions, AgentSession } from "../../session/agent.
 import type { Run } from "../../run/runs.ts";
 import { findProgram } from "./find-program.ts";
 import type { ModelServices } from "./model-services.ts";
+import { RefusedHosts } from "./refused-hosts.ts";
 
 export interface ConfinedAgentOptions {
   readonly run: Run;
@@ -32,9 +33,16 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
   readonly #agent: ExternalAgent;
   readonly #sandbox: Sandbox;
   readonly #egress: EgressProxy;
+  readonly #refused: RefusedHosts;
 
-  private constructor(agent: ExternalAgent, sandbox: Sandbox, egress: EgressProxy) {
+  private constructor(
+    agent: ExternalAgent,
+    sandbox: Sandbox,
+    egress: EgressProxy,
+    refused: RefusedHosts,
+  ) {
     this.name = agent.name;
+    this.#refused = refused;
     this.#agent = agent;
     this.#sandbox = sandbox;
     this.#egress = egress;
@@ -54,11 +62,12 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
     // Absolute paths among the configured arguments, such as a script for an interpreter.
     const named = (agent.args ?? []).filter((arg) => isAbsolute(arg) && existsSync(arg));
     const { workspace, tree } = { workspace: run.plan.workspace, tree: run.workspace.tree };
+    const refused = new RefusedHosts(agent.log, workspace);
     const egress = new EgressProxy({
       allowHosts,
       services: models.services,
       setting: "`remote.egress.allowHosts`",
-      refused: (host, why) => agent.log.warn("run.egress-refused", { workspace, host, why }),
+      refused: refused.refused,
     });
     // With the workspace it is removed; whoever has that open knows that no other sandbox is in use.
     const data = join(run.workspace.folder, "sandbox");
@@ -81,10 +90,11 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
       return { ...rest, ...wrapped, takes };
     };
     const inner = new ExternalAgent({ ...agent, actsAs: undefined, confine });
-    return new ConfinedAgent(inner, sandbox, egress);
+    return new ConfinedAgent(inner, sandbox, egress, refused);
   }
 
   open(options: AgentOpenOptions): Promise<AgentSession> {
+    this.#refused.tellTo((update) => options.update(update));
     return this.#agent.open(options);
   }
 

@@ -4,6 +4,7 @@ import { Git } from "../../git/git.ts";
 import { type RemoteRevision, resolveRemoteRevision } from "../../git/remote-revision.ts";
 import { writeAskpass } from "../../git/server/credentials.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
+import { checkRemoteUrl, pinAddresses } from "../../run/remote-ref.ts";
 import { openData } from "../config/data-folder.ts";
 import type { House } from "../house.ts";
 import { identifyFor } from "./identify.ts";
@@ -28,9 +29,14 @@ export async function findRevision(
       const git = new Git(cwd);
       return await git.text(args, { mode: "write", protocols: PROTOCOLS, timeout: TIMEOUT });
     }
+    checkRemoteUrl(url, house.config.remote);
     openData(house.config.data);
     const gitDir = join(house.config.data, "run");
-    const git = new ServerGit({ gitDir, askpass: await writeAskpass(gitDir) });
-    return await git.text(args, { credentials, timeout: TIMEOUT });
+    const git = new ServerGit({
+      gitDir,
+      askpass: await writeAskpass(gitDir),
+      resolve: (host) => pinAddresses({ host }, house.config.remote),
+    });
+    return await git.text(args, { remote: { url, credentials }, timeout: TIMEOUT });
   });
 }

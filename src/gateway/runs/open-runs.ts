@@ -5,10 +5,11 @@ import { TrunklineError } from "../../base/errors.ts";
 import { limitRefusal, type Principal, mayUseRepository } from "../../base/principal.ts";
 import { RunAgent } from "../../run/run-agent.ts";
 import { isPlan, Runs } from "../../run/runs.ts";
-import { DENIED_NAMES } from "../../run/scan.ts";
+import { DENIED_NAMES } from "../../run/change/forbidden-name.ts";
 import { canReflink, CopyDriver } from "../../run/workspace/copy.ts";
 import type { WorkspaceDriver } from "../../run/workspace/driver.ts";
 import { canOverlay, OverlayDriver } from "../../run/workspace/overlay.ts";
+import { RunUsers } from "../../run/workspace/run-users.ts";
 import { probeSandbox, type SandboxParts } from "../../sandbox/probe.ts";
 import type { Agent } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
@@ -39,21 +40,23 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
   await mkdir(folder, { recursive: true, mode: 0o711 });
   await using opening = new AsyncDisposableStack();
   const parts = await sandboxFor(folder, remote.sandbox);
+  if (parts === undefined) log.warn("run.no-sandbox", { setting: "remote.sandbox" });
   const driver = await chooseDriver(folder);
   if (Symbol.asyncDispose in driver) opening.use(driver as WorkspaceDriver & AsyncDisposable);
   const identify = identifyFor(house);
-  const owner = process.getuid?.() === 0 && parts !== undefined ? ownerOf : undefined;
+  const canBeOthers = process.getuid?.() === 0 && parts !== undefined;
+  const users = canBeOthers ? new RunUsers(join(folder, "users")) : undefined;
   const runs = await Runs.open({
     folder,
     driver,
     policy: remote,
-    scan: { ...remote.scan, denied: DENIED_NAMES },
+    scan: { ...remote.scan, denied: [...DENIED_NAMES, ...remote.scan.deny] },
     turns: remote.turns,
     mostBases: remote.bases,
     identify,
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
-    owner,
+    users,
     log,
   });
   opening.use(runs);
@@ -70,7 +73,10 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
       }),
     remove: async (plan) => {
       await runs.remove(plan);
-      if (isPlan(plan)) await removeSandbox(plan.workspace, owner?.(plan.workspace));
+      if (!isPlan(plan)) return;
+      await removeSandbox(plan.workspace, users?.of(plan.workspace));
+      // Only now: nothing of this user is left that the next one could find.
+      users?.free(plan.workspace);
     },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
@@ -95,7 +101,8 @@ async function sandboxFor(
   const { parts, findings } = await probeSandbox(folder);
   if (parts !== undefined) return parts;
   const why = findings.find(({ isInForce }) => !isInForce)?.detail ?? "nothing says why";
-  const next = "Set `remote.sandbox` to `unsafe-off` to run agents without one";
+  const next =
+    "`--unsafe-no-sandbox`, or `unsafe-off` as `remote.sandbox`, runs agents without one";
   throw new TrunklineError("unavailable", `Cannot run agents in a sandbox: ${why}. ${next}.`);
 }
 
@@ -103,15 +110,4 @@ async function sandboxFor(
 async function chooseDriver(folder: string): Promise<WorkspaceDriver> {
   if (canOverlay(folder)) return new OverlayDriver();
   return new CopyDriver((await canReflink(folder)) ? "reflink" : "copy");
-}
-
-/** User ids outside the ranges that systems assign; each workspace has one of its own. */
-const FIRST_USER = 1_879_048_192;
-const USERS = 1 << 24;
-
-function ownerOf(workspace: string): { uid: number; gid: number } {
-  let hash = 0;
-  for (const character of workspace) hash = (Math.imul(hash, 31) + character.charCodeAt(0)) >>> 0;
-  const id = FIRST_USER + (hash % USERS);
-  return { uid: id, gid: id };
 }

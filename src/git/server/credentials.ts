@@ -31,7 +31,8 @@ case "$1" in
 esac
 `;
 
-const SSH = "ssh -o BatchMode=yes -o StrictHostKeyChecking=yes";
+/** How ssh is started where no identity says otherwise. */
+export const SSH = "ssh -o BatchMode=yes -o StrictHostKeyChecking=yes";
 
 /** `askpass` is where `writeAskpass` has put its program. */
 export function loginWith(credentials: Credentials | undefined, askpass: string): Login {

@@ -3,6 +3,7 @@ import type { Stop } from "../../base/stop.ts";
 import { gitFailure, type GitAnswer } from "../git.ts";
 import { type ProgramEnd, runProgram } from "../run-program.ts";
 import { type Credentials, loginWith } from "./credentials.ts";
+import { pinConnection, type Pinned, type ResolveHost } from "./pin-connection.ts";
 import { lockIn, passLock } from "./stale-lock.ts";
 
 export interface ServerGitOptions {
@@ -14,7 +15,15 @@ export interface ServerGitOptions {
   readonly askpass: string;
   /** Protocols that may be used; `https` and `ssh` when left out. */
   readonly protocols?: readonly string[];
+  /** Says which addresses of a host git may connect to. Without it, git reaches no host. */
+  readonly resolve?: ResolveHost | undefined;
   readonly env?: NodeJS.ProcessEnv;
+}
+
+/** A repository that a call fetches from or pushes to. */
+export interface RemoteAccess {
+  readonly url: string;
+  readonly credentials: Credentials;
 }
 
 export interface ServerCall {
@@ -25,8 +34,8 @@ export interface ServerCall {
   readonly timeout?: number;
   readonly maxOutput?: number;
   readonly stop?: Stop;
-  /** Only calls that fetch or push have them. */
-  readonly credentials?: Credentials | undefined;
+  /** Only calls that fetch, push or list refs of a remote have it: others reach nothing. */
+  readonly remote?: RemoteAccess | undefined;
 }
 
 const TIMEOUT = 60_000;
@@ -53,7 +62,6 @@ const SETTINGS = [
   "gc.auto=0",
   "maintenance.auto=false",
   "protocol.version=2",
-  "safe.directory=*",
   "safe.bareRepository=explicit",
   "checkout.workers=0",
 ] as const;
@@ -96,9 +104,11 @@ export class ServerGit {
   async #run(args: readonly string[], call: ServerCall): Promise<ProgramEnd> {
     const { protocols = ["https", "ssh"], env = process.env, askpass } = this.#options;
     const { gitDir, workTree } = this;
-    const settings = SETTINGS.flatMap((setting) => ["-c", setting]);
+    const { remote } = call;
+    const pinned = remote === undefined ? undefined : await this.#pin(remote);
+    const settings = [...SETTINGS, ...(pinned?.settings ?? [])].flatMap((each) => ["-c", each]);
     const where = workTree === undefined ? [] : [`--work-tree=${workTree}`];
-    const login = loginWith(call.credentials, askpass);
+    const login = loginWith(remote?.credentials, askpass);
     return await runProgram({
       command: "git",
       args: [...settings, `--git-dir=${gitDir}`, ...where, ...args],
@@ -111,11 +121,12 @@ export class ServerGit {
         GIT_CONFIG_GLOBAL: "/dev/null",
         GIT_ATTR_NOSYSTEM: "1",
         GIT_TERMINAL_PROMPT: "0",
-        GIT_ALLOW_PROTOCOL: protocols.join(":"),
+        GIT_ALLOW_PROTOCOL: remote === undefined ? "" : protocols.join(":"),
         GIT_PAGER: "cat",
         GIT_EDITOR: "false",
         GIT_NO_LAZY_FETCH: "1",
         ...login.env,
+        ...pinned?.env,
         ...call.env,
       },
       timeout: call.timeout ?? TIMEOUT,
@@ -132,11 +143,35 @@ export class ServerGit {
     return stdout.toString("utf8").replace(/\r?\n$/, "");
   }
 
+  /** Judged anew at each connection: a name that was fine an hour ago may lead elsewhere now. */
+  async #pin({ url, credentials }: RemoteAccess): Promise<Pinned> {
+    const { resolve, env = process.env } = this.#options;
+    const pinned = await pinConnection({ url, credentials, resolve, env: passed(env) });
+    if (pinned.settings.length > 0) await checkVersion(passed(env));
+    return pinned;
+  }
+
   /** The same git folder with another work tree, or with none. */
   on(workTree: string | undefined): ServerGit {
     const { workTree: _, ...options } = this.#options;
     return new ServerGit(workTree === undefined ? options : { ...options, workTree });
   }
+}
+
+/** The PATHs whose git is new enough. */
+const checked = new Set<string | undefined>();
+
+/** An older git ignores `http.curloptResolve`, and would look the host up by itself. */
+async function checkVersion(env: NodeJS.ProcessEnv): Promise<void> {
+  if (checked.has(env.PATH)) return;
+  const limits = { timeout: TIMEOUT, maxOutput: MAX_OUTPUT };
+  const { stdout } = await runProgram({ command: "git", args: ["version"], env, ...limits });
+  const [, major = 0, minor = 0] = (/ (\d+)\.(\d+)/.exec(String(stdout)) ?? []).map(Number);
+  if (major < 2 || (major === 2 && minor < 37)) {
+    const why = "it cannot be told which address to connect to. Install git 2.37 or later";
+    throw new TrunklineError("unavailable", `Cannot use git ${major}.${minor}: ${why}.`);
+  }
+  checked.add(env.PATH);
 }
 
 /** The variables of our environment that name programs, certificates and proxies. */

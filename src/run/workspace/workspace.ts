@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import type { ResolveHost } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import type { CachedRepository } from "../repository-cache.ts";
@@ -25,6 +26,7 @@ export interface WorkspacesOptions {
   readonly driver: WorkspaceDriver;
   readonly askpass: string;
   readonly protocols?: readonly string[];
+  readonly resolve?: ResolveHost | undefined;
 }
 
 /** What is stored about a workspace beside its files. */
@@ -109,8 +111,9 @@ export class Workspaces implements AsyncDisposable {
   }
 
   #git(gitDir: string, workTree: string): ServerGit {
-    const { askpass, protocols } = this.#options;
-    return new ServerGit({ gitDir, workTree, askpass, ...(protocols ? { protocols } : {}) });
+    const { askpass, protocols, resolve } = this.#options;
+    const common = { gitDir, workTree, askpass, resolve };
+    return new ServerGit({ ...common, ...(protocols ? { protocols } : {}) });
   }
 
   async #begin(request: WorkspaceRequest, base: Base, workspace: Workspace): Promise<void> {

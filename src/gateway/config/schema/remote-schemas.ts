@@ -136,6 +136,14 @@ export const REMOTE_SCHEMAS = {
             default: 5000,
             description: "Files that may change in a turn.",
           },
+          deny: {
+            type: "array",
+            items: { type: "string", minLength: 1 },
+            default: [],
+            description:
+              "Names and paths of files that are not committed either, such as " +
+              "`.github/workflows/*`; `*` stands for any text within a name.",
+          },
         },
       },
     },

@@ -428,6 +428,11 @@ export interface RemoteSettings {
     readonly maxTotal?: number;
     /** Files that may change in a turn. */
     readonly maxFiles?: number;
+    /**
+     * Names and paths of files that are not committed either, such as `.github/workflows/*`; `*`
+     * stands for any text within a name.
+     */
+    readonly deny?: readonly string[];
   };
 }
 
@@ -1024,9 +1029,10 @@ export const checkRemoteSettings: Check = (value) => {
         case "maxFile":
         case "maxTotal":
         case "maxFiles":
+        case "deny":
           continue;
         default:
-          return { path: ["scan", key6], says: unknownKey(key6, ["maxFile", "maxTotal", "maxFiles"]) };
+          return { path: ["scan", key6], says: unknownKey(key6, ["maxFile", "maxTotal", "maxFiles", "deny"]) };
       }
     }
     const maxFile: unknown = scan.maxFile;
@@ -1049,6 +1055,17 @@ export const checkRemoteSettings: Check = (value) => {
         return { path: ["scan", "maxFiles"], says: "must be an integer" };
       }
       if (maxFiles < 1) return { path: ["scan", "maxFiles"], says: "must be at least 1" };
+    }
+    const deny: unknown = scan.deny;
+    if (deny !== undefined) {
+      if (!Array.isArray(deny)) return { path: ["scan", "deny"], says: "must be a list" };
+      for (let i4 = 0; i4 < deny.length; i4++) {
+        const item5: unknown = deny[i4];
+        if (typeof item5 !== "string") {
+          return { path: ["scan", "deny", i4], says: "must be a string" };
+        }
+        if (item5 === "") return { path: ["scan", "deny", i4], says: "must not be empty" };
+      }
     }
   }
   return undefined;

@@ -1,0 +1,138 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { parseRemoteUrl } from "../remote-url.ts";
+import { runProgram } from "../run-program.ts";
+import { type Credentials, SSH } from "./credentials.ts";
+
+/** The addresses of a host that may be connected to. Throws where there are none. */
+export type ResolveHost = (host: string) => Promise<readonly string[]>;
+
+export interface ConnectionRequest {
+  readonly url: string;
+  readonly credentials: Credentials;
+  readonly resolve: ResolveHost | undefined;
+  /** The environment that ssh is started in. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** What has git connect to given addresses, whatever the name of the host leads to by then. */
+export interface Pinned {
+  /** `key=value`, as `git -c` takes them. */
+  readonly settings: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+const WEB_PORTS: Readonly<Record<string, number>> = { https: 443, http: 80 };
+const SSH_PORT = 22;
+const SSH_TIMEOUT = 10_000;
+const PROBE_TIMEOUT = 5_000;
+
+/**
+ * Looks a host up once and has git use the answer. If git looked it up again, whoever answers for
+ * the name could say a public address to us, and one of our own network to git.
+ */
+export async function pinConnection(request: ConnectionRequest): Promise<Pinned> {
+  const { transport, host, port, user } = parseRemoteUrl(request.url);
+  if (host === undefined) return { settings: [], env: {} };
+  if (transport === "ssh") return await pinSsh(request, { host, port, user });
+  const addresses = await addressesOf(request, host);
+  if (isAddress(host)) return { settings: [], env: {} };
+  // CURLOPT_RESOLVE(3): addresses of IPv6 are in brackets.
+  const listed = addresses.map((each) => (each.includes(":") ? `[${each}]` : each)).join(",");
+  const setting = `http.curloptResolve=${host}:${port ?? WEB_PORTS[transport]}:${listed}`;
+  return { settings: [setting], env: {} };
+}
+
+interface SshHost {
+  readonly host: string;
+  readonly port: number | undefined;
+  readonly user: string | undefined;
+}
+
+/** The configuration of ssh may name another host and port for this one: that is what counts. */
+async function pinSsh(request: ConnectionRequest, asked: SshHost): Promise<Pinned> {
+  const { sshCommand = SSH } = request.credentials;
+  const configured = await sshConfiguration(sshCommand, asked, request.env);
+  const host = configured.get("hostname") ?? asked.host;
+  const port = Number(configured.get("port") ?? asked.port ?? SSH_PORT);
+  const isDirect = !configured.has("proxycommand") && !configured.has("proxyjump");
+  const addresses = await addressesOf(request, host);
+  const address = isDirect ? await answering(addresses, port) : addresses[0];
+  // known_hosts has the name, and the port where it is not the usual one (sshd(8)).
+  const known = port === SSH_PORT ? host : `[${host}]:${port}`;
+  const alias = configured.get("hostkeyalias") ?? known;
+  const pinned = `${sshCommand} -o HostName=${address} -o HostKeyAlias=${quoted(alias)}`;
+  return { settings: [], env: { GIT_SSH_COMMAND: pinned } };
+}
+
+async function addressesOf({ resolve }: ConnectionRequest, host: string): Promise<string[]> {
+  const addresses = (await resolve?.(host)) ?? [];
+  // They become a part of arguments: nothing that is not an address may.
+  const fine = addresses.filter((address) => isAddress(address));
+  if (fine.length > 0) return fine;
+  throw new TrunklineError("untrusted", `Cannot connect to '${host}': it has no allowed address.`);
+}
+
+/** What ssh would use for a host (`ssh -G`), by the names of ssh_config(5) in small letters. */
+async function sshConfiguration(
+  sshCommand: string,
+  { host, port, user }: SshHost,
+  env: NodeJS.ProcessEnv,
+): Promise<ReadonlyMap<string, string>> {
+  const more = [
+    "-G",
+    ...(port === undefined ? [] : ["-p", String(port)]),
+    ...(user === undefined ? [] : ["-l", user]),
+    ...["--", host],
+  ];
+  const { code, stdout, stderr } = await runProgram({
+    command: "/bin/sh",
+    args: ["-c", `${sshCommand} "$@"`, "sh", ...more],
+    env,
+    timeout: SSH_TIMEOUT,
+    maxOutput: 1 << 20,
+  });
+  if (code !== 0) {
+    const why = stderr.trim() || `it ended with ${code}`;
+    throw new TrunklineError("unavailable", `Cannot use ssh for '${host}': ${why}`);
+  }
+  const lines = stdout.toString("utf8").split("\n");
+  return new Map(
+    lines.map((line) => {
+      const [name = "", ...value] = line.split(" ");
+      return [name, value.join(" ")] as const;
+    }),
+  );
+}
+
+/** The first of several addresses that answers, as ssh itself would find it. */
+async function answering(addresses: readonly string[], port: number): Promise<string | undefined> {
+  const [first] = addresses;
+  if (addresses.length < 2) return first;
+  const { connect } = process.getBuiltinModule("node:net");
+  const all = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
+  const socket = connect({
+    // Never looked up: `lookup` knows the answer.
+    host: "pinned.invalid",
+    port,
+    autoSelectFamily: true,
+    lookup: (_host, _options, callback) => callback(null, all),
+  });
+  return await new Promise((resolve) => {
+    const settle = (found: string | undefined): void => {
+      socket.destroy();
+      resolve(addresses.find((address) => address === found) ?? first);
+    };
+    socket.setTimeout(PROBE_TIMEOUT, () => settle(undefined));
+    socket.on("error", () => settle(undefined));
+    socket.on("connect", () => settle(socket.remoteAddress));
+  });
+}
+
+function isAddress(text: string): boolean {
+  const { isIP } = process.getBuiltinModule("node:net");
+  return isIP(text) !== 0 && !text.includes("%");
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

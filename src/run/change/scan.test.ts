@@ -1,0 +1,275 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { ServerRepository } from "../../../test/support/server-repository.ts";
+import { DENIED_NAMES } from "./forbidden-name.ts";
+import { type Scan, scanIndex, type ScanLimits } from "./scan.ts";
+import { stageChanges } from "./stage.ts";
+
+const LIMITS: ScanLimits = { maxFile: 1_000, maxTotal: 1_500, maxFiles: 5, denied: DENIED_NAMES };
+
+/** Made up here, so that nothing takes this file for one with secrets. */
+const TOKEN = `ghp_${"a".repeat(36)}`;
+const KEY = ["-----BEGIN ", "PRIVATE KEY-----"].join("");
+
+async function scan(
+  { git, tree }: ServerRepository,
+  limits: Partial<ScanLimits> = {},
+): Promise<Scan> {
+  const { index, problems: unstaged } = await stageChanges(git, tree, { ...LIMITS, ...limits });
+  const { changed, problems } = await scanIndex(git, index, DENIED_NAMES);
+  return { changed, problems: [...unstaged, ...problems] };
+}
+
+/** What is wrong with a file, if anything. */
+async function problemOf(repository: ServerRepository, path: string): Promise<string | undefined> {
+  const { problems } = await scan(repository);
+  return problems.find((problem) => problem.path === path)?.why;
+}
+
+describe("scanIndex()", () => {
+  it("lists what was added, changed and removed, and nothing that is ignored", async () => {
+    using repository = new ServerRepository();
+    repository.write("gone", "");
+    repository.commit("More");
+    rmSync(join(repository.tree, "gone"));
+    repository.write("README.md", "changed");
+    repository.write("with space", "new");
+    repository.write(".gitignore", "*.log\n");
+    repository.write("a.log", "noise");
+    const { changed, problems } = await scan(repository);
+    assert.deepEqual(changed.toSorted(), [".gitignore", "README.md", "gone", "with space"]);
+    assert.deepEqual(problems, []);
+  });
+
+  it("refuses names that often hold secrets, in any folder and however they are spelt", async () => {
+    using repository = new ServerRepository();
+    mkdirSync(join(repository.tree, "deep"));
+    for (const path of [".env.local", "deep/ID_RSA", "server.pem", "environment"]) {
+      repository.write(path, "x");
+    }
+    const { problems } = await scan(repository);
+    const names = problems.map(({ path }) => path).toSorted();
+    assert.deepEqual(names, [".env.local", "deep/ID_RSA", "server.pem"]);
+  });
+
+  it("refuses what looks like a secret, wherever it stands and however it is written", async () => {
+    using repository = new ServerRepository();
+    const utf16 = Buffer.from(`the token is ${TOKEN}.`, "utf16le");
+    const files: Record<string, string | Buffer> = {
+      plain: `the key is AKIA${"A".repeat(16)}.`,
+      late: `${"x".repeat(3 << 20)} ${TOKEN}`,
+      binary: Buffer.concat([Buffer.from([0, 255, 1]), Buffer.from(TOKEN)]),
+      utf16,
+      swapped: Buffer.from(utf16).swap16(),
+      // What begins as a pointer of Git LFS is not one for that.
+      pointer: `version https://git-lfs.github.com/spec/v1\n${TOKEN}`,
+      pgp: KEY.replace("PRIVATE KEY", "PGP PRIVATE KEY BLOCK"),
+    };
+    for (const [path, text] of Object.entries(files)) repository.write(path, text);
+    repository.write(TOKEN, "");
+    symlinkSync(TOKEN, join(repository.tree, "link"));
+    // A name that is not UTF-8.
+    writeFileSync(Buffer.concat([Buffer.from(`${repository.tree}/`), Buffer.of(0xff)]), TOKEN);
+    const { problems } = await scan(repository, {
+      maxFile: 4 << 20,
+      maxTotal: 8 << 20,
+      maxFiles: 20,
+    });
+    const paths = problems.map(({ path }) => path);
+    assert.deepEqual(paths.toSorted(), [...Object.keys(files), "\ufffd", "link", TOKEN].toSorted());
+    assert.equal(problems[0]?.why, "it seems to hold a GitHub token");
+  });
+
+  it("reads what git would commit, not what is on the disk", async () => {
+    using repository = new ServerRepository();
+    repository.write(".gitattributes", "*.txt working-tree-encoding=UTF-7\n");
+    // In UTF-7, as `+AHM-`, no pattern finds it; the commit would have it in the clear.
+    repository.write("a.txt", `+AGc-${TOKEN.slice(1)}`);
+    assert.match((await problemOf(repository, "a.txt")) ?? "", /a GitHub token/);
+  });
+
+  it("takes a secret that was there before, but neither another nor the same elsewhere", async () => {
+    using repository = new ServerRepository();
+    repository.write("sample", `${KEY}\nAAAA\n`);
+    repository.commit("A sample key");
+    repository.write("sample", `# of a test\n${KEY}\nAAAA\n`);
+    assert.equal(await problemOf(repository, "sample"), undefined);
+    repository.write("sample", `${KEY}\nBBBB\n`);
+    assert.match((await problemOf(repository, "sample")) ?? "", /a private key/);
+    renameSync(join(repository.tree, "sample"), join(repository.tree, "renamed"));
+    assert.match((await problemOf(repository, "renamed")) ?? "", /a private key/);
+  });
+
+  it("refuses what Git LFS would keep, and a pointer to what nobody has uploaded", async () => {
+    using repository = new ServerRepository();
+    const pointer = (content: string): string =>
+      `version https://git-lfs.github.com/spec/v1\noid sha256:${createHash("sha256").update(content).digest("hex")}\nsize ${content.length}\n`;
+    repository.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
+    repository.write("old.bin", pointer("old"));
+    repository.write("notes", "raw");
+    repository.commit("With Git LFS");
+    repository.write("raw.bin", "raw");
+    repository.write("long.bin", "x".repeat(999).padEnd(1_024, "y"));
+    repository.write("new.bin", pointer("new"));
+    repository.write("copy.bin", pointer("old"));
+    repository.write("empty.bin", "");
+    const { problems } = await scan(repository, { maxFile: 2_000, maxTotal: 5_000 });
+    const found = problems.map(({ path, why }) => `${path}: ${why}`).toSorted();
+    assert.equal(found.length, 3, found.join("\n"));
+    assert.match(found[0] ?? "", /^long\.bin: .*has Git LFS keep files of this name/);
+    assert.match(found[1] ?? "", /^new\.bin: .*pointer of Git LFS to what is not in the/);
+    assert.match(found[2] ?? "", /^raw\.bin: .*has Git LFS keep files of this name/);
+    for (const path of ["raw.bin", "long.bin", "new.bin"]) rmSync(join(repository.tree, path));
+    assert.deepEqual((await scan(repository)).problems, []);
+    repository.write(".gitattributes", "* filter=lfs\n");
+    const after = (await scan(repository)).problems.map(({ path }) => path);
+    assert.deepEqual(after.toSorted(), [".gitattributes", "README.md", "notes"]);
+  });
+
+  it("refuses links out of the repository and into its .git, and takes others", async () => {
+    using repository = new ServerRepository();
+    const links = {
+      out: "../../etc/passwd",
+      absolute: "/etc",
+      git: ".git/config",
+      otherGit: "sub/.GIT/config",
+      // `sub/up` is the repository itself, and what is above it is not in it.
+      detour: "sub/up/../x",
+      windows: String.raw`..\..\x`,
+      drive: "C:/Users",
+      fine: "README.md",
+      alsoFine: "..x/y",
+    };
+    mkdirSync(join(repository.tree, "sub"));
+    symlinkSync("..", join(repository.tree, "sub/up"));
+    for (const [name, to] of Object.entries(links)) symlinkSync(to, join(repository.tree, name));
+    const { problems } = await scan(repository, { maxFiles: 20 });
+    const found = problems.map(({ path }) => path).toSorted();
+    assert.deepEqual(found, ["absolute", "detour", "drive", "git", "otherGit", "out", "windows"]);
+    assert.match(problems[0]?.why ?? "", /it is a link to '\/etc'/);
+  });
+
+  it("refuses names that other systems would take for git's own, and that hide something", async () => {
+    using repository = new ServerRepository();
+    const names = [
+      ".GIT",
+      "git~1",
+      ".git ",
+      ".g\u200cit",
+      ".git::$INDEX_ALLOCATION",
+      ".Gitmodules",
+    ];
+    for (const name of names) {
+      mkdirSync(join(repository.tree, name));
+      repository.write(`${name}/config`, "[core]\n\tfsmonitor = id\n");
+    }
+    repository.write("a\u202etxt.exe", "x");
+    repository.write("line\nbreak", "x");
+    const { problems } = await scan(repository, { maxFiles: 20 });
+    const hidden = problems.filter(({ why }) => why.includes("not seen")).map(({ path }) => path);
+    assert.deepEqual(hidden.toSorted(), ["a\u202etxt.exe", "line\nbreak"]);
+    const disguised = problems.filter(({ why }) => why.includes("git's own"));
+    assert.deepEqual(
+      disguised.map(({ path }) => path).toSorted(),
+      names.map((name) => `${name}/config`).toSorted(),
+    );
+  });
+
+  it("refuses a submodule that is new or is fetched from elsewhere, and lets one go", async () => {
+    using repository = new ServerRepository();
+    const module = (name: string, url: string): string =>
+      `[submodule "${name}"]\n\tpath = ${name}\n\turl = ${url}\n`;
+    const a = module("a", "https://example.com/a");
+    repository.write(".gitmodules", a + module("b", "https://example.com/b"));
+    repository.run("update-index", "--add", "--cacheinfo", `160000,${repository.revision},a`);
+    repository.run("add", ".gitmodules");
+    repository.run("commit", "--quiet", "--message", "Submodules");
+    mkdirSync(join(repository.tree, "a"));
+    const problem = async (text: string) => {
+      repository.write(".gitmodules", text);
+      return await problemOf(repository, ".gitmodules");
+    };
+    assert.equal(await problem(a), undefined);
+    assert.match((await problem(module("a", "https://evil.example"))) ?? "", /from elsewhere/);
+    assert.match((await problem(`${a}\tupdate = !id\n`)) ?? "", /from elsewhere/);
+    assert.match((await problem("[submodule")) ?? "", /cannot read/);
+    rmSync(join(repository.tree, ".gitmodules"));
+    symlinkSync("README.md", join(repository.tree, ".gitmodules"));
+    assert.equal(await problemOf(repository, ".gitmodules"), "it is a link");
+  });
+
+  it("runs nothing in a submodule, whatever its configuration and .gitmodules say", async () => {
+    using repository = new ServerRepository();
+    repository.write(".gitmodules", `[submodule "a"]\n\tpath = a\n\turl = https://example.com/a\n`);
+    repository.run("update-index", "--add", "--cacheinfo", `160000,${repository.revision},a`);
+    repository.run("add", ".gitmodules");
+    repository.run("commit", "--quiet", "--message", "A submodule");
+    execFileSync("git", ["clone", "--quiet", repository.remote, join(repository.tree, "a")]);
+    const ran = join(repository.folder, "ran");
+    repository.write("a/.gitattributes", "* filter=evil\n");
+    for (const [key, value] of [
+      ["filter.evil.clean", `touch ${ran}; cat`],
+      ["core.fsmonitor", `touch ${ran}`],
+    ] as const) {
+      execFileSync("git", ["-C", join(repository.tree, "a"), "config", key, value]);
+    }
+    // As long as before: git has to read it to know that it differs.
+    repository.write("a/README.md", "hellO\n");
+    utimesSync(join(repository.tree, "a/README.md"), 1, 1);
+    repository.run("config", "--file", ".gitmodules", "submodule.a.ignore", "none");
+    await scan(repository);
+    assert.ok(!existsSync(ran));
+  });
+
+  it("refuses a submodule in the index, though .gitmodules would leave it out", async () => {
+    using repository = new ServerRepository();
+    const index = join(repository.git.gitDir, "index");
+    const put = (name: string, commit: string): string =>
+      repository.run("update-index", "--add", "--cacheinfo", `160000,${commit},${name}`);
+    put("moved", repository.revision);
+    repository.run("commit", "--quiet", "--message", "A submodule");
+    put("moved", "1".repeat(40));
+    put("new", repository.revision);
+    const hidden = (name: string): string =>
+      `[submodule "${name}"]\n\tpath = ${name}\n\turl = x\n\tignore = all\n`;
+    repository.write(".gitmodules", hidden("new") + hidden("moved"));
+    const { problems } = await scanIndex(repository.git, index, []);
+    assert.deepEqual(
+      problems.map(({ path, why }) => `${path}: ${why}`),
+      ["moved: it would become a submodule", "new: it would become a submodule"],
+    );
+  });
+
+  it("refuses a repository in the tree, of which git would commit only the name", async () => {
+    using repository = new ServerRepository();
+    execFileSync("git", ["init", "--quiet", "nested"], { cwd: repository.tree });
+    assert.match((await problemOf(repository, "nested/")) ?? "", /repository of its own/);
+  });
+
+  it("refuses a file that is too large, too much in all, and too many files", async () => {
+    using repository = new ServerRepository();
+    repository.write("large", "x".repeat(1_001));
+    assert.match(
+      (await problemOf(repository, "large")) ?? "",
+      /1001 bytes, over the limit of 1000/,
+    );
+    repository.write("large", "x".repeat(1_000));
+    repository.write("more", "x".repeat(501));
+    assert.match((await problemOf(repository, "more")) ?? "", /together are over 1500 bytes/);
+    const { problems } = await scan(repository, { maxFiles: 1 });
+    assert.match(problems[0]?.why ?? "", /one of 2 changed files, over the limit of 1/);
+  });
+});
