@@ -6,14 +6,14 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { before, describe, it } from "node:test";
 
-import { probeSandbox } from "../../src/sandbox/probe.ts";
+import { defaultConfig } from "../../src/gateway/config/config.ts";
+import { localInForce } from "../../src/gateway/session/local-in-force.ts";
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
 import type { Json } from "../support/acp-house.ts";
 
-const { parts, findings } = await probeSandbox(join(tmpdir(), `probe-${process.pid}`));
-const missing = findings.find(({ isInForce }) => !isInForce);
-const skip = parts === undefined ? `No sandbox can be had here: ${missing?.detail}` : false;
+const { state, says, next } = await localInForce(defaultConfig(tmpdir()));
+const skip = state !== "ok" && `${says}. ${next}`;
 
 /** The sandbox has a /tmp of its own, so our Node must not be in there to be run in it. */
 const noNode = process.execPath.startsWith("/tmp/") && "The sandbox has a /tmp without our Node.";

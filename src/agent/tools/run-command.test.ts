@@ -37,7 +37,8 @@ describe("run_command in a sandbox", () => {
   function sandbox(host?: string): () => CommandSandbox {
     const confine = (ask: AskHost): ((program: object) => never) => {
       return (program) => {
-        if (host !== undefined) setTimeout(() => void ask(host).catch(() => {}), 50);
+        const later = sleep(50).then(() => host !== undefined && ask(host));
+        later.catch(() => {});
         const { env } = program as { env: object };
         return { ...program, env: { ...env, WHERE: "inside" } } as never;
       };

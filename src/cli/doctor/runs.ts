@@ -20,8 +20,8 @@ export async function checkRuns(
   const findings = sandbox.map(({ part, isInForce, detail, next }): Finding => {
     const says = `${part}: ${detail}`;
     if (isInForce) return { state: "ok", what, says };
-    const why = isNone ? " No run begins without it." : "";
-    return { state: "warn", what, says, next: `${next}${why} See docs/HOSTING.md.` };
+    const why = isNone ? "No run begins without it (docs/HOSTING.md). " : "";
+    return { state: "warn", what, says, next: `${why}${next}` };
   });
   if (remote.sandbox === "unsafe-off") {
     const says = "agents work without a sandbox: `remote.sandbox` is `unsafe-off`";
