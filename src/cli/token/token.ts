@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import type { Scope } from "../../base/principal.ts";
+import type { PrincipalLimits, Scope } from "../../base/principal.ts";
 import type { AccessToken } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
@@ -7,6 +7,7 @@ import { expandPath } from "../../gateway/config/locations.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { quietHouse } from "../shell/open-house.ts";
+import { budgetLimits, budgetText, type BudgetValues } from "./budget-options.ts";
 
 type Printing = { readonly json?: boolean };
 
@@ -23,7 +24,7 @@ const UNITS: Readonly<Record<string, number>> = {
   y: 365 * DAY,
 };
 
-interface CreateValues {
+interface CreateValues extends BudgetValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
   readonly json?: boolean;
   readonly expires?: string;
@@ -89,20 +90,22 @@ async function open(invocation: Invocation): Promise<AccessTokens> {
 }
 
 /** The limits that the options set, with folders as absolute paths. */
-function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: object } {
+function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: PrincipalLimits } {
   const { agent: agents, tool: tools, repo: repositories } = values;
   const folders = values.folder?.map((folder) => expandPath(folder, cwd, env));
   const given = Object.entries({ agents, tools, folders, repositories });
-  const limits = Object.fromEntries(given.filter(([, list]) => list !== undefined));
+  const lists = given.filter(([, list]) => list !== undefined);
+  const limits: PrincipalLimits = { ...Object.fromEntries(lists), ...budgetLimits(values) };
   return Object.keys(limits).length === 0 ? {} : { limits };
 }
 
 /** What a token allows: "tools, review; agents: a". */
 function grantText({ scopes, limits = {} }: AccessToken): string {
-  const lists = Object.entries<readonly string[]>({ ...limits }).map(
+  const { budget: _, concurrent: __, ...named } = limits;
+  const lists = Object.entries<readonly string[]>({ ...named }).map(
     ([name, list]) => `${name}: ${list.join(", ")}`,
   );
-  return visibleLine([scopes.join(", "), ...lists].join("; "));
+  return visibleLine([scopes.join(", "), ...lists, ...budgetText(limits)].join("; "));
 }
 
 /** The end of a period that starts now: "30d". */

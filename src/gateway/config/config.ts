@@ -14,6 +14,7 @@ import type {
   RemoteSettings,
   ReviewSettings,
   ServeSettings,
+  SessionSettings,
   ToolRule,
 } from "./schema/schema.gen.ts";
 import type { PeerLimits } from "../../rpc/peer-options.ts";
@@ -31,6 +32,11 @@ export interface Config {
     readonly egress: { readonly allowHosts: readonly string[] };
     readonly turns: Required<NonNullable<RemoteSettings["turns"]>>;
     readonly scan: Required<NonNullable<RemoteSettings["scan"]>>;
+  };
+  readonly sessions: Omit<SessionSettings, "budget" | "dailyBudget" | "idle"> & {
+    readonly budget: NonNullable<SessionSettings["budget"]>;
+    readonly dailyBudget: NonNullable<SessionSettings["dailyBudget"]>;
+    readonly idle: number;
   };
   /** Absolute. */
   readonly data: string;
@@ -133,6 +139,7 @@ export function defaultConfig(data: string): Config {
       forges: {},
       scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000 },
     },
+    sessions: { budget: {}, dailyBudget: {}, idle: 1_800 },
     data,
     log: { level: "info", verbose: false },
     limits: { ...DEFAULT_LIMITS, messages: {} },

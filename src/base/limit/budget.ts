@@ -1,0 +1,38 @@
+/** What turns of agents use up: tokens of models, money, tool calls, and seconds. */
+export const AMOUNTS = ["tokens", "cost", "steps", "time"] as const;
+export type Amount = (typeof AMOUNTS)[number];
+
+/** How much of each was used. Cost is in US dollars, time in seconds. */
+export type Amounts = Readonly<Record<Amount, number>>;
+
+/** How much of each may be used. What is left out is not limited. */
+export type Budget = Readonly<Partial<Record<Amount, number>>>;
+
+export const NOTHING_USED: Amounts = { tokens: 0, cost: 0, steps: 0, time: 0 };
+
+export function plus(one: Amounts, other: Amounts): Amounts {
+  return {
+    tokens: one.tokens + other.tokens,
+    cost: one.cost + other.cost,
+    steps: one.steps + other.steps,
+    time: one.time + other.time,
+  };
+}
+
+/** The first amount of which all is used. */
+export function usedUp(budget: Budget, used: Amounts): Amount | undefined {
+  return AMOUNTS.find((amount) => used[amount] >= (budget[amount] ?? Infinity));
+}
+
+/** How much of an amount: "12,000 tokens", "$1.50", "3 steps", "90 seconds". */
+export function amountText(amount: Amount, value: number): string {
+  switch (amount) {
+    case "tokens":
+    case "steps":
+      return `${Math.round(value).toLocaleString("en-US")} ${amount}`;
+    case "cost":
+      return `$${value.toFixed(value !== 0 && value < 0.1 ? 4 : 2)}`;
+    case "time":
+      return `${Math.round(value).toLocaleString("en-US")} seconds`;
+  }
+}
