@@ -22,7 +22,8 @@ async function use(turn: Turn) {
     const used = what === "context" ? Number(count) : 0;
     await turn.update({ sessionUpdate: "usage_update", used, size: 1_000_000, ...cost });
   }
-  for (let step = 0; what === "steps" && step < Number(count); step++) {
+  const steps = what === "steps" ? Number(count) : 0;
+  for (let step = 0; step < steps; step++) {
     const toolCallId = `${turn.id}-${step}`;
     await turn.update({ sessionUpdate: "tool_call", toolCallId, title: "T", status: "pending" });
     if (turn.stop.signal.aborted) return { stopReason: "cancelled" } as const;
@@ -129,13 +130,10 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
       budgets: { session: { steps: 1 } },
       sessionLimits,
       script: async (turn) => {
-        await use({
-          ...turn,
-          id: turn.id,
-          stop: turn.stop,
-          prompt: [{ type: "text", text: "steps 2" }],
-          update: (it) => turn.update(it),
-        } as Turn);
+        for (const toolCallId of ["a", "b"]) {
+          await turn.update({ sessionUpdate: "tool_call", toolCallId, title: "T" });
+        }
+        assert.ok(turn.stop.signal.aborted);
         await turn.whileWaiting?.(() => new Promise((resolve) => setTimeout(resolve, 60)));
         await turn.update(chunk("pushed"));
       },

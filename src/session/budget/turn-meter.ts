@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { type Amounts, NOTHING_USED } from "../../base/limit/budget.ts";
 import type { SessionUpdate } from "../agent.ts";
 import {
@@ -113,7 +114,7 @@ export class TurnMeter {
 
   /** Looks again when a limit of time may be reached, and notes the use now and then. */
   #wait(): void {
-    const { allowances, noteEvery, note } = this.#options;
+    const { allowances, noteEvery } = this.#options;
     const left = allowances.flatMap(({ budget: { time }, used }) =>
       time === undefined ? [] : [time * 0.8, time].map((at) => at - used.time - this.#time),
     );
@@ -121,13 +122,15 @@ export class TurnMeter {
     this.#timer = setTimeout(() => {
       this.#check();
       if (next < noteEvery) this.#waitOn();
-      else {
-        void note(this.used, this.#counter.reportedCost).then(() => {
-          this.#check();
-          this.#waitOn();
-        });
-      }
+      else background(this.#note(), "Storing what a turn has used");
     }, next).unref();
+  }
+
+  async #note(): Promise<void> {
+    await this.#options.note(this.used, this.#counter.reportedCost);
+    // Other turns may have used up the budget of the day.
+    this.#check();
+    this.#waitOn();
   }
 
   #waitOn(): void {
