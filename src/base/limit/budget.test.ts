@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { amountText, NOTHING_USED, plus, usedUp } from "./budget.ts";
+import { amountText, budgetShares, NOTHING_USED, plus, usedUp } from "./budget.ts";
 
 describe("usedUp()", () => {
   it("names the first amount of which all is used, and none that is not limited", () => {
@@ -27,5 +27,17 @@ describe("amountText()", () => {
     assert.equal(amountText("cost", 1.5), "$1.50");
     assert.equal(amountText("cost", 0.0123), "$0.0123");
     assert.equal(amountText("time", 90.4), "90 seconds");
+  });
+});
+
+describe("budgetShares()", () => {
+  it("tells what was used, and the limits, also of what was not used yet", () => {
+    const used = { tokens: 1_200, cost: 0, steps: 3, time: 0 };
+    assert.deepEqual(budgetShares({ tokens: 5_000, time: 60 }, used), [
+      "1,200 of 5,000 tokens",
+      "3 steps",
+      "0 of 60 seconds",
+    ]);
+    assert.deepEqual(budgetShares({}, NOTHING_USED), []);
   });
 });

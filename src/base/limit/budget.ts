@@ -36,3 +36,18 @@ export function amountText(amount: Amount, value: number): string {
       return `${Math.round(value).toLocaleString("en-US")} seconds`;
   }
 }
+
+/** "9,000 of 10,000 tokens", "$1.00 of $2.00". */
+export function shareText(amount: Amount, used: number, limit: number): string {
+  const whole = amountText(amount, used);
+  return `${amount === "cost" ? whole : whole.split(" ")[0]} of ${amountText(amount, limit)}`;
+}
+
+/** What was used, and of how much where that is limited; amounts of which nothing is used are left out. */
+export function budgetShares(budget: Budget, used: Amounts): string[] {
+  return AMOUNTS.flatMap((amount) => {
+    const limit = budget[amount];
+    if (limit !== undefined) return [shareText(amount, used[amount], limit)];
+    return used[amount] === 0 ? [] : [amountText(amount, used[amount])];
+  });
+}

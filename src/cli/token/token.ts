@@ -1,3 +1,4 @@
+import { type Amounts, budgetShares } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { PrincipalLimits, Scope } from "../../base/principal.ts";
 import type { AccessToken } from "../../store/access/access-token.ts";
@@ -57,8 +58,10 @@ export async function create(invocation: Invocation<CreateValues>): Promise<numb
 export async function list(invocation: Invocation<Printing>): Promise<number> {
   const { values, out, err } = invocation;
   const tokens = (await open(invocation)).list();
-  if (values.json) out(`${JSON.stringify({ tokens: tokens.map(shownOf) }, null, 2)}\n`);
-  else if (tokens.length > 0) out(table(tokens));
+  const used = await usedToday(invocation, tokens);
+  const shown = tokens.map((kept) => ({ ...shownOf(kept), usedToday: used.get(kept.id) }));
+  if (values.json) out(`${JSON.stringify({ tokens: shown }, null, 2)}\n`);
+  else if (tokens.length > 0) out(table(tokens, used));
   else err("There are no tokens. `trunkline token create NAME` creates one.\n");
   return 0;
 }
@@ -87,6 +90,23 @@ export async function rotate(invocation: Invocation<Printing>): Promise<number> 
 async function open(invocation: Invocation): Promise<AccessTokens> {
   const { config, report } = await quietHouse(invocation);
   return new AccessTokens(config.data, { report });
+}
+
+/** What tokens with a budget have used today (UTC), by their ids. */
+async function usedToday(
+  invocation: Invocation,
+  tokens: readonly AccessToken[],
+): Promise<ReadonlyMap<string, Amounts>> {
+  const limited = tokens.filter(({ limits }) => limits?.budget !== undefined);
+  const used = new Map<string, Amounts>();
+  if (limited.length === 0) return used;
+  const { SessionLog } = await import("../../store/session/session-log.ts");
+  const { SessionUsage } = await import("../../store/session/session-usage.ts");
+  await using log = await SessionLog.open((await quietHouse(invocation)).config.data);
+  const usage = new SessionUsage(log.database);
+  const today = new Date().toISOString().slice(0, 10);
+  for (const { id } of limited) used.set(id, await usage.ofDay(`token ${id}`, today));
+  return used;
 }
 
 /** The limits that the options set, with folders as absolute paths. */
@@ -125,7 +145,7 @@ function shownOf({ id, name, created, expires, lastUsed, scopes, limits }: Acces
   return { id, name, scopes, limits, created, expires, lastUsed, isExpired };
 }
 
-function table(tokens: readonly AccessToken[]): string {
+function table(tokens: readonly AccessToken[], used: ReadonlyMap<string, Amounts>): string {
   const rows = [
     ["NAME", "ID", "CREATED", "EXPIRES", "LAST USED", "ALLOWS"],
     ...tokens.map((kept) => [
@@ -134,7 +154,7 @@ function table(tokens: readonly AccessToken[]): string {
       timeOf(kept.created),
       expiryText(kept),
       kept.lastUsed === undefined ? "never" : timeOf(kept.lastUsed),
-      grantText(kept),
+      [grantText(kept), ...usedText(kept, used.get(kept.id))].join("; "),
     ]),
   ];
   const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
@@ -142,6 +162,11 @@ function table(tokens: readonly AccessToken[]): string {
     return row.map((cell, at) => visibleLine(cell).padEnd(widths?.[at] ?? 0)).join("  ");
   });
   return lines.map((line) => `${line.trimEnd()}\n`).join("");
+}
+
+function usedText({ limits = {} }: AccessToken, used: Amounts | undefined): string[] {
+  if (used === undefined) return [];
+  return [`used today: ${budgetShares(limits.budget ?? {}, used).join(", ")}`];
 }
 
 function expiryText({ expires }: AccessToken): string {

@@ -2,9 +2,9 @@ import {
   type Amount,
   AMOUNTS,
   type Amounts,
-  amountText,
   type Budget,
   plus,
+  shareText,
   usedUp,
 } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -102,13 +102,6 @@ function spentWords({ of, budget, remedy }: Allowance, amount: Amount, used: num
   const shown = amount === "steps" ? Math.min(used, limit) : used;
   const whose = of === "session" ? "this session's budget" : "today's budget";
   return `${shareText(amount, shown, limit)} of ${whose} are used. ${remedy(amount)}`;
-}
-
-/** "9,000 of 10,000 tokens", "$1.00 of $2.00". */
-function shareText(amount: Amount, used: number, limit: number): string {
-  const [value] =
-    amount === "cost" ? [amountText(amount, used)] : amountText(amount, used).split(" ");
-  return `${value} of ${amountText(amount, limit)}`;
 }
 
 function round(value: number): number {
