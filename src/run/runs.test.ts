@@ -51,6 +51,7 @@ class Rig implements AsyncDisposable {
       scan: { maxFile: 1 << 20, maxTotal: 1 << 22, maxFiles: 100, denied: DENIED_NAMES },
       turns: { running: 1, runningEach: 1, waitingEach: 5 },
       mostBases: 2,
+      hibernateAfter: 60_000,
       identify: async () => ({ credentials: { scope: "" }, author: ADA }),
       coAuthor: { name: "Bob", email: "bob@example.com" },
       pushAgain: { firstWait: 20, longestWait: 20, mostFailures: 1000, rest: 20 },
@@ -114,7 +115,8 @@ class Rig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+    await this.runs[Symbol.asyncDispose]();
+    await rm(this.folder, { recursive: true, force: true });
   }
 }
 

@@ -137,6 +137,7 @@ export function defaultConfig(data: string): Config {
       bases: 4,
       pullRequest: "off",
       forges: {},
+      hibernateAfter: 86_400,
       scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000 },
     },
     sessions: { budget: {}, dailyBudget: {}, idle: 1_800 },

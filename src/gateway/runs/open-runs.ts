@@ -50,6 +50,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
     scan: { ...remote.scan, denied: DENIED_NAMES },
     turns: remote.turns,
     mostBases: remote.bases,
+    hibernateAfter: remote.hibernateAfter * 1000,
     identify,
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,

@@ -403,6 +403,11 @@ export interface RemoteSettings {
   };
   /** Checked-out revisions that are kept of each repository. */
   readonly bases?: number;
+  /**
+   * Seconds after which the files of a run that nobody has open are kept as a commit only. Files
+   * that git ignores are lost then; they stay until then.
+   */
+  readonly hibernateAfter?: number;
   /** Who is named as co-author of commits: the user. */
   readonly coAuthor?: {
     /** As commits have it. */
@@ -667,8 +672,8 @@ export const checkConfigFile: Check = (value) => {
     if (typeof agent === "string") {
       if (agent === "") return { path: ["agent"], says: "must not be empty" };
     } else if (isObject(agent)) {
-      const problem5 = checkAgentSettings(agent);
-      if (problem5 !== undefined) return within(problem5, "agent");
+      const problem6 = checkAgentSettings(agent);
+      if (problem6 !== undefined) return within(problem6, "agent");
     } else {
       return { path: ["agent"], says: "must be a string or an object" };
     }
@@ -678,22 +683,22 @@ export const checkConfigFile: Check = (value) => {
     if (!isObject(agents)) return { path: ["agents"], says: "must be an object" };
     for (const key5 in agents) {
       const item2: unknown = agents[key5];
-      const problem6 = checkAgentCommand(item2);
-      if (problem6 !== undefined) return within(problem6, "agents", key5);
+      const problem7 = checkAgentCommand(item2);
+      if (problem7 !== undefined) return within(problem7, "agents", key5);
     }
   }
   const models: unknown = value.models;
   if (models !== undefined) {
-    const problem7 = checkModelSettings(models);
-    if (problem7 !== undefined) return within(problem7, "models");
+    const problem8 = checkModelSettings(models);
+    if (problem8 !== undefined) return within(problem8, "models");
   }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
     for (const key6 in identities) {
       const item3: unknown = identities[key6];
-      const problem8 = checkIdentitySettings(item3);
-      if (problem8 !== undefined) return within(problem8, "identities", key6);
+      const problem9 = checkIdentitySettings(item3);
+      if (problem9 !== undefined) return within(problem9, "identities", key6);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -702,13 +707,13 @@ export const checkConfigFile: Check = (value) => {
   }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem9 = checkBusSettings(bus);
-    if (problem9 !== undefined) return within(problem9, "bus");
+    const problem10 = checkBusSettings(bus);
+    if (problem10 !== undefined) return within(problem10, "bus");
   }
   const review: unknown = value.review;
   if (review !== undefined) {
-    const problem10 = checkReviewSettings(review);
-    if (problem10 !== undefined) return within(problem10, "review");
+    const problem11 = checkReviewSettings(review);
+    if (problem11 !== undefined) return within(problem11, "review");
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
@@ -723,8 +728,8 @@ export const checkConfigFile: Check = (value) => {
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem11 = checkToolPolicy(tools);
-      if (problem11 !== undefined) return within(problem11, "policy", "tools");
+      const problem12 = checkToolPolicy(tools);
+      if (problem12 !== undefined) return within(problem12, "policy", "tools");
     }
   }
   return undefined;
@@ -897,13 +902,14 @@ export const checkRemoteSettings: Check = (value) => {
       case "egress":
       case "turns":
       case "bases":
+      case "hibernateAfter":
       case "coAuthor":
       case "pullRequest":
       case "forges":
       case "scan":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "coAuthor", "pullRequest", "forges", "scan"]) };
+        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "hibernateAfter", "coAuthor", "pullRequest", "forges", "scan"]) };
     }
   }
   const allowHosts: unknown = value.allowHosts;
@@ -1014,6 +1020,13 @@ export const checkRemoteSettings: Check = (value) => {
     }
     if (bases < 1) return { path: ["bases"], says: "must be at least 1" };
     if (bases > 100) return { path: ["bases"], says: "must be at most 100" };
+  }
+  const hibernateAfter: unknown = value.hibernateAfter;
+  if (hibernateAfter !== undefined) {
+    if (typeof hibernateAfter !== "number" || !Number.isInteger(hibernateAfter)) {
+      return { path: ["hibernateAfter"], says: "must be an integer" };
+    }
+    if (hibernateAfter < 1) return { path: ["hibernateAfter"], says: "must be at least 1" };
   }
   const coAuthor: unknown = value.coAuthor;
   if (coAuthor !== undefined) {
