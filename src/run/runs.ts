@@ -106,7 +106,7 @@ export class Runs implements AsyncDisposable {
     await mkdir(options.folder, { recursive: true, mode: 0o711 });
     const runs = new Runs(options, await writeAskpass(options.folder));
     runs.#tidying = runs.#workspaces.sweep();
-    background(runs.#tidying, "Letting go of workspaces that were left open");
+    background(runs.hibernate(), "Letting go of workspaces that were left open");
     return runs;
   }
 

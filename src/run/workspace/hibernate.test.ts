@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -290,20 +291,21 @@ describe("an idle session with overlayfs", { skip: DRIVERS[1]?.[2] }, () => {
   it("takes less than 5 MB of disk, however large its repository is", async () => {
     await using rig = await Rig.open(new OverlayDriver());
     // More than the session may take, were it copied.
-    for (let at = 0; at < 400; at++) {
-      rig.sample.write(`file-${at}.ts`, `export const value = ${at};\n`.repeat(1_000));
-    }
-    const revision = rig.sample.commit("Many files");
+    for (let at = 0; at < 6; at++) rig.sample.write(`asset-${at}.bin`, randomBytes(1 << 20));
+    const based = rig.sample.commit("Large files");
+    rig.sample.write("README.md", "next\n");
+    const revision = rig.sample.commit("Next");
     rig.sample.run("push", "--quiet", "origin", "HEAD:main");
     await rig.repository.need({ url: rig.sample.url, branch: "main", revision }, NO_CREDENTIALS);
     const { repository } = rig;
     const owner = { uid: 61_234, gid: 61_234 };
     const request = { session: SESSION, repository, branch: "agent/x", owner };
     // The base is that of another revision, from which git goes on.
-    await (await rig.work(owner)).close();
-    await rig.workspaces.remove(SESSION, repository);
-    await (await rig.workspaces.open({ ...request, session: "other", revision })).close();
-    const workspace = await rig.workspaces.open({ ...request, revision: rig.revision });
+    const other = { ...request, session: "other", revision: based };
+    await (await rig.workspaces.open(other)).close();
+    const workspace = await rig.workspaces.open({ ...request, revision });
+    assert.equal(readFileSync(join(workspace.tree, "README.md"), "utf8"), "next\n");
+    assert.equal(lstatSync(join(workspace.tree, "README.md")).uid, owner.uid);
     change(workspace.tree);
     await workspace.close();
     const used = await diskUse(join(rig.folder, SESSION));

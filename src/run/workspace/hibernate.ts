@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { ServerGit } from "../../git/server/server-git.ts";
+import type { ServerGit } from "../../git/server/server-git.ts";
 import type { Base } from "./bases.ts";
 import type { FileOwner } from "./driver.ts";
 import { giveFiles } from "./give-files.ts";
