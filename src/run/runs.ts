@@ -6,7 +6,6 @@ import { TrunklineError } from "../base/errors.ts";
 import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
 import type { Log } from "../base/log.ts";
 import { type Credentials, writeAskpass } from "../git/server/credentials.ts";
-import { Stopper } from "../base/stop.ts";
 import type { Turn } from "../session/agent.ts";
 import { type Author, Deliverer, type Delivery, type Target } from "./deliver.ts";
 import {
@@ -28,6 +27,7 @@ import type { ScanLimits } from "./scan.ts";
 import { type QueueLimits, TurnQueue } from "./turn-queue.ts";
 import { Bases } from "./workspace/bases.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
+import { Tidy } from "./workspace/tidy.ts";
 import { type Workspace, Workspaces } from "./workspace/workspace.ts";
 import { WorkspaceFiles } from "./workspace-files.ts";
 
@@ -72,9 +72,6 @@ export interface RunPlan extends RemoteRef {
   readonly pullRequest?: RequestMode | undefined;
 }
 
-/** Milliseconds between two looks for workspaces that can be put away. */
-const HIBERNATE_EVERY = 60_000;
-
 const ID = /^[0-9a-z]{8,40}$/;
 
 /** Runs of agents on revisions of repositories. */
@@ -83,9 +80,7 @@ export class Runs implements AsyncDisposable {
   readonly #cache: RepositoryCache;
   readonly #workspaces: Workspaces;
   readonly #queue: TurnQueue;
-  readonly #hibernating: NodeJS.Timeout;
-  #tidying: Promise<void> = Promise.resolve();
-  readonly #closed = new Stopper();
+  readonly #tidy: Tidy;
 
   private constructor(options: RunsOptions, askpass: string) {
     const { folder, driver, mostBases, policy, log } = options;
@@ -98,39 +93,19 @@ export class Runs implements AsyncDisposable {
     this.#cache = new RepositoryCache({ folder: join(folder, "cache"), report, ...common });
     const bases = new Bases({ folder: join(folder, "bases"), most: mostBases });
     this.#workspaces = new Workspaces({ folder: join(folder, "work"), bases, driver, ...common });
-    const hibernate = (): void => background(this.hibernate(), "Putting workspaces away");
-    this.#hibernating = setInterval(hibernate, HIBERNATE_EVERY).unref();
+    this.#tidy = new Tidy({ ...options, workspaces: this.#workspaces, cache: this.#cache });
   }
 
   static async open(options: RunsOptions): Promise<Runs> {
     await mkdir(options.folder, { recursive: true, mode: 0o711 });
-    const runs = new Runs(options, await writeAskpass(options.folder));
-    runs.#tidying = runs.#workspaces.sweep();
-    background(runs.hibernate(), "Letting go of workspaces that were left open");
-    return runs;
-  }
-
-  /** Puts away the workspaces of sessions that are not open. One that cannot be stays as it is. */
-  hibernate(): Promise<void> {
-    const { hibernateAfter: after, log } = this.#options;
-    const hibernation = {
-      after,
-      repositoryOf: (key: string) => this.#cache.byKey(key),
-      stop: this.#closed,
-      failed: (workspace: string, error: unknown): void => {
-        log.warn("run.not-hibernated", { workspace, error });
-      },
-    };
-    this.#tidying = this.#tidying.then(() => this.#workspaces.hibernate(hibernation));
-    return this.#tidying;
+    return new Runs(options, await writeAskpass(options.folder));
   }
 
   /** Ends what is done in the background. Runs that are open end with their sessions. */
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#hibernating);
-    this.#closed.stop(new TrunklineError("closed", "Trunkline is stopping"));
+    const tidied = this.#tidy[Symbol.asyncDispose]();
     await this.#workspaces[Symbol.asyncDispose]();
-    await this.#tidying.catch(() => {});
+    await tidied;
     await this.#cache[Symbol.asyncDispose]();
   }
 

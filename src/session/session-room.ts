@@ -67,6 +67,7 @@ function full(principal: Principal, count: number, limit: number): TrunklineErro
     principal.limits?.concurrent === undefined
       ? "`sessions.concurrent` raises the limit"
       : "the limit is that of the access token (--concurrent)";
-  const why = `${count} sessions are open, and ${limit} may be. Close one; ${setting}`;
+  const open = count === 1 ? "1 session is open" : `${count} sessions are open`;
+  const why = `${open}, and ${limit} may be. Close one; ${setting}`;
   return new TrunklineError("limit", `Cannot open another session: ${why}.`);
 }

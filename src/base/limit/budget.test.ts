@@ -27,6 +27,7 @@ describe("amountText()", () => {
     assert.equal(amountText("cost", 1.5), "$1.50");
     assert.equal(amountText("cost", 0.0123), "$0.0123");
     assert.equal(amountText("time", 90.4), "90 seconds");
+    assert.equal(amountText("steps", 1), "1 step");
   });
 });
 

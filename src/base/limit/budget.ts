@@ -24,23 +24,31 @@ export function usedUp(budget: Budget, used: Amounts): Amount | undefined {
   return AMOUNTS.find((amount) => used[amount] >= (budget[amount] ?? Infinity));
 }
 
-/** How much of an amount: "12,000 tokens", "$1.50", "3 steps", "90 seconds". */
+/** How much of an amount: "12,000 tokens", "$1.50", "1 step", "90 seconds". */
 export function amountText(amount: Amount, value: number): string {
-  switch (amount) {
-    case "tokens":
-    case "steps":
-      return `${Math.round(value).toLocaleString("en-US")} ${amount}`;
-    case "cost":
-      return `$${value.toFixed(value !== 0 && value < 0.1 ? 4 : 2)}`;
-    case "time":
-      return `${Math.round(value).toLocaleString("en-US")} seconds`;
-  }
+  const number = numberText(amount, value);
+  return number === "1" ? `1 ${UNITS[amount].slice(0, -1)}` : withUnit(amount, number);
 }
 
 /** "9,000 of 10,000 tokens", "$1.00 of $2.00". */
 export function shareText(amount: Amount, used: number, limit: number): string {
-  const whole = amountText(amount, used);
-  return `${amount === "cost" ? whole : whole.split(" ")[0]} of ${amountText(amount, limit)}`;
+  return `${numberText(amount, used)} of ${withUnit(amount, numberText(amount, limit))}`;
+}
+
+const UNITS: Readonly<Record<Amount, string>> = {
+  tokens: "tokens",
+  cost: "",
+  steps: "steps",
+  time: "seconds",
+};
+
+function numberText(amount: Amount, value: number): string {
+  if (amount !== "cost") return Math.round(value).toLocaleString("en-US");
+  return `$${value.toFixed(value !== 0 && value < 0.1 ? 4 : 2)}`;
+}
+
+function withUnit(amount: Amount, number: string): string {
+  return `${number} ${UNITS[amount]}`.trimEnd();
 }
 
 /** What was used, and of how much where that is limited; amounts of which nothing is used are left out. */

@@ -35,7 +35,9 @@ export function budgetText({ budget = {}, concurrent }: PrincipalLimits): string
   });
   return [
     ...(amounts.length === 0 ? [] : [`${amounts.join(", ")} a day`]),
-    ...(concurrent === undefined ? [] : [`${concurrent} sessions at once`]),
+    ...(concurrent === undefined
+      ? []
+      : [`${concurrent} session${concurrent === 1 ? "" : "s"} at once`]),
   ];
 }
 
