@@ -32,7 +32,7 @@ export async function show(invocation: Invocation<Printing>): Promise<number> {
   await using commands = await SessionCommands.open(config.data);
   const session = await commands.find(positionals[0] ?? "");
   const used = await commands.used(session.id);
-  const { budget } = config.sessions;
+  const { budget = {} } = config.sessions;
   let events = 0;
   let turns = 0;
   let last: string | undefined;

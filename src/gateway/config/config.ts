@@ -33,11 +33,7 @@ export interface Config {
     readonly turns: Required<NonNullable<RemoteSettings["turns"]>>;
     readonly scan: Required<NonNullable<RemoteSettings["scan"]>>;
   };
-  readonly sessions: Omit<SessionSettings, "budget" | "dailyBudget" | "idle"> & {
-    readonly budget: NonNullable<SessionSettings["budget"]>;
-    readonly dailyBudget: NonNullable<SessionSettings["dailyBudget"]>;
-    readonly idle: number;
-  };
+  readonly sessions: SessionSettings & { readonly idle: number };
   /** Absolute. */
   readonly data: string;
   readonly log: { readonly level: LogLevel; readonly verbose: boolean };
@@ -140,7 +136,7 @@ export function defaultConfig(data: string): Config {
       hibernateAfter: 86_400,
       scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000 },
     },
-    sessions: { budget: {}, dailyBudget: {}, idle: 1_800 },
+    sessions: { idle: 1_800 },
     data,
     log: { level: "info", verbose: false },
     limits: { ...DEFAULT_LIMITS, messages: {} },

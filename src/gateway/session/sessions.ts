@@ -52,8 +52,8 @@ export async function openSessions(
         run === undefined ? agents.get(name) : needRuns(options).agent(agents.nameOf(name), run),
       budgets: new Budgets({
         store: new SessionUsage(log.database),
-        session: settings.budget,
-        day: settings.dailyBudget,
+        session: settings.budget ?? {},
+        day: settings.dailyBudget ?? {},
         concurrent: settings.concurrent,
         log: house.log,
       }),
