@@ -184,14 +184,6 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "session: limits.ts",
       "cancelGrace",
     ],
-    [
-      "time until a session without clients is unloaded",
-      "milliseconds",
-      30 * MINUTE,
-      "it is loaded again when somebody opens it",
-      "session: limits.ts",
-      "idle",
-    ],
   ],
   agent: [
     [

@@ -1,4 +1,5 @@
 import { isInside, realPath } from "./file/path.ts";
+import type { Budget } from "./limit/budget.ts";
 import { glob } from "./text/glob.ts";
 
 /** What a token may let its bearer do. */
@@ -15,6 +16,10 @@ export interface PrincipalLimits {
   readonly folders?: readonly string[];
   /** Addresses of git repositories; `*` stands for any text. */
   readonly repositories?: readonly string[];
+  /** What turns may use in a day. */
+  readonly budget?: Budget;
+  /** Sessions that may be open at once. */
+  readonly concurrent?: number;
 }
 
 /** Who is behind a connection. Resolved once, where the connection comes in. */

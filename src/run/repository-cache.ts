@@ -4,6 +4,7 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { Stopper } from "../base/stop.ts";
 import type { Credentials } from "../git/server/credentials.ts";
 import type { ResolveHost } from "../git/server/pin-connection.ts";
 import { ServerGit } from "../git/server/server-git.ts";
@@ -30,7 +31,7 @@ const LOCK_WAIT = 10 * 60_000;
  * One bare repository for each URL and each scope of credentials, which all of their sessions share, so
  * that each object is fetched once.
  */
-export class RepositoryCache {
+export class RepositoryCache implements AsyncDisposable {
   readonly #options: RepositoryCacheOptions;
   readonly #open = new Map<string, CachedRepository>();
 
@@ -47,10 +48,20 @@ export class RepositoryCache {
     this.#open.set(key, known);
     return known;
   }
+
+  /** One by its key, for what needs no address. */
+  byKey(key: string): CachedRepository {
+    return this.#open.get(key) ?? new CachedRepository(key, "", this.#options);
+  }
+
+  /** Ends what is fetched in the background; it is fetched another time. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(Array.from(this.#open.values(), (each) => each[Symbol.asyncDispose]()));
+  }
 }
 
 /** One of them. */
-export class CachedRepository {
+export class CachedRepository implements AsyncDisposable {
   readonly key: string;
   readonly url: string;
   readonly git: ServerGit;
@@ -63,6 +74,7 @@ export class CachedRepository {
   readonly #seen = new Set<string>();
   #pushChecked = -Infinity;
   #checkingPush: Promise<void> | undefined;
+  readonly #closed = new Stopper();
 
   constructor(key: string, url: string, options: RepositoryCacheOptions) {
     const { folder, askpass, protocols, resolve } = options;
@@ -113,7 +125,8 @@ export class CachedRepository {
       () => undefined,
       (error: unknown) => {
         this.#filling = undefined;
-        this.#options.report("run.cache-not-filled", { url: this.url, error });
+        if (this.#closed.reason === undefined)
+          this.#options.report("run.cache-not-filled", { url: this.url, error });
       },
     );
     return this.#filling;
@@ -133,6 +146,11 @@ export class CachedRepository {
   /** A push has failed: the next session checks again. */
   forgetPushCheck(): void {
     this.#pushChecked = -Infinity;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed.stop(new TrunklineError("closed", "Trunkline is stopping"));
+    await this.#filling;
   }
 
   /** Keeps a commit from being collected while a session stands on it. */
@@ -208,7 +226,11 @@ export class CachedRepository {
     const marker = join(this.git.gitDir, "filled");
     const isShallow = (await this.shallow()) !== "";
     if (existsSync(marker) && !isShallow) return;
-    const call = { remote: { url: this.url, credentials }, timeout: FETCH_TIMEOUT };
+    const call = {
+      remote: { url: this.url, credentials },
+      timeout: FETCH_TIMEOUT,
+      stop: this.#closed,
+    };
     const whole = isShallow ? ["--unshallow"] : [];
     const spec = "+refs/heads/*:refs/remotes/origin/*";
     await this.git.run([...FETCH, ...whole, "--", this.url, spec], call);

@@ -1,5 +1,6 @@
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
+import type { Stop } from "../base/stop.ts";
 import type {
   Agent,
   AgentOpenOptions,
@@ -25,6 +26,8 @@ export interface RunAgentOptions {
   readonly plan: unknown;
   /** Milliseconds that `session/new` waits for the workspace before it answers without it. */
   readonly answerWithin: number;
+  /** Milliseconds that an agent has to end its turn when a budget is used up, before it is pushed. */
+  readonly budgetGrace?: number;
 }
 
 /**
@@ -41,10 +44,11 @@ export class RunAgent implements Agent {
   }
 
   async open(options: AgentOpenOptions): Promise<RunSession> {
-    const { runs, plan, answerWithin } = this.#options;
+    const { runs, plan, answerWithin, budgetGrace = BUDGET_GRACE } = this.#options;
     const run = await runs.open(plan, options.sessionId);
     const ends = new AsyncDisposableStack();
-    const session = new RunSession(run, this.#begin(run, options, ends), options, ends);
+    const beginning = this.#begin(run, options, ends);
+    const session = new RunSession(run, beginning, { ...options, budgetGrace }, ends);
     try {
       await session.readyWithin(answerWithin);
     } catch (error) {
@@ -98,21 +102,22 @@ function tellOfProgress(options: AgentOpenOptions, message: string): void {
   options.update(progressUpdate(message));
 }
 
-/** How often work that says nothing counts as progress, in milliseconds. */
-const ALIVE_EVERY = 5_000;
+const BUDGET_GRACE = 3_000;
+
+type RunSessionOptions = AgentOpenOptions & { readonly budgetGrace: number };
 
 /** One session whose work comes back as a branch. */
 class RunSession implements AgentSession {
   readonly #run: Run;
   readonly #beginning: Promise<AgentSession>;
-  readonly #options: AgentOpenOptions;
+  readonly #options: RunSessionOptions;
   readonly #ends: AsyncDisposableStack;
   #inner: AgentSession | undefined;
 
   constructor(
     run: Run,
     beginning: Promise<AgentSession>,
-    options: AgentOpenOptions,
+    options: RunSessionOptions,
     ends: AsyncDisposableStack,
   ) {
     this.#ends = ends;
@@ -142,13 +147,12 @@ class RunSession implements AgentSession {
   }
 
   async prompt(turn: Turn): Promise<TurnEnd> {
-    const inner = await this.#ready(turn);
-    // Waiting is no lack of progress.
-    const alive = setInterval(() => turn.progressed(), ALIVE_EVERY);
-    const entered = this.#run.enter(turn, (position) => {
-      tellOfProgress(this.#options, `Waiting for others: ${position} in the queue …`);
-    });
-    using _ = await entered.finally(() => clearInterval(alive));
+    const inner = await waiting(turn, () => this.#ready(turn));
+    const enter = (): Promise<Disposable> =>
+      this.#run.enter(turn, (position) => {
+        tellOfProgress(this.#options, `Waiting for others: ${position} in the queue …`);
+      });
+    using _ = await waiting(turn, enter);
     return await this.#work(inner, turn);
   }
 
@@ -156,16 +160,20 @@ class RunSession implements AgentSession {
     let end: TurnEnd;
     try {
       const { files } = this.#run;
-      end = await inner.prompt(new WorkspaceTurn(turn, files, () => this.#run.checkpointSoon()));
+      const work = new WorkspaceTurn(turn, files, () => this.#run.checkpointSoon());
+      const { budgetGrace } = this.#options;
+      end = await untilBudgetEnds(turn.stop, inner.prompt(work), budgetGrace);
     } catch (error) {
       await this.#run.checkpoint();
-      throw error;
+      if (!isBudgetSpent(turn.stop)) throw error;
+      end = { stopReason: "cancelled" };
     }
-    if (end.stopReason === "cancelled") {
+    // What was done until a budget was used up is pushed; what somebody cancelled is not.
+    if (end.stopReason === "cancelled" && !isBudgetSpent(turn.stop)) {
       await this.#run.checkpoint();
       return end;
     }
-    const delivery = await this.#run.deliver(turn);
+    const delivery = await waiting(turn, () => this.#run.deliver(turn));
     // What is not committed can be had as a patch.
     if (delivery.kind === "refused") await this.#run.checkpoint();
     if (delivery.kind === "unpushed") this.#run.pushLater((target) => this.#tellOfPush(target));
@@ -200,8 +208,6 @@ class RunSession implements AgentSession {
 
   async #ready(turn: Turn): Promise<AgentSession> {
     if (this.#inner !== undefined) return this.#inner;
-    // Fetching is progress, though nothing is said for long.
-    const alive = setInterval(() => turn.progressed(), ALIVE_EVERY);
     const { promise: stopped, reject } = Promise.withResolvers<never>();
     const listener = { stopped: reject };
     turn.stop.add(listener);
@@ -209,7 +215,6 @@ class RunSession implements AgentSession {
       return await Promise.race([this.#beginning, stopped]);
     } finally {
       turn.stop.remove(listener);
-      clearInterval(alive);
     }
   }
 
@@ -294,6 +299,39 @@ class WorkspaceTurn implements Turn {
 
   progressed(): void {
     this.#turn.progressed();
+  }
+}
+
+/** Does work during which the agent waits: fetching, queueing, pushing. It is no lack of progress. */
+function waiting<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
+  return turn.whileWaiting?.(work) ?? work();
+}
+
+/** Whether a turn was stopped because a budget is used up, and not by somebody. */
+function isBudgetSpent({ signal }: Stop): boolean {
+  const reason: unknown = signal.aborted ? signal.reason : undefined;
+  return reason instanceof TrunklineError && reason.code === "limit";
+}
+
+/** The end of a turn; where its budget is used up and the agent does not end it, one of ours. */
+async function untilBudgetEnds(
+  stop: Stop,
+  ending: Promise<TurnEnd>,
+  grace: number,
+): Promise<TurnEnd> {
+  let timer: NodeJS.Timeout | undefined;
+  const { promise: late, resolve } = Promise.withResolvers<TurnEnd>();
+  const stopped = (): void => {
+    if (!isBudgetSpent(stop)) return;
+    timer = setTimeout(resolve, grace, { stopReason: "cancelled" });
+  };
+  const listener = { stopped };
+  stop.add(listener);
+  try {
+    return await Promise.race([ending, late]);
+  } finally {
+    stop.remove(listener);
+    clearTimeout(timer);
   }
 }
 

@@ -7,10 +7,11 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setImmediate, setTimeout as pause } from "node:timers/promises";
 
+import { TrunklineError } from "../base/errors.ts";
 import { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
 import { Stopper } from "../base/stop.ts";
-import type { Agent, AgentOpenOptions, SessionUpdate, Turn } from "../session/agent.ts";
+import type { Agent, AgentOpenOptions, SessionUpdate, Turn, TurnEnd } from "../session/agent.ts";
 import { patchOf } from "./patch.ts";
 import { RunAgent } from "./run-agent.ts";
 import { Runs } from "./runs.ts";
@@ -50,6 +51,7 @@ class Rig implements AsyncDisposable {
       scan: { maxFile: 1 << 20, maxTotal: 1 << 22, maxFiles: 100, denied: DENIED_NAMES },
       turns: { running: 1, runningEach: 1, waitingEach: 5 },
       mostBases: 2,
+      hibernateAfter: 60_000,
       identify: async () => ({ credentials: { scope: "" }, author: ADA }),
       coAuthor: { name: "Bob", email: "bob@example.com" },
       pushAgain: { firstWait: 20, longestWait: 20, mostFailures: 1000, rest: 20 },
@@ -65,7 +67,7 @@ class Rig implements AsyncDisposable {
 
   /** Opens a session whose agent does `work` in each turn. */
   async session(
-    work: (cwd: string, turn: Turn) => Promise<void>,
+    work: (cwd: string, turn: Turn) => Promise<TurnEnd | void>,
     plan = this.runs.plan(this.meta),
   ) {
     const inner: Agent = {
@@ -73,8 +75,7 @@ class Rig implements AsyncDisposable {
       open: async ({ cwd }) => ({
         settings: { modes: { currentModeId: "build", availableModes: [] } },
         prompt: async (turn) => {
-          await work(cwd, turn);
-          return { stopReason: "end_turn" };
+          return (await work(cwd, turn)) ?? { stopReason: "end_turn" };
         },
         [Symbol.asyncDispose]: async () => {},
       }),
@@ -85,6 +86,7 @@ class Rig implements AsyncDisposable {
       name: "scripted",
       plan,
       answerWithin: 60_000,
+      budgetGrace: 50,
     });
     return await agent.open({
       sessionId: "0d3adbee-0000-4000-8000-000000000001",
@@ -113,7 +115,8 @@ class Rig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+    await this.runs[Symbol.asyncDispose]();
+    await rm(this.folder, { recursive: true, force: true });
   }
 }
 
@@ -278,6 +281,42 @@ describe("a run", () => {
     while (!/1 in the queue/.test(JSON.stringify(rig.updates))) await setImmediate();
     busy.resolve();
     await Promise.all([first, second]);
+  });
+
+  for (const [how, end] of [
+    ["ends", async () => ({ stopReason: "cancelled" }) as const],
+    ["fails", () => Promise.reject(new Error("stopped"))],
+    ["never ends", () => new Promise<never>(() => {})],
+  ] as const) {
+    it(`pushes what was done until a budget was used up, by an agent that ${how} then`, async () => {
+      await using rig = await Rig.open();
+      const session = await rig.session(async (cwd, { stop }) => {
+        writeFileSync(join(cwd, "new.txt"), "new\n");
+        (stop as Stopper).stop(new TrunklineError("limit", "3 of 3 steps are used."));
+        return await end();
+      });
+      const { _meta } = await session.prompt(rig.turn("Work on"));
+      const { target } = _meta as { target: { branch: string } };
+      assert.equal(git(rig.remote, "show", `${target.branch}:new.txt`), "new");
+      if (how !== "never ends") await session[Symbol.asyncDispose]();
+    });
+  }
+
+  it("keeps what a cancelled turn did, and pushes it with the next", async () => {
+    await using rig = await Rig.open();
+    let isFirst = true;
+    await using session = await rig.session(async (cwd, { stop }) => {
+      if (!isFirst) return undefined;
+      isFirst = false;
+      writeFileSync(join(cwd, "new.txt"), "new\n");
+      (stop as Stopper).stop(new TrunklineError("cancelled", "The turn was cancelled"));
+      return { stopReason: "cancelled" };
+    });
+    assert.equal((await session.prompt(rig.turn("Work"))).stopReason, "cancelled");
+    assert.equal(git(rig.remote, "branch", "--list", "agent/*"), "");
+    const { _meta } = await session.prompt(rig.turn("Go on"));
+    const { target } = _meta as { target: { branch: string } };
+    assert.equal(git(rig.remote, "show", `${target.branch}:new.txt`), "new");
   });
 
   it("refuses what must not be committed, and names the file", async () => {

@@ -25,10 +25,12 @@ import {
 } from "./remote-ref.ts";
 import { RepositoryCache } from "./repository-cache.ts";
 import type { ScanLimits } from "./change/scan.ts";
+import { commitMessage } from "./commit-message.ts";
 import { type QueueLimits, TurnQueue } from "./turn-queue.ts";
 import { Bases } from "./workspace/bases.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import type { RunUsers } from "./workspace/run-users.ts";
+import { Tidy } from "./workspace/tidy.ts";
 import { type Workspace, Workspaces } from "./workspace/workspace.ts";
 import { WorkspaceFiles } from "./workspace-files.ts";
 
@@ -42,6 +44,8 @@ export interface RunsOptions {
   readonly turns: QueueLimits;
   /** Bases that are kept of a repository. */
   readonly mostBases: number;
+  /** Milliseconds after which a closed workspace is put away, with the loss of what git ignores. */
+  readonly hibernateAfter: number;
   /** How git gets into a repository, and whom commits to it are by. */
   readonly identify: (url: string) => Promise<{ credentials: Credentials; author: Author }>;
   readonly coAuthor?: Author | undefined;
@@ -81,6 +85,7 @@ export class Runs implements AsyncDisposable {
   readonly #cache: RepositoryCache;
   readonly #workspaces: Workspaces;
   readonly #queue: TurnQueue;
+  readonly #tidy: Tidy;
 
   private constructor(options: RunsOptions, askpass: string) {
     const { folder, driver, mostBases, policy, log } = options;
@@ -94,17 +99,20 @@ export class Runs implements AsyncDisposable {
     this.#cache = new RepositoryCache({ folder: join(folder, "cache"), report, ...common });
     const bases = new Bases({ folder: join(folder, "bases"), most: mostBases });
     this.#workspaces = new Workspaces({ folder: join(folder, "work"), bases, driver, ...common });
+    this.#tidy = new Tidy({ ...options, workspaces: this.#workspaces, cache: this.#cache });
   }
 
   static async open(options: RunsOptions): Promise<Runs> {
     await mkdir(options.folder, { recursive: true, mode: 0o711 });
-    const runs = new Runs(options, await writeAskpass(options.folder));
-    background(runs.#workspaces.sweep(), "Letting go of workspaces that were left open");
-    return runs;
+    return new Runs(options, await writeAskpass(options.folder));
   }
 
+  /** Ends what is done in the background. Runs that are open end with their sessions. */
   async [Symbol.asyncDispose](): Promise<void> {
+    const tidied = this.#tidy[Symbol.asyncDispose]();
     await this.#workspaces[Symbol.asyncDispose]();
+    await tidied;
+    await this.#cache[Symbol.asyncDispose]();
   }
 
   /** Reads what a client asks for. Undefined where it asks for no run. */
@@ -277,7 +285,7 @@ export class Run {
   /** Commits and pushes the changes of a turn. */
   deliver(turn: Turn): Promise<Delivery> {
     clearTimeout(this.#checkpoint);
-    const { title, body } = messageFor(turn);
+    const { title, body } = commitMessage(turn);
     return this.#inOrder(async () => {
       const delivery = await this.#need().deliver(title, body);
       if (delivery.kind === "pushed") this.#pushed = delivery.target;
@@ -366,17 +374,6 @@ export class Run {
     this.#lane = result.catch(() => {});
     return result;
   }
-}
-
-const LONGEST_TITLE = 72;
-
-/** The prompt's first line, and the rest of it. */
-function messageFor({ prompt }: Turn): { title: string; body: string } {
-  const texts = prompt.filter(({ type }) => type === "text").map(({ text }) => String(text));
-  const [first = "", ...rest] = texts.join("\n").trim().split("\n");
-  const line = first.replaceAll(/\p{Cc}+/gu, " ").trim() || "Changes by an agent";
-  if (line.length <= LONGEST_TITLE) return { title: line, body: rest.join("\n").trim() };
-  return { title: `${line.slice(0, LONGEST_TITLE - 1)}…`, body: [line, ...rest].join("\n").trim() };
 }
 
 export function isPlan(value: unknown): value is RunPlan {

@@ -110,6 +110,8 @@ export interface Turn {
   requestPermission(request: PermissionRequest): Promise<PermissionOutcome>;
   /** Restarts the timeout of the prompt while nothing is sent, such as during a long tool call. */
   progressed(): void;
+  /** Does work during which the agent does nothing: it counts neither as silence nor as time used. */
+  whileWaiting?<T>(work: () => Promise<T>): Promise<T>;
   /** What the clients that are attached now can do for the agent. */
   readonly client: TurnClient;
   /** Takes the steering prompts that arrived since the last call. */

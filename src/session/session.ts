@@ -2,6 +2,7 @@ import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { type Stop, Stopper } from "../base/stop.ts";
 import type { AgentSession, SessionSettings, SessionUpdate, TurnClient, TurnEnd } from "./agent.ts";
+import type { Budgets } from "./budget/budgets.ts";
 import { Audience } from "./client/audience.ts";
 import { clientServices } from "./client/client-services.ts";
 import type { SessionClient } from "./client/client.ts";
@@ -21,6 +22,7 @@ import { visibleUpdate } from "./visible-request.ts";
 export interface SessionOptions {
   readonly store: SessionStore;
   readonly rules: RuleStore | undefined;
+  readonly budgets?: Budgets | undefined;
   readonly limits: SessionLimits;
   readonly log: Log;
   readonly held: HeldSession;
@@ -75,6 +77,7 @@ export class Session implements TurnHost {
       audience: this.#audience,
       transcript: this.#transcript,
       notes: this.#notes,
+      budgets: options.budgets,
       host: this,
       agent: () => this.agent,
       ready: () => this.#lane,

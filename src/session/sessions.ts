@@ -9,6 +9,7 @@ import type {
   McpServer,
   Meta,
 } from "./agent.ts";
+import type { Budgets } from "./budget/budgets.ts";
 import type { SessionClient } from "./client/client.ts";
 import type { SessionLimits } from "./limits.ts";
 import { readPage, type SessionPage } from "./list-sessions.ts";
@@ -17,11 +18,14 @@ import { recoverTurn } from "./turn/recover.ts";
 import { historyOf } from "./turn/replay.ts";
 import { expired, Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
+import { SessionRoom } from "./session-room.ts";
+import { UnstartedSessions } from "./unstarted-sessions.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 
 export interface SessionsOptions {
   readonly store: SessionStore;
   readonly rules?: RuleStore;
+  readonly budgets?: Budgets;
   /**
    * Finds an agent by name, or the default agent. `run` is the one of the session's setup.
    */
@@ -52,14 +56,22 @@ export class Sessions implements AsyncDisposable {
   readonly #opening = new Map<string, Promise<Session>>();
   /** Sessions that are being closed; they can be opened again once that is done. */
   readonly #closing = new Map<string, Promise<unknown>>();
-  /** Ids of sessions whose agent did not start, and which are still to be deleted. */
-  readonly #unstarted = new Set<string>();
+  readonly #unstarted: UnstartedSessions;
+  readonly #room: SessionRoom;
   readonly #sweeper: NodeJS.Timeout;
   #isClosed = false;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
+    const { store, log, budgets } = options;
     const { idle } = options.limits;
+    this.#unstarted = new UnstartedSessions(store, log);
+    this.#room = new SessionRoom({
+      limitOf: (principal) => budgets?.concurrentFor(principal),
+      openOf: (owner) => store.openOf(owner),
+      open: this.#open,
+      putAway: (session) => this.#closeOpen(session.id, session),
+    });
     this.#sweeper = setInterval(() => this.#sweep(idle), Math.max(1_000, idle / 10)).unref();
   }
 
@@ -71,7 +83,7 @@ export class Sessions implements AsyncDisposable {
     const { run } = setup;
     const agent = await this.#agentFor(agentName, principal, run);
     const id = crypto.randomUUID();
-    const held = await this.#options.store.create({
+    const created = {
       id,
       cwd: setup.cwd,
       agent: agent.name,
@@ -80,7 +92,9 @@ export class Sessions implements AsyncDisposable {
         ...ownedBy(principal),
         ...(run === undefined ? {} : { run }),
       },
-    });
+    };
+    const { store } = this.#options;
+    const held = await this.#room.take(principal, () => store.create(created));
     return this.#beginNew(held, agent, setup, false);
   }
 
@@ -159,18 +173,19 @@ export class Sessions implements AsyncDisposable {
         ...ownedBy(principal),
       },
     };
-    const held = await this.#options.store.fork(from, forked, upTo);
+    const { store } = this.#options;
+    const held = await this.#room.take(principal, () => store.fork(from, forked, upTo));
     return this.#beginNew(held, agent, setup, true);
   }
 
   /** A page of the list of sessions, the last used first. */
   async list(cwd?: string, cursor?: string, owner?: string): Promise<SessionPage> {
     // A session may be deleted while the list that contains it is read.
-    const unstarted = new Set(this.#unstarted);
-    this.#deleteUnstarted().catch(() => {});
+    const unstarted = new Set(this.#unstarted.ids);
+    this.#unstarted.deleteAll().catch(() => {});
     const page = await readPage(this.#options.store, { cwd, cursor, owner });
     const sessions = page.sessions.filter(
-      ({ id }) => !unstarted.has(id) && !this.#unstarted.has(id),
+      ({ id }) => !unstarted.has(id) && !this.#unstarted.ids.has(id),
     );
     return { ...page, sessions };
   }
@@ -224,7 +239,7 @@ export class Sessions implements AsyncDisposable {
     ]);
     await Promise.allSettled(Array.from(this.#open.values(), (it) => it.close("stopping")));
     this.#open.clear();
-    await this.#deleteUnstarted();
+    await this.#unstarted.deleteAll();
   }
 
   async #closeOpen(
@@ -252,7 +267,7 @@ export class Sessions implements AsyncDisposable {
 
   async #reopen(id: string, setup: SessionSetup, principal: Principal): Promise<Session> {
     await this.#closing.get(id)?.catch(() => {});
-    const held = await this.#hold(id);
+    const held = await this.#room.take(principal, () => this.#hold(id));
     try {
       const { agent: name, notes } = held.record;
       const agent = await this.#agentFor(name, principal, notes.run);
@@ -290,22 +305,8 @@ export class Sessions implements AsyncDisposable {
       await this.#options.forget?.(id, notes.run).catch((cause: unknown) => {
         this.#options.log.warn("session.not-forgotten", { session: id, error: cause });
       });
-      this.#unstarted.add(id);
-      await this.#deleteUnstarted();
+      await this.#unstarted.delete(id);
       throw error;
-    }
-  }
-
-  /** Deletes sessions that did not start. What fails is retried with the next call. */
-  async #deleteUnstarted(): Promise<void> {
-    for (const id of [...this.#unstarted]) {
-      try {
-        await this.#options.store.delete(id);
-        this.#unstarted.delete(id);
-      } catch (error) {
-        this.#options.log.warn("session.not-deleted", { session: id, error });
-        return;
-      }
     }
   }
 
@@ -316,9 +317,9 @@ export class Sessions implements AsyncDisposable {
     isOld: boolean,
   ): Promise<Session> {
     if (this.#isClosed) throw stopping();
-    const { store, rules, limits, log, audit = () => {} } = this.#options;
+    const { store, rules, budgets, limits, log, audit = () => {} } = this.#options;
     const { cwd, additionalDirectories, mcpServers, meta } = setup;
-    const session = new Session({ store, rules, limits, log, held, cwd, audit });
+    const session = new Session({ store, rules, budgets, limits, log, held, cwd, audit });
     const { notes } = held.record;
     if (typeof notes.turn === "string") await recoverTurn(store, session, notes.turn);
     const worker = await this.#openAgent(session, agent, {
@@ -369,7 +370,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   #sweep(idle: number): void {
-    this.#deleteUnstarted().catch(() => {});
+    this.#unstarted.deleteAll().catch(() => {});
     for (const [id, session] of this.#open) {
       if (session.idleFor < idle) continue;
       this.#closeOpen(id, session).catch((error: unknown) => {

@@ -37,6 +37,8 @@ export interface SessionStore {
     after?: ListedSession;
     limit?: number;
   }): Promise<SessionRecord[]>;
+  /** Ids of a principal's sessions that some process has open. */
+  openOf(owner: string): Promise<string[]>;
   read(id: string, after?: number): AsyncIterable<StoredEvent>;
   delete(id: string): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -41,7 +41,7 @@ describe(
       const identities = rig.identities({
         alice: { match: [{ remote: `https://${rig.forge.host}/*` }] },
       });
-      rig.configure({ agents, remote: { allowPrivate: true }, identities });
+      rig.configure({ agents, remote: { allowPrivate: true, hibernateAfter: 1 }, identities });
       await rig.must("trunkline identity token set alice", { input: `${TOKEN}\n` });
       rig.makeRepository("team/app");
       const url = rig.httpsUrl("team/app");
@@ -86,6 +86,14 @@ describe(
       while (mounts().some((line) => !line.includes(workspaceOf(other)))) {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
+      // The files of the interrupted turn are put away as a commit, and come back.
+      const work = join(rig.root, "data/run/work");
+      const [killed = ""] = readdirSync(work).filter((name) => name !== workspaceOf(other));
+      while (existsSync(join(work, killed, "tree"))) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      const listed = await rig.must("trunkline session list");
+      assert.match(listed, new RegExp(`^${sessionId.slice(0, 8)} .* hibernated `, "m"));
       const loaded = await ide.ask("session/load", { sessionId, cwd: "", mcpServers: [] });
       const end = await ide.ask(
         "session/prompt",

@@ -68,8 +68,8 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
   }
 
   /** As the guide's IDE connects: the raw token, an empty `cwd`, and what git says of the project. */
-  async function connect(query = "?agent=scripted"): Promise<AcpSocket> {
-    const authorization = readFileSync(ready.tokenFile, "utf8");
+  async function connect(query = "?agent=scripted", token?: string): Promise<AcpSocket> {
+    const authorization = token ?? readFileSync(ready.tokenFile, "utf8");
     return await AcpSocket.connect(`${ready.acp}${query}`, { authorization });
   }
 
@@ -250,6 +250,25 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     const unknown = await ask("anything", "--revision", "nowhere");
     assert.equal(unknown.code, 1);
     assert.match(unknown.stderr, /There is no branch or tag 'nowhere'/);
+  });
+
+  it("stops where the budget of a token ends, and pushes what was done until then", async () => {
+    const options = "--scope sessions --budget-time 1s --concurrent 1";
+    const token = (await rig.must(`trunkline token create guest ${options}`)).trim();
+    const project = checkedOut("https");
+    using ide = await connect("?agent=scripted", token);
+    const { sessionId } = await begin(ide, project);
+    await assert.rejects(begin(ide, project), /1 session is open, and 1 may be/);
+    const end = await prompt(ide, sessionId, "run w|sh|-c|echo part > part.txt; sleep 600");
+    assert.equal(end.stopReason, "max_turn_requests");
+    assert.equal(end._meta.trunkline.run, "pushed");
+    assert.match(ide.text, /Stopped: 1 of 1 seconds of today's budget are used/);
+    const { branch = "" } = end._meta.target ?? {};
+    assert.equal(project.git("--git-dir", project.bare, "show", `${branch}:part.txt`), "part");
+    const refused = /Cannot begin a turn: .* access token 'guest' \(--budget-time\)/;
+    await assert.rejects(prompt(ide, sessionId, "say more"), refused);
+    const listed = await rig.must("trunkline token list");
+    assert.match(listed, /guest .* used today: 1 step, \d+ of 1 seconds/);
   });
 
   it("leaves neither a mount, a process nor a secret behind", async () => {

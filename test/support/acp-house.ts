@@ -7,11 +7,13 @@ import type { Principal } from "../../src/base/principal.ts";
 import { AcpDoor } from "../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../src/protocol/acp/serve.ts";
 import type { Agent } from "../../src/session/agent.ts";
+import { Budgets, type BudgetsOptions } from "../../src/session/budget/budgets.ts";
 import { resolveSessionLimits, type SessionLimits } from "../../src/session/limits.ts";
 import { Sessions } from "../../src/session/sessions.ts";
 import { SampleFolder } from "../samples/sample-folder.ts";
 import { SessionLog } from "../../src/store/session/session-log.ts";
 import { SessionRules } from "../../src/store/session/session-rules.ts";
+import { SessionUsage } from "../../src/store/session/session-usage.ts";
 import type { ChannelLimits } from "../../src/wire/channel.ts";
 import { type MemoryChannel, memoryPair } from "../../src/wire/channel/memory.ts";
 import { Oracle, packages } from "../acp/oracle.ts";
@@ -23,10 +25,14 @@ export interface AcpHouseOptions {
   readonly agent?: Agent;
   readonly limits?: LimitTable;
   readonly sessionLimits?: Partial<SessionLimits>;
+  /** What sessions may use; nothing is counted where this is left out. */
+  readonly budgets?: Partial<BudgetsOptions>;
   readonly info?: { readonly name: string; readonly version: string };
   /** The script says what is in no schema. */
   readonly isOdd?: boolean;
 }
+
+const NO_BUDGETS = { session: {}, day: {} };
 
 /** Sessions on a disk of their own, an agent that follows a script, and a door for test clients. */
 export class AcpHouse implements AsyncDisposable {
@@ -57,15 +63,20 @@ export class AcpHouse implements AsyncDisposable {
 
   /** Opens what is on disk, as a new process would. */
   async start(): Promise<void> {
-    const { limits, sessionLimits, info } = this.#options;
+    const { limits, sessionLimits, info, budgets } = this.#options;
     this.log = await SessionLog.open(this.folder.path);
     this.rules = new SessionRules(this.log.database);
+    const log = new Log("error", () => {});
+    const store = new SessionUsage(this.log.database);
     this.sessions = new Sessions({
       store: this.log,
       rules: this.rules,
       agent: () => this.#options.agent ?? this.agent,
       limits: resolveSessionLimits(limits, sessionLimits),
-      log: new Log("error", () => {}),
+      log,
+      ...(budgets === undefined
+        ? {}
+        : { budgets: new Budgets({ ...NO_BUDGETS, store, log, ...budgets }) }),
       audit: (entry) => this.audit.push(entry),
     });
     const sessions = async (): Promise<Sessions> => this.sessions;

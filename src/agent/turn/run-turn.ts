@@ -209,7 +209,8 @@ export class TurnRun {
       this.#used.cachedReadTokens += usage.cachedReadTokens;
       this.#used.thoughtTokens += usage.thoughtTokens;
     }
-    await speaker.usage(conversation.size, model.contextWindow);
+    const turnTokens = this.#used.inputTokens + this.#used.outputTokens;
+    await speaker.usage(conversation.size, model.contextWindow, turnTokens);
   }
 
   #end(stopReason: StopReason): TurnEnd {

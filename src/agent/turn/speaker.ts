@@ -56,8 +56,10 @@ export class Speaker {
     });
   }
 
-  async usage(used: number, size: number): Promise<void> {
-    await this.update({ sessionUpdate: "usage_update", used, size });
+  /** `turnTokens` is what the turn has used so far, which budgets go by: ACP has no member for it. */
+  async usage(used: number, size: number, turnTokens: number): Promise<void> {
+    const _meta = { trunkline: { turnTokens } };
+    await this.update({ sessionUpdate: "usage_update", used, size, _meta });
   }
 
   async plan(entries: readonly Readonly<Record<string, unknown>>[]): Promise<void> {

@@ -99,10 +99,10 @@ const LONGEST_TITLE = 40;
 
 /** One line per session. */
 export function sessionTable(sessions: readonly SessionRecord[], width: number): string {
-  const rows = sessions.map(({ id, agent, title, updated, cwd, isHeld }) => [
+  const rows = sessions.map(({ id, agent, title, updated, cwd, isHeld, notes }) => [
     id.slice(0, 8),
     new Date(updated).toISOString().slice(0, 16).replace("T", " "),
-    isHeld ? "open" : "",
+    isHeld ? "open" : notes.run === undefined ? "" : "hibernated",
     visibleLine(agent),
     firstLine(title ?? "(no prompt yet)").slice(0, LONGEST_TITLE),
     visibleLine(cwd),

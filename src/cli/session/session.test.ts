@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
+import { SessionUsage } from "../../store/session/session-usage.ts";
 
 const EVENTS = [
   { kind: "prompt", turnId: "t1", prompt: [{ type: "text", text: "Do it" }], by: "zed" },
@@ -50,6 +51,35 @@ describe("trunkline session", () => {
     const { turns, events, lastTurn } = await line.json<Shown>("session", "show", "aaaa1");
     assert.deepEqual([turns, events, lastTurn], [1, 3, "end_turn"]);
     assert.match((await line.run("session", "show", "aaaa1")).out, /^id +aaaa1\n/);
+  });
+
+  it("shows what a session has used, and of how much", async () => {
+    await using line = await setUp();
+    {
+      await using log = await SessionLog.open(line.home.data);
+      const amounts = { tokens: 1_500, cost: 0, steps: 3, time: 61 };
+      const turn = { turn: "t1", session: "aaaa1", principal: "", day: "2026-03-01" };
+      await new SessionUsage(log.database).note({ ...turn, ...amounts, reportedCost: undefined });
+    }
+    const set = ["--set", "sessions.budget.tokens=2000"];
+    const { out } = await line.run("session", "show", "aaaa1", ...set);
+    assert.match(out, /^used +1,500 of 2,000 tokens, 3 steps, 61 seconds$/m);
+    const shown = await line.json<{ budget: object }>("session", "show", "aaaa1", ...set);
+    assert.deepEqual(shown.budget, { tokens: 2_000 });
+  });
+
+  it("tells of a remote run that is not open that it is hibernated", async () => {
+    await using line = await setUp();
+    {
+      await using log = await SessionLog.open(line.home.data);
+      const run = { workspace: "abcdefgh" };
+      const session = { id: "bbbb1", cwd: "/w", agent: "goose", title: "Run it", notes: { run } };
+      const { key } = await log.create(session);
+      await log.release(key);
+    }
+    const { out } = await line.run("session", "list");
+    assert.match(out, /^bbbb1 .* hibernated +goose/m);
+    assert.doesNotMatch(out, /^aaaa1 .* hibernated/m);
   });
 
   it("finds a session by the beginning of its id, where that is enough", async () => {

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 
+import { budgetShares } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { LazyRuns } from "../../gateway/runs/lazy-runs.ts";
 import { SessionCommands, type SessionEntry } from "../../gateway/session/session-commands.ts";
@@ -27,8 +28,11 @@ export async function list(
 /** `trunkline session show ID` */
 export async function show(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out } = invocation;
-  await using commands = await open(invocation);
+  const { config } = await quietHouse(invocation);
+  await using commands = await SessionCommands.open(config.data);
   const session = await commands.find(positionals[0] ?? "");
+  const used = await commands.used(session.id);
+  const { budget = {} } = config.sessions;
   let events = 0;
   let turns = 0;
   let last: string | undefined;
@@ -39,7 +43,8 @@ export async function show(invocation: Invocation<Printing>): Promise<number> {
     if (event.kind === "end") last = event.stopReason;
   }
   if (values.json === true) {
-    out(`${JSON.stringify({ ...session, events, turns, lastTurn: last }, null, 2)}\n`);
+    const shown = { ...session, events, turns, lastTurn: last, used, budget };
+    out(`${JSON.stringify(shown, null, 2)}\n`);
     return 0;
   }
   const rows = [
@@ -54,6 +59,7 @@ export async function show(invocation: Invocation<Printing>): Promise<number> {
     ["turns", String(turns)],
     ["last turn", last ?? ""],
     ["events", String(events)],
+    ["used", budgetShares(budget, used).join(", ")],
   ] as const;
   for (const [name, value] of rows) {
     if (value !== "") out(`${name.padEnd(12)} ${visibleLine(value)}\n`);

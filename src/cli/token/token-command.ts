@@ -55,6 +55,14 @@ export const token: Command = {
         tool: limit("TOOL", "Allow only this tool, and no resources or prompts"),
         folder: limit("DIR", "Allow only this folder and its subfolders"),
         repo: limit("PATTERN", "Allow only repositories whose URL matches"),
+        "budget-tokens": budget(
+          "COUNT",
+          "Tokens of models that its turns may use in a day: 200k, 2M",
+        ),
+        "budget-cost": budget("DOLLARS", "US dollars that its turns may cost in a day"),
+        "budget-steps": budget("COUNT", "Tool calls of its turns in a day"),
+        "budget-time": budget("TIME", "Time that its turns may run in a day: 90s, 30m or 2h"),
+        concurrent: budget("COUNT", "Sessions that it may have open at once"),
         expires: {
           type: "string",
           value: "TIME",
@@ -75,6 +83,10 @@ export const token: Command = {
         {
           run: "trunkline token create bot --scope sessions --repo 'https://git.example.com/team/*'",
           explains: "For sessions in a team's repositories.",
+        },
+        {
+          run: "trunkline token create guest --scope sessions --budget-tokens 2M --concurrent 3",
+          explains: "For sessions that may use two million tokens a day, three at once.",
         },
       ],
       load: async () => ({ run: (await import("./token.ts")).create }),
@@ -120,6 +132,10 @@ export const token: Command = {
     },
   ],
 };
+
+function budget(value: string, describe: string): OptionSpec {
+  return { type: "string", value, describe };
+}
 
 function limit(value: string, describe: string): OptionSpec {
   const again = value === "DIR" ? "may be repeated" : "`*` matches any text; may be repeated";

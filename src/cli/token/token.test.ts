@@ -3,13 +3,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { SessionLog } from "../../store/session/session-log.ts";
+import { SessionUsage } from "../../store/session/session-usage.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
 interface Listed {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly string[];
-  readonly limits?: Readonly<Record<string, readonly string[]>>;
+  readonly limits?: Readonly<Record<string, unknown>>;
   readonly created: string;
   readonly expires?: string;
 }
@@ -40,6 +42,31 @@ describe("trunkline token create", () => {
       agents: ["a*"],
       folders: [join(line.home.project, "src"), join(line.home.path, "work")],
     });
+  });
+
+  it("limits what may be used in a day, and lists how much of that is used", async () => {
+    await using line = await SampleCommandLine.create();
+    const { id, limits } = await line.json<Listed>(
+      ...["token", "create", "guest", "--budget-tokens", "2M", "--budget-cost", "2.5"],
+      ...["--concurrent", "3"],
+    );
+    assert.deepEqual(limits, { budget: { tokens: 2_000_000, cost: 2.5 }, concurrent: 3 });
+    const day = new Date().toISOString().slice(0, 10);
+    const amounts = { tokens: 1_500, cost: 0.25, steps: 0, time: 0 };
+    {
+      await using log = await SessionLog.open(line.home.data);
+      const turn = { turn: "t", session: "s", day, reportedCost: undefined, ...amounts };
+      await new SessionUsage(log.database).note({ ...turn, principal: `token ${id}` });
+    }
+    const { tokens } = await line.json<{ tokens: object[] }>("token", "list");
+    assert.deepEqual((tokens[0] as { usedToday: object }).usedToday, amounts);
+    assert.match(
+      (await line.run("token", "list")).out,
+      /tools; 2,000,000 tokens, \$2\.50 a day; 3 sessions at once; used today: 1,500 of 2,000,000 tokens, \$0\.25 of \$2\.50\n/,
+    );
+    const { code, err } = await line.run("token", "create", "x", "--budget-tokens", "lots");
+    assert.equal(code, 2);
+    assert.match(err, /Cannot use 'lots' for --budget-tokens: give a whole number/);
   });
 
   it("expires after the time that is given", async () => {

@@ -1,5 +1,6 @@
+import { type Amounts, budgetShares } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { Scope } from "../../base/principal.ts";
+import type { PrincipalLimits, Scope } from "../../base/principal.ts";
 import type { AccessToken } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
@@ -7,6 +8,7 @@ import { expandPath } from "../../gateway/config/locations.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { quietHouse } from "../shell/open-house.ts";
+import { budgetLimits, budgetText, type BudgetValues } from "./budget-options.ts";
 
 type Printing = { readonly json?: boolean };
 
@@ -23,7 +25,7 @@ const UNITS: Readonly<Record<string, number>> = {
   y: 365 * DAY,
 };
 
-interface CreateValues {
+interface CreateValues extends BudgetValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
   readonly json?: boolean;
   readonly expires?: string;
@@ -56,8 +58,10 @@ export async function create(invocation: Invocation<CreateValues>): Promise<numb
 export async function list(invocation: Invocation<Printing>): Promise<number> {
   const { values, out, err } = invocation;
   const tokens = (await open(invocation)).list();
-  if (values.json) out(`${JSON.stringify({ tokens: tokens.map(shownOf) }, null, 2)}\n`);
-  else if (tokens.length > 0) out(table(tokens));
+  const used = await usedToday(invocation, tokens);
+  const shown = tokens.map((kept) => ({ ...shownOf(kept), usedToday: used.get(kept.id) }));
+  if (values.json) out(`${JSON.stringify({ tokens: shown }, null, 2)}\n`);
+  else if (tokens.length > 0) out(table(tokens, used));
   else err("There are no tokens. `trunkline token create NAME` creates one.\n");
   return 0;
 }
@@ -88,21 +92,40 @@ async function open(invocation: Invocation): Promise<AccessTokens> {
   return new AccessTokens(config.data, { report });
 }
 
+/** What tokens with a budget have used today (UTC), by their ids. */
+async function usedToday(
+  invocation: Invocation,
+  tokens: readonly AccessToken[],
+): Promise<ReadonlyMap<string, Amounts>> {
+  const limited = tokens.filter(({ limits }) => limits?.budget !== undefined);
+  const used = new Map<string, Amounts>();
+  if (limited.length === 0) return used;
+  const { SessionLog } = await import("../../store/session/session-log.ts");
+  const { SessionUsage } = await import("../../store/session/session-usage.ts");
+  await using log = await SessionLog.open((await quietHouse(invocation)).config.data);
+  const usage = new SessionUsage(log.database);
+  const today = new Date().toISOString().slice(0, 10);
+  for (const { id } of limited) used.set(id, await usage.ofDay(`token ${id}`, today));
+  return used;
+}
+
 /** The limits that the options set, with folders as absolute paths. */
-function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: object } {
+function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: PrincipalLimits } {
   const { agent: agents, tool: tools, repo: repositories } = values;
   const folders = values.folder?.map((folder) => expandPath(folder, cwd, env));
   const given = Object.entries({ agents, tools, folders, repositories });
-  const limits = Object.fromEntries(given.filter(([, list]) => list !== undefined));
+  const lists = given.filter(([, list]) => list !== undefined);
+  const limits: PrincipalLimits = { ...Object.fromEntries(lists), ...budgetLimits(values) };
   return Object.keys(limits).length === 0 ? {} : { limits };
 }
 
 /** What a token allows: "tools, review; agents: a". */
 function grantText({ scopes, limits = {} }: AccessToken): string {
-  const lists = Object.entries<readonly string[]>({ ...limits }).map(
+  const { budget: _, concurrent: __, ...named } = limits;
+  const lists = Object.entries<readonly string[]>({ ...named }).map(
     ([name, list]) => `${name}: ${list.join(", ")}`,
   );
-  return visibleLine([scopes.join(", "), ...lists].join("; "));
+  return visibleLine([scopes.join(", "), ...lists, ...budgetText(limits)].join("; "));
 }
 
 /** The end of a period that starts now: "30d". */
@@ -122,7 +145,7 @@ function shownOf({ id, name, created, expires, lastUsed, scopes, limits }: Acces
   return { id, name, scopes, limits, created, expires, lastUsed, isExpired };
 }
 
-function table(tokens: readonly AccessToken[]): string {
+function table(tokens: readonly AccessToken[], used: ReadonlyMap<string, Amounts>): string {
   const rows = [
     ["NAME", "ID", "CREATED", "EXPIRES", "LAST USED", "ALLOWS"],
     ...tokens.map((kept) => [
@@ -131,7 +154,7 @@ function table(tokens: readonly AccessToken[]): string {
       timeOf(kept.created),
       expiryText(kept),
       kept.lastUsed === undefined ? "never" : timeOf(kept.lastUsed),
-      grantText(kept),
+      [grantText(kept), ...usedText(kept, used.get(kept.id))].join("; "),
     ]),
   ];
   const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
@@ -139,6 +162,11 @@ function table(tokens: readonly AccessToken[]): string {
     return row.map((cell, at) => visibleLine(cell).padEnd(widths?.[at] ?? 0)).join("  ");
   });
   return lines.map((line) => `${line.trimEnd()}\n`).join("");
+}
+
+function usedText({ limits = {} }: AccessToken, used: Amounts | undefined): string[] {
+  if (used === undefined) return [];
+  return [`used today: ${budgetShares(limits.budget ?? {}, used).join(", ")}`];
 }
 
 function expiryText({ expires }: AccessToken): string {

@@ -14,6 +14,7 @@ import type {
   RemoteSettings,
   ReviewSettings,
   ServeSettings,
+  SessionSettings,
   ToolRule,
 } from "./schema/schema.gen.ts";
 import type { PeerLimits } from "../../rpc/peer-options.ts";
@@ -32,6 +33,7 @@ export interface Config {
     readonly turns: Required<NonNullable<RemoteSettings["turns"]>>;
     readonly scan: Required<NonNullable<RemoteSettings["scan"]>>;
   };
+  readonly sessions: SessionSettings & { readonly idle: number };
   /** Absolute. */
   readonly data: string;
   readonly log: { readonly level: LogLevel; readonly verbose: boolean };
@@ -133,8 +135,10 @@ export function defaultConfig(data: string): Config {
       bases: 4,
       pullRequest: "off",
       forges: {},
+      hibernateAfter: 86_400,
       scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000, deny: [] },
     },
+    sessions: { idle: 1_800 },
     data,
     log: { level: "info", verbose: false },
     limits: { ...DEFAULT_LIMITS, messages: {} },

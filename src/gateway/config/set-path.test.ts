@@ -38,6 +38,10 @@ describe("readScalar()", () => {
       ["YES", "on", "1", "No", "off", "0", "maybe"].map((text) => readScalar(text, "boolean")),
       [true, true, true, false, false, false, "maybe"],
     );
+    assert.deepEqual(
+      ["1.5", "-2", "1e3", "x"].map((text) => readScalar(text, "number")),
+      [1.5, -2, "1e3", "x"],
+    );
     assert.equal(readScalar("1", "string"), "1");
   });
 });

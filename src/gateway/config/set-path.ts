@@ -51,6 +51,7 @@ const NO: ReadonlySet<string> = new Set(["0", "false", "no", "off"]);
  */
 export function readScalar(text: string, type: Setting["type"]): string | number | boolean {
   if (type === "integer" && /^-?\d+$/.test(text)) return Number(text);
+  if (type === "number" && /^-?\d+(?:\.\d+)?$/.test(text)) return Number(text);
   if (type === "boolean" && YES.has(text.toLowerCase())) return true;
   if (type === "boolean" && NO.has(text.toLowerCase())) return false;
   return text;

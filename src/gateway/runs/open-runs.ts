@@ -53,6 +53,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
     scan: { ...remote.scan, denied: [...DENIED_NAMES, ...remote.scan.deny] },
     turns: remote.turns,
     mostBases: remote.bases,
+    hibernateAfter: remote.hibernateAfter * 1000,
     identify,
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,

@@ -1,11 +1,13 @@
 import { join } from "node:path";
 
 import { Journal } from "../../agent/files/journal.ts";
+import type { Amounts } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { SessionEvent } from "../../session/event.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
 import { type SessionRecord, SessionLog } from "../../store/session/session-log.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
+import { SessionUsage } from "../../store/session/session-usage.ts";
 
 /** One event of a session, as a person or a program reads it. */
 export interface SessionEntry {
@@ -53,6 +55,12 @@ export class SessionCommands implements AsyncDisposable {
       const event = message as SessionEvent;
       yield { seq, at: new Date(at).toISOString(), direction, event };
     }
+  }
+
+  /** What the turns of a session have used. */
+  async used(id: string): Promise<Amounts> {
+    const { reportedCost: _, ...used } = await new SessionUsage(this.#log.database).ofSession(id);
+    return used;
   }
 
   /** What a remote run has changed, for `git apply`; also what could not be pushed. */

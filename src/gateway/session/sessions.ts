@@ -10,10 +10,12 @@ import { reachIn } from "./lazy-sessions.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
 import type { Agent } from "../../session/agent.ts";
+import { Budgets } from "../../session/budget/budgets.ts";
 import { resolveSessionLimits } from "../../session/limits.ts";
 import { Sessions } from "../../session/sessions.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
+import { SessionUsage } from "../../store/session/session-usage.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 
 export interface OpenSessionsOptions {
@@ -35,7 +37,7 @@ export async function openSessions(
   house: House,
   options: OpenSessionsOptions = {},
 ): Promise<OpenedSessions> {
-  const { data, limits } = house.config;
+  const { data, limits, sessions: settings } = house.config;
   await using opening = new AsyncDisposableStack();
   const log = opening.use(await SessionLog.open(data));
   const audit = opening.use(openAudit(house));
@@ -48,7 +50,14 @@ export async function openSessions(
       rules: new SessionRules(log.database),
       agent: (name, run) =>
         run === undefined ? agents.get(name) : needRuns(options).agent(agents.nameOf(name), run),
-      limits: resolveSessionLimits(limits.messages),
+      budgets: new Budgets({
+        store: new SessionUsage(log.database),
+        session: settings.budget ?? {},
+        day: settings.dailyBudget ?? {},
+        concurrent: settings.concurrent,
+        log: house.log,
+      }),
+      limits: resolveSessionLimits(limits.messages, { idle: settings.idle * 1000 }),
       log: house.log,
       audit: (entry) => audit.record(entry),
       forget: async (id, run) => {

@@ -151,6 +151,11 @@ export class ServerGit {
     return pinned;
   }
 
+  /** Another git folder with the same work tree. */
+  at(gitDir: string): ServerGit {
+    return new ServerGit({ ...this.#options, gitDir });
+  }
+
   /** The same git folder with another work tree, or with none. */
   on(workTree: string | undefined): ServerGit {
     const { workTree: _, ...options } = this.#options;

@@ -1,14 +1,36 @@
 import { existsSync } from "node:fs";
-import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
+import { basename, join } from "node:path";
 
+import { TrunklineError } from "../../base/errors.ts";
+import type { Stop } from "../../base/stop.ts";
 import type { ResolveHost } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { FileLock } from "../../store/file-lock.ts";
+import { replaceFile } from "../../store/replace-file.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base, Bases } from "./bases.ts";
 import { giveTo } from "./copy.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
+import { giveFiles } from "./give-files.ts";
+import {
+  keepFiles,
+  readTreeFrom,
+  removeIndexes,
+  removeStaleLocks,
+  restoreFiles,
+} from "./hibernate.ts";
+import { diskUse } from "./disk-use.ts";
 
 export interface WorkspaceRequest {
   readonly session: string;
@@ -34,13 +56,31 @@ interface Facts {
   readonly base: string;
   readonly repository: string;
   readonly driver: WorkspaceDriver["name"];
+  /** The tree is not on disk: its files are in a commit of the git folder. */
+  readonly isAway?: boolean;
 }
+
+export interface Hibernation {
+  /** Milliseconds after which a closed workspace is put away, whatever git ignores in it. */
+  readonly after: number;
+  readonly repositoryOf: (key: string) => CachedRepository;
+  /** Ends it after the workspace that it is at. */
+  readonly stop: Stop;
+  readonly failed: (workspace: string, error: unknown) => void;
+}
+
+/** Milliseconds that opening waits for a workspace that is just being put away. */
+const OPEN_WAIT = 60_000;
+/** Bytes of a closed workspace that are left as they are: it comes back at once. */
+const SMALL = 4 * 1024 * 1024;
 
 /** Where sessions work: a tree each, with a git folder of ours that is not in it. */
 export class Workspaces implements AsyncDisposable {
   readonly #options: WorkspacesOptions;
   #sweeping: Promise<void> = Promise.resolve();
   #isOver = false;
+  /** Closed workspaces that `hibernate` has looked at, and in which state. */
+  readonly #looked = new Map<string, string>();
 
   constructor(options: WorkspacesOptions) {
     this.#options = options;
@@ -53,9 +93,11 @@ export class Workspaces implements AsyncDisposable {
     const folder = join(this.#options.folder, session);
     await mkdir(folder, { recursive: true, mode: 0o711 });
     using opening = new DisposableStack();
-    opening.use(await FileLock.take(join(folder, LOCK)));
+    opening.use(await FileLock.take(join(folder, LOCK), OPEN_WAIT));
     const facts = await readFacts(folder);
     const isNew = facts === undefined;
+    if (facts?.isAway === true) await this.#removeTree(folder);
+    else if (!isNew) this.#checkDriver(facts);
     const base = isNew
       ? await bases.near(repository, revision)
       : await bases.exactly(repository, facts.base);
@@ -69,15 +111,40 @@ export class Workspaces implements AsyncDisposable {
       isNew,
       close: () => this.#close(request, folder, lock),
     });
-    if (!isNew) return workspace;
     try {
-      await this.#begin(request, base, workspace);
+      if (facts === undefined) await this.#begin(request, base, workspace);
+      else await this.#continue(request, base, workspace, facts);
     } catch (error) {
       await workspace.close();
-      await rm(folder, { recursive: true, force: true });
+      if (isNew) await rm(folder, { recursive: true, force: true });
       throw error;
     }
     return workspace;
+  }
+
+  /**
+   * Puts closed workspaces away: their files are kept as a commit, and their trees are removed. Files
+   * that git ignores are not in the commit. A workspace that has some stays until it was closed for
+   * `after` milliseconds, and so does a small one, which comes back sooner as it is.
+   */
+  async hibernate({ after, repositoryOf, stop, failed }: Hibernation): Promise<void> {
+    for (const { path: folder, facts } of await this.#all()) {
+      if (stop.signal.aborted) return;
+      if (facts === undefined || facts.isAway === true || !this.#isOurs(facts)) continue;
+      const closed = (await stat(join(folder, FACTS))).mtimeMs;
+      const isLong = Date.now() - closed >= after;
+      // What was found once is so until the workspace was opened again, or was closed for long.
+      const found = `${closed} ${isLong}`;
+      if (this.#looked.get(folder) === found || FileLock.isTaken(join(folder, LOCK))) continue;
+      this.#looked.set(folder, found);
+      try {
+        using _ = await FileLock.take(join(folder, LOCK));
+        if (!isLong && (await diskUse(folder)) <= SMALL) continue;
+        await this.#putAway(folder, repositoryOf(facts.repository), isLong);
+      } catch (error) {
+        failed(basename(folder), error);
+      }
+    }
   }
 
   /** Lets go of the trees of processes that were killed. What was changed in them is kept. */
@@ -105,6 +172,7 @@ export class Workspaces implements AsyncDisposable {
   /** Removes all that there is of a session's workspace. */
   async remove(session: string, repository: CachedRepository | undefined): Promise<void> {
     const folder = join(this.#options.folder, session);
+    using _ = existsSync(folder) ? await FileLock.take(join(folder, LOCK), OPEN_WAIT) : undefined;
     await this.#options.driver.close(folder);
     await rm(folder, { recursive: true, force: true });
     await repository?.letGo(session);
@@ -124,7 +192,10 @@ export class Workspaces implements AsyncDisposable {
     await writeGitFolder(git.gitDir, facts);
     await copyFile(base.index, join(git.gitDir, "index"));
     if (base.revision !== revision) {
-      await git.run(["read-tree", "--reset", "-u", revision], { timeout: 10 * 60_000 });
+      await git.run(readTreeFrom(base.revision, revision), { timeout: 10 * 60_000 });
+      const names = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d"];
+      const written = await git.text([...names, base.revision, revision]);
+      await giveFiles(tree, written.split("\0").filter(Boolean), owner);
     }
     await this.#giveOwnGit(tree, git, facts, owner);
     const kept: Facts = {
@@ -133,6 +204,67 @@ export class Workspaces implements AsyncDisposable {
       driver: this.#options.driver.name,
     };
     await writeFile(join(folder, FACTS), JSON.stringify(kept));
+  }
+
+  /** Opens a workspace that there was before. */
+  async #continue(
+    { repository, branch, owner }: WorkspaceRequest,
+    base: Base,
+    { folder, tree, git }: Workspace,
+    { isAway, ...facts }: Facts,
+  ): Promise<void> {
+    await removeStaleLocks(git.gitDir);
+    if (isAway !== true) return;
+    await restoreFiles({ tree, git, base }, owner);
+    const revision = await git.text(["rev-parse", "HEAD"]);
+    const shallow = await repository.shallow();
+    await this.#giveOwnGit(tree, git, { repository, revision, branch, shallow }, owner);
+    const kept: Facts = { ...facts, driver: this.#options.driver.name };
+    await replaceFile(join(folder, FACTS), JSON.stringify(kept));
+  }
+
+  /** Whether a tree can be opened by the driver that is in use now: one that copies cannot mount. */
+  #isOurs({ driver }: Facts): boolean {
+    return (driver === "overlay") === (this.#options.driver.name === "overlay");
+  }
+
+  #checkDriver(facts: Facts): void {
+    if (this.#isOurs(facts)) return;
+    const why = `it was made with ${facts.driver}, and this server uses ${this.#options.driver.name}`;
+    const next = "Start the server as the user that it was made by";
+    throw new TrunklineError("unavailable", `Cannot open the workspace: ${why}. ${next}.`);
+  }
+
+  /** Where the program is killed meanwhile, the tree is still whole, or its files are kept. */
+  async #putAway(
+    folder: string,
+    repository: CachedRepository,
+    mayLoseIgnored: boolean,
+  ): Promise<void> {
+    const { driver, bases } = this.#options;
+    const facts = await readFacts(folder);
+    if (facts === undefined || facts.isAway === true) return;
+    const base = await bases.exactly(repository, facts.base);
+    const tree = await driver.open({ layers: [base.tree], folder, owner: undefined });
+    const git = this.#git(join(folder, "git"), tree);
+    let lost: "nothing" | "ignored" | "files";
+    try {
+      await removeStaleLocks(git.gitDir);
+      lost = await keepFiles({ tree, git, base });
+    } finally {
+      await driver.close(folder);
+    }
+    if (lost === "files" || (lost === "ignored" && !mayLoseIgnored)) return;
+    await replaceFile(join(folder, FACTS), JSON.stringify({ ...facts, isAway: true }));
+    await this.#removeTree(folder);
+    await removeIndexes(git.gitDir);
+  }
+
+  async #removeTree(folder: string): Promise<void> {
+    await this.#options.driver.close(folder);
+    for (const name of ["tree", "changes", "unfinished"]) {
+      await rm(join(folder, name), { recursive: true, force: true });
+    }
   }
 
   /** A git folder for the agent to use as it likes: nothing of ours ever reads it. */
@@ -153,6 +285,10 @@ export class Workspaces implements AsyncDisposable {
   async #close({ repository }: WorkspaceRequest, folder: string, lock: Disposable): Promise<void> {
     try {
       await this.#options.driver.close(folder);
+      await rm(join(folder, "git/checkpoint-index"), { force: true });
+      const now = new Date();
+      // It is idle from now on.
+      await utimes(join(folder, FACTS), now, now).catch(() => {});
     } finally {
       lock[Symbol.dispose]();
     }

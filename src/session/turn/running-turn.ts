@@ -1,7 +1,17 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { Stopper } from "../../base/stop.ts";
-import type { ContentBlock, Meta, SessionUpdate, Turn, TurnClient, TurnEnd } from "../agent.ts";
+import { type Spent, stopReasonFor } from "../budget/turn-budget.ts";
+import type { TurnMeter } from "../budget/turn-meter.ts";
+import type {
+  ContentBlock,
+  Meta,
+  SessionUpdate,
+  StopReason,
+  Turn,
+  TurnClient,
+  TurnEnd,
+} from "../agent.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { PermissionOutcome, PermissionRequest } from "../permission/permission.ts";
 
@@ -50,6 +60,8 @@ export class RunningTurn implements Turn {
   #isOver = false;
   #isCancelled = false;
   #failure: Error | undefined;
+  #meter: TurnMeter | undefined;
+  #spent: Spent | undefined;
   /** The commit of the last update. Many updates share one, whose failure is handled once. */
   #stored: Promise<void> | undefined;
 
@@ -85,6 +97,24 @@ export class RunningTurn implements Turn {
     return this.#failure;
   }
 
+  /** How the turn ends, where a budget was used up. */
+  get spentReason(): StopReason | undefined {
+    return this.#spent === undefined ? undefined : stopReasonFor(this.#spent.amount);
+  }
+
+  /** Ends the turn when a budget is used up. */
+  measure(meter: TurnMeter): void {
+    this.#meter = meter;
+    meter.begin({
+      spent: (spent) => {
+        this.#spent = spent;
+        this.#tell(`Stopped: ${spent.words}`);
+        this.#giveUpAfter(new TrunklineError("limit", spent.words));
+      },
+      warned: (words) => this.#tell(words),
+    });
+  }
+
   update(update: SessionUpdate): Promise<void> {
     // The agent may continue after its turn was given up.
     if (this.#isOver) return Promise.resolve();
@@ -96,6 +126,7 @@ export class RunningTurn implements Turn {
       // The agent need not await its updates, so a failure is handled here.
       stored.catch(this.#notStored);
     }
+    this.#meter?.saw(update);
     return stored;
   }
 
@@ -120,16 +151,22 @@ export class RunningTurn implements Turn {
     this.progressed();
   }
 
-  /** Suspends the prompt timeout while a client is asked. */
+  /** Suspends the prompt timeout, and the clock of the turn, while a client is asked. */
   readonly whileAsking = async <T>(work: () => Promise<T>): Promise<T> => {
     this.#questions++;
+    this.#meter?.pause();
     try {
       return await work();
     } finally {
       this.#questions--;
+      this.#meter?.resume();
       this.progressed();
     }
   };
+
+  whileWaiting<T>(work: () => Promise<T>): Promise<T> {
+    return this.whileAsking(work);
+  }
 
   /** Stops the agent. After the grace, the turn ends without it. */
   cancel(reason: Error): void {
@@ -157,8 +194,23 @@ export class RunningTurn implements Turn {
   };
 
   #giveUpAfter(reason: Error): void {
-    this.#grace ??= setTimeout(() => this.#givenUp.reject(reason), this.#options.cancelGrace);
+    this.#grace ??= setTimeout(() => this.#giveUp(reason), this.#options.cancelGrace);
     this.stop.stop(reason);
+  }
+
+  /** Work that a turn is still doing when a budget ends it, such as pushing a branch, is finished. */
+  #giveUp(reason: Error): void {
+    if (this.#spent === undefined || this.#isCancelled || this.#questions === 0) {
+      this.#givenUp.reject(reason);
+    } else this.#grace = setTimeout(() => this.#giveUp(reason), this.#options.cancelGrace);
+  }
+
+  /** Says something to people that is not the agent's. */
+  #tell(text: string): void {
+    const content = { type: "text", text: `\n\n_${text}_\n\n` };
+    const _meta = { "trunkline/aside": true };
+    // A failure is handled by the update; nobody else waits for it.
+    this.update({ sessionUpdate: "agent_message_chunk", content, _meta }).catch(() => {});
   }
 
   #watch(timeout: number): void {

@@ -4,6 +4,8 @@ import type { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { AgentSession, ContentBlock, Meta, TurnEnd } from "../agent.ts";
 import type { Audience } from "../client/audience.ts";
+import type { Budgets } from "../budget/budgets.ts";
+import type { TurnMeter } from "../budget/turn-meter.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { EndEvent } from "../event.ts";
 import type { SessionLimits } from "../limits.ts";
@@ -20,6 +22,7 @@ export interface TurnsOptions {
   readonly audience: Audience;
   readonly transcript: Transcript;
   readonly notes: SessionNotes;
+  readonly budgets: Budgets | undefined;
   readonly host: TurnHost;
   /** The agent's side of the session. Throws when the session is closed. */
   readonly agent: () => AgentSession;
@@ -176,6 +179,7 @@ export class Turns {
     const { notes, log, sessionId, audience, transcript } = this.#options;
     const agent = this.#options.agent();
     await this.#endLast();
+    const meter = await this.#measure(turn);
     transcript.clearFailure();
     const title = notes.title ?? titleOf(turn.prompt);
     const titled = title === undefined ? {} : { title };
@@ -188,12 +192,14 @@ export class Turns {
     let failure: unknown;
     try {
       const belongs = { session: sessionId, turn: turn.id };
+      if (meter !== undefined) turn.measure(meter);
       end = await belongingTo(belongs, () => turn.run((it) => agent.prompt(it)));
     } catch (error) {
       failure = error;
     }
     // Withdraw the requests of an agent that has failed or was given up.
     audience.attachments.cancelAsking();
+    const budget = await meter?.end(end?.usage);
     if (turn.failure !== undefined) {
       end = undefined;
       failure = turn.failure;
@@ -202,12 +208,20 @@ export class Turns {
       failure = STOPPED;
     } else if (turn.isCancelled) {
       end = { ...end, stopReason: "cancelled" };
+    } else if (turn.spentReason !== undefined) {
+      end = { ...end, stopReason: turn.spentReason };
     }
     if (turn.failure === undefined) await this.#recordEnd(turn, end, failure);
     else this.#endLater(turn, failure);
-    if (end !== undefined) return end;
+    if (end !== undefined) return budget === undefined ? end : withBudget(end, budget);
     log.warn("session.turn-failed", { session: sessionId, turn: turn.id, error: failure });
     throw failure;
+  }
+
+  /** Throws where a budget is used up. */
+  async #measure({ id, principal }: RunningTurn): Promise<TurnMeter | undefined> {
+    const { budgets, sessionId } = this.#options;
+    return await budgets?.begin({ turn: id, session: sessionId, principal });
   }
 
   async #recordPrompt(
@@ -224,7 +238,8 @@ export class Turns {
 
   async #recordEnd(turn: RunningTurn, end: TurnEnd | undefined, failure: unknown): Promise<void> {
     const { transcript } = this.#options;
-    const openTools = end === undefined || turn.isCancelled ? turn.openTools : [];
+    const isBrokenOff = end === undefined || turn.isCancelled || turn.spentReason !== undefined;
+    const openTools = isBrokenOff ? turn.openTools : [];
     const { stopReason = "interrupted", usage } = end ?? {};
     const why = end === undefined ? { error: wordsOf(failure) } : {};
     const used = usage === undefined ? {} : { usage };
@@ -278,6 +293,12 @@ const NO_LONGER_WANTED = "The turn was cancelled";
 /** The client that does not receive its own prompt (ACP version 1). */
 function unlessEchoed(client: SessionClient | undefined): SessionClient | undefined {
   return client?.isEchoed === true ? undefined : client;
+}
+
+/** Tells the client how much of the budgets is used. */
+function withBudget(end: TurnEnd, budget: Readonly<Record<string, unknown>>): TurnEnd {
+  const { trunkline } = (end._meta ?? {}) as { readonly trunkline?: object };
+  return { ...end, _meta: { ...end._meta, trunkline: { ...trunkline, budget } } };
 }
 
 function wordsOf(error: unknown): string {

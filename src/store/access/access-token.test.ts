@@ -41,6 +41,8 @@ describe("readAccessToken()", () => {
     assert.deepEqual(readAccessToken(KEPT), KEPT);
     const limited = { ...KEPT, limits: { agents: ["a"], folders: ["/work"] } };
     assert.deepEqual(readAccessToken(limited), limited);
+    const budgeted = { ...KEPT, limits: { budget: { tokens: 5, cost: 0.5 }, concurrent: 2 } };
+    assert.deepEqual(readAccessToken(budgeted), budgeted);
   });
 
   it("gives a token from before scopes the rights such tokens had, which were not all", () => {
@@ -55,6 +57,10 @@ describe("readAccessToken()", () => {
     "scopes that are no list": { scopes: "tools" },
     "a limit that nobody knows": { limits: { hosts: ["a"] } },
     "a limit that is no list": { limits: { agents: "a" } },
+    "a budget of nothing known": { limits: { budget: { money: 1 } } },
+    "a budget that is no number": { limits: { budget: { tokens: "5" } } },
+    "a budget that is a list": { limits: { budget: [5] } },
+    "a number of sessions that is none": { limits: { concurrent: 0 } },
     "limits that are no object": { limits: null },
     "a hash that is none": { sha256: "0123" },
     "no time of its making": { created: undefined },

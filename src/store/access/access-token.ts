@@ -1,5 +1,6 @@
 import { hash, randomBytes } from "node:crypto";
 
+import { AMOUNTS } from "../../base/limit/budget.ts";
 import { type PrincipalLimits, type Scope, SCOPES } from "../../base/principal.ts";
 
 /** The stored record of a token, with its hash instead of the token. */
@@ -85,7 +86,23 @@ function isAccessToken(value: object): boolean {
 function areLimits(limits: unknown): boolean {
   if (limits === undefined) return true;
   if (typeof limits !== "object" || limits === null) return false;
-  return Object.entries(limits).every(([name, list]) => LIMITS.has(name) && isTexts(list));
+  const { budget = {}, concurrent = 1, ...lists } = limits as Record<string, unknown>;
+  return (
+    isBudget(budget) &&
+    isAmount(concurrent) &&
+    Object.entries(lists).every(([name, list]) => LIMITS.has(name) && isTexts(list))
+  );
+}
+
+function isBudget(budget: unknown): boolean {
+  if (typeof budget !== "object" || budget === null) return false;
+  return Object.entries(budget).every(
+    ([name, value]) => (AMOUNTS as readonly string[]).includes(name) && isAmount(value),
+  );
+}
+
+function isAmount(value: unknown): boolean {
+  return typeof value === "number" && value > 0 && Number.isFinite(value);
 }
 
 function isTexts(value: unknown): value is string[] {

@@ -15,6 +15,7 @@ import {
   readPages,
 } from "./session-pages.ts";
 import { RULES, RULES_OF_PRINCIPALS } from "./session-rules.ts";
+import { USAGE } from "./session-usage.ts";
 
 /** The stored record of a session, without its events. */
 export interface SessionRecord {
@@ -69,6 +70,7 @@ const SESSION_MIGRATIONS = [
    ${PAGES}
    ${RULES}`,
   RULES_OF_PRINCIPALS,
+  USAGE,
 ];
 
 /** Milliseconds until a failed release of a session is retried. */
@@ -204,6 +206,20 @@ export class SessionLog implements AsyncDisposable {
         )
         .all(cwd ?? null, limit, after?.updated ?? null, owner ?? null, after?.id ?? null)
         .map((row) => this.#recordOf(row)),
+    );
+  }
+
+  /** Ids of the sessions of an owner that some process has open; "" finds those without one. */
+  openOf(owner: string): Promise<string[]> {
+    return this.database.read((database) =>
+      database
+        .prepare(
+          `SELECT uuid, holder FROM session WHERE holder IS NOT NULL AND deleted IS NULL
+           AND coalesce(json_extract(notes, '$.owner'), '') = ?`,
+        )
+        .all(owner)
+        .filter(({ holder }) => this.#holder.isAlive(String(holder)))
+        .map(({ uuid }) => String(uuid)),
     );
   }
 

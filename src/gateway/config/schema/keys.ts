@@ -17,10 +17,12 @@ interface Schema {
   readonly "x-project"?: boolean;
 }
 
+const SCALARS = ["string", "integer", "number", "boolean"] as const;
+
 /** A single value that has its place in every configuration, and so a variable of its own. */
 export interface Setting {
   readonly path: KeyPath;
-  readonly type: "string" | "integer" | "boolean";
+  readonly type: (typeof SCALARS)[number];
   /** The variable that sets it. */
   readonly variable: string;
 }
@@ -54,8 +56,9 @@ function* settingsOf(schema: Schema, path: KeyPath): Generator<Setting> {
     const property = groupOf(resolve(unresolved));
     const type = property.enum === undefined ? property.type : "string";
     if (type === "object") yield* settingsOf(property, here);
-    else if (key !== "$schema" && (type === "string" || type === "integer" || type === "boolean")) {
-      yield { path: here, type, variable: variableOf(here) };
+    const scalar = SCALARS.find((one) => one === type);
+    if (scalar !== undefined && key !== "$schema") {
+      yield { path: here, type: scalar, variable: variableOf(here) };
     }
   }
 }

@@ -98,6 +98,14 @@ export const REMOTE_SCHEMAS = {
         default: 4,
         description: "Checked-out revisions that are kept of each repository.",
       },
+      hibernateAfter: {
+        type: "integer",
+        minimum: 1,
+        default: 86400,
+        description:
+          "Seconds after which the files of a run that nobody has open are kept as a commit only. " +
+          "Files that git ignores are lost then; they stay until then.",
+      },
       coAuthor: { ...AUTHOR, description: "Who is named as co-author of commits: the user." },
       pullRequest: {
         enum: ["off", "draft", "ready"],

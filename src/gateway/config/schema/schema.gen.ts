@@ -24,6 +24,7 @@ export interface ConfigFile {
   };
   readonly serve?: ServeSettings;
   readonly remote?: RemoteSettings;
+  readonly sessions?: SessionSettings;
   readonly limits?: LimitSettings;
   /** Other MCP servers whose tools are offered, by name. */
   readonly mcpServers?: {
@@ -402,6 +403,11 @@ export interface RemoteSettings {
   };
   /** Checked-out revisions that are kept of each repository. */
   readonly bases?: number;
+  /**
+   * Seconds after which the files of a run that nobody has open are kept as a commit only. Files
+   * that git ignores are lost then; they stay until then.
+   */
+  readonly hibernateAfter?: number;
   /** Who is named as co-author of commits: the user. */
   readonly coAuthor?: {
     /** As commits have it. */
@@ -434,6 +440,45 @@ export interface RemoteSettings {
      */
     readonly deny?: readonly string[];
   };
+}
+
+/** Sessions: what they may use, and when they are closed. */
+export interface SessionSettings {
+  /** What each session may use; not limited where it is left out. */
+  readonly budget?: {
+    /** Tokens of models, as agents report them. */
+    readonly tokens?: number;
+    /** US dollars, as agents report them. */
+    readonly cost?: number;
+    /** Tool calls; of the built-in agent, also requests to the model. */
+    readonly steps?: number;
+    /** Seconds in which turns run, without those in which a person is asked or a turn is queued. */
+    readonly time?: number;
+  };
+  /**
+   * What each access token, and you yourself, may use in a day (UTC), unless the token has a limit
+   * of its own.
+   */
+  readonly dailyBudget?: {
+    /** Tokens of models, as agents report them. */
+    readonly tokens?: number;
+    /** US dollars, as agents report them. */
+    readonly cost?: number;
+    /** Tool calls; of the built-in agent, also requests to the model. */
+    readonly steps?: number;
+    /** Seconds in which turns run, without those in which a person is asked or a turn is queued. */
+    readonly time?: number;
+  };
+  /**
+   * Sessions that each access token, and you yourself, may have open at once; not limited where it
+   * is left out.
+   */
+  readonly concurrent?: number;
+  /**
+   * Seconds without a client and without a turn after which a session is closed. It can be opened
+   * again.
+   */
+  readonly idle?: number;
 }
 
 /** Review comments and how agents get them. */
@@ -520,6 +565,7 @@ export const checkConfigFile: Check = (value) => {
       case "log":
       case "serve":
       case "remote":
+      case "sessions":
       case "limits":
       case "mcpServers":
       case "agent":
@@ -532,7 +578,7 @@ export const checkConfigFile: Check = (value) => {
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "remote", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "remote", "sessions", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -607,18 +653,23 @@ export const checkConfigFile: Check = (value) => {
     const problem2 = checkRemoteSettings(remote);
     if (problem2 !== undefined) return within(problem2, "remote");
   }
+  const sessions: unknown = value.sessions;
+  if (sessions !== undefined) {
+    const problem3 = checkSessionSettings(sessions);
+    if (problem3 !== undefined) return within(problem3, "sessions");
+  }
   const limits: unknown = value.limits;
   if (limits !== undefined) {
-    const problem3 = checkLimitSettings(limits);
-    if (problem3 !== undefined) return within(problem3, "limits");
+    const problem4 = checkLimitSettings(limits);
+    if (problem4 !== undefined) return within(problem4, "limits");
   }
   const mcpServers: unknown = value.mcpServers;
   if (mcpServers !== undefined) {
     if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
     for (const key4 in mcpServers) {
       const item: unknown = mcpServers[key4];
-      const problem4 = checkMcpServer(item);
-      if (problem4 !== undefined) return within(problem4, "mcpServers", key4);
+      const problem5 = checkMcpServer(item);
+      if (problem5 !== undefined) return within(problem5, "mcpServers", key4);
     }
   }
   const agent: unknown = value.agent;
@@ -626,8 +677,8 @@ export const checkConfigFile: Check = (value) => {
     if (typeof agent === "string") {
       if (agent === "") return { path: ["agent"], says: "must not be empty" };
     } else if (isObject(agent)) {
-      const problem5 = checkAgentSettings(agent);
-      if (problem5 !== undefined) return within(problem5, "agent");
+      const problem6 = checkAgentSettings(agent);
+      if (problem6 !== undefined) return within(problem6, "agent");
     } else {
       return { path: ["agent"], says: "must be a string or an object" };
     }
@@ -637,22 +688,22 @@ export const checkConfigFile: Check = (value) => {
     if (!isObject(agents)) return { path: ["agents"], says: "must be an object" };
     for (const key5 in agents) {
       const item2: unknown = agents[key5];
-      const problem6 = checkAgentCommand(item2);
-      if (problem6 !== undefined) return within(problem6, "agents", key5);
+      const problem7 = checkAgentCommand(item2);
+      if (problem7 !== undefined) return within(problem7, "agents", key5);
     }
   }
   const models: unknown = value.models;
   if (models !== undefined) {
-    const problem7 = checkModelSettings(models);
-    if (problem7 !== undefined) return within(problem7, "models");
+    const problem8 = checkModelSettings(models);
+    if (problem8 !== undefined) return within(problem8, "models");
   }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
     for (const key6 in identities) {
       const item3: unknown = identities[key6];
-      const problem8 = checkIdentitySettings(item3);
-      if (problem8 !== undefined) return within(problem8, "identities", key6);
+      const problem9 = checkIdentitySettings(item3);
+      if (problem9 !== undefined) return within(problem9, "identities", key6);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -661,13 +712,13 @@ export const checkConfigFile: Check = (value) => {
   }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem9 = checkBusSettings(bus);
-    if (problem9 !== undefined) return within(problem9, "bus");
+    const problem10 = checkBusSettings(bus);
+    if (problem10 !== undefined) return within(problem10, "bus");
   }
   const review: unknown = value.review;
   if (review !== undefined) {
-    const problem10 = checkReviewSettings(review);
-    if (problem10 !== undefined) return within(problem10, "review");
+    const problem11 = checkReviewSettings(review);
+    if (problem11 !== undefined) return within(problem11, "review");
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
@@ -682,8 +733,8 @@ export const checkConfigFile: Check = (value) => {
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem11 = checkToolPolicy(tools);
-      if (problem11 !== undefined) return within(problem11, "policy", "tools");
+      const problem12 = checkToolPolicy(tools);
+      if (problem12 !== undefined) return within(problem12, "policy", "tools");
     }
   }
   return undefined;
@@ -856,13 +907,14 @@ export const checkRemoteSettings: Check = (value) => {
       case "egress":
       case "turns":
       case "bases":
+      case "hibernateAfter":
       case "coAuthor":
       case "pullRequest":
       case "forges":
       case "scan":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "coAuthor", "pullRequest", "forges", "scan"]) };
+        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "hibernateAfter", "coAuthor", "pullRequest", "forges", "scan"]) };
     }
   }
   const allowHosts: unknown = value.allowHosts;
@@ -974,6 +1026,13 @@ export const checkRemoteSettings: Check = (value) => {
     if (bases < 1) return { path: ["bases"], says: "must be at least 1" };
     if (bases > 100) return { path: ["bases"], says: "must be at most 100" };
   }
+  const hibernateAfter: unknown = value.hibernateAfter;
+  if (hibernateAfter !== undefined) {
+    if (typeof hibernateAfter !== "number" || !Number.isInteger(hibernateAfter)) {
+      return { path: ["hibernateAfter"], says: "must be an integer" };
+    }
+    if (hibernateAfter < 1) return { path: ["hibernateAfter"], says: "must be at least 1" };
+  }
   const coAuthor: unknown = value.coAuthor;
   if (coAuthor !== undefined) {
     if (!isObject(coAuthor)) return { path: ["coAuthor"], says: "must be an object" };
@@ -1067,6 +1126,125 @@ export const checkRemoteSettings: Check = (value) => {
         if (item5 === "") return { path: ["scan", "deny", i4], says: "must not be empty" };
       }
     }
+  }
+  return undefined;
+};
+
+export const checkSessionSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "budget":
+      case "dailyBudget":
+      case "concurrent":
+      case "idle":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["budget", "dailyBudget", "concurrent", "idle"]) };
+    }
+  }
+  const budget: unknown = value.budget;
+  if (budget !== undefined) {
+    if (!isObject(budget)) return { path: ["budget"], says: "must be an object" };
+    for (const key2 in budget) {
+      switch (key2) {
+        case "tokens":
+        case "cost":
+        case "steps":
+        case "time":
+          continue;
+        default:
+          return { path: ["budget", key2], says: unknownKey(key2, ["tokens", "cost", "steps", "time"]) };
+      }
+    }
+    const tokens: unknown = budget.tokens;
+    if (tokens !== undefined) {
+      if (typeof tokens !== "number" || !Number.isInteger(tokens)) {
+        return { path: ["budget", "tokens"], says: "must be an integer" };
+      }
+      if (tokens < 1) return { path: ["budget", "tokens"], says: "must be at least 1" };
+    }
+    const cost: unknown = budget.cost;
+    if (cost !== undefined) {
+      if (typeof cost !== "number" || !Number.isFinite(cost)) {
+        return { path: ["budget", "cost"], says: "must be a number" };
+      }
+      if (cost < 0.0001) return { path: ["budget", "cost"], says: "must be at least 0.0001" };
+    }
+    const steps: unknown = budget.steps;
+    if (steps !== undefined) {
+      if (typeof steps !== "number" || !Number.isInteger(steps)) {
+        return { path: ["budget", "steps"], says: "must be an integer" };
+      }
+      if (steps < 1) return { path: ["budget", "steps"], says: "must be at least 1" };
+    }
+    const time: unknown = budget.time;
+    if (time !== undefined) {
+      if (typeof time !== "number" || !Number.isInteger(time)) {
+        return { path: ["budget", "time"], says: "must be an integer" };
+      }
+      if (time < 1) return { path: ["budget", "time"], says: "must be at least 1" };
+    }
+  }
+  const dailyBudget: unknown = value.dailyBudget;
+  if (dailyBudget !== undefined) {
+    if (!isObject(dailyBudget)) return { path: ["dailyBudget"], says: "must be an object" };
+    for (const key3 in dailyBudget) {
+      switch (key3) {
+        case "tokens":
+        case "cost":
+        case "steps":
+        case "time":
+          continue;
+        default:
+          return { path: ["dailyBudget", key3], says: unknownKey(key3, ["tokens", "cost", "steps", "time"]) };
+      }
+    }
+    const tokens2: unknown = dailyBudget.tokens;
+    if (tokens2 !== undefined) {
+      if (typeof tokens2 !== "number" || !Number.isInteger(tokens2)) {
+        return { path: ["dailyBudget", "tokens"], says: "must be an integer" };
+      }
+      if (tokens2 < 1) return { path: ["dailyBudget", "tokens"], says: "must be at least 1" };
+    }
+    const cost2: unknown = dailyBudget.cost;
+    if (cost2 !== undefined) {
+      if (typeof cost2 !== "number" || !Number.isFinite(cost2)) {
+        return { path: ["dailyBudget", "cost"], says: "must be a number" };
+      }
+      if (cost2 < 0.0001) {
+        return { path: ["dailyBudget", "cost"], says: "must be at least 0.0001" };
+      }
+    }
+    const steps2: unknown = dailyBudget.steps;
+    if (steps2 !== undefined) {
+      if (typeof steps2 !== "number" || !Number.isInteger(steps2)) {
+        return { path: ["dailyBudget", "steps"], says: "must be an integer" };
+      }
+      if (steps2 < 1) return { path: ["dailyBudget", "steps"], says: "must be at least 1" };
+    }
+    const time2: unknown = dailyBudget.time;
+    if (time2 !== undefined) {
+      if (typeof time2 !== "number" || !Number.isInteger(time2)) {
+        return { path: ["dailyBudget", "time"], says: "must be an integer" };
+      }
+      if (time2 < 1) return { path: ["dailyBudget", "time"], says: "must be at least 1" };
+    }
+  }
+  const concurrent: unknown = value.concurrent;
+  if (concurrent !== undefined) {
+    if (typeof concurrent !== "number" || !Number.isInteger(concurrent)) {
+      return { path: ["concurrent"], says: "must be an integer" };
+    }
+    if (concurrent < 1) return { path: ["concurrent"], says: "must be at least 1" };
+  }
+  const idle: unknown = value.idle;
+  if (idle !== undefined) {
+    if (typeof idle !== "number" || !Number.isInteger(idle)) {
+      return { path: ["idle"], says: "must be an integer" };
+    }
+    if (idle < 1) return { path: ["idle"], says: "must be at least 1" };
+    if (idle > 604800) return { path: ["idle"], says: "must be at most 604800" };
   }
   return undefined;
 };

@@ -6,6 +6,7 @@ import { MODEL_SCHEMAS } from "./model-schemas.ts";
 import { REMOTE_SCHEMAS } from "./remote-schemas.ts";
 import { REVIEW_SCHEMAS } from "./review-schemas.ts";
 import { SERVE_SCHEMAS } from "./serve-schemas.ts";
+import { SESSION_SCHEMAS } from "./session-schemas.ts";
 
 /**
  * The configuration as it is written in a file. `x-project` says what a project's own file may set:
@@ -70,6 +71,7 @@ export const schemas = {
       },
       serve: { $ref: "#ServeSettings" },
       remote: { $ref: "#RemoteSettings" },
+      sessions: { $ref: "#SessionSettings" },
       limits: { $ref: "#LimitSettings" },
       mcpServers: {
         type: "object",
@@ -188,6 +190,7 @@ export const schemas = {
   ...IDENTITY_SCHEMAS,
   ...SERVE_SCHEMAS,
   ...REMOTE_SCHEMAS,
+  ...SESSION_SCHEMAS,
   ...REVIEW_SCHEMAS,
 
   ToolPolicy: {

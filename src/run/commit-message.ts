@@ -1,0 +1,12 @@
+import type { Turn } from "../session/agent.ts";
+
+const LONGEST_TITLE = 72;
+
+/** The message of a turn's commit: the prompt's first line as its title, and the rest of it. */
+export function commitMessage({ prompt }: Pick<Turn, "prompt">): { title: string; body: string } {
+  const texts = prompt.filter(({ type }) => type === "text").map(({ text }) => String(text));
+  const [first = "", ...rest] = texts.join("\n").trim().split("\n");
+  const line = first.replaceAll(/\p{Cc}+/gu, " ").trim() || "Changes by an agent";
+  if (line.length <= LONGEST_TITLE) return { title: line, body: rest.join("\n").trim() };
+  return { title: `${line.slice(0, LONGEST_TITLE - 1)}…`, body: [line, ...rest].join("\n").trim() };
+}

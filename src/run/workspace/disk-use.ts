@@ -1,0 +1,18 @@
+import { lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
+
+/** Bytes that a folder takes on its disk, with all that is in it. What is mounted there does not count. */
+export async function diskUse(folder: string): Promise<number> {
+  const { blocks, dev } = await lstat(folder);
+  let bytes = blocks * 512;
+  const waiting = [folder];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    for (const name of await readdir(path)) {
+      const status = await lstat(join(path, name)).catch(() => undefined);
+      if (status === undefined || status.dev !== dev) continue;
+      bytes += status.blocks * 512;
+      if (status.isDirectory()) waiting.push(join(path, name));
+    }
+  }
+  return bytes;
+}

@@ -1,0 +1,161 @@
+import { copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import type { ServerGit } from "../../git/server/server-git.ts";
+import type { Base } from "./bases.ts";
+import type { FileOwner } from "./driver.ts";
+import { giveFiles } from "./give-files.ts";
+
+/** The commit that holds the files of a workspace whose tree is not on disk. It is never pushed. */
+export const WIP = "refs/trunkline/wip";
+
+/** The tree of a workspace, and git with our own folder on it. */
+export interface WorkingCopy {
+  readonly tree: string;
+  readonly git: ServerGit;
+  /** What the tree began with. */
+  readonly base: Base;
+}
+
+const TIMEOUT = { timeout: 10 * 60_000 };
+
+/**
+ * Commits all files of a tree to `WIP`, as they are on disk. Resolves to what would be lost if the
+ * tree were removed now: nothing, what git was told to ignore, or files that git cannot hold, such as
+ * those of a repository inside the repository.
+ */
+export async function keepFiles(copy: WorkingCopy): Promise<"nothing" | "ignored" | "files"> {
+  const { git, tree: folder } = copy;
+  const exact = await exactGit(copy);
+  try {
+    // Git would run in a folder that an index calls a submodule, with whatever its configuration names.
+    const entries = [...pathsIn((await git.run(STAGED)).stdout), ...(await exact.paths(STAGED))];
+    for (const path of submodulesIn(entries)) {
+      if (await hasFiles(join(folder, path))) return "files";
+    }
+    const others = ["ls-files", "--others", "--exclude-standard", "-z"];
+    // Git lists a repository inside the repository as a folder.
+    const untracked = await exact.paths(others);
+    if (untracked.some((path) => path.endsWith("/"))) return "files";
+    await exact.run(["-c", "core.fsync=all", "add", "--all"]);
+    if ((await exact.paths(others)).length > 0) return "files";
+    const tree = await exact.run(["-c", "core.fsync=all", "write-tree"]);
+    const message = ["-m", "Files of an idle session"];
+    const commit = await git.text(
+      ["-c", "core.fsync=all", "commit-tree", tree, "-p", "HEAD", ...message],
+      { env: OURS },
+    );
+    await git.run(["-c", "core.fsync=all", "update-ref", WIP, commit]);
+    const ignored = [...others, "--ignored", "--directory"];
+    return (await exact.paths(ignored)).length === 0 ? "nothing" : "ignored";
+  } finally {
+    await exact.remove();
+  }
+}
+
+/** Makes the tree, which is that of the base, what it was when its files were kept. */
+export async function restoreFiles(copy: WorkingCopy, owner: FileOwner | undefined): Promise<void> {
+  const { git, tree, base } = copy;
+  const exact = await exactGit(copy);
+  try {
+    const commit = await git.text(["rev-parse", WIP]);
+    await exact.run(readTreeFrom(base.revision, commit));
+  } finally {
+    await exact.remove();
+  }
+  const changed = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d"];
+  const { stdout } = await git.run([...changed, base.revision, WIP]);
+  await giveFiles(tree, pathsIn(stdout), owner);
+  // What git remembers of the base's files saves reading them again.
+  await copyFile(base.index, join(git.gitDir, "index"));
+  await git.run(["read-tree", "--reset", "HEAD"], TIMEOUT);
+}
+
+/**
+ * Has git go on from one commit to another in a tree. Only files that differ between the two are
+ * written. With one commit git would write all whose owner is another, and a tree above a base would
+ * hold a copy of each.
+ */
+export function readTreeFrom(from: string, to: string): string[] {
+  return ["read-tree", "--reset", "-u", from, to];
+}
+
+/** Removes files of ours that are made again when they are needed. */
+export async function removeIndexes(gitDir: string): Promise<void> {
+  for (const name of ["index", "checkpoint-index", "exact-index"]) {
+    await rm(join(gitDir, name), { force: true });
+  }
+}
+
+/** Removes the locks of a git that was killed. Nobody else may use the git folder meanwhile. */
+export async function removeStaleLocks(gitDir: string): Promise<void> {
+  const inRefs = await readdir(join(gitDir, "refs"), { recursive: true }).catch(() => []);
+  const own = await readdir(gitDir).catch(() => []);
+  for (const name of [...own, ...inRefs.map((path) => join("refs", path))]) {
+    if (name.endsWith(".lock")) await rm(join(gitDir, name), { force: true });
+  }
+}
+
+const OURS = {
+  GIT_AUTHOR_NAME: "Trunkline",
+  GIT_AUTHOR_EMAIL: "trunkline@localhost",
+  GIT_COMMITTER_NAME: "Trunkline",
+  GIT_COMMITTER_EMAIL: "trunkline@localhost",
+};
+
+/** Above all that a repository's own `.gitattributes` say: no line ends, keywords or encodings change. */
+const AS_THEY_ARE = "* -text !eol -ident !filter !working-tree-encoding\n";
+
+interface ExactGit {
+  run(args: readonly string[]): Promise<string>;
+  paths(args: readonly string[]): Promise<string[]>;
+  remove(): Promise<void>;
+}
+
+/**
+ * Git that takes and gives files byte by byte, with an index that begins as that of the base. It has
+ * a git folder of its own, since attributes can be overruled only there, and the objects of ours.
+ */
+async function exactGit({ git, tree, base }: WorkingCopy): Promise<ExactGit> {
+  const gitDir = join(git.gitDir, "exact");
+  const index = join(git.gitDir, "exact-index");
+  await rm(gitDir, { recursive: true, force: true });
+  await rm(`${index}.lock`, { force: true });
+  for (const name of ["objects", "refs", "info"]) {
+    await mkdir(join(gitDir, name), { recursive: true });
+  }
+  await writeFile(join(gitDir, "HEAD"), "ref: refs/heads/none\n");
+  await writeFile(join(gitDir, "info/attributes"), AS_THEY_ARE);
+  await copyFile(base.index, index);
+  const own = git.on(tree).at(gitDir);
+  const env = { GIT_INDEX_FILE: index, GIT_OBJECT_DIRECTORY: join(git.gitDir, "objects") };
+  return {
+    run: (args) => own.text(args, { env, ...TIMEOUT }),
+    paths: async (args) => pathsIn((await own.run(args, { env, ...TIMEOUT })).stdout),
+    remove: async () => {
+      await rm(gitDir, { recursive: true, force: true });
+      await rm(index, { force: true });
+    },
+  };
+}
+
+const STAGED = ["ls-files", "--stage", "-z"];
+const SUBMODULE = "160000 ";
+
+/** Paths of the submodules of an index. They are checked out as empty folders. */
+function submodulesIn(entries: readonly string[]): string[] {
+  const submodules = entries.filter((entry) => entry.startsWith(SUBMODULE));
+  return submodules.map((entry) => entry.slice(entry.indexOf("\t") + 1));
+}
+
+/** Whether there is anything in a folder. Git would keep nothing of files in a submodule. */
+async function hasFiles(folder: string): Promise<boolean> {
+  return (await readdir(folder).catch(() => [])).length > 0;
+}
+
+function pathsIn(output: Buffer): string[] {
+  return output
+    .toString("utf8")
+    .split("\0")
+    .filter((path) => path !== "");
+}

@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { Log } from "../../base/log.ts";
+import type { RepositoryCache } from "../repository-cache.ts";
+import { Tidy } from "./tidy.ts";
+import type { Hibernation, Workspaces } from "./workspace.ts";
+
+describe("Tidy", () => {
+  it("lets go of workspaces first, then puts them away, and stops when it is closed", async () => {
+    const done: string[] = [];
+    const begun = Promise.withResolvers<void>();
+    // A stand-in: only the order of its calls counts.
+    const workspaces = {
+      sweep: async () => void done.push("sweep"),
+      hibernate: async ({ stop, failed }: Hibernation) => {
+        failed("abc", new Error("the disk is full"));
+        begun.resolve();
+        await new Promise<void>((resolve) => stop.add({ stopped: () => resolve() }));
+        done.push("hibernate");
+      },
+    } as unknown as Workspaces;
+    const lines: string[] = [];
+    const log = new Log("warn", (line) => lines.push(line));
+    const cache = {} as RepositoryCache;
+    const tidy = new Tidy({ workspaces, cache, hibernateAfter: 1, log });
+    await begun.promise;
+    await tidy[Symbol.asyncDispose]();
+    assert.deepEqual(done, ["sweep", "hibernate"]);
+    assert.match(lines.join(), /run\.not-hibernated.*the disk is full/);
+  });
+});

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
+import { ServerRepository } from "../../../test/support/server-repository.ts";
+import { RepositoryCache } from "../repository-cache.ts";
+import { Bases } from "./bases.ts";
+import { CopyDriver } from "./copy.ts";
+import { OverlayDriver } from "./overlay.ts";
+import { Workspaces } from "./workspace.ts";
+
+describe("Workspaces", () => {
+  it("does not open a tree with a driver that cannot: it would be empty", async () => {
+    using sample = new ServerRepository();
+    const common = { askpass: "/bin/false", protocols: ["file"] };
+    const folder = join(sample.folder, "cache");
+    const cache = new RepositoryCache({ folder, report: () => {}, ...common });
+    const repository = cache.at(sample.url, NO_CREDENTIALS);
+    await repository.fill(NO_CREDENTIALS);
+    const bases = new Bases({ folder: join(sample.folder, "bases"), most: 1 });
+    const work = { folder: join(sample.folder, "work"), bases, ...common };
+    const { revision } = sample;
+    const request = { session: "s", repository, revision, branch: "agent/s", owner: undefined };
+    const copies = new Workspaces({ ...work, driver: new CopyDriver("copy") });
+    const workspace = await copies.open(request);
+    // What a git that was killed leaves would keep every later one from working.
+    writeFileSync(join(workspace.git.gitDir, "index.lock"), "");
+    writeFileSync(join(workspace.git.gitDir, "refs/heads/agent/s.lock"), "");
+    await workspace.close();
+    await using driver = new OverlayDriver();
+    await assert.rejects(new Workspaces({ ...work, driver }).open(request), {
+      message: /Cannot open the workspace: it was made with copy, and this server uses overlay/,
+    });
+    const again = await copies.open(request);
+    await again.git.run(["add", "--all"]);
+    await again.git.run(["update-ref", "refs/heads/agent/s", revision]);
+    await again.close();
+  });
+});

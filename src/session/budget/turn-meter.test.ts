@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, it, mock } from "node:test";
+
+import { type Amounts, type Budget, NOTHING_USED } from "../../base/limit/budget.ts";
+import { TurnMeter } from "./turn-meter.ts";
+
+let now = 0;
+
+/** A meter whose clock and timers a test moves on. */
+function meterOf(budget: Budget, noteEvery = 5_000) {
+  const said: string[] = [];
+  const notes: Amounts[] = [];
+  const allowance = { of: "session" as const, budget, used: NOTHING_USED, remedy: () => "" };
+  const meter = new TurnMeter({
+    allowances: Object.keys(budget).length === 0 ? [] : [allowance],
+    reportedCost: undefined,
+    resets: "",
+    note: async (used) => void notes.push(used),
+    noteEvery,
+  });
+  const spent = ({ amount }: { amount: string }) => said.push(`spent ${amount}`);
+  meter.begin({ spent, warned: (words) => said.push(words) });
+  return { meter, said, notes };
+}
+
+async function pass(milliseconds: number): Promise<void> {
+  for (let passed = 0; passed < milliseconds; passed += 50) {
+    now += 50;
+    mock.timers.tick(50);
+    // A note that was taken is followed by the next timer.
+    await new Promise(setImmediate);
+  }
+}
+
+describe("TurnMeter", () => {
+  beforeEach(() => {
+    now = 0;
+    mock.timers.enable({ apis: ["setTimeout"] });
+    mock.method(performance, "now", () => now);
+  });
+  afterEach(() => {
+    mock.timers.reset();
+    mock.restoreAll();
+  });
+
+  it("says when the time is nearly over, and when it is, once", async () => {
+    const { said } = meterOf({ time: 10 });
+    await pass(7_900);
+    assert.deepEqual(said, []);
+    await pass(200);
+    assert.deepEqual(said, ["8 of 10 seconds of this session's budget are used."]);
+    await pass(5_000);
+    assert.deepEqual(said.slice(1), ["spent time"]);
+  });
+
+  it("stands still while it is paused, however deep", async () => {
+    const { meter, said } = meterOf({ time: 1 });
+    await pass(500);
+    meter.pause();
+    meter.pause();
+    await pass(10_000);
+    meter.resume();
+    await pass(10_000);
+    assert.deepEqual([said, meter.used.time], [[], 0.5]);
+    meter.resume();
+    await pass(600);
+    assert.equal(said.at(-1), "spent time");
+  });
+
+  it("notes the use of a turn that goes on, and at its end", async () => {
+    const { meter, notes } = meterOf({}, 100);
+    meter.saw({ sessionUpdate: "tool_call", toolCallId: "a" });
+    await pass(100);
+    assert.deepEqual(
+      notes.map(({ steps }) => steps),
+      [1],
+    );
+    meter.saw({ sessionUpdate: "tool_call", toolCallId: "b" });
+    assert.equal(await meter.end({ totalTokens: 7 }), undefined);
+    assert.deepEqual([notes.at(-1)?.steps, notes.at(-1)?.tokens], [2, 7]);
+    await pass(1_000);
+    assert.equal(notes.length, 2);
+  });
+
+  it("says nothing more once the turn has ended", async () => {
+    const { meter, said } = meterOf({ steps: 1, time: 1 });
+    meter.pause();
+    await meter.end(undefined);
+    meter.resume();
+    meter.saw({ sessionUpdate: "tool_call", toolCallId: "a" });
+    meter.saw({ sessionUpdate: "tool_call", toolCallId: "b" });
+    await pass(5_000);
+    assert.deepEqual(said, []);
+  });
+});

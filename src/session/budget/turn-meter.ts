@@ -1,0 +1,139 @@
+import { background } from "../../base/background.ts";
+import { type Amounts, NOTHING_USED } from "../../base/limit/budget.ts";
+import type { SessionUpdate } from "../agent.ts";
+import {
+  type Allowance,
+  budgetReport,
+  refuseSpent,
+  type Spent,
+  spentBy,
+  warningsFor,
+} from "./turn-budget.ts";
+import { UsageCounter } from "./usage-counter.ts";
+
+export interface TurnMeterOptions {
+  readonly allowances: readonly Allowance[];
+  /** What the agent said in earlier turns that the session had cost. */
+  readonly reportedCost: number | undefined;
+  /** When the day's budget begins anew. */
+  readonly resets: string;
+  /** Stores what was used so far, and brings the allowances up to date. Never throws. */
+  readonly note: (used: Amounts, reportedCost: number | undefined) => Promise<void>;
+  /** Milliseconds between two notes of a turn that goes on. */
+  readonly noteEvery: number;
+}
+
+/** Told by a meter while its turn is running. */
+export interface MeterListener {
+  /** A budget is used up; called once. */
+  spent(spent: Spent): void;
+  /** Much of a budget is used. */
+  warned(words: string): void;
+}
+
+/** Measures what one turn uses, and says when a budget is used up. */
+export class TurnMeter {
+  readonly #options: TurnMeterOptions;
+  readonly #counter: UsageCounter;
+  #listener: MeterListener | undefined;
+  #seconds = 0;
+  /** When the clock was last started; undefined while it stands. */
+  #since: number | undefined;
+  #pauses = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #checked: Amounts = NOTHING_USED;
+  #isSpent = false;
+
+  constructor(options: TurnMeterOptions) {
+    refuseSpent(options.allowances);
+    this.#options = options;
+    this.#counter = new UsageCounter(options.reportedCost);
+  }
+
+  get used(): Amounts {
+    return { ...this.#counter.used, time: this.#time };
+  }
+
+  begin(listener: MeterListener): void {
+    this.#listener = listener;
+    this.#since = performance.now();
+    this.#wait();
+  }
+
+  saw(update: SessionUpdate): void {
+    if (this.#counter.saw(update)) this.#check();
+  }
+
+  /** Stops the clock until `resume`: nobody works while a person is asked, or a turn is queued. */
+  pause(): void {
+    if (this.#pauses++ > 0) return;
+    this.#seconds = this.#time;
+    this.#since = undefined;
+    clearTimeout(this.#timer);
+  }
+
+  resume(): void {
+    if (--this.#pauses > 0 || this.#listener === undefined) return;
+    this.#since = performance.now();
+    this.#wait();
+  }
+
+  /** Stores what the turn has used. Returns what clients are told of the budgets, if there are any. */
+  async end(
+    usage: Readonly<Record<string, unknown>> | undefined,
+  ): Promise<Readonly<Record<string, unknown>> | undefined> {
+    this.#listener = undefined;
+    this.#seconds = this.#time;
+    this.#since = undefined;
+    clearTimeout(this.#timer);
+    this.#counter.ended(usage);
+    await this.#options.note(this.used, this.#counter.reportedCost);
+    const { allowances, resets } = this.#options;
+    return allowances.length === 0 ? undefined : budgetReport(allowances, this.used, resets);
+  }
+
+  get #time(): number {
+    const running = this.#since === undefined ? 0 : (performance.now() - this.#since) / 1000;
+    return this.#seconds + running;
+  }
+
+  #check(): void {
+    const { allowances } = this.#options;
+    const { used } = this;
+    if (this.#isSpent || this.#listener === undefined) return;
+    const spent = spentBy(allowances, used);
+    const before = this.#checked;
+    this.#checked = used;
+    if (spent !== undefined) {
+      this.#isSpent = true;
+      this.#listener.spent(spent);
+      return;
+    }
+    for (const words of warningsFor(allowances, before, used)) this.#listener.warned(words);
+  }
+
+  /** Looks again when a limit of time may be reached, and notes the use now and then. */
+  #wait(): void {
+    const { allowances, noteEvery } = this.#options;
+    const left = allowances.flatMap(({ budget: { time }, used }) =>
+      time === undefined ? [] : [time * 0.8, time].map((at) => at - used.time - this.#time),
+    );
+    const next = Math.min(noteEvery, ...left.filter((it) => it > 0).map((it) => it * 1000 + 1));
+    this.#timer = setTimeout(() => {
+      this.#check();
+      if (next < noteEvery) this.#waitOn();
+      else background(this.#note(), "Storing what a turn has used");
+    }, next).unref();
+  }
+
+  async #note(): Promise<void> {
+    await this.#options.note(this.used, this.#counter.reportedCost);
+    // Other turns may have used up the budget of the day.
+    this.#check();
+    this.#waitOn();
+  }
+
+  #waitOn(): void {
+    if (this.#since !== undefined) this.#wait();
+  }
+}

@@ -1,0 +1,102 @@
+import { type Amounts, NOTHING_USED } from "../../base/limit/budget.ts";
+import type { Database } from "../database.ts";
+
+/** What one turn has used. */
+export interface StoredUsage extends Amounts {
+  readonly turn: string;
+  readonly session: string;
+  /** Id of the principal that prompted; empty for the owner. */
+  readonly principal: string;
+  /** The day on which the turn began, in UTC: `2026-11-15`. */
+  readonly day: string;
+  /** What the agent last said that the whole session had cost. */
+  readonly reportedCost: number | undefined;
+}
+
+/** Rows outlive their session, so that deleting one does not give its budget back. */
+export const USAGE = `CREATE TABLE turn_usage (
+     id INTEGER PRIMARY KEY,
+     turn TEXT NOT NULL UNIQUE,
+     session TEXT NOT NULL,
+     principal TEXT NOT NULL,
+     day TEXT NOT NULL,
+     tokens REAL NOT NULL,
+     cost REAL NOT NULL,
+     steps INTEGER NOT NULL,
+     time REAL NOT NULL,
+     reported_cost REAL
+   ) STRICT;
+
+   CREATE INDEX turn_usage_session ON turn_usage (session);
+   CREATE INDEX turn_usage_day ON turn_usage (principal, day);
+
+   CREATE INDEX session_held ON session (holder) WHERE holder IS NOT NULL;`;
+
+const SUMS = "sum(tokens) AS tokens, sum(cost) AS cost, sum(steps) AS steps, sum(time) AS time";
+
+/** What turns have used, in the database of the sessions. */
+export class SessionUsage {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /**
+   * Stores the use of a turn, instead of what was stored of it before. It is hasty: the session's next
+   * commit, which every turn ends with, takes it to the disk.
+   */
+  async note(usage: StoredUsage): Promise<void> {
+    const { turn, session, principal, day, tokens, cost, steps, time, reportedCost } = usage;
+    await this.#database.change(
+      (database) => {
+        database
+          .prepare(
+            `INSERT INTO turn_usage
+               (turn, session, principal, day, tokens, cost, steps, time, reported_cost)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+             ON CONFLICT (turn) DO UPDATE SET tokens = excluded.tokens, cost = excluded.cost,
+               steps = excluded.steps, time = excluded.time,
+               reported_cost = excluded.reported_cost`,
+          )
+          .run(turn, session, principal, day, tokens, cost, steps, time, reportedCost ?? null);
+      },
+      { isHasty: true },
+    );
+  }
+
+  async ofSession(
+    session: string,
+  ): Promise<Amounts & { readonly reportedCost: number | undefined }> {
+    return await this.#database.read((database) => {
+      const used = database.prepare(`SELECT ${SUMS} FROM turn_usage WHERE session = ?`);
+      const last = database
+        .prepare(
+          `SELECT reported_cost FROM turn_usage
+           WHERE session = ? AND reported_cost IS NOT NULL ORDER BY id DESC LIMIT 1`,
+        )
+        .get(session);
+      const reportedCost = last === undefined ? undefined : Number(last.reported_cost);
+      return { ...amountsOf(used.get(session)), reportedCost };
+    });
+  }
+
+  /** What a principal has used on a day, but for one turn. */
+  async ofDay(principal: string, day: string, exceptTurn = ""): Promise<Amounts> {
+    return await this.#database.read((database) =>
+      amountsOf(
+        database
+          .prepare(
+            `SELECT ${SUMS} FROM turn_usage WHERE principal = ? AND day = ? AND turn IS NOT ?`,
+          )
+          .get(principal, day, exceptTurn),
+      ),
+    );
+  }
+}
+
+/** Sums of no rows are null. */
+function amountsOf(row: Readonly<Record<string, unknown>> | undefined): Amounts {
+  const { tokens, cost, steps, time } = row ?? NOTHING_USED;
+  return { tokens: Number(tokens), cost: Number(cost), steps: Number(steps), time: Number(time) };
+}
