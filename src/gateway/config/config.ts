@@ -14,6 +14,7 @@ import type {
   RemoteSettings,
   ReviewSettings,
   ServeSettings,
+  SetupSettings,
   ToolRule,
 } from "./schema/schema.gen.ts";
 import type { PeerLimits } from "../../rpc/peer-options.ts";
@@ -26,11 +27,14 @@ export interface Config {
     readonly allowedHosts: readonly string[];
     readonly allowedOrigins: readonly string[];
   };
-  readonly remote: Required<Omit<RemoteSettings, "coAuthor" | "egress" | "scan" | "turns">> & {
+  readonly remote: Required<
+    Omit<RemoteSettings, "coAuthor" | "egress" | "scan" | "setup" | "turns">
+  > & {
     readonly coAuthor?: NonNullable<RemoteSettings["coAuthor"]>;
     readonly egress: { readonly allowHosts: readonly string[] };
     readonly turns: Required<NonNullable<RemoteSettings["turns"]>>;
     readonly scan: Required<NonNullable<RemoteSettings["scan"]>>;
+    readonly setup: Required<SetupSettings>;
   };
   /** Absolute. */
   readonly data: string;
@@ -134,6 +138,7 @@ export function defaultConfig(data: string): Config {
       pullRequest: "off",
       forges: {},
       scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000, deny: [] },
+      setup: { repositories: {}, from: [], layers: 4 },
     },
     data,
     log: { level: "info", verbose: false },

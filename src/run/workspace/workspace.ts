@@ -1,13 +1,15 @@
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, copyFile, lchown, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 
 import type { ResolveHost } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { FileLock } from "../../store/file-lock.ts";
+import type { Layer, Layers } from "../environment/layers.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base, Bases } from "./bases.ts";
-import { giveTo } from "./copy.ts";
+import { giveTo, removeTree } from "./copy.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
 
 export interface WorkspaceRequest {
@@ -18,11 +20,18 @@ export interface WorkspaceRequest {
   /** The branch that is worked on. */
   readonly branch: string;
   readonly owner: FileOwner | undefined;
+  /** What set-up has left, which it stands on beside its base. */
+  readonly layer?: Pick<Layer, "id" | "tree" | "home"> | undefined;
+  /** Patterns, as in .gitignore, of what is never committed. */
+  readonly keep?: readonly string[] | undefined;
 }
 
 export interface WorkspacesOptions {
   readonly folder: string;
   readonly bases: Bases;
+  readonly layers?: Layers | undefined;
+  /** Hears of the workspace of a set-up that was broken off, once it is removed. */
+  readonly abandoned?: (session: string) => Promise<void>;
   readonly driver: WorkspaceDriver;
   readonly askpass: string;
   readonly protocols?: readonly string[];
@@ -34,6 +43,7 @@ interface Facts {
   readonly base: string;
   readonly repository: string;
   readonly driver: WorkspaceDriver["name"];
+  readonly layer?: string | undefined;
 }
 
 /** Where sessions work: a tree each, with a git folder of ours that is not in it. */
@@ -48,7 +58,7 @@ export class Workspaces implements AsyncDisposable {
 
   /** Creates a workspace, or opens the session's existing one. */
   async open(request: WorkspaceRequest): Promise<Workspace> {
-    const { session, repository, revision, owner } = request;
+    const { session, repository, revision, owner, layer } = request;
     const { driver, bases } = this.#options;
     const folder = join(this.#options.folder, session);
     await mkdir(folder, { recursive: true, mode: 0o711 });
@@ -59,17 +69,26 @@ export class Workspaces implements AsyncDisposable {
     const base = isNew
       ? await bases.near(repository, revision)
       : await bases.exactly(repository, facts.base);
-    const tree = await driver.open({ layers: [base.tree], folder, owner });
+    const tree = await driver.open({
+      layers: layer === undefined ? [base.tree] : [layer.tree, base.tree],
+      folder,
+      owner,
+    });
+    const home = await this.#openHome(folder, request);
     const git = this.#git(join(folder, "git"), tree);
     const lock = opening.move();
     const workspace = new Workspace({
       folder,
       tree,
+      home,
       git,
       isNew,
       close: () => this.#close(request, folder, lock),
     });
-    if (!isNew) return workspace;
+    if (!isNew) {
+      if (layer !== undefined) await writeFacts(folder, { ...facts, layer: layer.id });
+      return workspace;
+    }
     try {
       await this.#begin(request, base, workspace);
     } catch (error) {
@@ -92,7 +111,11 @@ export class Workspaces implements AsyncDisposable {
       if (this.#isOver) return;
       if (FileLock.isTaken(join(path, LOCK))) continue;
       using _ = await FileLock.take(join(path, LOCK));
-      await this.#options.driver.close(path);
+      await this.#letGo(path);
+      // Nobody goes on with a set-up that was broken off.
+      if (!SETUP.test(basename(path))) continue;
+      await removeTree(path);
+      await this.#options.abandoned?.(basename(path));
     }
   }
 
@@ -102,12 +125,41 @@ export class Workspaces implements AsyncDisposable {
     await this.#sweeping.catch(() => {});
   }
 
+  /** A name for the workspace of a set-up, which is removed where its process was killed. */
+  newSetupName(): string {
+    return `setup${randomBytes(8).toString("hex")}`;
+  }
+
+  /** The layer that a session's workspace was begun with. Null where it was begun without. */
+  async layerOf(session: string): Promise<string | null | undefined> {
+    const facts = await readFacts(join(this.#options.folder, session));
+    return facts === undefined ? undefined : (facts.layer ?? null);
+  }
+
   /** Removes all that there is of a session's workspace. */
   async remove(session: string, repository: CachedRepository | undefined): Promise<void> {
     const folder = join(this.#options.folder, session);
-    await this.#options.driver.close(folder);
-    await rm(folder, { recursive: true, force: true });
+    await this.#letGo(folder);
+    await removeTree(folder);
     await repository?.letGo(session);
+  }
+
+  /** What set-up has left in its home, for the session to change; undefined where there is none. */
+  async #openHome(folder: string, request: WorkspaceRequest): Promise<string | undefined> {
+    const { driver } = this.#options;
+    const { layer, owner } = request;
+    const own = join(folder, HOME);
+    if (layer?.home !== undefined) {
+      return await driver.open({ layers: [layer.home], folder: own, owner });
+    }
+    // A copy is whole without its layer.
+    const copied = join(own, "tree");
+    return driver.name !== "overlay" && existsSync(copied) ? copied : undefined;
+  }
+
+  async #letGo(folder: string): Promise<void> {
+    await this.#options.driver.close(join(folder, HOME));
+    await this.#options.driver.close(folder);
   }
 
   #git(gitDir: string, workTree: string): ServerGit {
@@ -120,19 +172,23 @@ export class Workspaces implements AsyncDisposable {
     const { session, repository, revision, branch, owner } = request;
     const { folder, tree, git } = workspace;
     await repository.keep(session, revision);
-    const facts = { repository, revision, branch, shallow: await repository.shallow() };
+    const { keep = [], layer } = request;
+    const facts = { repository, revision, branch, shallow: await repository.shallow(), keep };
     await writeGitFolder(git.gitDir, facts);
     await copyFile(base.index, join(git.gitDir, "index"));
     if (base.revision !== revision) {
       await git.run(["read-tree", "--reset", "-u", revision], { timeout: 10 * 60_000 });
+      // Git has written them as us.
+      if (owner !== undefined) await giveChanged(git, base.revision, revision, owner);
     }
     await this.#giveOwnGit(tree, git, facts, owner);
     const kept: Facts = {
       base: base.revision,
       repository: repository.key,
       driver: this.#options.driver.name,
+      layer: layer?.id,
     };
-    await writeFile(join(folder, FACTS), JSON.stringify(kept));
+    await writeFacts(folder, kept);
   }
 
   /** A git folder for the agent to use as it likes: nothing of ours ever reads it. */
@@ -152,7 +208,7 @@ export class Workspaces implements AsyncDisposable {
 
   async #close({ repository }: WorkspaceRequest, folder: string, lock: Disposable): Promise<void> {
     try {
-      await this.#options.driver.close(folder);
+      await this.#letGo(folder);
     } finally {
       lock[Symbol.dispose]();
     }
@@ -162,6 +218,7 @@ export class Workspaces implements AsyncDisposable {
     if (open.some(({ facts }) => facts === undefined)) return;
     const used = open.filter(({ facts }) => facts?.repository === repository.key);
     await this.#options.bases.prune(repository, new Set(used.map(({ facts }) => facts?.base)));
+    await this.#options.layers?.prune(repository, new Set(used.map(({ facts }) => facts?.layer)));
   }
 
   async #all(): Promise<{ readonly path: string; readonly facts: Facts | undefined }[]> {
@@ -173,6 +230,8 @@ export class Workspaces implements AsyncDisposable {
   }
 }
 
+const SETUP = /^setup[0-9a-f]{16}$/;
+const HOME = "home";
 const FACTS = "workspace.json";
 /** Held by the process that has the workspace open. */
 const LOCK = "lock";
@@ -182,27 +241,36 @@ async function readFacts(folder: string): Promise<Facts | undefined> {
   return existsSync(path) ? (JSON.parse(await readFile(path, "utf8")) as Facts) : undefined;
 }
 
+async function writeFacts(folder: string, facts: Facts): Promise<void> {
+  await writeFile(join(folder, FACTS), JSON.stringify(facts));
+}
+
 /** One of them while it is open. */
 export class Workspace {
   /** The folder of everything that belongs to it. */
   readonly folder: string;
   /** The files that are worked on. */
   readonly tree: string;
+  /** The home of programs that work on them, where set-up has left one. */
+  readonly home: string | undefined;
   /** Git with our own folder, on those files. */
   readonly git: ServerGit;
   /** Whether it was made just now: nobody has worked in it before. */
   readonly isNew: boolean;
   readonly #close: () => Promise<void>;
+  #closing: Promise<void> | undefined;
 
   constructor(options: {
     folder: string;
     tree: string;
+    home: string | undefined;
     git: ServerGit;
     isNew: boolean;
     close: () => Promise<void>;
   }) {
     this.folder = options.folder;
     this.tree = options.tree;
+    this.home = options.home;
     this.git = options.git;
     this.isNew = options.isNew;
     this.#close = options.close;
@@ -210,7 +278,8 @@ export class Workspace {
 
   /** Releases the tree. The changes are kept for the next time. */
   close(): Promise<void> {
-    return this.#close();
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 }
 
@@ -219,11 +288,12 @@ interface GitFolderFacts {
   readonly revision: string;
   readonly branch: string;
   readonly shallow: string;
+  readonly keep: readonly string[];
 }
 
 /** A git folder that borrows its objects. It is written directly, because `git init` takes longer. */
 async function writeGitFolder(gitDir: string, facts: GitFolderFacts): Promise<void> {
-  const { repository, revision, branch, shallow } = facts;
+  const { repository, revision, branch, shallow, keep } = facts;
   const ref = `refs/heads/${branch}`;
   await mkdir(join(gitDir, "objects/info"), { recursive: true, mode: 0o755 });
   await mkdir(join(gitDir, ref, ".."), { recursive: true, mode: 0o755 });
@@ -232,7 +302,46 @@ async function writeGitFolder(gitDir: string, facts: GitFolderFacts): Promise<vo
     writeFile(join(gitDir, ref), `${revision}\n`),
     writeFile(join(gitDir, "config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"),
     writeFile(join(gitDir, "objects/info/alternates"), `${repository.objects}\n`),
+    ...(keep.length === 0 ? [] : [writeExclude(gitDir, keep)]),
     ...(shallow === "" ? [] : [writeFile(join(gitDir, "shallow"), shallow)]),
   ]);
   await chmod(gitDir, 0o755);
+}
+
+/** Makes somebody the owner of the files that two revisions do not share, and of their folders. */
+async function giveChanged(
+  git: ServerGit,
+  from: string,
+  to: string,
+  { uid, gid }: FileOwner,
+): Promise<void> {
+  const list = [
+    "diff-tree",
+    "-r",
+    "-z",
+    "--name-only",
+    "--no-renames",
+    "--diff-filter=d",
+    from,
+    to,
+  ];
+  const { stdout } = await git.run(list);
+  const paths = new Set<string>();
+  for (const name of stdout.toString("latin1").split("\0")) {
+    for (let at = name; at !== "" && at !== "." && !paths.has(at); at = dirname(at)) paths.add(at);
+  }
+  const tree = Buffer.from(`${git.workTree ?? ""}/`);
+  for (const path of paths) {
+    // A module of the repository is a name that nothing is checked out for.
+    await lchown(Buffer.concat([tree, Buffer.from(path, "latin1")]), uid, gid).catch(ignoreMissing);
+  }
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== "ENOENT") throw error;
+}
+
+async function writeExclude(gitDir: string, patterns: readonly string[]): Promise<void> {
+  await mkdir(join(gitDir, "info"), { recursive: true, mode: 0o755 });
+  await writeFile(join(gitDir, "info/exclude"), patterns.map((each) => `${each}\n`).join(""));
 }

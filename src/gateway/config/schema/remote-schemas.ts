@@ -98,6 +98,7 @@ export const REMOTE_SCHEMAS = {
         default: 4,
         description: "Checked-out revisions that are kept of each repository.",
       },
+      setup: { $ref: "#SetupSettings" },
       coAuthor: { ...AUTHOR, description: "Who is named as co-author of commits: the user." },
       pullRequest: {
         enum: ["off", "draft", "ready"],

@@ -6,6 +6,7 @@ import { MODEL_SCHEMAS } from "./model-schemas.ts";
 import { REMOTE_SCHEMAS } from "./remote-schemas.ts";
 import { REVIEW_SCHEMAS } from "./review-schemas.ts";
 import { SERVE_SCHEMAS } from "./serve-schemas.ts";
+import { SETUP_SCHEMAS } from "./setup-schemas.ts";
 
 /**
  * The configuration as it is written in a file. `x-project` says what a project's own file may set:
@@ -188,6 +189,7 @@ export const schemas = {
   ...IDENTITY_SCHEMAS,
   ...SERVE_SCHEMAS,
   ...REMOTE_SCHEMAS,
+  ...SETUP_SCHEMAS,
   ...REVIEW_SCHEMAS,
 
   ToolPolicy: {
