@@ -73,9 +73,10 @@ export class Deliverer {
   }
 
   /** Throws "untrusted" or "unavailable" where it will not be possible to push. */
-  async checkPush(): Promise<void> {
+  async checkPush(revision = "HEAD"): Promise<void> {
     const { git, url } = this.#options;
-    const push = ["push", "--quiet", "--dry-run", "--no-verify", "--", url, `HEAD:${this.#ref}`];
+    const what = `${revision}:${this.#ref}`;
+    const push = ["push", "--quiet", "--dry-run", "--no-verify", "--", url, what];
     await git.run(push, this.#withLogin());
   }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { ServerGit } from "../git/server/server-git.ts";
 import { BASE, CHECKPOINT } from "./deliver.ts";
-import { isPlan } from "./runs.ts";
+import { isPlan } from "./run-plan.ts";
 
 /**
  * The changes of a run as a patch for `git apply`: its commits, and the last checkpoint since then.

@@ -5,10 +5,15 @@ import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
 import type { Log } from "../base/log.ts";
+import { Stopper } from "../base/stop.ts";
 import { type Credentials, writeAskpass } from "../git/server/credentials.ts";
 import type { ResolveHost } from "../git/server/pin-connection.ts";
+import type { ServerGit } from "../git/server/server-git.ts";
 import type { Turn } from "../session/agent.ts";
 import { type Author, Deliverer, type Delivery, type Target } from "./deliver.ts";
+import { Environments, type RunSetup } from "./environment/environments.ts";
+import { type Layer, Layers } from "./environment/layers.ts";
+import { readRetrySetup } from "./environment/recipe.ts";
 import {
   type ProposalResult,
   type Propose,
@@ -16,16 +21,11 @@ import {
   type RequestMode,
   RunRequest,
 } from "./pull-request.ts";
-import {
-  checkRemoteUrl,
-  pinAddresses,
-  readRemoteRef,
-  type RemotePolicy,
-  type RemoteRef,
-} from "./remote-ref.ts";
+import { checkRemoteUrl, pinAddresses, readRemoteRef, type RemotePolicy } from "./remote-ref.ts";
 import { RepositoryCache } from "./repository-cache.ts";
 import type { ScanLimits } from "./change/scan.ts";
 import { commitMessage } from "./commit-message.ts";
+import { isPlan, newId, type RunPlan } from "./run-plan.ts";
 import { type QueueLimits, TurnQueue } from "./turn-queue.ts";
 import { Bases } from "./workspace/bases.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
@@ -49,6 +49,8 @@ export interface RunsOptions {
   /** How git gets into a repository, and whom commits to it are by. */
   readonly identify: (url: string) => Promise<{ credentials: Credentials; author: Author }>;
   readonly coAuthor?: Author | undefined;
+  /** How repositories are set up before agents work on them, where they are. */
+  readonly setup?: RunSetup | undefined;
   /** Users of the system, one for each workspace, where there are such. */
   readonly users?: RunUsers | undefined;
   /** How branches are offered for merging, where a client does not say. */
@@ -67,18 +69,6 @@ const PUSH_AGAIN: BackoffLimits = {
   rest: 60 * 60_000,
 };
 
-/** What is decided about a run before anything is fetched, and stored with its session. */
-export interface RunPlan extends RemoteRef {
-  /** The name of its workspace. */
-  readonly workspace: string;
-  /** The short name of the branch that it works on. */
-  readonly target: string;
-  /** How the branch is offered for merging. */
-  readonly pullRequest?: RequestMode | undefined;
-}
-
-const ID = /^[0-9a-z]{8,40}$/;
-
 /** Runs of agents on revisions of repositories. */
 export class Runs implements AsyncDisposable {
   readonly #options: RunsOptions;
@@ -86,9 +76,10 @@ export class Runs implements AsyncDisposable {
   readonly #workspaces: Workspaces;
   readonly #queue: TurnQueue;
   readonly #tidy: Tidy;
+  readonly #environments: Environments | undefined;
 
   private constructor(options: RunsOptions, askpass: string) {
-    const { folder, driver, mostBases, policy, log } = options;
+    const { folder, driver, mostBases, policy, log, setup, users } = options;
     this.#options = options;
     this.#queue = new TurnQueue(options.turns);
     const resolve: ResolveHost = (host) => pinAddresses({ host }, policy, options.lookup);
@@ -98,8 +89,18 @@ export class Runs implements AsyncDisposable {
     };
     this.#cache = new RepositoryCache({ folder: join(folder, "cache"), report, ...common });
     const bases = new Bases({ folder: join(folder, "bases"), most: mostBases });
-    this.#workspaces = new Workspaces({ folder: join(folder, "work"), bases, driver, ...common });
-    this.#tidy = new Tidy({ ...options, workspaces: this.#workspaces, cache: this.#cache });
+    const layers = new Layers({ folder: join(folder, "layers"), most: setup?.mostLayers ?? 0 });
+    const work = join(folder, "work");
+    const abandoned = async (name: string): Promise<void> => {
+      await setup?.removePlace(name, users?.of(name));
+      users?.free(name);
+    };
+    const kept = { folder: work, bases, layers, driver, abandoned };
+    const workspaces = new Workspaces({ ...kept, ...common });
+    this.#workspaces = workspaces;
+    this.#tidy = new Tidy({ ...options, workspaces, cache: this.#cache });
+    if (setup === undefined) return;
+    this.#environments = new Environments({ ...setup, layers, workspaces, driver, users, log });
   }
 
   static async open(options: RunsOptions): Promise<Runs> {
@@ -122,7 +123,8 @@ export class Runs implements AsyncDisposable {
     checkRemoteUrl(ref.url, this.#options.policy);
     const workspace = newId();
     const pullRequest = readRequestMode(meta, this.#options.pullRequest?.mode ?? "off");
-    return { ...ref, workspace, target: `agent/${workspace}`, pullRequest };
+    const retrySetup = readRetrySetup(meta);
+    return { ...ref, workspace, target: `agent/${workspace}`, pullRequest, retrySetup };
   }
 
   /** The folder of a run's files, which may not exist yet. */
@@ -138,7 +140,7 @@ export class Runs implements AsyncDisposable {
     checkRemoteUrl(plan.url, this.#options.policy);
     const { credentials, author } = await this.#options.identify(plan.url);
     const repository = this.#cache.at(plan.url, credentials);
-    const [workspaces, queue] = [this.#workspaces, this.#queue];
+    const [workspaces, queue, environments] = [this.#workspaces, this.#queue, this.#environments];
     return new Run({
       ...this.#options,
       plan,
@@ -148,6 +150,7 @@ export class Runs implements AsyncDisposable {
       repository,
       workspaces,
       queue,
+      environments,
     });
   }
 
@@ -167,6 +170,7 @@ interface RunOptions extends RunsOptions {
   readonly repository: ReturnType<RepositoryCache["at"]>;
   readonly workspaces: Workspaces;
   readonly queue: TurnQueue;
+  readonly environments: Environments | undefined;
 }
 
 /** Shortest interval between checkpoints, in milliseconds. */
@@ -185,6 +189,7 @@ export class Run {
   #checkpoint: NodeJS.Timeout | undefined;
   readonly #backoff: Backoff;
   #pushing: NodeJS.Timeout | undefined;
+  readonly #stopper = new Stopper();
   #isStopped = false;
 
   constructor(options: RunOptions) {
@@ -234,15 +239,18 @@ export class Run {
     const { url, branch, revision, workspace: session } = plan;
     if (!(await repository.has(revision))) tell(`Fetching ${revision.slice(0, 12)} of ${url} …`);
     await repository.need({ url, branch, revision }, credentials);
+    const layer = await this.#layer(tell);
     const workspace = await workspaces.open({
       session,
       repository,
       revision,
       branch: plan.target,
       owner: this.owner,
+      layer,
+      keep: layer?.keep,
     });
     this.#workspace = workspace;
-    this.#deliverer = this.#deliverTo(workspace);
+    this.#deliverer = this.#deliverTo(workspace.git, workspace.tree);
     await this.#deliverer.begin(revision);
     await this.#takeUp(workspace, this.#deliverer);
     if (!this.#isStopped) background(repository.fill(credentials), "Filling a mirror");
@@ -338,6 +346,7 @@ export class Run {
   stop(): void {
     this.#isStopped = true;
     this.#request?.stop();
+    this.#stopper.stop(new TrunklineError("unavailable", "The session has ended."));
     clearTimeout(this.#checkpoint);
     clearTimeout(this.#pushing);
   }
@@ -349,11 +358,22 @@ export class Run {
     await this.#workspace?.close();
   }
 
-  #deliverTo(workspace: Workspace): Deliverer {
+  /** What set-up leaves, which the workspace stands on. */
+  #layer(tell: (message: string) => void): Promise<Layer | undefined> | undefined {
+    const { plan, repository, credentials, environments } = this.#options;
+    const { workspace, revision, retrySetup: retry = false } = plan;
+    // Whoever may not push hears it now, not after minutes of set-up.
+    const check = (): Promise<void> =>
+      this.#deliverTo(repository.git, repository.git.gitDir).checkPush(revision);
+    const request = { workspace, repository, credentials, revision, retry, tell, check };
+    return environments?.prepare({ ...request, stop: this.#stopper });
+  }
+
+  #deliverTo(git: ServerGit, tree: string): Deliverer {
     const { plan, session, author, coAuthor, credentials, scan } = this.#options;
     return new Deliverer({
-      git: workspace.git,
-      tree: workspace.tree,
+      git,
+      tree,
       url: plan.url,
       branch: plan.target,
       session,
@@ -374,20 +394,4 @@ export class Run {
     this.#lane = result.catch(() => {});
     return result;
   }
-}
-
-export function isPlan(value: unknown): value is RunPlan {
-  const { url, revision, workspace, target } = (value ?? {}) as Partial<RunPlan>;
-  const isNamed = typeof workspace === "string" && ID.test(workspace);
-  return (
-    isNamed &&
-    target === `agent/${workspace}` &&
-    [url, revision].every((it) => typeof it === "string")
-  );
-}
-
-/** Letters and digits only, because it is part of paths and of a branch name. */
-function newId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(10));
-  return Array.from(bytes, (byte) => (byte % 36).toString(36)).join("");
 }

@@ -67,6 +67,16 @@ if (skip !== false) await rm(folder, { recursive: true });
 describe("Sandbox", { skip }, () => {
   after(() => rm(folder, { recursive: true }));
 
+  it("shows files at a second path, too, where they are the same", async () => {
+    const workspace = await mkdtemp(join(folder, "also-"));
+    const also = [{ path: workspace, at: "/workspaces/app" }];
+    const common = { name: "also", data: join(folder, "data"), read: [], write: [workspace], also };
+    assert.ok(parts !== undefined);
+    await using it = new Rig(await Sandbox.open({ ...common, parts }), workspace);
+    const line = `cd /workspaces/app && echo 1 > one && cat ${workspace}/one && pwd`;
+    assert.deepEqual(await it.sh(line), { code: 0, out: "1\n/workspaces/app" });
+  });
+
   it("lets a program work in its workspace", async () => {
     await using rig = await open();
     assert.deepEqual(await rig.sh("echo hi > file && cat file && pwd"), {

@@ -17,12 +17,16 @@ export interface SandboxOptions {
   readonly parts: SandboxParts;
   /** What may be changed, at the same paths as outside. */
   readonly write: readonly string[];
+  /** Where else some of that is seen: what a program wrote down about one path holds for others. */
+  readonly also?: readonly { readonly path: string; readonly at: string }[];
   /** What may be read beside the system's own programs, at the same paths as outside. */
   readonly read: readonly string[];
   /** All of the machine's files may be read, except `hide`: for work on one's own machine. */
   readonly seesAll?: boolean;
   /** Folders that are empty inside. */
   readonly hide?: readonly string[];
+  /** A folder that is HOME, and where it is seen; without it, HOME is new and goes with the sandbox. */
+  readonly home?: { readonly path: string; readonly at: string } | undefined;
   readonly limits?: GroupLimits;
   /** The way out; without it there is no network. */
   readonly egress?: EgressProxy | undefined;
@@ -84,7 +88,7 @@ const FILTER_FD = "9";
  * and no network except through a proxy. All of them end with it.
  */
 export class Sandbox implements AsyncDisposable {
-  /** The only folder beside the workspace that programs may write to: their HOME. */
+  /** The only folder beside the workspace that programs may write to: their HOME, as they see it. */
   readonly home: string;
   readonly #options: SandboxOptions;
   readonly #folder: string;
@@ -94,7 +98,7 @@ export class Sandbox implements AsyncDisposable {
     this.#options = options;
     this.#folder = folder;
     this.#group = group;
-    this.home = join(folder, "home");
+    this.home = options.home?.at ?? join(folder, "home");
   }
 
   static async open(options: SandboxOptions): Promise<Sandbox> {
@@ -103,10 +107,11 @@ export class Sandbox implements AsyncDisposable {
     const folder = await mkdtemp(join(data, `${name}-`));
     const { chmod, chown } = process.getBuiltinModule("node:fs/promises");
     await chmod(folder, 0o711);
-    const home = join(folder, "home");
-    await mkdir(home, { mode: 0o700 });
+    const own = join(folder, "home");
+    await mkdir(own, { mode: 0o700 });
     const { uid, gid } = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-    if (user !== undefined) await chown(home, uid, gid);
+    if (user !== undefined) await chown(own, uid, gid);
+    const home = options.home?.at ?? own;
     // Programs ask for the name of their user, and fall over where there is none.
     const entry = `agent:x:${uid}:${gid}:agent:${home}:/bin/sh\n`;
     await writeFile(join(folder, "passwd"), entry, { mode: 0o644 });
@@ -162,7 +167,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   #arguments(): string[] {
-    const { write, read, seesAll = false, hide = [], user } = this.#options;
+    const { write, also = [], home, read, seesAll = false, hide = [], user } = this.#options;
     const own = (file: string): string => join(this.#folder, file);
     const inEtc = ["--perms", "0755", "--dir", "/etc"];
     const system = seesAll
@@ -198,7 +203,10 @@ export class Sandbox implements AsyncDisposable {
       ...hide.filter((path) => existsSync(path)).flatMap((path) => ["--tmpfs", path]),
       ...wayTo(seesAll ? [own(ENTER), this.home] : [...visible, ...write, this.home]),
       ...(seesAll ? [own(ENTER)] : visible).flatMap((path) => ["--ro-bind-try", path, path]),
-      ...[...write, this.home].flatMap((path) => ["--bind", path, path]),
+      ...write.flatMap((path) => ["--bind", path, path]),
+      ...["--bind", home?.path ?? this.home, this.home],
+      ...wayTo(also.map(({ at }) => at)),
+      ...also.flatMap(({ path, at }) => ["--bind", path, at]),
       "--seccomp",
       FILTER_FD,
     ];

@@ -43,6 +43,10 @@ export const run: Command = {
       type: "boolean",
       describe: "Let the agent do whatever you can on this machine",
     },
+    "retry-setup": {
+      type: "boolean",
+      describe: "Set the environment up even if that has just failed",
+    },
     yes: { type: "boolean", short: "y", describe: "Allow everything that the agent asks for" },
     json: { type: "boolean", describe: "Print one JSON object at the end, and nothing else" },
   },

@@ -21,6 +21,7 @@ interface RunValues {
   readonly agent?: string;
   readonly url?: string;
   readonly "pull-request"?: boolean;
+  readonly "retry-setup"?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
   readonly "unsafe-no-sandbox"?: boolean;
@@ -49,7 +50,12 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     url === undefined
       ? ownAcpChannel(house, opened)
       : await remoteAcpChannel(url, await tokenFor(house.config.data, url, env));
-  const wanted = { remote, agent: values.agent, pullRequest: values["pull-request"] };
+  const wanted = {
+    remote,
+    agent: values.agent,
+    pullRequest: values["pull-request"],
+    retrySetup: values["retry-setup"],
+  };
   await using session = await attachTo(channel, wanted, {
     update: (update) => show(text.update(update)),
     permit: permitting(invocation, opened),

@@ -15,6 +15,7 @@ import type {
   ReviewSettings,
   ServeSettings,
   SessionSettings,
+  SetupSettings,
   ToolRule,
 } from "./schema/schema.gen.ts";
 import type { PeerLimits } from "../../rpc/peer-options.ts";
@@ -27,11 +28,14 @@ export interface Config {
     readonly allowedHosts: readonly string[];
     readonly allowedOrigins: readonly string[];
   };
-  readonly remote: Required<Omit<RemoteSettings, "coAuthor" | "egress" | "scan" | "turns">> & {
+  readonly remote: Required<
+    Omit<RemoteSettings, "coAuthor" | "egress" | "scan" | "setup" | "turns">
+  > & {
     readonly coAuthor?: NonNullable<RemoteSettings["coAuthor"]>;
     readonly egress: { readonly allowHosts: readonly string[] };
     readonly turns: Required<NonNullable<RemoteSettings["turns"]>>;
     readonly scan: Required<NonNullable<RemoteSettings["scan"]>>;
+    readonly setup: Required<SetupSettings>;
   };
   readonly sessions: SessionSettings & { readonly idle: number };
   /** Absolute. */
@@ -137,6 +141,7 @@ export function defaultConfig(data: string): Config {
       forges: {},
       hibernateAfter: 86_400,
       scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000, deny: [] },
+      setup: { repositories: {}, from: [], layers: 4 },
     },
     sessions: { idle: 1_800 },
     data,

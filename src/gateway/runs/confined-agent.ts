@@ -9,6 +9,7 @@ import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
 import { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Agent, AgentOpenOptions, AgentSession } from "../../session/agent.ts";
+import { workspaceFolder } from "../../run/environment/recipe.ts";
 import type { Run } from "../../run/runs.ts";
 import { findProgram } from "./find-program.ts";
 import type { ModelServices } from "./model-services.ts";
@@ -25,7 +26,8 @@ export interface ConfinedAgentOptions {
   readonly models: ModelServices;
 }
 
-const LIMITS = { memory: 4 * 1024 ** 3, processes: 512, cpus: 4 };
+/** What the programs of a sandbox may use together. */
+export const LIMITS = { memory: 4 * 1024 ** 3, processes: 512, cpus: 4 };
 
 /** An agent in a sandbox of its own, with the commands that it runs. Both end with it. */
 export class ConfinedAgent implements Agent, AsyncDisposable {
@@ -61,7 +63,8 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
     }
     // Absolute paths among the configured arguments, such as a script for an interpreter.
     const named = (agent.args ?? []).filter((arg) => isAbsolute(arg) && existsSync(arg));
-    const { workspace, tree } = { workspace: run.plan.workspace, tree: run.workspace.tree };
+    const { workspace } = run.plan;
+    const { tree, home } = run.workspace;
     const refused = new RefusedHosts(agent.log, workspace);
     const egress = new EgressProxy({
       allowHosts,
@@ -77,6 +80,8 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
       data,
       parts,
       write: [tree],
+      also: [{ path: tree, at: workspaceFolder(run.plan.url) }],
+      ...(home === undefined ? {} : { home: { path: home, at: HOME } }),
       read: [run.objects, ...program.needs, ...named, ...options.needs],
       limits: LIMITS,
       egress,
@@ -110,8 +115,11 @@ export async function removeSandbox(workspace: string, user: Run["owner"]): Prom
   await Sandbox.remove(workspace, user, LIMITS);
 }
 
+/** Where programs of runs see a home that set-up has left: the same place as set-up did. */
+export const HOME = "/home/agent";
+
 /** git refuses repositories of other users; in the sandbox the user differs. */
-const SAFE = {
+export const SAFE = {
   GIT_CONFIG_COUNT: "1",
   GIT_CONFIG_KEY_0: "safe.directory",
   GIT_CONFIG_VALUE_0: "*",

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { limitRefusal, type Principal, mayUseRepository } from "../../base/principal.ts";
 import { RunAgent } from "../../run/run-agent.ts";
-import { isPlan, Runs } from "../../run/runs.ts";
+import { isPlan } from "../../run/run-plan.ts";
+import { Runs } from "../../run/runs.ts";
 import { DENIED_NAMES } from "../../run/change/forbidden-name.ts";
 import { canReflink, CopyDriver } from "../../run/workspace/copy.ts";
 import type { WorkspaceDriver } from "../../run/workspace/driver.ts";
@@ -20,6 +21,7 @@ import { removeSandbox } from "./confined-agent.ts";
 import { identifyFor } from "./identify.ts";
 import { innerAgent } from "./inner-agent.ts";
 import { proposeOnForge } from "./propose-on-forge.ts";
+import { runSetup } from "./run-setup.ts";
 
 /** Milliseconds that `session/new` waits for a workspace: clients give up after 60 s. */
 const ANSWER_WITHIN = 20_000;
@@ -58,6 +60,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
     users,
+    setup: runSetup(remote, parts),
     log,
   });
   opening.use(runs);

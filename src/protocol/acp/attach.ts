@@ -16,6 +16,8 @@ export type Wanted =
       readonly agent?: string | undefined;
       /** Whether the branch is offered for merging; the server decides where it is left out. */
       readonly pullRequest?: boolean | undefined;
+      /** Set-up is tried even if it has just failed. */
+      readonly retrySetup?: boolean | undefined;
     };
 
 /** Remote run guide, "RemoteGitInfo Fields". */
@@ -96,9 +98,9 @@ async function openSession(peer: Peer, wanted: Wanted): Promise<string> {
     await peer.request(METHODS.loadSession, { sessionId, cwd, mcpServers: [] });
     return sessionId;
   }
-  const { remote, agent, pullRequest } = wanted;
+  const { remote, ...trunkline } = wanted;
   // What is undefined is not sent.
-  const _meta = { remote, trunkline: { agent, pullRequest } };
+  const _meta = { remote, trunkline };
   // The server has the files: where we are means nothing there.
   return (await peer.request(METHODS.newSession, { cwd: "", mcpServers: [], _meta })).sessionId;
 }

@@ -1,12 +1,24 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempDisposableSync, readdirSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempDisposableSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { pathToFileURL } from "node:url";
 
+import { noOtherUser, runAsOtherUser } from "../../../test/support/other-user.ts";
 import { workspaceDriverContract } from "../../../test/contract/workspace-driver-contract.ts";
 import { canReflink, CopyDriver } from "./copy.ts";
 
+const canRead = (): boolean => (statSync(import.meta.dirname).mode & 0o005) === 0o005;
+const skip = noOtherUser || (!canRead() && "Other users cannot read this checkout.");
 const noReflink = !(await canReflink(tmpdir())) && "The file system cannot share blocks.";
 workspaceDriverContract("copy", () => new CopyDriver("copy"), false);
 workspaceDriverContract("reflink", () => new CopyDriver("reflink"), noReflink);
@@ -32,6 +44,22 @@ describe("CopyDriver", () => {
       message: /^Cannot copy the base: cp: cannot stat/,
     });
     assert.equal(existsSync(join(folder, "tree")), false);
+  });
+});
+
+describe("removeTree()", () => {
+  it("removes what a tool has made read-only, though we are not root", { skip }, async () => {
+    using home = mkdtempDisposableSync(join(tmpdir(), "copy-"));
+    const folder = join(home.path, "go/pkg");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "file"), "");
+    // Nobody but their owner may remove them, and root may always.
+    execFileSync("chown", ["-R", "65534:65534", home.path]);
+    execFileSync("chmod", ["-R", "a-w", join(home.path, "go")]);
+    const copy = pathToFileURL(join(import.meta.dirname, "copy.ts")).href;
+    const code = `import(${JSON.stringify(copy)}).then((it) => it.removeTree(${JSON.stringify(join(home.path, "go"))}))`;
+    assert.equal(await runAsOtherUser(code), "");
+    assert.deepEqual(readdirSync(home.path), []);
   });
 });
 

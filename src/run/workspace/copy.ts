@@ -30,6 +30,15 @@ export class CopyDriver implements WorkspaceDriver {
     return tree;
   }
 
+  async changesOf(folder: string, owner: FileOwner | undefined): Promise<string> {
+    const tree = join(folder, "tree");
+    const { getuid, getgid } = process;
+    if (owner !== undefined) await giveTo(tree, { uid: getuid?.() ?? 0, gid: getgid?.() ?? 0 });
+    // Some tools leave folders that may not be changed, which only root can move.
+    if (getuid?.() !== 0) await run("chmod", ["--recursive", "u+rwX", tree]);
+    return tree;
+  }
+
   async close(): Promise<void> {
     // A folder keeps nobody busy.
   }
@@ -38,6 +47,17 @@ export class CopyDriver implements WorkspaceDriver {
 /** Changes the owner of a folder and everything in it. */
 export async function giveTo(tree: string, { uid, gid }: FileOwner): Promise<void> {
   await run("chown", ["--recursive", "--no-dereference", `${uid}:${gid}`, tree]);
+}
+
+/** Removes a folder, also one with folders in it that some tool has made read-only. */
+export async function removeTree(tree: string): Promise<void> {
+  try {
+    await rm(tree, { recursive: true, force: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
+    await run("chmod", ["--recursive", "u+rwX", tree]);
+    await rm(tree, { recursive: true, force: true });
+  }
 }
 
 /** Whether files in a folder can share blocks. This is tried, because the file system's type does not tell. */

@@ -17,6 +17,11 @@ export interface WorkspaceDriver {
   readonly name: "overlay" | "reflink" | "copy";
   /** Makes the tree, or makes it available again. Returns where it is. */
   open(request: TreeRequest): Promise<string>;
+  /**
+   * Where on disk the files are that were added in a workspace, once it is closed. They belong to
+   * whoever runs us then, as those of layers do.
+   */
+  changesOf(folder: string, owner: FileOwner | undefined): Promise<string>;
   /** Lets go of what keeps the system busy; what was changed stays in the folder. */
   close(folder: string): Promise<void>;
 }

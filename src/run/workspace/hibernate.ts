@@ -1,7 +1,9 @@
 import { copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import type { Stop } from "../../base/stop.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
+import type { CachedRepository } from "../repository-cache.ts";
 import type { Base } from "./bases.ts";
 import type { FileOwner } from "./driver.ts";
 import { giveFiles } from "./give-files.ts";
@@ -15,6 +17,16 @@ export interface WorkingCopy {
   readonly git: ServerGit;
   /** What the tree began with. */
   readonly base: Base;
+}
+
+/** Which workspaces are put away, and what is told of it. */
+export interface Hibernation {
+  /** Milliseconds after which a closed workspace is put away, whatever git ignores in it. */
+  readonly after: number;
+  readonly repositoryOf: (key: string) => CachedRepository;
+  /** Ends it after the workspace that it is at. */
+  readonly stop: Stop;
+  readonly failed: (workspace: string, error: unknown) => void;
 }
 
 const TIMEOUT = { timeout: 10 * 60_000 };

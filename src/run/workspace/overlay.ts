@@ -22,6 +22,10 @@ export class OverlayDriver implements WorkspaceDriver, AsyncDisposable {
     return tree;
   }
 
+  async changesOf(folder: string): Promise<string> {
+    return join(folder, "changes/layer/upper");
+  }
+
   async close(folder: string): Promise<void> {
     for (const at of await mountsIn(folder)) await this.#mounts.unmount(at);
   }

@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import { Log } from "../../base/log.ts";
 import type { RepositoryCache } from "../repository-cache.ts";
 import { Tidy } from "./tidy.ts";
-import type { Hibernation, Workspaces } from "./workspace.ts";
+import type { Hibernation } from "./hibernate.ts";
+import type { Workspaces } from "./workspace.ts";
 
 describe("Tidy", () => {
   it("lets go of workspaces first, then puts them away, and stops when it is closed", async () => {

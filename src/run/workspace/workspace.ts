@@ -1,29 +1,22 @@
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import {
-  chmod,
-  copyFile,
-  mkdir,
-  readdir,
-  readFile,
-  rm,
-  stat,
-  utimes,
-  writeFile,
-} from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { basename, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import type { Stop } from "../../base/stop.ts";
 import type { ResolveHost } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import { replaceFile } from "../../store/replace-file.ts";
+import type { Layer, Layers } from "../environment/layers.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base, Bases } from "./bases.ts";
-import { giveTo } from "./copy.ts";
+import { giveTo, removeTree } from "./copy.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
+import { type GitFolderFacts, writeGitFolder } from "./git-folder.ts";
 import { giveFiles } from "./give-files.ts";
 import {
+  type Hibernation,
   keepFiles,
   readTreeFrom,
   removeIndexes,
@@ -40,11 +33,18 @@ export interface WorkspaceRequest {
   /** The branch that is worked on. */
   readonly branch: string;
   readonly owner: FileOwner | undefined;
+  /** What set-up has left, which it stands on beside its base. */
+  readonly layer?: Pick<Layer, "id" | "tree" | "home"> | undefined;
+  /** Patterns, as in .gitignore, of what is never committed. */
+  readonly keep?: readonly string[] | undefined;
 }
 
 export interface WorkspacesOptions {
   readonly folder: string;
   readonly bases: Bases;
+  readonly layers?: Layers | undefined;
+  /** Hears of the workspace of a set-up that was broken off, once it is removed. */
+  readonly abandoned?: (session: string) => Promise<void>;
   readonly driver: WorkspaceDriver;
   readonly askpass: string;
   readonly protocols?: readonly string[];
@@ -56,17 +56,9 @@ interface Facts {
   readonly base: string;
   readonly repository: string;
   readonly driver: WorkspaceDriver["name"];
+  readonly layer?: string | undefined;
   /** The tree is not on disk: its files are in a commit of the git folder. */
   readonly isAway?: boolean;
-}
-
-export interface Hibernation {
-  /** Milliseconds after which a closed workspace is put away, whatever git ignores in it. */
-  readonly after: number;
-  readonly repositoryOf: (key: string) => CachedRepository;
-  /** Ends it after the workspace that it is at. */
-  readonly stop: Stop;
-  readonly failed: (workspace: string, error: unknown) => void;
 }
 
 /** Milliseconds that opening waits for a workspace that is just being put away. */
@@ -88,7 +80,7 @@ export class Workspaces implements AsyncDisposable {
 
   /** Creates a workspace, or opens the session's existing one. */
   async open(request: WorkspaceRequest): Promise<Workspace> {
-    const { session, repository, revision, owner } = request;
+    const { session, repository, revision, owner, layer } = request;
     const { driver, bases } = this.#options;
     const folder = join(this.#options.folder, session);
     await mkdir(folder, { recursive: true, mode: 0o711 });
@@ -101,12 +93,18 @@ export class Workspaces implements AsyncDisposable {
     const base = isNew
       ? await bases.near(repository, revision)
       : await bases.exactly(repository, facts.base);
-    const tree = await driver.open({ layers: [base.tree], folder, owner });
+    const tree = await driver.open({
+      layers: layer === undefined ? [base.tree] : [layer.tree, base.tree],
+      folder,
+      owner,
+    });
+    const home = await this.#openHome(folder, request);
     const git = this.#git(join(folder, "git"), tree);
     const lock = opening.move();
     const workspace = new Workspace({
       folder,
       tree,
+      home,
       git,
       isNew,
       close: () => this.#close(request, folder, lock),
@@ -131,6 +129,7 @@ export class Workspaces implements AsyncDisposable {
     for (const { path: folder, facts } of await this.#all()) {
       if (stop.signal.aborted) return;
       if (facts === undefined || facts.isAway === true || !this.#isOurs(facts)) continue;
+      if (SETUP.test(basename(folder))) continue;
       const closed = (await stat(join(folder, FACTS))).mtimeMs;
       const isLong = Date.now() - closed >= after;
       // What was found once is so until the workspace was opened again, or was closed for long.
@@ -159,7 +158,11 @@ export class Workspaces implements AsyncDisposable {
       if (this.#isOver) return;
       if (FileLock.isTaken(join(path, LOCK))) continue;
       using _ = await FileLock.take(join(path, LOCK));
-      await this.#options.driver.close(path);
+      await this.#letGo(path);
+      // Nobody goes on with a set-up that was broken off.
+      if (!SETUP.test(basename(path))) continue;
+      await removeTree(path);
+      await this.#options.abandoned?.(basename(path));
     }
   }
 
@@ -169,13 +172,42 @@ export class Workspaces implements AsyncDisposable {
     await this.#sweeping.catch(() => {});
   }
 
+  /** A name for the workspace of a set-up, which is removed where its process was killed. */
+  newSetupName(): string {
+    return `setup${randomBytes(8).toString("hex")}`;
+  }
+
+  /** The layer that a session's workspace was begun with. Null where it was begun without. */
+  async layerOf(session: string): Promise<string | null | undefined> {
+    const facts = await readFacts(join(this.#options.folder, session));
+    return facts === undefined ? undefined : (facts.layer ?? null);
+  }
+
   /** Removes all that there is of a session's workspace. */
   async remove(session: string, repository: CachedRepository | undefined): Promise<void> {
     const folder = join(this.#options.folder, session);
     using _ = existsSync(folder) ? await FileLock.take(join(folder, LOCK), OPEN_WAIT) : undefined;
-    await this.#options.driver.close(folder);
-    await rm(folder, { recursive: true, force: true });
+    await this.#letGo(folder);
+    await removeTree(folder);
     await repository?.letGo(session);
+  }
+
+  /** What set-up has left in its home, for the session to change; undefined where there is none. */
+  async #openHome(folder: string, request: WorkspaceRequest): Promise<string | undefined> {
+    const { driver } = this.#options;
+    const { layer, owner } = request;
+    const own = join(folder, HOME);
+    if (layer?.home !== undefined) {
+      return await driver.open({ layers: [layer.home], folder: own, owner });
+    }
+    // A copy is whole without its layer.
+    const copied = join(own, "tree");
+    return driver.name !== "overlay" && existsSync(copied) ? copied : undefined;
+  }
+
+  async #letGo(folder: string): Promise<void> {
+    await this.#options.driver.close(join(folder, HOME));
+    await this.#options.driver.close(folder);
   }
 
   #git(gitDir: string, workTree: string): ServerGit {
@@ -188,7 +220,8 @@ export class Workspaces implements AsyncDisposable {
     const { session, repository, revision, branch, owner } = request;
     const { folder, tree, git } = workspace;
     await repository.keep(session, revision);
-    const facts = { repository, revision, branch, shallow: await repository.shallow() };
+    const { keep = [], layer } = request;
+    const facts = { repository, revision, branch, shallow: await repository.shallow(), keep };
     await writeGitFolder(git.gitDir, facts);
     await copyFile(base.index, join(git.gitDir, "index"));
     if (base.revision !== revision) {
@@ -202,24 +235,27 @@ export class Workspaces implements AsyncDisposable {
       base: base.revision,
       repository: repository.key,
       driver: this.#options.driver.name,
+      layer: layer?.id,
     };
-    await writeFile(join(folder, FACTS), JSON.stringify(kept));
+    await replaceFile(join(folder, FACTS), JSON.stringify(kept));
   }
 
   /** Opens a workspace that there was before. */
   async #continue(
-    { repository, branch, owner }: WorkspaceRequest,
+    { repository, branch, owner, layer, keep = [] }: WorkspaceRequest,
     base: Base,
     { folder, tree, git }: Workspace,
     { isAway, ...facts }: Facts,
   ): Promise<void> {
     await removeStaleLocks(git.gitDir);
-    if (isAway !== true) return;
-    await restoreFiles({ tree, git, base }, owner);
-    const revision = await git.text(["rev-parse", "HEAD"]);
-    const shallow = await repository.shallow();
-    await this.#giveOwnGit(tree, git, { repository, revision, branch, shallow }, owner);
-    const kept: Facts = { ...facts, driver: this.#options.driver.name };
+    if (isAway === true) {
+      await restoreFiles({ tree, git, base }, owner);
+      const revision = await git.text(["rev-parse", "HEAD"]);
+      const shallow = await repository.shallow();
+      await this.#giveOwnGit(tree, git, { repository, revision, branch, shallow, keep }, owner);
+    } else if (layer === undefined || layer.id === facts.layer) return;
+    const { name: driver } = this.#options.driver;
+    const kept: Facts = { ...facts, driver, layer: layer?.id ?? facts.layer };
     await replaceFile(join(folder, FACTS), JSON.stringify(kept));
   }
 
@@ -284,7 +320,7 @@ export class Workspaces implements AsyncDisposable {
 
   async #close({ repository }: WorkspaceRequest, folder: string, lock: Disposable): Promise<void> {
     try {
-      await this.#options.driver.close(folder);
+      await this.#letGo(folder);
       await rm(join(folder, "git/checkpoint-index"), { force: true });
       const now = new Date();
       // It is idle from now on.
@@ -298,6 +334,7 @@ export class Workspaces implements AsyncDisposable {
     if (open.some(({ facts }) => facts === undefined)) return;
     const used = open.filter(({ facts }) => facts?.repository === repository.key);
     await this.#options.bases.prune(repository, new Set(used.map(({ facts }) => facts?.base)));
+    await this.#options.layers?.prune(repository, new Set(used.map(({ facts }) => facts?.layer)));
   }
 
   async #all(): Promise<{ readonly path: string; readonly facts: Facts | undefined }[]> {
@@ -309,6 +346,8 @@ export class Workspaces implements AsyncDisposable {
   }
 }
 
+const SETUP = /^setup[0-9a-f]{16}$/;
+const HOME = "home";
 const FACTS = "workspace.json";
 /** Held by the process that has the workspace open. */
 const LOCK = "lock";
@@ -324,21 +363,26 @@ export class Workspace {
   readonly folder: string;
   /** The files that are worked on. */
   readonly tree: string;
+  /** The home of programs that work on them, where set-up has left one. */
+  readonly home: string | undefined;
   /** Git with our own folder, on those files. */
   readonly git: ServerGit;
   /** Whether it was made just now: nobody has worked in it before. */
   readonly isNew: boolean;
   readonly #close: () => Promise<void>;
+  #closing: Promise<void> | undefined;
 
   constructor(options: {
     folder: string;
     tree: string;
+    home: string | undefined;
     git: ServerGit;
     isNew: boolean;
     close: () => Promise<void>;
   }) {
     this.folder = options.folder;
     this.tree = options.tree;
+    this.home = options.home;
     this.git = options.git;
     this.isNew = options.isNew;
     this.#close = options.close;
@@ -346,29 +390,7 @@ export class Workspace {
 
   /** Releases the tree. The changes are kept for the next time. */
   close(): Promise<void> {
-    return this.#close();
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
-}
-
-interface GitFolderFacts {
-  readonly repository: CachedRepository;
-  readonly revision: string;
-  readonly branch: string;
-  readonly shallow: string;
-}
-
-/** A git folder that borrows its objects. It is written directly, because `git init` takes longer. */
-async function writeGitFolder(gitDir: string, facts: GitFolderFacts): Promise<void> {
-  const { repository, revision, branch, shallow } = facts;
-  const ref = `refs/heads/${branch}`;
-  await mkdir(join(gitDir, "objects/info"), { recursive: true, mode: 0o755 });
-  await mkdir(join(gitDir, ref, ".."), { recursive: true, mode: 0o755 });
-  await Promise.all([
-    writeFile(join(gitDir, "HEAD"), `ref: ${ref}\n`),
-    writeFile(join(gitDir, ref), `${revision}\n`),
-    writeFile(join(gitDir, "config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"),
-    writeFile(join(gitDir, "objects/info/alternates"), `${repository.objects}\n`),
-    ...(shallow === "" ? [] : [writeFile(join(gitDir, "shallow"), shallow)]),
-  ]);
-  await chmod(gitDir, 0o755);
 }

@@ -106,6 +106,7 @@ export const REMOTE_SCHEMAS = {
           "Seconds after which the files of a run that nobody has open are kept as a commit only. " +
           "Files that git ignores are lost then; they stay until then.",
       },
+      setup: { $ref: "#SetupSettings" },
       coAuthor: { ...AUTHOR, description: "Who is named as co-author of commits: the user." },
       pullRequest: {
         enum: ["off", "draft", "ready"],

@@ -408,6 +408,7 @@ export interface RemoteSettings {
    * that git ignores are lost then; they stay until then.
    */
   readonly hibernateAfter?: number;
+  readonly setup?: SetupSettings;
   /** Who is named as co-author of commits: the user. */
   readonly coAuthor?: {
     /** As commits have it. */
@@ -481,6 +482,43 @@ export interface SessionSettings {
   readonly idle?: number;
 }
 
+/** What is run once, before agents work on a repository, and kept for all runs on it. */
+export interface SetupSettings {
+  /** By `HOST/PATH` of the repository, such as `github.com/acme/*`; the first that fits counts. */
+  readonly repositories?: {
+    readonly [key: string]: RepositorySetup;
+  };
+  /**
+   * What of a repository's own may set it up, where no command is configured for it:
+   * `.trunkline/setup.sh`, or the lifecycle commands of its devcontainer.
+   */
+  readonly from?: readonly ("script" | "devcontainer")[];
+  /** Results of set-up that are kept of each repository. */
+  readonly layers?: number;
+}
+
+export interface RepositorySetup {
+  /** A line for a shell, such as `npm ci`; without it, what `from` finds. */
+  readonly command?: string;
+  /** Variables for set-up alone; no secrets. */
+  readonly env?: {
+    readonly [key: string]: string;
+  };
+  /** Variables of the server that set-up gets, and agents do not. */
+  readonly secrets?: readonly string[];
+  /**
+   * Files whose change makes set-up run again, such as `schema/*.sql`; default the usual lock
+   * files.
+   */
+  readonly keys?: readonly string[];
+  /** What is kept besides what git ignores, and never committed, as `.gitignore` has it. */
+  readonly keep?: readonly string[];
+  /** Hosts that set-up may reach besides those of `remote.egress.allowHosts`. */
+  readonly allowHosts?: readonly string[];
+  /** Milliseconds that set-up may take; ten minutes when left out. */
+  readonly timeout?: number;
+}
+
 /** Review comments and how agents get them. */
 export interface ReviewSettings {
   /**
@@ -544,16 +582,17 @@ const pattern2 = new RegExp("^[A-Za-z0-9_.-]+$", "u");
 const pattern3 = new RegExp("^[!#-[\\]-~]+$", "u");
 const pattern4 = new RegExp("^[A-Za-z0-9*._:-]+$", "u");
 const pattern5 = new RegExp("^[A-Za-z0-9*._-]+$", "u");
-const pattern6 = new RegExp("^[^<>\\n]+$", "u");
-const pattern7 = new RegExp("^[^<>\\s]+$", "u");
-const pattern8 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
-const pattern9 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
-const pattern10 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
-const pattern11 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
-const pattern12 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
-const pattern13 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
-const pattern14 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
-const pattern15 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
+const pattern6 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
+const pattern7 = new RegExp("^[^!\\n]+$", "u");
+const pattern8 = new RegExp("^[^<>\\n]+$", "u");
+const pattern9 = new RegExp("^[^<>\\s]+$", "u");
+const pattern10 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
+const pattern11 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
+const pattern12 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
+const pattern13 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
+const pattern14 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
+const pattern15 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
+const pattern16 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -908,13 +947,14 @@ export const checkRemoteSettings: Check = (value) => {
       case "turns":
       case "bases":
       case "hibernateAfter":
+      case "setup":
       case "coAuthor":
       case "pullRequest":
       case "forges":
       case "scan":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "hibernateAfter", "coAuthor", "pullRequest", "forges", "scan"]) };
+        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
     }
   }
   const allowHosts: unknown = value.allowHosts;
@@ -1033,6 +1073,11 @@ export const checkRemoteSettings: Check = (value) => {
     }
     if (hibernateAfter < 1) return { path: ["hibernateAfter"], says: "must be at least 1" };
   }
+  const setup: unknown = value.setup;
+  if (setup !== undefined) {
+    const problem = checkSetupSettings(setup);
+    if (problem !== undefined) return within(problem, "setup");
+  }
   const coAuthor: unknown = value.coAuthor;
   if (coAuthor !== undefined) {
     if (!isObject(coAuthor)) return { path: ["coAuthor"], says: "must be an object" };
@@ -1051,7 +1096,7 @@ export const checkRemoteSettings: Check = (value) => {
       return { path: ["coAuthor", "name"], says: "must be a string" };
     }
     if (name === "") return { path: ["coAuthor", "name"], says: "must not be empty" };
-    if (!pattern6.test(name)) {
+    if (!pattern8.test(name)) {
       return { path: ["coAuthor", "name"], says: "must match the pattern ^[^<>\\n]+$" };
     }
     const email: unknown = coAuthor.email;
@@ -1060,7 +1105,7 @@ export const checkRemoteSettings: Check = (value) => {
       return { path: ["coAuthor", "email"], says: "must be a string" };
     }
     if (email === "") return { path: ["coAuthor", "email"], says: "must not be empty" };
-    if (!pattern7.test(email)) {
+    if (!pattern9.test(email)) {
       return { path: ["coAuthor", "email"], says: "must match the pattern ^[^<>\\s]+$" };
     }
   }
@@ -1126,6 +1171,133 @@ export const checkRemoteSettings: Check = (value) => {
         if (item5 === "") return { path: ["scan", "deny", i4], says: "must not be empty" };
       }
     }
+  }
+  return undefined;
+};
+
+export const checkSetupSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "repositories":
+      case "from":
+      case "layers":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["repositories", "from", "layers"]) };
+    }
+  }
+  const repositories: unknown = value.repositories;
+  if (repositories !== undefined) {
+    if (!isObject(repositories)) return { path: ["repositories"], says: "must be an object" };
+    for (const key2 in repositories) {
+      const item: unknown = repositories[key2];
+      const problem = checkRepositorySetup(item);
+      if (problem !== undefined) return within(problem, "repositories", key2);
+    }
+  }
+  const from: unknown = value.from;
+  if (from !== undefined) {
+    if (!Array.isArray(from)) return { path: ["from"], says: "must be a list" };
+    for (let i = 0; i < from.length; i++) {
+      const item2: unknown = from[i];
+      if (item2 !== "script" && item2 !== "devcontainer") {
+        return { path: ["from", i], says: "must be one of: script, devcontainer" };
+      }
+    }
+  }
+  const layers: unknown = value.layers;
+  if (layers !== undefined) {
+    if (typeof layers !== "number" || !Number.isInteger(layers)) {
+      return { path: ["layers"], says: "must be an integer" };
+    }
+    if (layers < 1) return { path: ["layers"], says: "must be at least 1" };
+    if (layers > 100) return { path: ["layers"], says: "must be at most 100" };
+  }
+  return undefined;
+};
+
+export const checkRepositorySetup: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "command":
+      case "env":
+      case "secrets":
+      case "keys":
+      case "keep":
+      case "allowHosts":
+      case "timeout":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["command", "env", "secrets", "keys", "keep", "allowHosts", "timeout"]) };
+    }
+  }
+  const command: unknown = value.command;
+  if (command !== undefined) {
+    if (typeof command !== "string") return { path: ["command"], says: "must be a string" };
+    if (command === "") return { path: ["command"], says: "must not be empty" };
+  }
+  const env: unknown = value.env;
+  if (env !== undefined) {
+    if (!isObject(env)) return { path: ["env"], says: "must be an object" };
+    for (const key2 in env) {
+      const item: unknown = env[key2];
+      if (typeof item !== "string") return { path: ["env", key2], says: "must be a string" };
+    }
+  }
+  const secrets: unknown = value.secrets;
+  if (secrets !== undefined) {
+    if (!Array.isArray(secrets)) return { path: ["secrets"], says: "must be a list" };
+    for (let i = 0; i < secrets.length; i++) {
+      const item2: unknown = secrets[i];
+      if (typeof item2 !== "string") return { path: ["secrets", i], says: "must be a string" };
+      if (!pattern6.test(item2)) {
+        return { path: ["secrets", i], says: "must match the pattern ^[A-Za-z_][A-Za-z0-9_]*$" };
+      }
+    }
+  }
+  const keys: unknown = value.keys;
+  if (keys !== undefined) {
+    if (!Array.isArray(keys)) return { path: ["keys"], says: "must be a list" };
+    for (let i2 = 0; i2 < keys.length; i2++) {
+      const item3: unknown = keys[i2];
+      if (typeof item3 !== "string") return { path: ["keys", i2], says: "must be a string" };
+      if (item3 === "") return { path: ["keys", i2], says: "must not be empty" };
+    }
+  }
+  const keep: unknown = value.keep;
+  if (keep !== undefined) {
+    if (!Array.isArray(keep)) return { path: ["keep"], says: "must be a list" };
+    for (let i3 = 0; i3 < keep.length; i3++) {
+      const item4: unknown = keep[i3];
+      if (typeof item4 !== "string") return { path: ["keep", i3], says: "must be a string" };
+      if (item4 === "") return { path: ["keep", i3], says: "must not be empty" };
+      if (!pattern7.test(item4)) {
+        return { path: ["keep", i3], says: "must match the pattern ^[^!\\n]+$" };
+      }
+    }
+  }
+  const allowHosts: unknown = value.allowHosts;
+  if (allowHosts !== undefined) {
+    if (!Array.isArray(allowHosts)) return { path: ["allowHosts"], says: "must be a list" };
+    for (let i4 = 0; i4 < allowHosts.length; i4++) {
+      const item5: unknown = allowHosts[i4];
+      if (typeof item5 !== "string") {
+        return { path: ["allowHosts", i4], says: "must be a string" };
+      }
+      if (!pattern5.test(item5)) {
+        return { path: ["allowHosts", i4], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
+      }
+    }
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isInteger(timeout)) {
+      return { path: ["timeout"], says: "must be an integer" };
+    }
+    if (timeout < 1000) return { path: ["timeout"], says: "must be at least 1000" };
+    if (timeout > 86400000) return { path: ["timeout"], says: "must be at most 86400000" };
   }
   return undefined;
 };
@@ -1748,7 +1920,7 @@ export const checkModelSettings: Check = (value) => {
   const default2: unknown = value.default;
   if (default2 !== undefined) {
     if (typeof default2 !== "string") return { path: ["default"], says: "must be a string" };
-    if (!pattern8.test(default2)) {
+    if (!pattern10.test(default2)) {
       return { path: ["default"], says: "must be provider/model, such as anthropic/claude-sonnet-4-5, or offline" };
     }
   }
@@ -1820,7 +1992,7 @@ export const checkModelProvider: Check = (value) => {
     if (typeof keyVariable !== "string") {
       return { path: ["keyVariable"], says: "must be a string" };
     }
-    if (!pattern9.test(keyVariable)) {
+    if (!pattern6.test(keyVariable)) {
       return { path: ["keyVariable"], says: "must match the pattern ^[A-Za-z_][A-Za-z0-9_]*$" };
     }
   }
@@ -1892,21 +2064,21 @@ export const checkIdentitySettings: Check = (value) => {
   const sshHost: unknown = value.sshHost;
   if (sshHost !== undefined) {
     if (typeof sshHost !== "string") return { path: ["sshHost"], says: "must be a string" };
-    if (!pattern10.test(sshHost)) {
+    if (!pattern11.test(sshHost)) {
       return { path: ["sshHost"], says: "must be a name such as github-work, of letters, digits and any of _ . -" };
     }
   }
   const user: unknown = value.user;
   if (user !== undefined) {
     if (typeof user !== "string") return { path: ["user"], says: "must be a string" };
-    if (!pattern11.test(user)) {
+    if (!pattern12.test(user)) {
       return { path: ["user"], says: "must be a name on one line, such as ada" };
     }
   }
   const email: unknown = value.email;
   if (email !== undefined) {
     if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
-    if (!pattern12.test(email)) {
+    if (!pattern13.test(email)) {
       return { path: ["email"], says: "must be an address such as ada@example.com" };
     }
   }
@@ -1915,14 +2087,14 @@ export const checkIdentitySettings: Check = (value) => {
     if (typeof displayName !== "string") {
       return { path: ["displayName"], says: "must be a string" };
     }
-    if (!pattern13.test(displayName)) {
+    if (!pattern14.test(displayName)) {
       return { path: ["displayName"], says: "must be a name on one line, without < and >, such as Ada Lovelace" };
     }
   }
   const sshKey: unknown = value.sshKey;
   if (sshKey !== undefined) {
     if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
-    if (!pattern14.test(sshKey)) {
+    if (!pattern15.test(sshKey)) {
       return { path: ["sshKey"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -2074,7 +2246,7 @@ export const checkMatchRule: Check = (value) => {
   const path: unknown = value.path;
   if (path !== undefined) {
     if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
-    if (!pattern14.test(path)) {
+    if (!pattern15.test(path)) {
       return { path: ["path"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -2104,7 +2276,7 @@ export const checkBusSettings: Check = (value) => {
   const listen: unknown = value.listen;
   if (listen !== undefined) {
     if (typeof listen !== "string") return { path: ["listen"], says: "must be a string" };
-    if (!pattern15.test(listen)) {
+    if (!pattern16.test(listen)) {
       return { path: ["listen"], says: "must be HOST:PORT, quic://HOST:PORT or tls://HOST:PORT" };
     }
   }

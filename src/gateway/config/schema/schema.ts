@@ -7,6 +7,7 @@ import { REMOTE_SCHEMAS } from "./remote-schemas.ts";
 import { REVIEW_SCHEMAS } from "./review-schemas.ts";
 import { SERVE_SCHEMAS } from "./serve-schemas.ts";
 import { SESSION_SCHEMAS } from "./session-schemas.ts";
+import { SETUP_SCHEMAS } from "./setup-schemas.ts";
 
 /**
  * The configuration as it is written in a file. `x-project` says what a project's own file may set:
@@ -191,6 +192,7 @@ export const schemas = {
   ...SERVE_SCHEMAS,
   ...REMOTE_SCHEMAS,
   ...SESSION_SCHEMAS,
+  ...SETUP_SCHEMAS,
   ...REVIEW_SCHEMAS,
 
   ToolPolicy: {

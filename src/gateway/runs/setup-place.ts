@@ -1,0 +1,76 @@
+import { join } from "node:path";
+
+import { OwnedChild } from "../../base/process/child-process.ts";
+import { usualVariables } from "../../base/process/environment.ts";
+import type { OpenSetupPlace, SetupPlace } from "../../run/environment/run-steps.ts";
+import { EgressProxy } from "../../sandbox/egress-proxy.ts";
+import type { SandboxParts } from "../../sandbox/probe.ts";
+import { Sandbox } from "../../sandbox/sandbox.ts";
+import { HOME, LIMITS, SAFE } from "./confined-agent.ts";
+
+/**
+ * How a command is run: it is looked up, and its errors come in the order of its output. Variables
+ * may be the repository's, so that they are set here and not for the programs that make the sandbox,
+ * which would load a library for `LD_PRELOAD` outside of it.
+ */
+function shellFor(env: Readonly<Record<string, string>>, command: readonly string[]) {
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  const args = ["-c", 'exec env -- "$@" 2>&1', "sh", ...variables, ...command];
+  return { command: "/bin/sh", args };
+}
+
+/**
+ * Where set-up runs: in a sandbox as agents do, since what it runs is the repository's. Only its own
+ * hosts differ. `allowHosts` are those of agents.
+ */
+export function setupPlaces(
+  parts: SandboxParts | undefined,
+  allowHosts: readonly string[],
+): OpenSetupPlace {
+  return async (options) => {
+    const { name, workspace, folder, owner, home, objects, refused } = options;
+    const own = { ...usualVariables(), ...options.secrets };
+    if (parts === undefined) return unconfined(workspace.tree, own, options.env);
+    const egress = new EgressProxy({
+      allowHosts: [...allowHosts, ...options.allowHosts],
+      setting: "`allowHosts` of `remote.setup.repositories` or `remote.egress.allowHosts`",
+      refused: (_, why) => refused(why),
+    });
+    const sandbox = await Sandbox.open({
+      name,
+      // It goes with the workspace, also where we are killed.
+      data: join(workspace.folder, "sandbox"),
+      parts,
+      write: [workspace.tree],
+      also: [{ path: workspace.tree, at: folder }],
+      home: { path: home, at: HOME },
+      read: [objects],
+      limits: LIMITS,
+      egress,
+      user: owner,
+    });
+    return {
+      start: (command) => {
+        const env = { ...own, ...SAFE };
+        const program = { ...shellFor(options.env, command), env, cwd: folder };
+        const takes = (listener: unknown): void => egress.serve(listener as never);
+        return OwnedChild.start({ ...sandbox.wrap(program), takes });
+      },
+      [Symbol.asyncDispose]: async () => {
+        egress[Symbol.dispose]();
+        await sandbox[Symbol.asyncDispose]();
+      },
+    };
+  };
+}
+
+function unconfined(
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  more: Readonly<Record<string, string>>,
+): SetupPlace {
+  return {
+    start: (command) => OwnedChild.start({ ...shellFor(more, command), env, cwd }),
+    [Symbol.asyncDispose]: async () => {},
+  };
+}

@@ -1,0 +1,178 @@
+import { lchown, mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { Stop } from "../../base/stop.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import type { ServerGit } from "../../git/server/server-git.ts";
+import type { CachedRepository } from "../repository-cache.ts";
+import { giveTo } from "../workspace/copy.ts";
+import type { FileOwner, WorkspaceDriver } from "../workspace/driver.ts";
+import type { RunUsers } from "../workspace/run-users.ts";
+import type { Workspaces } from "../workspace/workspace.ts";
+import { above, type Layer, type LayerName, type Layers } from "./layers.ts";
+import { type Recipe, workspaceFolder } from "./recipe.ts";
+import { type OpenSetupPlace, runSteps } from "./run-steps.ts";
+import { SecretSearch } from "./secret-search.ts";
+import { SetupOutput } from "./setup-output.ts";
+
+export interface LayerBuilderOptions {
+  readonly layers: Layers;
+  readonly workspaces: Workspaces;
+  readonly driver: WorkspaceDriver;
+  readonly openPlace: OpenSetupPlace;
+  readonly users?: RunUsers | undefined;
+}
+
+export interface LayerRequest {
+  readonly repository: CachedRepository;
+  readonly name: LayerName;
+  readonly recipe: Recipe;
+  readonly secrets: Readonly<Record<string, string>>;
+  readonly tell: (message: string) => void;
+  readonly stop: Stop;
+}
+
+/** A set-up that failed, with the end of its output. */
+export class SetupError extends Error {
+  override readonly name = "SetupError";
+  readonly lines: readonly string[];
+
+  constructor(cause: Error, lines: readonly string[]) {
+    super(cause.message, { cause });
+    this.lines = lines;
+  }
+}
+
+/** Names of files that are told of. */
+const MOST_NAMED = 5;
+
+/** Runs set-up in a workspace of its own, and keeps what it leaves. Throws SetupError. */
+export async function buildLayer(
+  options: LayerBuilderOptions,
+  request: LayerRequest,
+): Promise<Layer> {
+  const { workspaces, layers, driver, users } = options;
+  const { repository, name, recipe, secrets, tell } = request;
+  const search = new SecretSearch(secrets);
+  const session = workspaces.newSetupName();
+  const user = users?.of(session);
+  const opening = workspaces.open({
+    session,
+    repository,
+    revision: name.revision,
+    branch: "setup",
+    owner: user,
+    keep: recipe.keep,
+  });
+  const workspace = await opening.catch((error: unknown) => {
+    users?.free(session);
+    throw error;
+  });
+  const home = join(workspace.folder, "home");
+  await using output = new SetupOutput({
+    path: layers.logOf(repository, name),
+    mask: (text) => search.mask(text),
+    tell,
+  });
+  try {
+    await mkdir(home, { mode: 0o700 });
+    if (user !== undefined) await lchown(home, user.uid, user.gid);
+    {
+      await using place = await options.openPlace({
+        name: session,
+        workspace,
+        folder: workspaceFolder(repository.url),
+        owner: user,
+        home,
+        env: recipe.env,
+        secrets,
+        objects: repository.objects,
+        allowHosts: recipe.allowHosts,
+        refused: (why) => output.line(`trunkline: ${why}`),
+      });
+      await runSteps(place, recipe, output, request.stop);
+    }
+    const others = await undoAllButIgnored(workspace.git);
+    const roots = await ignoredIn(workspace.git);
+    await workspace.close();
+    const tree = await driver.changesOf(workspace.folder, user);
+    const hasHome = (await readdir(home)).length > 0;
+    if (user !== undefined && hasHome) await giveTo(home, ourselves());
+    const from = { tree, ...(hasHome ? { home } : {}) };
+    const facts = { roots, keep: recipe.keep };
+    const layer = await layers.add(repository, name, from, facts, async (folder) => {
+      const removed = await removeSecrets(folder, search);
+      if (removed.length > 0) tell(`Not kept of set-up: ${named(removed)}.`);
+    });
+    if (others.length > 0) {
+      const which = named(others.map((other) => `'${visibleLine(other)}'`));
+      tell(`Set-up changed what git does not ignore, which is not kept: ${which}.`);
+    }
+    return layer;
+  } catch (error) {
+    throw new SetupError(error as Error, output.tail);
+  } finally {
+    await workspace.close();
+    await workspaces.remove(session, repository);
+    users?.free(session);
+  }
+}
+
+/** How often undoing may show something that was hidden before. */
+const MOST_ROUNDS = 5;
+
+/**
+ * Has tracked files as they were, and removes what is neither tracked nor ignored. Says what that
+ * was. Undoing a change to what is ignored may show more, hence the rounds.
+ */
+export async function undoAllButIgnored(git: ServerGit): Promise<string[]> {
+  const undone: string[] = [];
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const status = ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames"];
+    const entries = namesIn((await git.run(status)).stdout).map((entry) => entry.slice(3));
+    if (entries.length === 0) return undone;
+    undone.push(...entries);
+    await git.run(["read-tree", "--reset", "-u", "HEAD"]);
+    await git.run(["clean", "-ffdq"]);
+  }
+  const what = "what git ignores changes with each file that is removed";
+  throw new TrunklineError("unavailable", `its result cannot be told apart: ${what}`);
+}
+
+/** What git ignores. A folder stands for all that is in it. */
+async function ignoredIn(git: ServerGit): Promise<string[]> {
+  const list = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+  const { stdout } = await git.run(list);
+  // A name that is not UTF-8 could not be told again.
+  const names = namesIn(stdout).filter((name) => !name.includes("\ufffd"));
+  const paths = new Set(names.map((name) => name.replace(/\/$/, "")));
+  // Git may list a folder and some of what is in it.
+  return [...paths].filter((path) => !above(path).some((folder) => paths.has(folder)));
+}
+
+function namesIn(listed: Buffer): string[] {
+  return listed
+    .toString("utf8")
+    .split("\0")
+    .filter((name) => name !== "");
+}
+
+/** Removes files that hold a secret. Says which, in words for people. */
+async function removeSecrets(folder: string, search: SecretSearch): Promise<string[]> {
+  const findings = await search.findIn(folder);
+  for (const { file } of findings) await rm(file, { recursive: true, force: true });
+  return findings.map(({ path, secret }) => {
+    const shown = path.replace(/^home\//, "~/").replace(/^tree\//, "");
+    return `'${visibleLine(shown)}' holds the secret ${secret}`;
+  });
+}
+
+function named(texts: readonly string[]): string {
+  const more = texts.length - MOST_NAMED;
+  return [...texts.slice(0, MOST_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(", ");
+}
+
+function ourselves(): FileOwner {
+  return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+}

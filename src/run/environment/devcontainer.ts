@@ -1,0 +1,114 @@
+import { basename } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { type SetupStep, shell, short } from "./setup-step.ts";
+
+/**
+ * Development containers, "Lifecycle scripts": what runs once, in this order, when a container is
+ * created. Each runs only when the one before it has succeeded.
+ */
+const LIFECYCLE = ["onCreateCommand", "updateContentCommand", "postCreateCommand"] as const;
+
+/** What is there and does not apply here, in words for people. */
+const NOT_USED: readonly (readonly [members: readonly string[], why: string])[] = [
+  [
+    ["image", "build", "dockerFile", "dockerComposeFile", "features"],
+    "programs are those of the server",
+  ],
+  [["initializeCommand"], "it would run on the server itself"],
+  [["postStartCommand", "postAttachCommand"], "only what runs once is run"],
+  [["mounts", "workspaceMount", "workspaceFolder"], "the workspace is where it is"],
+];
+
+export interface Devcontainer {
+  readonly steps: readonly SetupStep[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly notes: readonly string[];
+}
+
+/** What a devcontainer.json is read for. */
+export interface DevcontainerPlace {
+  /** Where the files of the workspace are. */
+  readonly folder: string;
+  /** Variables that its commands find. */
+  readonly variables: NodeJS.ProcessEnv;
+}
+
+/** Reads what a devcontainer.json has run. Throws "config" at what it cannot mean. */
+export function readDevcontainer(value: unknown, place: DevcontainerPlace): Devcontainer {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw wrong("it", "an object");
+  }
+  const members = value as Readonly<Record<string, unknown>>;
+  const env: Record<string, string> = {};
+  const replace = (text: string): string =>
+    replaceVariables(text, place.folder, { ...place.variables, ...env });
+  for (const name of ["containerEnv", "remoteEnv"]) {
+    for (const [key, text] of readVariables(name, members[name])) env[key] = replace(text);
+  }
+  const steps = LIFECYCLE.flatMap((name): SetupStep[] => {
+    const commands = readCommands(name, members[name]);
+    if (commands.length === 0) return [];
+    return [{ name, commands: commands.map((command) => command.map(replace)) }];
+  });
+  const notes = NOT_USED.flatMap(([names, why]) => {
+    const there = names.filter((name) => members[name] !== undefined);
+    return there.length === 0 ? [] : [`${there.join(", ")} not used: ${why}`];
+  });
+  return { steps, env, notes };
+}
+
+/** A line for a shell, a program with its arguments, or several of both that run at once. */
+function readCommands(name: string, value: unknown): (readonly string[])[] {
+  if (value === undefined || value === null) return [];
+  if (typeof value === "object" && !Array.isArray(value)) {
+    return Object.entries(value).flatMap(([key, each]) => readOne(`${name}.${key}`, each));
+  }
+  return readOne(name, value);
+}
+
+function readOne(name: string, value: unknown): (readonly string[])[] {
+  if (typeof value === "string") return value.trim() === "" ? [] : [shell(value)];
+  if (Array.isArray(value) && value.every((part) => typeof part === "string")) {
+    return value.length === 0 ? [] : [value];
+  }
+  throw wrong(name, "a string or a list of strings");
+}
+
+function readVariables(name: string, value: unknown): [string, string][] {
+  if (value === undefined || value === null) return [];
+  if (typeof value !== "object") throw wrong(name, "an object");
+  return Object.entries(value).flatMap(([key, text]): [string, string][] => {
+    // Null unsets a variable, and none is set.
+    if (text === null) return [];
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key))
+      throw wrong(`the name '${short(key)}' in ${name}`, "one of a variable");
+    if (typeof text !== "string") throw wrong(`${name}.${short(key)}`, "a string");
+    return [[key, text]];
+  });
+}
+
+/** Development containers, "Variables in devcontainer.json". Variables of the server stay unknown. */
+function replaceVariables(text: string, folder: string, env: NodeJS.ProcessEnv): string {
+  return text.replaceAll(/\$\{([A-Za-z]+)(?::([^}:]*))?(?::([^}]*))?\}/g, (whole, ...parts) => {
+    const [name = "", argument = "", otherwise = ""] = parts as (string | undefined)[];
+    switch (name) {
+      case "containerWorkspaceFolder":
+      case "localWorkspaceFolder":
+        return folder;
+      case "containerWorkspaceFolderBasename":
+      case "localWorkspaceFolderBasename":
+        return basename(folder);
+      case "containerEnv":
+        return Object.hasOwn(env, argument) ? (env[argument] ?? "") : otherwise;
+      case "localEnv":
+        return otherwise;
+      default:
+        return whole;
+    }
+  });
+}
+
+function wrong(what: string, shape: string): TrunklineError {
+  return new TrunklineError("config", `Cannot read devcontainer.json: ${what} must be ${shape}.`);
+}

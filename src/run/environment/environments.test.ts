@@ -1,0 +1,284 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { EnvironmentRig } from "../../../test/support/environment-rig.ts";
+import { Stopper } from "../../base/stop.ts";
+import { CopyDriver } from "../workspace/copy.ts";
+import type { WorkspaceDriver } from "../workspace/driver.ts";
+import { canOverlay, OverlayDriver } from "../workspace/overlay.ts";
+
+const DRIVERS: [string, () => WorkspaceDriver, string | false][] = [
+  ["copy", () => new CopyDriver("copy"), false],
+  ["overlay", () => new OverlayDriver(), !canOverlay(tmpdir()) && "Only root can mount here."],
+];
+
+for (const [name, driver, skip] of DRIVERS) {
+  describe(`an environment, with the driver '${name}'`, { skip }, () => {
+    it("is under a workspace, where git sees nothing of it", async () => {
+      await using rig = new EnvironmentRig(driver());
+      mkdirSync(join(rig.sample.tree, "packages/a"), { recursive: true });
+      rig.sample.write("packages/a/index.js", "1");
+      const revision = await rig.commit();
+      const command =
+        "mkdir -p deps/x packages/a/deps; echo 1 > deps/x/y; ln -s ../../../index.js packages/a/deps/z; echo 1 > ~/.tool";
+      const layer = await rig.prepare(rig.environments({ command }), revision);
+      const { tree, git, home = "" } = await rig.open("session0001", revision, layer);
+      assert.equal(readFileSync(join(tree, "deps/x/y"), "utf8"), "1\n");
+      writeFileSync(join(home, ".tool"), "changed");
+      assert.equal(readFileSync(join(layer?.home ?? "", ".tool"), "utf8"), "1\n");
+      assert.deepEqual(readdirSync(join(tree, "packages/a")).toSorted(), ["deps", "index.js"]);
+      assert.equal(await git.text(["status", "--porcelain"]), "");
+      assert.deepEqual(readdirSync(join(rig.sample.folder, "work")), ["session0001"]);
+    });
+
+    it("keeps changes of a session from it, and is there when the session comes back", async () => {
+      await using rig = new EnvironmentRig(driver());
+      const revision = await rig.commit();
+      const environments = rig.environments({ command: "mkdir deps; echo 1 > deps/one" });
+      const layer = await rig.prepare(environments, revision);
+      const first = await rig.open("session0001", revision, layer);
+      writeFileSync(join(first.tree, "deps/one"), "changed");
+      const second = await rig.open("session0002", revision, layer);
+      assert.equal(readFileSync(join(second.tree, "deps/one"), "utf8"), "1\n");
+      await first.close();
+      const other = rig.environments({ command: "exit 1" });
+      const had = await rig.prepare(other, revision, { workspace: "session0001" });
+      assert.equal(had?.id, layer?.id);
+      const again = await rig.open("session0001", revision, had);
+      assert.equal(readFileSync(join(again.tree, "deps/one"), "utf8"), "changed");
+      // One that was begun without stays so: its files may be in the way of a layer.
+      await rig.open("session0003", revision, undefined);
+      assert.equal(
+        await rig.prepare(environments, revision, { workspace: "session0003" }),
+        undefined,
+      );
+    });
+
+    it("leaves out what git does not ignore, and says so", async () => {
+      await using rig = new EnvironmentRig(driver());
+      const revision = await rig.commit();
+      const command = "rm README.md; echo 2 > package-lock.json; echo 1 > new; echo 1 > kept.log";
+      const layer = await rig.prepare(rig.environments({ command }), revision);
+      assert.deepEqual(layer?.roots, ["kept.log"]);
+      const { tree, git } = await rig.open("session0001", revision, layer);
+      assert.equal(await git.text(["status", "--porcelain"]), "");
+      assert.ok(existsSync(join(tree, "kept.log")));
+      assert.match(rig.said, /which is not kept: 'README\.md', 'package-lock\.json', 'new'\./);
+    });
+  });
+}
+
+describe("Environments", () => {
+  it("are made once for all who ask at once", async () => {
+    await using rig = new EnvironmentRig();
+    const revision = await rig.commit();
+    const count = join(rig.sample.folder, "count");
+    const environments = rig.environments({
+      command: `echo x >> ${count}; mkdir deps; sleep 0.5; echo 1 > deps/one`,
+    });
+    const layers = await Promise.all([1, 2, 3].map(() => rig.prepare(environments, revision)));
+    assert.equal(new Set(layers.map((layer) => layer?.id)).size, 1);
+    assert.equal(readFileSync(count, "utf8"), "x\n");
+    assert.match(rig.said, /Another session sets the environment up/);
+  });
+
+  it("serve a later revision with the same lock files, and no other", async () => {
+    await using rig = new EnvironmentRig();
+    const environments = rig.environments({
+      command: "mkdir deps; cat package-lock.json > deps/v",
+    });
+    const first = await rig.commit();
+    const layer = await rig.prepare(environments, first);
+    rig.sample.write("README.md", "later");
+    const second = await rig.commit();
+    assert.equal((await rig.prepare(environments, second))?.id, layer?.id);
+    rig.sample.write("package-lock.json", "2");
+    const third = await rig.commit();
+    const other = await rig.prepare(environments, third);
+    assert.notEqual(other?.id, layer?.id);
+    assert.equal(readFileSync(join(other?.tree ?? "", "deps/v"), "utf8"), "2");
+    rig.sample.write(".gitignore", "deps\n");
+    const fourth = await rig.commit();
+    assert.equal((await rig.prepare(environments, fourth))?.revision, fourth);
+  });
+
+  it("take nothing from a commit that a revision does not descend from", async () => {
+    await using rig = new EnvironmentRig();
+    const base = await rig.commit();
+    rig.sample.write("index.js", "hostile");
+    const aside = await rig.commit();
+    const environments = rig.environments({ command: "mkdir deps; cp index.js deps/ || :" });
+    await rig.prepare(environments, aside);
+    const layer = await rig.prepare(environments, base);
+    assert.equal(layer?.revision, base);
+    assert.equal(existsSync(join(layer?.tree ?? "", "deps/index.js")), false);
+  });
+
+  it("hide no file of a later revision", async () => {
+    await using rig = new EnvironmentRig();
+    const environments = rig.environments({ command: "mkdir deps; echo made > deps/one" });
+    await rig.prepare(environments, await rig.commit());
+    mkdirSync(join(rig.sample.tree, "deps"));
+    rig.sample.write("deps/one", "tracked");
+    rig.sample.run("add", "--force", "deps/one");
+    const later = await rig.commit();
+    const layer = await rig.prepare(environments, later);
+    assert.equal(layer?.revision, later);
+    const { tree, git } = await rig.open("session0001", later, layer);
+    assert.equal(readFileSync(join(tree, "deps/one"), "utf8"), "tracked");
+    assert.equal(await git.text(["status", "--porcelain"]), "");
+  });
+
+  it("do not believe set-up what git ignores", async () => {
+    await using rig = new EnvironmentRig();
+    mkdirSync(join(rig.sample.tree, "src"));
+    rig.sample.write("src/index.js", "1");
+    const revision = await rig.commit();
+    const command =
+      "echo '/a' >> .gitignore; echo 1 > a; echo '/b' > src/.gitignore; echo 1 > src/b; mkdir venv; echo '*' > venv/.gitignore; echo 1 > venv/c";
+    const layer = await rig.prepare(rig.environments({ command }), revision);
+    assert.deepEqual(layer?.roots, ["venv"]);
+    assert.match(rig.said, /not kept: '\.gitignore', 'src\/\.gitignore', 'src\/b'/);
+    const { git } = await rig.open("session0001", revision, layer);
+    assert.equal(await git.text(["status", "--porcelain"]), "");
+  });
+
+  it("keep what is configured, which is never committed", async () => {
+    await using rig = new EnvironmentRig();
+    const revision = await rig.commit();
+    const setup = { command: "mkdir venv; echo 1 > venv/one", keep: ["/venv/"] };
+    const layer = await rig.prepare(rig.environments(setup), revision);
+    const { tree, git } = await rig.open("session0001", revision, layer);
+    assert.ok(existsSync(join(tree, "venv/one")));
+    assert.equal(await git.text(["status", "--porcelain"]), "");
+    const own = join(tree, ".git/info/exclude");
+    assert.equal(readFileSync(own, "utf8"), "/venv/\n");
+  });
+
+  it("give secrets to set-up, and keep no file that holds one", async () => {
+    await using rig = new EnvironmentRig();
+    const revision = await rig.commit();
+    const line = 'echo "//registry/:_authToken=$NPM_TOKEN"';
+    const setup = {
+      command: `mkdir deps; ${line} | tee deps/.npmrc ~/.npmrc; echo 1 > deps/one`,
+      secrets: ["NPM_TOKEN"],
+    };
+    const layer = await rig.prepare(
+      rig.environments(setup, { NPM_TOKEN: "tok-0123456789" }),
+      revision,
+    );
+    assert.deepEqual(readdirSync(join(layer?.tree ?? "", "deps")), ["one"]);
+    assert.equal(layer?.home === undefined || existsSync(join(layer.home, ".npmrc")), false);
+    assert.match(rig.said, /'deps\/\.npmrc' holds the secret NPM_TOKEN/);
+    assert.match(rig.said, /'~\/\.npmrc' holds the secret NPM_TOKEN/);
+    const name = { key: layer?.id.slice(0, 32) ?? "", revision };
+    const log = readFileSync(rig.layers.logOf(rig.cached, name), "utf8");
+    assert.match(log, /_authToken=•••/);
+    assert.equal(rig.said.includes("tok-0123456789"), false);
+  });
+
+  it("tell of a failure with the end of its log, leave nothing, and try again later", async () => {
+    await using rig = new EnvironmentRig();
+    const revision = await rig.commit();
+    const marker = join(rig.sample.folder, "works-now");
+    const command = `mkdir deps; for i in $(seq 30); do echo "line $i"; done; [ -e ${marker} ]`;
+    const environments = rig.environments({ command });
+    assert.equal(await rig.prepare(environments, revision), undefined);
+    assert.match(rig.said, /could not be set up \(.*ended with 1/);
+    assert.match(
+      rig.said,
+      /Its last lines:\nline 11\n[^]*line 30\nThis session goes on without it/,
+    );
+    const log = /The whole log is on the server: (.*)$/.exec(rig.said)?.[1] ?? "";
+    assert.match(readFileSync(log, "utf8"), /^line 1\n/);
+    assert.deepEqual(readdirSync(join(rig.sample.folder, "work")), []);
+    writeFileSync(marker, "");
+    rig.told.length = 0;
+    const failed = log.replace(/log$/, "failed");
+    const kept = readFileSync(failed, "utf8");
+    assert.equal(await rig.prepare(environments, revision), undefined);
+    assert.match(rig.said, /ended with 1 \(\d s ago\)\. .*begins in (?:30|29) s tries again/);
+    const later = JSON.stringify({ ...JSON.parse(kept), at: Date.now() - 31_000 });
+    // A crash while it was written is no reason to give up, either.
+    for (const text of [later, kept.slice(0, 5)]) {
+      writeFileSync(failed, text);
+      const layer = await rig.prepare(environments, revision);
+      assert.deepEqual(layer?.roots, ["deps"]);
+      rmSync(layer.tree, { recursive: true });
+      rmSync(join(layer.tree, "../layer.json"));
+    }
+    writeFileSync(failed, kept);
+    const layer = await rig.prepare(environments, revision, { retry: true });
+    assert.deepEqual(layer?.roots, ["deps"]);
+    assert.ok(!rig.kept.some((name) => name.endsWith(".failed")));
+  });
+
+  it("share a failure with those who waited for it", async () => {
+    await using rig = new EnvironmentRig();
+    const revision = await rig.commit();
+    const count = join(rig.sample.folder, "count");
+    const environments = rig.environments({ command: `echo x >> ${count}; sleep 0.3; exit 3` });
+    const made = await Promise.all(
+      [1, 2, 3].map(() => rig.prepare(environments, revision, { retry: true })),
+    );
+    assert.deepEqual(made, [undefined, undefined, undefined]);
+    assert.equal(readFileSync(count, "utf8"), "x\n");
+  });
+
+  it("end a set-up that takes too long, and one that nobody waits for", async () => {
+    await using rig = new EnvironmentRig();
+    const revision = await rig.commit();
+    const late = rig.environments({ command: "sleep 60 & sleep 60", timeout: 200 });
+    assert.equal(await rig.prepare(late, revision), undefined);
+    assert.match(rig.said, /it was ended after its timeout of 0\.2 s/);
+    const stop = new Stopper();
+    const environments = rig.environments({ command: "sleep 60" });
+    const preparing = rig.prepare(environments, revision, { stop });
+    setTimeout(() => stop.stop(new Error("The session has ended.")), 300);
+    await assert.rejects(preparing, /The session has ended/);
+    assert.deepEqual(readdirSync(join(rig.sample.folder, "work")), []);
+    assert.equal(rig.kept.filter((name) => name.endsWith(".failed")).length, 1);
+  });
+
+  it("run nothing where the check before it fails", async () => {
+    await using rig = new EnvironmentRig();
+    const revision = await rig.commit();
+    const ran = join(rig.sample.folder, "ran");
+    const check = (): Promise<void> => Promise.reject(new Error("You may not push."));
+    const environments = rig.environments({ command: `touch ${ran}` });
+    await assert.rejects(rig.prepare(environments, revision, { check }), /You may not push/);
+    assert.equal(existsSync(ran), false);
+  });
+
+  it("run what a devcontainer names, and say what is left aside", async () => {
+    await using rig = new EnvironmentRig();
+    mkdirSync(join(rig.sample.tree, ".devcontainer"));
+    const devcontainer = {
+      image: "node",
+      onCreateCommand: "mkdir deps",
+      postCreateCommand: { a: ["touch", "deps/a"], b: "touch deps/b" },
+    };
+    rig.sample.write(".devcontainer/devcontainer.json", JSON.stringify(devcontainer));
+    const layer = await rig.prepare(rig.environments({}), await rig.commit());
+    assert.deepEqual(readdirSync(join(layer?.tree ?? "", "deps")).toSorted(), ["a", "b"]);
+    assert.match(rig.said, /image not used: programs are those of the server/);
+  });
+
+  it("prune layers that were used longest ago, and none that is in use", async () => {
+    await using rig = new EnvironmentRig(new CopyDriver("copy"), 1);
+    const revision = await rig.commit();
+    const make = (number: number) =>
+      rig.prepare(rig.environments({ command: `mkdir deps; echo ${number} > deps/n` }), revision);
+    const used = await make(1);
+    await rig.open("session0001", revision, used);
+    const [second, third] = [await make(2), await make(3)];
+    writeFileSync(join(rig.sample.folder, "layers", rig.cached.key, `${second?.id}.new`), "");
+    await (await rig.open("session0002", revision, third)).close();
+    const kept = rig.kept.filter((name) => /^[0-9a-f-]+$/.test(name));
+    assert.deepEqual(kept.toSorted(), [used?.id ?? "", third?.id ?? ""].toSorted());
+    assert.ok(!rig.kept.some((name) => name.startsWith(second?.id ?? "-")));
+  });
+});

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import {
+  type Recipe,
+  recipeFor,
+  type RepositorySetup,
+  secretsFor,
+  setupOf,
+  workspaceFolder,
+} from "./recipe.ts";
+
+/** What a repository with some files is set up by. */
+function recipe(
+  files: Readonly<Record<string, string>>,
+  repositories: Readonly<Record<string, RepositorySetup>>,
+  from: readonly ("script" | "devcontainer")[] = ["script", "devcontainer"],
+): Promise<Recipe | undefined> {
+  const source = {
+    url: "https://github.com/acme/app.git",
+    folder: "/workspaces/app",
+    variables: {},
+    has: (path: string) => Object.hasOwn(files, path),
+    read: async (path: string) => files[path] ?? "",
+    parse: (_: string, text: string) => JSON.parse(text) as unknown,
+  };
+  return recipeFor(source, { repositories, from });
+}
+
+const SCRIPT = { ".trunkline/setup.sh": "echo" };
+const DEVCONTAINER = { ".devcontainer.json": '{ "onCreateCommand": ["make", "deps"] }' };
+
+describe("recipeFor()", () => {
+  it("prefers what is configured, then the script, then the devcontainer", async () => {
+    const files = { ...SCRIPT, ...DEVCONTAINER };
+    const configured = await recipe(files, { "*": { command: "npm ci" } });
+    assert.deepEqual(configured?.steps[0]?.commands, [["/bin/sh", "-c", "npm ci"]]);
+    assert.equal((await recipe(files, {}))?.title, "sh .trunkline/setup.sh");
+    const { title, steps } = (await recipe(DEVCONTAINER, {})) ?? {};
+    assert.equal(title, ".devcontainer.json: deps");
+    assert.deepEqual(steps?.[0]?.commands, [["make", "deps"]]);
+  });
+
+  it("runs nothing of a repository's own that is not allowed", async () => {
+    assert.equal(await recipe(SCRIPT, {}, ["devcontainer"]), undefined);
+    assert.equal(await recipe(DEVCONTAINER, {}, ["script"]), undefined);
+    assert.equal(await recipe(SCRIPT, { "github.com/other/*": { command: "x" } }, []), undefined);
+  });
+
+  it("gives a repository's own commands what is configured for it", async () => {
+    const setup = { env: { A: "1" }, secrets: ["TOKEN"], timeout: 5_000 };
+    const found = await recipe(SCRIPT, { "github.com/acme/*": setup });
+    assert.deepEqual(found?.env, { A: "1" });
+    assert.deepEqual(found?.secrets, ["TOKEN"]);
+    assert.equal(found?.timeout, 5_000);
+  });
+});
+
+describe("setupOf()", () => {
+  it("knows a repository by any address", () => {
+    const repositories = { "github.com/acme/app": { command: "one" }, "*": { command: "other" } };
+    const named = [
+      "https://github.com/acme/app.git",
+      "https://user:word@GitHub.com/acme/app/",
+      "ssh://git@github.com:22/acme/app.git",
+      "git@github.com:acme/app",
+    ];
+    for (const url of named) assert.equal(setupOf(url, repositories)?.command, "one", url);
+    assert.equal(setupOf("https://github.com/acme/apple", repositories)?.command, "other");
+  });
+});
+
+describe("workspaceFolder()", () => {
+  it("is named for the repository, and never leads elsewhere", () => {
+    assert.equal(workspaceFolder("https://github.com/acme/my.app.git"), "/workspaces/my.app");
+    for (const url of ["https://h/a/..", "https://h/", "git@h:a b", "file:///.git"]) {
+      assert.equal(workspaceFolder(url), "/workspaces/repository", url);
+    }
+  });
+});
+
+describe("secretsFor()", () => {
+  it("says which one is missing", () => {
+    const needs = { secrets: ["A", "B"] } as unknown as Recipe;
+    assert.deepEqual(
+      secretsFor(needs, (name) => `${name}!`),
+      { A: "A!", B: "B!" },
+    );
+    assert.throws(() => secretsFor(needs, (name) => (name === "A" ? "1" : "")), /secret 'B'/);
+  });
+});

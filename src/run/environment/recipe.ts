@@ -1,0 +1,132 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { glob } from "../../base/text/glob.ts";
+import { parseRemoteUrl } from "../../git/remote-url.ts";
+import { readDevcontainer } from "./devcontainer.ts";
+import { type SetupStep, shell, short } from "./setup-step.ts";
+
+/** How a repository is set up, as it is configured. */
+export interface RepositorySetup {
+  /** A line for a shell; without it, what the repository itself has for it. */
+  readonly command?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Names of secrets that only set-up has. */
+  readonly secrets?: readonly string[];
+  /** Files that the result depends on, in the place of the usual lock files. */
+  readonly keys?: readonly string[];
+  /** Patterns, as in .gitignore, of what is kept and never committed beside what git ignores. */
+  readonly keep?: readonly string[];
+  readonly allowHosts?: readonly string[];
+  /** Milliseconds. */
+  readonly timeout?: number;
+}
+
+export interface SetupSettings {
+  /** By `HOST/PATH` of repositories; `*` stands for any text. The first that fits counts. */
+  readonly repositories: Readonly<Record<string, RepositorySetup>>;
+  /** What of a repository's own may set it up. */
+  readonly from: readonly ("script" | "devcontainer")[];
+}
+
+/** What is run, once, to set a repository up. */
+export interface Recipe extends Required<Omit<RepositorySetup, "command" | "keys">> {
+  /** In a few words, for people. */
+  readonly title: string;
+  readonly steps: readonly SetupStep[];
+  readonly keys: readonly string[] | undefined;
+  /** What is left aside of what the repository asks for. */
+  readonly notes: readonly string[];
+}
+
+/** The files of a revision that a recipe is read from. */
+export interface RecipeSource {
+  readonly url: string;
+  /** Where the files are while set-up runs. */
+  readonly folder: string;
+  readonly has: (path: string) => boolean;
+  readonly read: (path: string) => Promise<string>;
+  /** Variables that commands find, such as `PATH`. */
+  readonly variables: NodeJS.ProcessEnv;
+  /** Parses JSON with comments. Throws where it is none. */
+  readonly parse: (path: string, text: string) => unknown;
+}
+
+export const SCRIPT = ".trunkline/setup.sh";
+const DEVCONTAINERS = [".devcontainer/devcontainer.json", ".devcontainer.json"];
+const TIMEOUT = 10 * 60_000;
+
+/** How a revision is to be set up; undefined where nobody wants that. */
+export async function recipeFor(
+  source: RecipeSource,
+  settings: SetupSettings,
+): Promise<Recipe | undefined> {
+  const configured = setupOf(source.url, settings.repositories);
+  const found = await commandsOf(source, configured, settings.from);
+  if (found === undefined) return undefined;
+  const { secrets = [], keep = [], allowHosts = [], timeout = TIMEOUT, keys } = configured ?? {};
+  const env = { ...found.env, ...configured?.env };
+  return { ...found, env, secrets, keep, allowHosts, timeout, keys };
+}
+
+/** What is configured for a repository. */
+export function setupOf(
+  url: string,
+  repositories: SetupSettings["repositories"],
+): RepositorySetup | undefined {
+  const address = shortAddress(url);
+  return Object.entries(repositories).find(([pattern]) => glob(pattern)(address))?.[1];
+}
+
+/** `HOST/PATH`, by whichever protocol it is reached. */
+function shortAddress(url: string): string {
+  const { host, path } = parseRemoteUrl(url);
+  const plain = path.replace(/^\/+/, "").replace(/(?:\.git)?\/*$/, "");
+  return host === undefined ? `/${plain}` : `${host}/${plain}`;
+}
+
+/** The folder that a repository is set up in, and is seen in by agents, too. */
+export function workspaceFolder(url: string): string {
+  const name = shortAddress(url).split("/").at(-1) ?? "";
+  return `/workspaces/${/^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/.test(name) ? name : "repository"}`;
+}
+
+/** Whether a client wants set-up to be tried even if it has just failed. */
+export function readRetrySetup(meta: unknown): true | undefined {
+  const { trunkline } = (meta ?? {}) as { trunkline?: { retrySetup?: unknown } | null };
+  return trunkline?.retrySetup === true || undefined;
+}
+
+type Found = Pick<Recipe, "title" | "steps" | "env" | "notes">;
+
+async function commandsOf(
+  source: RecipeSource,
+  configured: RepositorySetup | undefined,
+  from: SetupSettings["from"],
+): Promise<Found | undefined> {
+  if (configured?.command !== undefined) return inShell(configured.command);
+  if (from.includes("script") && source.has(SCRIPT)) return inShell(`sh ${SCRIPT}`);
+  const path = from.includes("devcontainer") ? DEVCONTAINERS.find(source.has) : undefined;
+  if (path === undefined) return undefined;
+  const read = readDevcontainer(source.parse(path, await source.read(path)), source);
+  if (read.steps.length === 0) return undefined;
+  const first = read.steps[0]?.commands[0]?.at(-1) ?? "";
+  return { ...read, title: short(`${path}: ${first}`) };
+}
+
+function inShell(command: string): Found {
+  const title = short(command);
+  return { title, steps: [{ name: title, commands: [shell(command)] }], env: {}, notes: [] };
+}
+
+/** The values of the secrets that a recipe names. Throws "config" where one has none. */
+export function secretsFor(
+  { secrets }: Recipe,
+  find: (name: string) => string | undefined,
+): Record<string, string> {
+  const entries = secrets.map((name): [string, string] => {
+    const value = find(name);
+    if (value !== undefined && value !== "") return [name, value];
+    const next = "Set the variable where the server is started";
+    throw new TrunklineError("config", `Cannot find the secret '${name}' for set-up. ${next}.`);
+  });
+  return Object.fromEntries(entries);
+}

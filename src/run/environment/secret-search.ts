@@ -1,0 +1,139 @@
+import { constants, type Dirent } from "node:fs";
+import { type FileHandle, open, readdir, readlink } from "node:fs/promises";
+import { join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { MASK } from "../../base/text/mask.ts";
+
+/** Shorter values would be found by chance. */
+const SHORTEST = 8;
+const CHUNK = 1024 * 1024;
+
+interface Form {
+  readonly secret: string;
+  readonly bytes: Buffer;
+}
+
+/** A file that holds a secret. */
+export interface SecretFinding {
+  /** Relative to the folder that was searched. */
+  readonly path: string;
+  /** The whole of it, byte by byte. */
+  readonly file: Buffer;
+  /** The name of the secret. */
+  readonly secret: string;
+}
+
+/**
+ * Finds the values of secrets in what a program wrote: as they are, and in the forms in which
+ * configuration files and addresses usually hold them. What a program has compressed or encrypted
+ * is not found.
+ */
+export class SecretSearch {
+  readonly #forms: readonly Form[];
+  readonly #longest: number;
+
+  /** Throws "usage" at a value that is too short to be told apart. */
+  constructor(secrets: Readonly<Record<string, string>>) {
+    this.#forms = Object.entries(secrets).flatMap(([secret, value]) => {
+      if (value.length < SHORTEST) {
+        const why = `it has fewer than ${SHORTEST} characters, so it could not be found again`;
+        throw new TrunklineError("usage", `Cannot use the secret '${secret}': ${why}.`);
+      }
+      return formsOf(value).map((form) => ({ secret, bytes: Buffer.from(form) }));
+    });
+    // A long form is masked before a shorter one that is a part of it.
+    this.#forms = this.#forms.toSorted((one, other) => other.bytes.length - one.bytes.length);
+    this.#longest = Math.max(0, ...this.#forms.map(({ bytes }) => bytes.length));
+  }
+
+  /** The text with a mask in the place of each secret. */
+  mask(text: string): string {
+    return this.#forms.reduce((masked, { bytes }) => masked.replaceAll(String(bytes), MASK), text);
+  }
+
+  /** Looks through all files below a folder, their names, and where links lead. */
+  async findIn(folder: string): Promise<SecretFinding[]> {
+    if (this.#forms.length === 0) return [];
+    const findings: SecretFinding[] = [];
+    const waiting = [""];
+    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+      const inside = bytesOf(folder, path);
+      for (const entry of await readdir(inside, { withFileTypes: true, encoding: "latin1" })) {
+        const at = join(path, entry.name);
+        const file = bytesOf(folder, at);
+        const secret = await this.#findInEntry(entry, file);
+        if (secret !== undefined) findings.push({ path: readable(at), file, secret });
+        else if (entry.isDirectory()) waiting.push(at);
+      }
+    }
+    return findings;
+  }
+
+  async #findInEntry(entry: Dirent, path: Buffer): Promise<string | undefined> {
+    const inName = this.#findIn(Buffer.from(entry.name, "latin1"));
+    if (inName !== undefined) return inName;
+    if (entry.isFile()) return await this.#findInFile(path);
+    return entry.isSymbolicLink() ? this.#findIn(await readlink(path, "buffer")) : undefined;
+  }
+
+  #findIn(bytes: Buffer): string | undefined {
+    return this.#forms.find((form) => bytes.includes(form.bytes))?.secret;
+  }
+
+  async #findInFile(path: Buffer): Promise<string | undefined> {
+    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    const buffer = Buffer.alloc(CHUNK + this.#longest);
+    // The end of a chunk is looked at again with the next: a secret may begin there.
+    for (let kept = 0; ;) {
+      const read = await fill(file, buffer, kept);
+      const secret = this.#findIn(buffer.subarray(0, kept + read));
+      if (secret !== undefined) return secret;
+      if (kept + read < buffer.length) return undefined;
+      buffer.copyWithin(0, buffer.length - this.#longest);
+      kept = this.#longest;
+    }
+  }
+}
+
+/** Names on disk are bytes, which need not be UTF-8: latin1 keeps each of them. */
+function bytesOf(folder: string, path: string): Buffer {
+  return Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(path, "latin1")]);
+}
+
+function readable(path: string): string {
+  return Buffer.from(path, "latin1").toString("utf8");
+}
+
+/** Reads until the buffer is full or the file ends. */
+async function fill(file: FileHandle, buffer: Buffer, from: number): Promise<number> {
+  let at = from;
+  while (at < buffer.length) {
+    const { bytesRead } = await file.read(buffer, at, buffer.length - at);
+    if (bytesRead === 0) break;
+    at += bytesRead;
+  }
+  return at - from;
+}
+
+function formsOf(value: string): string[] {
+  const lines = value.split(/\r?\n/).filter((line) => line.length >= SHORTEST);
+  const forms = new Set([value, ...lines]);
+  for (const text of [value, ...lines]) {
+    forms.add(encodeURIComponent(text));
+    forms.add(JSON.stringify(text).slice(1, -1));
+    forms.add(Buffer.from(text).toString("hex"));
+    for (const form of base64Of(text)) forms.add(form);
+  }
+  return [...forms];
+}
+
+/** What base64 makes of a text wherever in a longer one it stands: `user:TOKEN` in a header, say. */
+function base64Of(text: string): string[] {
+  return [0, 1, 2].flatMap((before) => {
+    const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]);
+    // Characters at either end depend on what stands beside the text.
+    const [first, last] = [Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6)];
+    return (["base64", "base64url"] as const).map((as) => bytes.toString(as).slice(first, last));
+  });
+}

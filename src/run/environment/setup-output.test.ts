@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { mkdtempDisposableSync, readFileSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { describe, it } from "node:test";
+
+import { SetupOutput, type SetupOutputOptions } from "./setup-output.ts";
+
+/** What becomes of an output that comes in pieces. */
+async function outputOf(pieces: readonly string[], more: Partial<SetupOutputOptions> = {}) {
+  using home = mkdtempDisposableSync(join(tmpdir(), "output-"));
+  const path = join(home.path, "log");
+  const told: string[] = [];
+  const mask = (text: string): string => text.replaceAll("secret-0123", "•••");
+  const options = { path, mask, tell: (line: string) => told.push(line), ...more };
+  const output = new SetupOutput(options);
+  await output.take(Readable.from(pieces.map((piece) => Buffer.from(piece))));
+  await output[Symbol.asyncDispose]();
+  return { told, tail: output.tail, log: readFileSync(path, "utf8"), mode: statSync(path).mode };
+}
+
+describe("SetupOutput", () => {
+  it("keeps all lines in a file that only we can read, and the last ones", async () => {
+    const lines = Array.from({ length: 50 }, (_, index) => `line ${index}`);
+    const { log, tail, mode } = await outputOf([lines.join("\n")]);
+    assert.equal(log, `${lines.join("\n")}\n`);
+    assert.deepEqual(tail, lines.slice(-20));
+    assert.equal(mode & 0o777, 0o600);
+  });
+
+  it("tells few of the lines as they come", async () => {
+    const { told } = await outputOf(["one\ntwo\nthree\n"], { tellEvery: 60_000 });
+    assert.deepEqual(told, ["one"]);
+  });
+
+  it("masks a secret that comes in pieces, also in a line that does not end", async () => {
+    const long = "x".repeat(100_000);
+    const { log, tail } = await outputOf([long, "sec", "ret-0", "123", long, "\nsecret-0123\n"]);
+    assert.ok(!log.includes("secret-0123"));
+    assert.equal(tail.at(-1), "•••");
+    assert.ok(log.length > 200_000);
+  });
+
+  it("shows lines without colours, and each state of a line that is drawn again", async () => {
+    const { tail } = await outputOf(["\u001b[32mgreen\u001b[0m\r10 %\r20 %\n\n"]);
+    assert.deepEqual(tail, ["green", "10 %", "20 %"]);
+  });
+
+  it("ends a log that grows too long, and says so", async () => {
+    const { log } = await outputOf(["a\n".repeat(100)], { most: 20 });
+    assert.equal(log, `${"a\n".repeat(10)}(The log ends here: it is over 20 bytes.)\n`);
+  });
+
+  it("goes on where there can be no file", async () => {
+    const told: string[] = [];
+    const options = { path: "/nowhere/log", mask: String, tell: (line: string) => told.push(line) };
+    await using output = new SetupOutput(options);
+    output.line("one");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    output.line("two");
+    assert.deepEqual(output.tail, ["one", "two"]);
+  });
+});

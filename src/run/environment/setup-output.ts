@@ -1,0 +1,102 @@
+import { createWriteStream, type WriteStream } from "node:fs";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
+
+import { Throttle } from "../../base/limit/throttle.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+
+export interface SetupOutputOptions {
+  /** Where all of it goes. */
+  readonly path: string;
+  /** Masks what may not be shown. */
+  readonly mask: (text: string) => string;
+  /** Hears some of the lines as they come. */
+  readonly tell: (line: string) => void;
+  /** Milliseconds between two lines that are told. */
+  readonly tellEvery?: number;
+  /** Bytes of a log. */
+  readonly most?: number;
+}
+
+const TELL_EVERY = 2_000;
+const MOST = 4 * 1024 * 1024;
+const TAIL = 20;
+const LONGEST_LINE = 300;
+/** Characters of a line that has not ended. */
+const LONGEST_REST = 64 * 1024;
+/** Longer than any secret. */
+const KEPT = 16 * 1024;
+/** Progress is often shown by returning to the start of a line. */
+const LINE_END = /\r?\n|\r/;
+
+/** What the commands of a set-up write, line by line, without secrets. */
+export class SetupOutput implements AsyncDisposable {
+  readonly path: string;
+  readonly #options: SetupOutputOptions;
+  readonly #file: WriteStream;
+  readonly #throttle: Throttle;
+  readonly #tail: string[] = [];
+  #written = 0;
+  /** Why the file could not be written, which costs the log alone. */
+  #problem: Error | undefined;
+
+  constructor(options: SetupOutputOptions) {
+    this.path = options.path;
+    this.#options = options;
+    this.#file = createWriteStream(options.path, { mode: 0o600 });
+    this.#file.on("error", (error) => (this.#problem = error));
+    const rate = { limit: 1, windowMs: options.tellEvery ?? TELL_EVERY };
+    this.#throttle = new Throttle(rate, () => {});
+  }
+
+  /** Takes lines from a stream until it ends. */
+  take(stream: Readable): Promise<void> {
+    let rest = "";
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      const lines = (rest + text).split(LINE_END);
+      rest = lines.pop() ?? "";
+      for (const line of lines) this.line(line);
+      if (rest.length < LONGEST_REST) return;
+      // A secret that has begun is masked once it is whole.
+      const masked = this.#options.mask(rest);
+      this.line(masked.slice(0, -KEPT));
+      rest = masked.slice(-KEPT);
+    });
+    return new Promise((resolve) => {
+      stream.on("error", () => {});
+      stream.on("close", () => {
+        if (rest !== "") this.line(rest);
+        resolve();
+      });
+    });
+  }
+
+  /** The last lines. */
+  get tail(): readonly string[] {
+    return this.#tail;
+  }
+
+  line(text: string): void {
+    const { mask, tell, most = MOST } = this.#options;
+    const line = mask(text);
+    const shown = visibleLine(stripVTControlCharacters(line).trim()).slice(0, LONGEST_LINE);
+    if (shown !== "") {
+      this.#tail.push(shown);
+      if (this.#tail.length > TAIL) this.#tail.shift();
+      if (this.#throttle.take()) tell(shown);
+    }
+    const bytes = Buffer.byteLength(line) + 1;
+    const hadRoom = this.#written <= most;
+    this.#written += bytes;
+    if (this.#written <= most) this.#file.write(`${line}\n`);
+    else if (hadRoom) this.#file.write(`(The log ends here: it is over ${most} bytes.)\n`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#file.end();
+    if (this.#problem === undefined && !this.#file.closed) {
+      await once(this.#file, "close").catch(() => {});
+    }
+  }
+}
