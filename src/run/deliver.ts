@@ -72,7 +72,7 @@ export class Deliverer {
     return this.#resolve(PUSHED);
   }
 
-  /** Throws "untrusted" or "unavailable" where it will not be possible to push. */
+  /** Throws "untrusted" or "unavailable" if it will not be possible to push. */
   async checkPush(revision = "HEAD"): Promise<void> {
     const { git, url } = this.#options;
     const what = `${revision}:${this.#ref}`;
@@ -113,7 +113,7 @@ export class Deliverer {
     return { kind: "pushed", target: { url, branch, revision }, changes: await this.#changes() };
   }
 
-  /** Creates the branch, or moves it on from where we left it; never over what others pushed. */
+  /** Creates the branch, or moves it forward from our last push; never overwrites what others pushed. */
   async #pushFrom(known: string | undefined, revision: string): Promise<void> {
     const { git, url, branch } = this.#options;
     const lease = `--force-with-lease=${this.#ref}:${known ?? ""}`;

@@ -52,10 +52,10 @@ export function checkRemoteUrl(url: string, policy: RemotePolicy): RemoteUrl {
     const allowed = policy.protocols.join(" and ");
     throw refuse(`only ${allowed} addresses are fetched. See \`remote.protocols\`.`);
   }
-  if (/[\p{Cc} ]/u.test(url)) throw refuse("it holds control characters or spaces.");
+  if (/[\p{Cc} ]/u.test(url)) throw refuse("it contains control characters or spaces.");
   if (url.startsWith("-")) throw refuse("git could take it for an option.");
   if (transport === "file") return remote;
-  if (host === undefined || !isReadable(remote, url)) throw refuse("its host is not readable.");
+  if (host === undefined || !isReadable(remote, url)) throw refuse("its host cannot be parsed.");
   if (!remote.isScp && /^[a-z+]+:\/\/[^/]*:[^/]*@/i.test(url)) {
     const next = "Leave it out, and let `trunkline identity` keep it";
     throw refuse(`it holds a password, which other users of the server could see. ${next}.`);
@@ -81,7 +81,7 @@ function isReadable({ transport, isScp, host = "", user = "" }: RemoteUrl, url: 
   return found === host && !/[?#\\]/.test(url);
 }
 
-/** Looks the host up and refuses addresses of this machine's own network. Returns the addresses. */
+/** Resolves the host and refuses private addresses. Returns the addresses. */
 export async function pinAddresses(
   { host = "" }: Pick<RemoteUrl, "host">,
   { allowPrivate }: RemotePolicy,

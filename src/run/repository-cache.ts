@@ -17,11 +17,11 @@ export interface RepositoryCacheOptions {
   readonly askpass: string;
   readonly protocols?: readonly string[];
   readonly resolve?: ResolveHost | undefined;
-  /** Where a failure goes that nobody waits for. */
+  /** Reports failures of background work. */
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
 
-/** Fetching may take as long as the repository is large; the first answer does not wait for it. */
+/** Fetching a large repository may take long; the first answer does not wait for it. */
 const FETCH_TIMEOUT = 60 * 60_000;
 /** Milliseconds for which the right to push, once seen, is believed to be there. */
 const PUSH_CHECK_HOLDS = 5 * 60_000;
@@ -60,7 +60,7 @@ export class RepositoryCache implements AsyncDisposable {
   }
 }
 
-/** One of them. */
+/** One cached repository. */
 export class CachedRepository implements AsyncDisposable {
   readonly key: string;
   readonly url: string;
@@ -153,7 +153,7 @@ export class CachedRepository implements AsyncDisposable {
     await this.#filling;
   }
 
-  /** Keeps a commit from being collected while a session stands on it. */
+  /** Protects a commit from garbage collection while a session is based on it. */
   async keep(session: string, revision: string): Promise<void> {
     // By hand, which takes no process: nobody else writes this one.
     const live = join(this.git.gitDir, "refs/trunkline/live");
@@ -207,7 +207,7 @@ export class CachedRepository implements AsyncDisposable {
       await this.git.run(by(`${revision}:refs/trunkline/fetched/${revision}`), call);
     } catch (error) {
       if (error instanceof TrunklineError && error.code === "untrusted") throw error;
-      // A server may give out only what its branches lead to.
+      // A server may refuse commits that are not the tip of a branch.
       if (branch === "")
         throw NOT_THERE.test(String(error)) ? this.#missing(revision, error) : error;
       const spec = `+refs/heads/${branch}:refs/remotes/origin/${branch}`;

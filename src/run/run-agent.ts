@@ -24,7 +24,7 @@ export interface RunAgentOptions {
   readonly name: string;
   /** What was planned for the session, as it was kept. */
   readonly plan: unknown;
-  /** Milliseconds that `session/new` waits for the workspace before it answers without it. */
+  /** Milliseconds that `session/new` waits for the workspace before it answers. */
   readonly answerWithin: number;
   /** Milliseconds that an agent has to end its turn when a budget is used up, before it is pushed. */
   readonly budgetGrace?: number;
@@ -91,7 +91,7 @@ export class RunAgent implements Agent {
     return await inner.open({
       ...options,
       cwd,
-      // Folders of the client's machine are not here, nor what it would start there.
+      // Folders and programs of the client's machine do not exist here.
       additionalDirectories: [],
       mcpServers: options.mcpServers.filter(({ type }) => type === "http" || type === "sse"),
     });
@@ -174,7 +174,7 @@ class RunSession implements AgentSession {
       return end;
     }
     const delivery = await waiting(turn, () => this.#run.deliver(turn));
-    // What is not committed can be had as a patch.
+    // Changes that are not committed can be exported as a patch.
     if (delivery.kind === "refused") await this.#run.checkpoint();
     if (delivery.kind === "unpushed") this.#run.pushLater((target) => this.#tellOfPush(target));
     await say(turn, wordsOn(delivery));

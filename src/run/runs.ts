@@ -42,11 +42,11 @@ export interface RunsOptions {
   readonly scan: ScanLimits;
   /** How many turns may run at once. */
   readonly turns: QueueLimits;
-  /** Bases that are kept of a repository. */
+  /** Number of bases that are kept for a repository. */
   readonly mostBases: number;
   /** Milliseconds after which a closed workspace is put away, with the loss of what git ignores. */
   readonly hibernateAfter: number;
-  /** How git gets into a repository, and whom commits to it are by. */
+  /** Credentials for a repository, and the author of commits. */
   readonly identify: (url: string) => Promise<{ credentials: Credentials; author: Author }>;
   readonly coAuthor?: Author | undefined;
   /** How repositories are set up before agents work on them, where they are. */
@@ -55,7 +55,7 @@ export interface RunsOptions {
   readonly users?: RunUsers | undefined;
   /** How branches are offered for merging, where a client does not say. */
   readonly pullRequest?: { readonly mode: RequestMode; readonly propose: Propose } | undefined;
-  /** When a push that failed is tried again; every half minute at first when left out. */
+  /** When a failed push is retried; every half minute at first by default. */
   readonly pushAgain?: BackoffLimits | undefined;
   /** Looks names up; as the system does it when left out. */
   readonly lookup?: ResolveHost | undefined;
@@ -116,7 +116,7 @@ export class Runs implements AsyncDisposable {
     await this.#cache[Symbol.asyncDispose]();
   }
 
-  /** Reads what a client asks for. Undefined where it asks for no run. */
+  /** Reads a client's request. Undefined if it does not ask for a run. */
   plan(meta: unknown): RunPlan | undefined {
     const ref = readRemoteRef(meta);
     if (ref === undefined) return undefined;
@@ -184,7 +184,7 @@ export class Run {
   readonly #planned: Target;
   #pushed: Target | undefined;
   #request: RunRequest | undefined;
-  /** Git runs one after another in a workspace. */
+  /** Git commands run one after another in a workspace. */
   #lane: Promise<unknown> = Promise.resolve();
   #checkpoint: NodeJS.Timeout | undefined;
   readonly #backoff: Backoff;
@@ -285,7 +285,7 @@ export class Run {
     return this.#options.repository.checkPush(() => this.#need().checkPush());
   }
 
-  /** Waits until there is room for a turn. `moved` hears its place among those that wait. */
+  /** Waits for a slot for a turn. `moved` is called with its position in the queue. */
   enter({ principal, stop }: Turn, moved: (position: number) => void): Promise<Disposable> {
     return this.#options.queue.enter(principal.id, stop, moved);
   }

@@ -16,13 +16,13 @@ import { isPrivateAddress } from "../base/private-address.ts";
 export interface EgressOptions {
   /** Hosts that may be reached; `*.example.com` stands for all subdomains, `*` for all hosts. */
   readonly allowHosts: readonly string[];
-  /** Whether names may lead to addresses of this machine and its network. */
+  /** Whether names may resolve to addresses of this machine and its network. */
   readonly allowPrivate?: boolean;
   /** Asked about hosts that are not among those. */
   readonly permit?: (host: string) => Promise<boolean>;
   /** Addresses that no name may lead to; private ones unless it is given. */
   readonly forbids?: (address: string) => boolean;
-  /** Services that programs reach by a path of the proxy, which adds what lets them in. */
+  /** Services that programs reach by a path of the proxy, which adds the credentials. */
   readonly services?: Readonly<Record<string, EgressService>>;
   /** The setting that would allow a host, for the message of a refusal. */
   readonly setting: string;

@@ -19,7 +19,7 @@ export interface SandboxOptions {
   readonly write: readonly string[];
   /** Where else some of that is seen: what a program wrote down about one path holds for others. */
   readonly also?: readonly { readonly path: string; readonly at: string }[];
-  /** What may be read beside the system's own programs, at the same paths as outside. */
+  /** What may be read in addition to the system's own programs, at the same paths as outside. */
   readonly read: readonly string[];
   /** All of the machine's files may be read, except `hide`: for work on one's own machine. */
   readonly seesAll?: boolean;
@@ -28,7 +28,7 @@ export interface SandboxOptions {
   /** A folder that is HOME, and where it is seen; without it, HOME is new and goes with the sandbox. */
   readonly home?: { readonly path: string; readonly at: string } | undefined;
   readonly limits?: GroupLimits;
-  /** The way out; without it there is no network. */
+  /** The proxy; without it there is no network. */
   readonly egress?: EgressProxy | undefined;
   /** Further environment variables for the proxy; `PROXY` in them stands for its address. */
   readonly proxyVariables?: Readonly<Record<string, string>>;
@@ -56,7 +56,7 @@ declare const __TRUNKLINE_SANDBOX_ENTER__: string | undefined;
 const isBundled = typeof __TRUNKLINE_SANDBOX_ENTER__ === "string";
 export const ENTER = isBundled ? "enter.mjs" : "enter.ts";
 
-/** A sandbox has a copy: files of our package may be where it cannot see them, or gone by now. */
+/** Copied into the sandbox, because the files of our package may be invisible there, or gone. */
 export async function enterCode(): Promise<string> {
   if (isBundled) return __TRUNKLINE_SANDBOX_ENTER__;
   return await readFile(join(import.meta.dirname, "enter-main.ts"), "utf8");
@@ -112,7 +112,7 @@ export class Sandbox implements AsyncDisposable {
     const { uid, gid } = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
     if (user !== undefined) await chown(own, uid, gid);
     const home = options.home?.at ?? own;
-    // Programs ask for the name of their user, and fall over where there is none.
+    // Some programs look up the name of their user, and fail if there is none.
     const entry = `agent:x:${uid}:${gid}:agent:${home}:/bin/sh\n`;
     await writeFile(join(folder, "passwd"), entry, { mode: 0o644 });
     await writeFile(join(folder, "group"), `agent:x:${gid}:\n`, { mode: 0o644 });

@@ -40,7 +40,7 @@ export class CopyDriver implements WorkspaceDriver {
   }
 
   async close(): Promise<void> {
-    // A folder keeps nobody busy.
+    // A plain folder has nothing to release.
   }
 }
 

@@ -15,13 +15,13 @@ export interface TreeRequest {
 /** A way to make a writable tree that begins as a copy of another. */
 export interface WorkspaceDriver {
   readonly name: "overlay" | "reflink" | "copy";
-  /** Makes the tree, or makes it available again. Returns where it is. */
+  /** Creates the tree, or makes it available again. Returns its path. */
   open(request: TreeRequest): Promise<string>;
   /**
    * Where on disk the files are that were added in a workspace, once it is closed. They belong to
    * whoever runs us then, as those of layers do.
    */
   changesOf(folder: string, owner: FileOwner | undefined): Promise<string>;
-  /** Lets go of what keeps the system busy; what was changed stays in the folder. */
+  /** Releases mounts; the changes stay in the folder. */
   close(folder: string): Promise<void>;
 }

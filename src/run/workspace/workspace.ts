@@ -66,7 +66,7 @@ const OPEN_WAIT = 60_000;
 /** Bytes of a closed workspace that are left as they are: it comes back at once. */
 const SMALL = 4 * 1024 * 1024;
 
-/** Where sessions work: a tree each, with a git folder of ours that is not in it. */
+/** The workspaces of sessions: one tree each, with our own git folder outside of it. */
 export class Workspaces implements AsyncDisposable {
   readonly #options: WorkspacesOptions;
   #sweeping: Promise<void> = Promise.resolve();
@@ -146,7 +146,7 @@ export class Workspaces implements AsyncDisposable {
     }
   }
 
-  /** Lets go of the trees of processes that were killed. What was changed in them is kept. */
+  /** Releases the trees of killed processes. Their changes are kept. */
   sweep(): Promise<void> {
     this.#sweeping = this.#sweep();
     return this.#sweeping;
@@ -183,7 +183,7 @@ export class Workspaces implements AsyncDisposable {
     return facts === undefined ? undefined : (facts.layer ?? null);
   }
 
-  /** Removes all that there is of a session's workspace. */
+  /** Removes a session's workspace completely. */
   async remove(session: string, repository: CachedRepository | undefined): Promise<void> {
     const folder = join(this.#options.folder, session);
     using _ = existsSync(folder) ? await FileLock.take(join(folder, LOCK), OPEN_WAIT) : undefined;
@@ -303,7 +303,7 @@ export class Workspaces implements AsyncDisposable {
     }
   }
 
-  /** A git folder for the agent to use as it likes: nothing of ours ever reads it. */
+  /** A git folder for the agent's own use; our code never reads it. */
   async #giveOwnGit(
     tree: string,
     git: ServerGit,
@@ -357,15 +357,15 @@ async function readFacts(folder: string): Promise<Facts | undefined> {
   return existsSync(path) ? (JSON.parse(await readFile(path, "utf8")) as Facts) : undefined;
 }
 
-/** One of them while it is open. */
+/** An open workspace. */
 export class Workspace {
   /** The folder of everything that belongs to it. */
   readonly folder: string;
-  /** The files that are worked on. */
+  /** The folder of its files. */
   readonly tree: string;
   /** The home of programs that work on them, where set-up has left one. */
   readonly home: string | undefined;
-  /** Git with our own folder, on those files. */
+  /** Git with our own git folder, on those files. */
   readonly git: ServerGit;
   /** Whether it was made just now: nobody has worked in it before. */
   readonly isNew: boolean;
