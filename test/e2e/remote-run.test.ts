@@ -199,7 +199,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
       [{ ...project, url: "" }, /_meta\.remote\.url/],
       [{ ...project, url: "ext::sh -c id" }, /only https and ssh/],
       [{ ...project, url: `file://${project.bare}` }, /only https and ssh/],
-      [{ ...project, url: "ssh://-oProxyCommand=id/x" }, /not readable/],
+      [{ ...project, url: "ssh://-oProxyCommand=id/x" }, /cannot be parsed/],
       [{ ...project, revision: "0".repeat(40) }, /not on branch|Cannot fetch|failed/],
     ];
     for (const [remote, says] of wrong) {
