@@ -13,7 +13,7 @@ import type {
 import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
 import { clientMethod, isObject, ours } from "./methods.ts";
-import type { SessionLinks } from "./relay/session-links.ts";
+import type { LazyLinks } from "./relay/lazy-links.ts";
 import type { InitializeParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
 import { V2Codec } from "./v2/codec.ts";
@@ -33,7 +33,7 @@ export class AcpConnection implements SessionClient {
   #countsEvents = false;
   #isGone = false;
   #introduction: InitializeParams = { protocolVersion: 1 };
-  #links: SessionLinks | undefined;
+  #links: LazyLinks | undefined;
   #peer: Peer<AcpConnection> | undefined;
   #send: SendText = () => ROOM;
 
@@ -61,14 +61,14 @@ export class AcpConnection implements SessionClient {
   }
 
   /** Sets how messages reach the client, and how it reaches sessions of other processes. */
-  open(peer: Peer<AcpConnection>, send: SendText, links?: SessionLinks): void {
+  open(peer: Peer<AcpConnection>, send: SendText, links?: LazyLinks): void {
     this.#peer = peer;
     this.#send = send;
     this.#links = links;
   }
 
   /** Its sessions that other processes have open; undefined where those cannot be reached. */
-  get links(): SessionLinks | undefined {
+  get links(): LazyLinks | undefined {
     return this.#links;
   }
 

@@ -6,7 +6,8 @@ import type { Channel } from "../../wire/channel.ts";
 import { AcpConnection, type SendText } from "./connection.ts";
 import type { AcpDoor } from "./door.ts";
 import { objectOf } from "./methods.ts";
-import { type LinkedClient, SessionLinks } from "./relay/session-links.ts";
+import { LazyLinks } from "./relay/lazy-links.ts";
+import type { LinkedClient } from "./relay/session-links.ts";
 import { reopenSession } from "./serve-sessions.ts";
 
 export interface ConversationOptions {
@@ -56,7 +57,7 @@ export class AcpConversation {
   }
 }
 
-function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): SessionLinks | undefined {
+function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): LazyLinks | undefined {
   const { reach } = door.options;
   if (reach === undefined) return undefined;
   const linked: LinkedClient = {
@@ -74,7 +75,7 @@ function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): SessionL
     },
     endOf: async (id, prompt, after) => (await door.sessions()).endOfPrompt(id, prompt, after),
   };
-  return new SessionLinks(reach, linked, send);
+  return new LazyLinks({ reach, client: linked, send });
 }
 
 /** ACP message specification § Logging: adds the session to logged answers, which only their requests name. */

@@ -10,7 +10,8 @@ import { SessionError } from "../../../session/session-error.ts";
 import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
 import type { Channel } from "../../../wire/channel.ts";
 import { memoryPair } from "../../../wire/channel/memory.ts";
-import { type LinkedClient, SessionLinks } from "./session-links.ts";
+import { LazyLinks } from "./lazy-links.ts";
+import type { LinkedClient } from "./session-links.ts";
 
 /** A process that has the session open: it answers what it is told to, and remembers the rest. */
 class HoldingProcess {
@@ -62,7 +63,7 @@ class Rig implements AsyncDisposable {
   /** What is served here. */
   readonly here = new RecordingSink();
   readonly taken: { readonly sessionId: string; readonly after: number }[] = [];
-  readonly links: SessionLinks;
+  readonly links: LazyLinks;
   readonly #write: Channel<string>;
   readonly holders = new Map<string, HoldingProcess>();
   end: EndOfTurn | undefined;
@@ -86,15 +87,15 @@ class Rig implements AsyncDisposable {
     };
     const counts = () => this.countsEvents;
     Object.defineProperty(linked, "countsEvents", { get: counts });
-    this.links = new SessionLinks(
-      async (holder) => {
+    this.links = new LazyLinks({
+      reach: async (holder) => {
         const found = this.holders.get(holder);
         if (found === undefined) throw new TrunklineError("unavailable", "Nobody is there.");
         return found.joining;
       },
-      linked,
-      (text) => server.send(text),
-    );
+      client: linked,
+      send: (text) => server.send(text),
+    });
     this.links.through(server).receive(this.here);
   }
 

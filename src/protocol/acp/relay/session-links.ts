@@ -32,6 +32,16 @@ export interface LinkedClient {
   endOf(sessionId: string, prompt: unknown, after: number): Promise<EndOfTurn | undefined>;
 }
 
+export interface SessionLinksOptions {
+  readonly reach: Reach;
+  readonly client: LinkedClient;
+  readonly send: SendText;
+  /** The client's channel. */
+  readonly channel: Channel<string>;
+  /** What serves the client here. */
+  readonly own: Sink<string>;
+}
+
 /** A session that another process has open, as this client uses it. */
 interface Joined {
   params: SessionParams;
@@ -75,33 +85,16 @@ export class SessionLinks {
   readonly #send: SendText;
   readonly #links = new Map<string, Promise<SessionLink>>();
   readonly #joined = new Map<string, Joined>();
-  #channel: Channel<string> | undefined;
-  #own: Sink<string> | undefined;
+  readonly #channel: Channel<string>;
+  readonly #own: Sink<string>;
   #isClosed = false;
 
-  constructor(reach: Reach, client: LinkedClient, send: SendText) {
-    this.#reach = reach;
-    this.#client = client;
-    this.#send = send;
-  }
-
-  /** The client's channel as its peer here sees it: what is for other processes does not arrive. */
-  through(channel: Channel<string>): Channel<string> {
-    this.#channel = channel;
-    return {
-      receive: (sink) => {
-        this.#own = sink;
-        channel.receive({
-          message: (text) => this.#take(text),
-          fault: (fault) => sink.fault(fault),
-          end: (error) => sink.end(error),
-          ...(sink.lost === undefined ? {} : { lost: (id, error) => sink.lost?.(id, error) }),
-        });
-      },
-      send: (text, topic) => channel.send(text, topic),
-      abort: (reason) => channel.abort(reason),
-      [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
-    };
+  constructor(options: SessionLinksOptions) {
+    this.#reach = options.reach;
+    this.#client = options.client;
+    this.#send = options.send;
+    this.#channel = options.channel;
+    this.#own = options.own;
   }
 
   /**
@@ -125,7 +118,7 @@ export class SessionLinks {
       });
     } catch (error) {
       if (sessionId !== undefined) this.#leave(sessionId);
-      for (const text of joined.waiting) background(this.#take(text), "Taking a message");
+      for (const text of joined.waiting) background(this.take(text), "Taking a message");
       throw error;
     }
   }
@@ -155,9 +148,9 @@ export class SessionLinks {
   }
 
   /** A message of the client: for a holder, or for the peer here. */
-  #take(text: string): void | Room {
+  take(text: string): void | Room {
     const passed = this.#joined.size === 0 ? undefined : this.#pass(text);
-    return passed ?? this.#own?.message(text);
+    return passed ?? this.#own.message(text);
   }
 
   #pass(text: string): Room | undefined {
@@ -246,7 +239,7 @@ export class SessionLinks {
   #answered(idText: string, { method, sessionId }: Asked, text: string): void | Room {
     const { error } = parsed(text);
     if (LEAVING.has(method) && error === undefined) this.#leave(sessionId);
-    return this.#channel?.send(text, answerTo(idText, objectOf(error).code));
+    return this.#channel.send(text, answerTo(idText, objectOf(error).code));
   }
 
   #leave(sessionId: string): void {
@@ -285,11 +278,11 @@ export class SessionLinks {
     } catch (error) {
       this.#joined.delete(sessionId);
       for (const [idText] of asked) this.#fail(idText, error);
-      for (const text of joined.waiting) background(this.#take(text), "Taking a message");
+      for (const text of joined.waiting) background(this.take(text), "Taking a message");
       return;
     }
     for (const [idText, one] of asked) await this.#askAgain(idText, one);
-    for (const text of joined.waiting.splice(0)) background(this.#take(text), "Taking a message");
+    for (const text of joined.waiting.splice(0)) background(this.take(text), "Taking a message");
   }
 
   /** A prompt is not run twice: it is answered as its turn ended. Anything else is asked for again. */
@@ -299,7 +292,7 @@ export class SessionLinks {
       const end = await this.#client.endOf(sessionId, prompt, after);
       if (end !== undefined) return this.#endPrompt(idText, end);
     }
-    background(this.#take(text), "Asking again");
+    background(this.take(text), "Asking again");
   }
 
   async #reopen(sessionId: string, joined: Joined): Promise<void> {
@@ -340,13 +333,13 @@ export class SessionLinks {
       return;
     }
     const answer = `{"jsonrpc":"2.0","id":${idText},"result":${JSON.stringify(end)}}`;
-    background(this.#channel?.send(answer, answerTo(idText)), "Answering a prompt");
+    background(this.#channel.send(answer, answerTo(idText)), "Answering a prompt");
   }
 
   #fail(idText: string, failure: unknown): void {
     const error = toRpcError(toWire(failure), () => {});
     const answer = `{"jsonrpc":"2.0","id":${idText},"error":${errorText(error)}}`;
-    background(this.#channel?.send(answer, answerTo(idText, error.code)), "Answering a request");
+    background(this.#channel.send(answer, answerTo(idText, error.code)), "Answering a request");
   }
 }
 
