@@ -13,6 +13,8 @@ const GRACE = Number(process.env["TRUNKLINE_TEST_GRACE"] ?? 10_000);
 const CACHES = ["node-compile-cache"];
 /** Where Node keeps the sources without their types, for the next process (scripts/task.mjs). */
 const COMPILE_CACHE = process.env["NODE_COMPILE_CACHE"];
+/** Where the built program keeps its compiled code, over the homes that tests give it. */
+const CODE = join(import.meta.dirname, "../../.cache/program");
 /** Where the machine has its temporary files: a test file gets a folder there. */
 const TEMPORARY = realpathSync(tmpdir());
 
@@ -92,9 +94,10 @@ function markChildren(folder: string): () => void {
       if (!isSet) options.envPairs.push(`${name}=${value}`);
     };
     give("TMPDIR", folder);
-    // Not to the built program, which is to start as it does for users.
-    const isSource = options.args.some((arg) => arg.endsWith(".ts"));
-    if (COMPILE_CACHE !== undefined && isSource) give("NODE_COMPILE_CACHE", COMPILE_CACHE);
+    const isStarted = (end: string): boolean => options.args.some((arg) => arg.endsWith(end));
+    if (COMPILE_CACHE !== undefined && isStarted(".ts")) give("NODE_COMPILE_CACHE", COMPILE_CACHE);
+    // The built program starts as it does for users, who start it more than once.
+    if (isStarted("dist/trunkline.js")) give("XDG_CACHE_HOME", CODE);
     return spawn.call(this, options);
   };
   return () => (prototype.spawn = spawn);

@@ -92,7 +92,8 @@ async function run(
   );
   // A run inside a run: without this the inner one would report to ours.
   const { NODE_TEST_CONTEXT: _, ...outer } = process.env;
-  const env = { ...outer, TRUNKLINE_TEST_GRACE: "500" };
+  // A process that ends within a test leaves its temporary folder: with ours it goes.
+  const env = { ...outer, TRUNKLINE_TEST_GRACE: "500", TMPDIR: folder.path };
   const args = ["--test", `--import=${PRELOAD}`, "--test-reporter=spec", group];
   const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "inherit"] });
   const [out, [code]] = await Promise.all([text(child.stdout), once(child, "close")]);
