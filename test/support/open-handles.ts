@@ -43,6 +43,7 @@ export class OpenHandles {
         }
       },
       destroy: (id) => void this.#handles.delete(id),
+      trackPromises: false,
     }).enable();
   }
 
