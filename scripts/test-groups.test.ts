@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 
 // Plain JavaScript for old Nodes, without types.
 const { groupTests } = (await import(new URL("test-groups.mjs", import.meta.url).href)) as {
-  groupTests(root: string, files: readonly string[]): string[];
+  readonly groupTests: (root: string, files: readonly string[]) => string[];
 };
 
 /** What the runner is given for these files, of which one says that it wants a process of its own. */

@@ -110,7 +110,8 @@ describe("checkRemoteUrl()", () => {
       ...["ssh://10.0.0.1%2Fx@example.com/a", "ssh://10.0.0.1?@example.com/a"],
       ...["ssh://a@10.0.0.1%2F@example.com/a", "https://[fe80::1%25eth0]/a"],
     ];
-    for (const url of urls) assert.throws(() => checkRemoteUrl(url, policy), /cannot be parsed/, url);
+    for (const url of urls)
+      assert.throws(() => checkRemoteUrl(url, policy), /cannot be parsed/, url);
     for (const url of ["https://ada@example.com:8443/a%20b", "ssh://git@[2001:500:88::8]:22/a"]) {
       assert.doesNotThrow(() => checkRemoteUrl(url, policy), url);
     }
