@@ -10,6 +10,7 @@ import { installPrograms, missingPrograms } from "./programs.mjs";
 import { withProgress } from "./progress.mjs";
 import { capture, run } from "./run.mjs";
 import { testFiles } from "./test-files.mjs";
+import { groupTests } from "./test-groups.mjs";
 
 const FORMAT = ["node_modules/oxfmt/bin/oxfmt"];
 const LINT = ["node_modules/oxlint/bin/oxlint"];
@@ -19,6 +20,7 @@ const GENERATE = ["scripts/generate.ts"];
 const SHAPE = ["scripts/shape.ts"];
 /** Fails each test file that leaves processes, sockets, timers or files behind. */
 const NOTHING_LEFT = "--import=./test/support/nothing-left.ts";
+const REPORT = "--test-reporter=spec";
 /** Most of a small test file's time is type stripping, so its results are cached between files. */
 const COMPILE_CACHE = ".cache/compile";
 
@@ -88,7 +90,10 @@ async function build() {
   return code;
 }
 
-/** Words select the test files whose path contains one of them; options go to Node's runner. */
+/**
+ * Words select the test files whose path contains one of them; options go to Node's runner. With an
+ * option each file has a process of its own: a pattern of names would also match the names of files.
+ */
 async function test(args, { tests, needed }) {
   const words = args.filter((arg) => !arg.startsWith("-"));
   const options = args.filter((arg) => arg.startsWith("-"));
@@ -109,9 +114,8 @@ async function test(args, { tests, needed }) {
   // the time, so two more files than processors keep all processors busy.
   const concurrency = `--test-concurrency=${availableParallelism() + 2}`;
   const env = { ...process.env, NODE_COMPILE_CACHE: join(ROOT, COMPILE_CACHE) };
-  return node(["--test", NOTHING_LEFT, "--test-reporter=spec", concurrency, ...options, ...files], {
-    env,
-  });
+  const starts = options.length === 0 ? groupTests(ROOT, files) : files;
+  return node(["--test", NOTHING_LEFT, REPORT, concurrency, ...options, ...starts], { env });
 }
 
 /** Runs every step, even after a failure, so that one run shows all problems. */

@@ -37,7 +37,9 @@ class Rig implements AsyncDisposable {
   static async open(commands: readonly Scripted[], sandbox?: string): Promise<Rig> {
     const llm = await FakeLlm.start([...commands, { content: "Done." }]);
     const config = sandbox === undefined ? {} : { agent: { sandbox } };
-    const env = sandbox === undefined ? {} : { TRUNKLINE_AGENT_SANDBOX: sandbox };
+    // The caches are those of its own home, where commands may write.
+    const caches = { XDG_CACHE_HOME: "" };
+    const env = sandbox === undefined ? caches : { ...caches, TRUNKLINE_AGENT_SANDBOX: sandbox };
     return new Rig(new AgentEditor({ llm, config, env }), llm, commands.length);
   }
 

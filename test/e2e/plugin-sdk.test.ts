@@ -197,11 +197,13 @@ describe("the package that plugins import", limit, () => {
     await mkdir(shown);
     await writeFile(join(shown, "package.json"), '{ "type": "module" }');
     await writeFile(join(shown, "plugin.ts"), GREETER);
-    for (const [index, code] of blocks.entries()) {
+    const programs = blocks.map((code, index) => {
       const isTest = code.includes("node:test");
-      const file = join(shown, `block-${index}${isTest ? ".test" : ""}.ts`);
-      await writeFile(file, code);
-      await compile(file);
+      return { code, isTest, file: join(shown, `block-${index}${isTest ? ".test" : ""}.ts`) };
+    });
+    for (const { file, code } of programs) await writeFile(file, code);
+    await compile(...programs.map(({ file }) => file));
+    for (const { file, isTest } of programs) {
       const flags = isTest ? [] : ["--manifest"];
       const { stdout } = await run(process.execPath, [file, ...flags], shown);
       assert.match(stdout, isTest ? /^ℹ pass 1$/m : /^\{"id":"/);
@@ -222,13 +224,13 @@ describe("the package that plugins import", limit, () => {
   });
 
   /** Strictly, and declarations are not skipped. */
-  async function compile(file: string): Promise<void> {
+  async function compile(...files: string[]): Promise<void> {
     const options = [
       ...["--ignoreConfig", "--noEmit", "--strict", "--exactOptionalPropertyTypes"],
       ...["--module", "nodenext", "--target", "esnext", "--lib", "esnext", "--types", "node"],
       "--allowImportingTsExtensions",
     ];
-    await run(process.execPath, [COMPILER, ...options, file], home);
+    await run(process.execPath, [COMPILER, ...options, ...files], home);
   }
 });
 

@@ -151,7 +151,9 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
 
   it("does not start if it cannot write to its data folder, and says where and why", async () => {
     for (const command of [["serve", "--port", "0"], ["orchestrator"]]) {
-      await using program = new Program(command, { env: { HOME: "/dev/null" } });
+      await using program = new Program(command, {
+        env: { HOME: "/dev/null", XDG_CACHE_HOME: "" },
+      });
       assert.equal(await program.exit, 1);
       assert.match(
         program.stderr,

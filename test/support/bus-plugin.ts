@@ -3,7 +3,7 @@
 import { appendFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 
-import { definePlugin, ToolError } from "../../src/plugin/sdk/trunkline-plugin.ts";
+import { definePlugin, ToolError } from "trunkline/plugin";
 
 const { BUS_RECORD, BUS_TROUBLE, BUS_ID = "tools.test" } = process.env;
 const NEVER = new Promise<never>(() => {});

@@ -1,4 +1,4 @@
-import { createHook } from "node:async_hooks";
+import { type AsyncHook, createHook } from "node:async_hooks";
 import { readdirSync, readlinkSync } from "node:fs";
 
 /** What keeps a process alive, as async_hooks names it. */
@@ -29,25 +29,32 @@ interface Handle {
 export class OpenHandles {
   readonly #handles = new Map<number, Handle>();
   readonly #socketsBefore: ReadonlySet<string>;
+  readonly #hook: AsyncHook;
   #isWatching = true;
 
   constructor() {
     // These are opened when they are first used, and stay.
     void [process.stdout, process.stderr];
     this.#socketsBefore = new Set(openSockets().values());
-    createHook({
+    this.#hook = createHook({
       init: (id, type, _, resource) => {
         if (this.#isWatching && type in TYPES) {
           this.#handles.set(id, { type, resource, made: new Error("made") });
         }
       },
       destroy: (id) => void this.#handles.delete(id),
+      trackPromises: false,
     }).enable();
   }
 
   /** What is opened from here on is not meant. */
   ignoreNew(): void {
     this.#isWatching = false;
+  }
+
+  /** What is closed from here on is not noted either. */
+  stop(): void {
+    this.#hook.disable();
   }
 
   /** The children that end with this process, and not before. */

@@ -1,5 +1,5 @@
 // A plugin that tells where its caller works, and has the house act there.
-import { definePlugin } from "../../src/plugin/sdk/trunkline-plugin.ts";
+import { definePlugin } from "trunkline/plugin";
 
 definePlugin({
   id: "tools.where",

@@ -1,0 +1,52 @@
+import { join } from "node:path";
+import { after, describe, mock } from "node:test";
+
+import { endInSpiteOfLeftovers, Leftovers } from "./leftovers.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+/** Milliseconds for all tests of a file, ten times what the slowest takes. */
+const LONGEST_FILE = 300_000;
+
+/**
+ * Runs the tests of several files in this process, one file after the other (scripts/test-groups.mjs).
+ * Each is loaded when the one before it is over, has a temporary folder of its own, and fails by
+ * itself if it leaves anything. What it has changed for the process is undone for the next.
+ */
+export async function testTogether(files: readonly string[]): Promise<void> {
+  // Some tests wait for what keeps no process alive; where modules are still loaded, that does.
+  const alive = setInterval(() => {}, 2 ** 30);
+  let current: string | undefined;
+  process.on("exit", () => {
+    if (current === undefined) return;
+    process.stderr.write(`The process ended within ${current}.\n`);
+    process.exitCode = 1;
+  });
+  let isSomethingLeft = false;
+  for (const file of files) {
+    current = file;
+    const env = { ...process.env };
+    const leftovers = new Leftovers(file);
+    await describe(file, { timeout: LONGEST_FILE }, async () => {
+      after(async () => {
+        mock.reset();
+        mock.timers.reset();
+        restoreEnvironment(env);
+        await leftovers.expectNone().catch((error: unknown) => {
+          isSomethingLeft = true;
+          throw error;
+        });
+      });
+      await import(join(ROOT, file));
+    });
+  }
+  current = undefined;
+  clearInterval(alive);
+  if (isSomethingLeft) endInSpiteOfLeftovers();
+}
+
+function restoreEnvironment(before: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(process.env)) {
+    if (!(name in before)) delete process.env[name];
+  }
+  Object.assign(process.env, before);
+}
