@@ -18,7 +18,7 @@ describe("RunUsers", () => {
     const ids = workspaces.map((workspace) => users.of(workspace).uid);
     assert.equal(new Set(ids).size, 50);
     assert.ok(ids.every((id) => id >= 1_000 && id < 1_050));
-    assert.throws(() => users.of("another"), /all 50 are taken\. Delete sessions/);
+    assert.throws(() => users.of("another"), /all 50 are in use\. Delete sessions/);
   });
 
   it("gives a workspace the same user after a restart, even if others were freed since", () => {
