@@ -22,7 +22,7 @@ describe("commitMessage()", () => {
     assert.equal(body, `${line}\nmore`);
   });
 
-  it("has a title without control characters, also where there is no text", () => {
+  it("has a title without control characters, even for a prompt without text", () => {
     assert.equal(messageOf("one\u001b[31m two").title, "one [31m two");
     assert.equal(commitMessage({ prompt: [{ type: "image" }] }).title, "Changes by an agent");
   });

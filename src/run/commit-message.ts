@@ -2,7 +2,7 @@ import type { Turn } from "../session/agent.ts";
 
 const LONGEST_TITLE = 72;
 
-/** The message of a turn's commit: the prompt's first line as its title, and the rest of it. */
+/** The message of a turn's commit: the first line of the prompt as the title, the rest as the body. */
 export function commitMessage({ prompt }: Pick<Turn, "prompt">): { title: string; body: string } {
   const texts = prompt.filter(({ type }) => type === "text").map(({ text }) => String(text));
   const [first = "", ...rest] = texts.join("\n").trim().split("\n");

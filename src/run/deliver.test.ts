@@ -50,7 +50,7 @@ describe("Deliverer", () => {
     assert.equal(message, "Ada\nTitle\n\nBody\n\nTrunkline-Session: s1");
   });
 
-  it("goes on from a push that a killed process did not note, and not from others' pushes", async () => {
+  it("recognises a push that a killed process did not record, and no push of others", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);
     const unnoted = async (): Promise<void> => {
@@ -83,7 +83,7 @@ describe("Deliverer", () => {
     assert.equal(repository.onRemote("rev-parse", "agent/x"), theirs);
   });
 
-  it("puts no token of a prompt into the message", async () => {
+  it("masks a token of the prompt in the commit message", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);
     repository.write("new", "1");
@@ -93,7 +93,7 @@ describe("Deliverer", () => {
     assert.match(message, /^Use •••\n\nAnd •••\n/);
   });
 
-  it("makes no commit where nothing was changed", async () => {
+  it("makes no commit if nothing was changed", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);
     expectKind(await deliverer.deliver("Title", ""), "unchanged");
@@ -139,7 +139,7 @@ describe("Deliverer", () => {
     assert.equal(repository.onRemote("rev-parse", "agent/x"), repository.revision);
   });
 
-  it("does not push to a branch that somebody else has made before", async () => {
+  it("does not push to a branch that somebody else has created", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);
     repository.onRemote("update-ref", "refs/heads/agent/x", repository.revision);
@@ -148,7 +148,7 @@ describe("Deliverer", () => {
     assert.equal(repository.onRemote("rev-parse", "agent/x"), repository.revision);
   });
 
-  it("believes nobody but the remote that a branch is there", async () => {
+  it("reports a push only after the remote has confirmed it", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);
     const hook = join(repository.remote, "hooks/post-receive");
@@ -158,7 +158,7 @@ describe("Deliverer", () => {
     assert.match(why.message, /branch 'agent\/x' is not there after it was pushed/);
   });
 
-  it("pushes later what could not be pushed, once", async () => {
+  it("pushes a commit later that could not be pushed, once", async () => {
     using repository = new ServerRepository();
     const deliverer = await begin(repository);
     const hook = join(repository.remote, "hooks/pre-receive");

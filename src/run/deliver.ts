@@ -34,7 +34,7 @@ export interface Target {
   readonly revision: string;
 }
 
-/** Lines added to and deleted from a file since work began; none for a binary file. */
+/** Lines added to and deleted from a file since work began; 0 for a binary file. */
 export interface FileChange {
   readonly path: string;
   readonly added: number;
@@ -48,7 +48,7 @@ export type Delivery =
   /** The commit is stored, and pushing can be retried. */
   | { readonly kind: "unpushed"; readonly revision: string; readonly why: Error };
 
-/** Files that are listed with a branch. */
+/** The most files that are listed with a branch. */
 const MOST_CHANGES = 200;
 const PUSH_TIMEOUT = 5 * 60_000;
 
@@ -80,7 +80,7 @@ export class Deliverer {
     await git.run(push, this.#withLogin());
   }
 
-  /** `title` is the first line of the commit's message, and `body` what follows. */
+  /** `title` is the first line of the commit's message, and `body` the rest. */
   async deliver(title: string, body: string): Promise<Delivery> {
     const { git, tree, limits } = this.#options;
     const { index, problems: unstaged } = await stageChanges(git, tree, limits);
@@ -88,7 +88,7 @@ export class Deliverer {
     const problems = [...unstaged, ...found];
     if (problems.length > 0) return { kind: "refused", problems };
     if (changed.length > 0) await this.#commit(index, title, body);
-    // What it remembers of files spares git from reading them again.
+    // The index caches file metadata, so git does not read the files again.
     await rename(index, join(git.gitDir, "index"));
     return await this.pushKept();
   }
@@ -129,8 +129,8 @@ export class Deliverer {
   }
 
   /**
-   * A process that was killed may have pushed a commit without noting it. Then the branch stands at
-   * a commit of ours, and goes on from there.
+   * A process that was killed may have pushed a commit without recording it. Then the remote branch is
+   * at a commit of ours, which we record now.
    */
   async #continues(revision: string): Promise<boolean> {
     const { git } = this.#options;
@@ -147,7 +147,7 @@ export class Deliverer {
     }
   }
 
-  /** Keeps the files as they are now, but for those over a limit, without a trace on the branch. */
+  /** Stores the current files, except those over a limit, in a commit that is not on the branch. */
   async checkpoint(): Promise<void> {
     const { git, tree: files, limits } = this.#options;
     const { index } = await stageChanges(git, files, limits, "checkpoint");
@@ -160,13 +160,13 @@ export class Deliverer {
 
   /** Records the commit that work began with. */
   async begin(revision: string): Promise<void> {
-    // By hand, which takes no process: nobody else writes this one.
+    // Written without git, which saves a process. Nobody else writes this ref.
     const path = join(this.#options.git.gitDir, BASE);
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, `${revision}\n`);
   }
 
-  /** The first part of the branch's changes. */
+  /** The changes of the branch, up to the limit. */
   async #changes(): Promise<FileChange[]> {
     const { git } = this.#options;
     const listed = await git.text(["diff", "--numstat", "-z", "--no-renames", BASE, this.#ref]);
@@ -185,7 +185,7 @@ export class Deliverer {
       `Trunkline-Session: ${session}`,
       ...(coAuthor === undefined ? [] : [`Co-authored-by: ${coAuthor.name} <${coAuthor.email}>`]),
     ];
-    // The prompt may hold a token that the agent was to use.
+    // The prompt may contain a token that the agent should use.
     const prompt = [title, body].map((text) => String(maskWords(text)));
     const message = [...prompt, trailers.join("\n")].filter((part) => part !== "").join("\n\n");
     const tree = await git.text(["write-tree"], { env });
@@ -227,7 +227,7 @@ export class Deliverer {
   }
 }
 
-/** Refs of ours in the git folder of a workspace; none of them is ever pushed. */
+/** Our own refs in the git folder of a workspace. They are never pushed. */
 export const BASE = "refs/trunkline/base";
 const PUSHED = "refs/trunkline/pushed";
 export const CHECKPOINT = "refs/trunkline/checkpoint";

@@ -3,15 +3,15 @@ import { type FileHandle, open } from "node:fs/promises";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
-/** Opens a folder in an open folder. Throws where it is a link. */
+/** Opens a folder in an open folder. Throws if it is a link. */
 export function openFolder(folder: FileHandle, step: Buffer): Promise<FileHandle> {
   return open(nameIn(folder, step), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }
 
 /**
- * Opens a folder below another. What runs in a workspace may put a link in the place of a folder at
- * any moment, so no step of a path is taken by its name alone: each folder is opened in the one
- * before, and no link is followed.
+ * Opens a folder below another. Programs in a workspace may replace a folder by a link at any moment, so
+ * a path is not opened as a whole: each folder is opened relative to the open folder before it, and no
+ * link is followed.
  */
 export async function folderBelow(
   root: string,
@@ -32,7 +32,7 @@ export async function folderBelow(
   }
 }
 
-/** The path of something in an open folder, whatever has become of the folder's own path. */
+/** The path of an entry in an open folder. It stays valid if the folder is moved or replaced. */
 export function nameIn(folder: FileHandle, name: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`/proc/self/fd/${folder.fd}/`), name]);
 }

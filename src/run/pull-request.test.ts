@@ -15,7 +15,7 @@ import {
 
 const CREATED = { state: "created", number: 7, url: "https://forge.test/7" } as const;
 
-/** A branch with work on it, and a forge that answers what it is told to. */
+/** A branch with commits, and a forge with scripted answers. */
 class Rig implements Disposable {
   readonly repository = new ServerRepository();
   readonly proposals: Proposal[] = [];
@@ -50,7 +50,7 @@ class Rig implements Disposable {
 }
 
 describe("RunRequest", () => {
-  it("tells of all that is on the branch, not of the last turn alone", async () => {
+  it("describes the whole branch, not only the last turn", async () => {
     using rig = new Rig();
     const request = rig.request();
     assert.deepEqual(await request.update(rig.commit("a.txt", "First")), CREATED);
@@ -65,7 +65,7 @@ describe("RunRequest", () => {
     assert.match(second?.work.stat ?? "", /a\.txt \| 1 \+\n b\.txt \| 1 \+\n 2 files changed/);
   });
 
-  it("asks nothing where the request says so already, also after a restart", async () => {
+  it("does not call the forge if the pull request is up to date, even after a restart", async () => {
     using rig = new Rig();
     const target = rig.commit("a.txt", "First");
     await rig.request().update(target);
@@ -75,7 +75,7 @@ describe("RunRequest", () => {
     assert.equal(rig.proposals.length, 1);
   });
 
-  it("tries again with the next turn what has failed, and is not stopped by a broken file", async () => {
+  it("retries with the next turn, and ignores a damaged file", async () => {
     using rig = new Rig();
     const target = rig.commit("a.txt", "First");
     rig.answers = [{ state: "failed", why: "It is away." }];
@@ -87,7 +87,7 @@ describe("RunRequest", () => {
     assert.equal((await rig.request().update(target))?.state, "created");
   });
 
-  it("says why where git fails, and does not throw", async () => {
+  it("reports a failure of git, and does not throw", async () => {
     using rig = new Rig();
     const result = await rig
       .request()
@@ -96,7 +96,7 @@ describe("RunRequest", () => {
     assert.equal(rig.proposals.length, 0);
   });
 
-  it("ends what is under way when the run is stopped", async () => {
+  it("stops a call to the forge when the run is stopped", async () => {
     using rig = new Rig();
     const request = rig.request();
     await request.update(rig.commit("a.txt", "First"));
@@ -106,7 +106,7 @@ describe("RunRequest", () => {
 });
 
 describe("readRequestMode()", () => {
-  it("is what the client asks for, and else what is configured", () => {
+  it("is what the client asks for, or else what is configured", () => {
     const mode = (pullRequest: unknown, configured: "off" | "draft" | "ready") =>
       readRequestMode({ trunkline: { pullRequest } }, configured);
     assert.equal(mode(undefined, "draft"), "draft");
@@ -120,9 +120,12 @@ describe("readRequestMode()", () => {
 });
 
 describe("wordsOnRequest()", () => {
-  it("says where the request is, or where to open it and why it is not", () => {
+  it("says where the pull request is, or why there is none and where to open it", () => {
     assert.equal(wordsOnRequest(CREATED), "Opened pull request #7, https://forge.test/7");
-    assert.match(wordsOnRequest({ ...CREATED, state: "closed" }), /is closed, and was left so/);
+    assert.match(
+      wordsOnRequest({ ...CREATED, state: "closed" }),
+      /is closed, so it was not updated/,
+    );
     const failed = { state: "failed", why: "No token.", page: "https://forge.test/new" } as const;
     assert.equal(
       wordsOnRequest(failed),

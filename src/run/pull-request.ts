@@ -6,20 +6,20 @@ import type { ServerGit } from "../git/server/server-git.ts";
 import { replaceFile } from "../store/replace-file.ts";
 import { BASE, type Target } from "./deliver.ts";
 
-/** Whether a run's branch is offered for merging on its forge, and how. */
+/** Whether a pull request is opened for a run's branch, and whether it is a draft. */
 export type RequestMode = "off" | "draft" | "ready";
 
-/** What a request is made of. */
+/** The content of a pull request. */
 export interface Proposal {
-  /** The repository, as git fetches it. */
+  /** The URL from which git fetches the repository. */
   readonly url: string;
   readonly head: string;
-  /** The branch to merge into; empty stands for the default one. */
+  /** The branch to merge into; empty for the default branch. */
   readonly base: string;
   readonly isDraft: boolean;
-  /** The number of the request, where one was made before. */
+  /** The number of the pull request, if it was opened before. */
   readonly known?: number | undefined;
-  /** All that the branch brings, not only what the last turn did. */
+  /** All changes of the branch, not only those of the last turn. */
   readonly work: {
     readonly session: string;
     readonly since: string;
@@ -36,10 +36,10 @@ export type ProposalResult =
       readonly number: number;
       readonly url: string;
     }
-  /** `page` is where a person can do it. */
+  /** `page` is where a person can open the pull request. */
   | { readonly state: "failed"; readonly why: string; readonly page?: string | undefined };
 
-/** Opens a request on a forge, or brings it up to date. It does not throw. */
+/** Opens a pull request on a forge, or updates it. It does not throw. */
 export type Propose = (proposal: Proposal) => Promise<ProposalResult>;
 
 export interface RunRequestOptions {
@@ -50,7 +50,7 @@ export interface RunRequestOptions {
   readonly propose: Propose;
 }
 
-/** What is kept of a request, beside the git folder's own files. */
+/** What is stored about a pull request, in the git folder. */
 interface Kept {
   readonly number: number;
   readonly url: string;
@@ -77,14 +77,14 @@ export class RunRequest {
     return join(this.#options.git.gitDir, FILE);
   }
 
-  /** The request as it is known; undefined until there is one. */
+  /** The stored pull request; undefined until one was opened. */
   get known(): { readonly url: string; readonly number: number } | undefined {
     if (this.#kept === undefined) return undefined;
     const { url, number } = this.#kept;
     return { url, number };
   }
 
-  /** Has the request say what is on the remote; undefined where it does so already. */
+  /** Opens the pull request or updates its description. Undefined if it is up to date. */
   async update(target: Target): Promise<ProposalResult | undefined> {
     if (this.#kept?.revision === target.revision) return undefined;
     try {
@@ -102,7 +102,7 @@ export class RunRequest {
     const result = await propose({ url, head: branch, base, isDraft, known, work, signal });
     if (result.state === "failed") return result;
     this.#kept = { number: result.number, url: result.url, revision };
-    // Without the file it is found by its branch.
+    // Without the file, the pull request is found by its branch.
     await replaceFile(this.#file, JSON.stringify(this.#kept)).catch(() => {});
     return result;
   }
@@ -134,20 +134,20 @@ function readKept(path: string): Kept | undefined {
     const isWhole = Number.isInteger(number) && typeof url === "string";
     return isWhole ? { number: number ?? 0, url, revision: String(revision) } : undefined;
   } catch {
-    // It is looked for by its branch instead.
+    // The pull request is then searched by its branch.
     return undefined;
   }
 }
 
-/** Says to a person what became of the request. */
+/** Tells a person what happened to the pull request. */
 export function wordsOnRequest(result: ProposalResult): string {
   switch (result.state) {
     case "created":
       return `Opened pull request ${named(result)}`;
     case "updated":
-      return `Brought up to date: pull request ${named(result)}`;
+      return `Updated pull request ${named(result)}`;
     case "closed":
-      return `The pull request is closed, and was left so. Open it again to have this merged: ${named(result)}`;
+      return `The pull request is closed, so it was not updated. Reopen it to merge the branch: ${named(result)}`;
     case "failed": {
       const page = result.page === undefined ? "" : ` Open it yourself: ${result.page}`;
       return `The branch is pushed, but there is no pull request for it: ${result.why}${page}`;
@@ -159,7 +159,7 @@ function named({ number, url }: { readonly number: number; readonly url: string 
   return url === "" ? `#${number}` : `#${number}, ${url}`;
 }
 
-/** Reads `_meta.trunkline.pullRequest`; what is configured counts where a client does not say. */
+/** Reads `_meta.trunkline.pullRequest`; without it, the configured mode applies. */
 export function readRequestMode(meta: unknown, configured: RequestMode): RequestMode {
   const { trunkline } = (meta ?? {}) as { trunkline?: { pullRequest?: unknown } | null };
   const asked = trunkline?.pullRequest ?? undefined;

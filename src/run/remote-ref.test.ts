@@ -17,7 +17,7 @@ describe("readRemoteRef()", () => {
     }
   });
 
-  it("accepts the full name of a branch, also as the guide misspells it", () => {
+  it("accepts the full name of a branch, even as the guide misspells it", () => {
     for (const branch of ["main", "refs/heads/main", "refs/head/main"]) {
       assert.equal(read({ branch })?.branch, "main");
     }
@@ -83,7 +83,7 @@ describe("checkRemoteUrl()", () => {
 
   it("refuses other protocols unless they are configured", () => {
     for (const url of ["/srv/repo", "file:///srv/repo", "http://example.com/a", "ext::sh -c id"]) {
-      assert.throws(() => checkRemoteUrl(url, policy), /See `remote\.protocols`/, url);
+      assert.throws(() => checkRemoteUrl(url, policy), /`remote\.protocols`/, url);
     }
     assert.doesNotThrow(() => checkRemoteUrl("/srv/repo", { ...policy, protocols: ["file"] }));
   });
@@ -98,7 +98,7 @@ describe("checkRemoteUrl()", () => {
     }
   });
 
-  it("refuses an option in the place of a folder", () => {
+  it("refuses an option instead of a folder", () => {
     const local = { ...policy, protocols: ["file"] };
     assert.throws(() => checkRemoteUrl("--upload-pack=id", local), /for an option/);
   });
@@ -117,13 +117,13 @@ describe("checkRemoteUrl()", () => {
     }
   });
 
-  it("refuses a password in the address, which would be in arguments and in the session", () => {
+  it("refuses a password in the address, which would show in arguments and in the session", () => {
     const refused = () => checkRemoteUrl("https://ada:s3cret@example.com/a", policy);
-    assert.throws(refused, /holds a password.*`trunkline identity`/);
+    assert.throws(refused, /contains a password.*`trunkline identity token set NAME`/);
     assert.throws(refused, ({ message }: Error) => !message.includes("s3cret"));
   });
 
-  it("takes only the hosts of the list, and those below a starred one", () => {
+  it("accepts only the listed hosts, and subdomains of `*.` entries", () => {
     const listed = { ...policy, allowHosts: ["github.com", "*.example.com"] };
     for (const host of ["github.com", "GitHub.com", "git.example.com"]) {
       assert.doesNotThrow(() => checkRemoteUrl(`https://${host}/a`, listed), host);

@@ -11,7 +11,7 @@ export interface RemoteRef {
 
 /** Which repositories may be worked on. */
 export interface RemotePolicy {
-  /** Hosts; `*.example.com` stands for all below it. Empty: every public host. */
+  /** Hosts; `*.example.com` matches all subdomains. Empty: every public host. */
   readonly allowHosts: readonly string[];
   /** Whether hosts on private addresses may be reached. */
   readonly allowPrivate: boolean;
@@ -50,29 +50,29 @@ export function checkRemoteUrl(url: string, policy: RemotePolicy): RemoteUrl {
     new TrunklineError("untrusted", `Cannot work on '${shown(url)}': ${why}`);
   if (!policy.protocols.includes(transport)) {
     const allowed = policy.protocols.join(" and ");
-    throw refuse(`only ${allowed} addresses are fetched. See \`remote.protocols\`.`);
+    throw refuse(`only ${allowed} addresses are allowed. \`remote.protocols\` changes that.`);
   }
   if (/[\p{Cc} ]/u.test(url)) throw refuse("it contains control characters or spaces.");
-  if (url.startsWith("-")) throw refuse("git could take it for an option.");
+  if (url.startsWith("-")) throw refuse("git could mistake it for an option.");
   if (transport === "file") return remote;
   if (host === undefined || !isReadable(remote, url)) throw refuse("its host cannot be parsed.");
   if (!remote.isScp && /^[a-z+]+:\/\/[^/]*:[^/]*@/i.test(url)) {
-    const next = "Leave it out, and let `trunkline identity` keep it";
-    throw refuse(`it holds a password, which other users of the server could see. ${next}.`);
+    const next = "Remove it, and store it with `trunkline identity token set NAME`";
+    throw refuse(`it contains a password, which other users of the server could see. ${next}.`);
   }
   if (path === "" || path.startsWith("-") || user?.startsWith("-") === true) {
     throw refuse("git could mistake a part of it for an option.");
   }
   const { allowHosts } = policy;
   if (allowHosts.length > 0 && !allowHosts.some((pattern) => fits(pattern, host))) {
-    throw refuse(`'${host}' is not among the hosts of \`remote.allowHosts\`.`);
+    throw refuse(`'${host}' is not in \`remote.allowHosts\`.`);
   }
   return remote;
 }
 
 /**
- * Whether everybody finds the same host in an address. curl ends the host at `?` and `#`, and git
- * decodes `%2F` in one: to them `https://10.0.0.1?@example.com/` is not at example.com.
+ * Whether all programs find the same host in an address. curl ends the host at `?` and `#`, and git
+ * decodes `%2F` in it: for them, the host of `https://10.0.0.1?@example.com/` is not example.com.
  */
 function isReadable({ transport, isScp, host = "", user = "" }: RemoteUrl, url: string): boolean {
   if (!/^[a-z0-9][a-z0-9._:-]*$/.test(host) || !/^[\w.~+-]*$/.test(user)) return false;
@@ -101,11 +101,15 @@ async function addressesOf(host: string): Promise<string[]> {
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address);
   } catch (cause) {
-    throw new TrunklineError("unavailable", `Cannot find the host '${host}'.`, { cause });
+    throw new TrunklineError(
+      "unavailable",
+      `Cannot resolve the host '${host}'. Check the address.`,
+      { cause },
+    );
   }
 }
 
-/** Valid by git-check-ref-format(1), and not mistaken for an option on a command line. */
+/** Whether a name is valid (git-check-ref-format(1)) and cannot be mistaken for an option. */
 function isSafeBranch(name: string): boolean {
   if (name === "") return true;
   const isStrange = /[\p{Cc} ~^:?*[\\]|\.\.|@\{|\/\/|\.lock(?:\/|$)|\.$|\/$/u.test(name);

@@ -61,11 +61,11 @@ describe("RepositoryCache", () => {
       code: "not-found",
       message: /revision 0+1 is not there\. Push it first/,
     });
-    // The failure is not kept: a commit that is there can be fetched.
+    // The failure is not cached: another commit can still be fetched.
     await cached.need({ ...ref, revision: repository.revision }, NO_CREDENTIALS);
   });
 
-  it("takes no commit that would put something into .git", async () => {
+  it("refuses a commit that would write into .git", async () => {
     using repository = new ServerRepository();
     const blob = repository.run("rev-parse", "HEAD:README.md");
     const make = (entry: string): string =>
@@ -84,7 +84,7 @@ describe("RepositoryCache", () => {
     assert.equal(await cached.has(revision), false);
   });
 
-  it("reports a history that could not be fetched, and tries again when asked again", async () => {
+  it("reports a history that could not be fetched, and retries on the next request", async () => {
     using repository = new ServerRepository();
     const events: string[] = [];
     const cached = cacheOf(repository, (event) => events.push(event)).at(
@@ -104,8 +104,8 @@ describe("RepositoryCache", () => {
     await cached.keep("s1", revision);
     const refs = () => cached.git.text(["for-each-ref", "refs/trunkline/live"]);
     assert.match(await refs(), /refs\/trunkline\/live\/s1$/);
-    await cached.letGo("s1");
-    await cached.letGo("s1");
+    await cached.release("s1");
+    await cached.release("s1");
     assert.equal(await refs(), "");
   });
 });

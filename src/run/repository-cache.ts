@@ -21,15 +21,15 @@ export interface RepositoryCacheOptions {
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
 
-/** Fetching a large repository may take long; the first answer does not wait for it. */
+/** Fetching a large repository may take long; `session/new` does not wait for it. */
 const FETCH_TIMEOUT = 60 * 60_000;
-/** Milliseconds for which the right to push, once seen, is believed to be there. */
+/** Milliseconds for which a successful check of the right to push is cached. */
 const PUSH_CHECK_HOLDS = 5 * 60_000;
 const LOCK_WAIT = 10 * 60_000;
 
 /**
- * One bare repository for each URL and each scope of credentials, which all of their sessions share, so
- * that each object is fetched once.
+ * One bare repository for each URL and scope of credentials. All sessions on it share it, so that each
+ * object is fetched once.
  */
 export class RepositoryCache implements AsyncDisposable {
   readonly #options: RepositoryCacheOptions;
@@ -49,12 +49,12 @@ export class RepositoryCache implements AsyncDisposable {
     return known;
   }
 
-  /** One by its key, for what needs no address. */
+  /** A repository by its key, for work that needs no URL. */
   byKey(key: string): CachedRepository {
     return this.#open.get(key) ?? new CachedRepository(key, "", this.#options);
   }
 
-  /** Ends what is fetched in the background; it is fetched another time. */
+  /** Stops fetching in the background. A later session fetches the rest. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(Array.from(this.#open.values(), (each) => each[Symbol.asyncDispose]()));
   }
@@ -86,7 +86,7 @@ export class CachedRepository implements AsyncDisposable {
     this.git = new ServerGit({ gitDir, askpass, resolve, ...(protocols ? { protocols } : {}) });
   }
 
-  /** The folder of its objects, which workspaces borrow. */
+  /** The folder of its objects, which workspaces use as alternates. */
   get objects(): string {
     return join(this.git.gitDir, "objects");
   }
@@ -110,7 +110,7 @@ export class CachedRepository implements AsyncDisposable {
 
   async has(revision: string): Promise<boolean> {
     if (!existsSync(join(this.git.gitDir, "HEAD"))) return false;
-    // Nothing is collected from a cache: what was there is there.
+    // A cache is never garbage-collected, so a commit that was there is still there.
     if (this.#seen.has(revision)) return true;
     const { code } = await this.git.run(["cat-file", "-e", `${revision}^{tree}`], {
       accepts: [0, 1, 128],
@@ -132,7 +132,7 @@ export class CachedRepository implements AsyncDisposable {
     return this.#filling;
   }
 
-  /** Checks the right to push, unless that was just done: it is the same for all sessions here. */
+  /** Checks the right to push, which is the same for all sessions here, unless the result is cached. */
   async checkPush(check: () => Promise<void>): Promise<void> {
     if (performance.now() - this.#pushChecked < PUSH_CHECK_HOLDS) return;
     this.#checkingPush ??= check()
@@ -143,7 +143,7 @@ export class CachedRepository implements AsyncDisposable {
     await this.#checkingPush;
   }
 
-  /** A push has failed: the next session checks again. */
+  /** Clears the cached right to push after a failed push, so that the next session checks again. */
   forgetPushCheck(): void {
     this.#pushChecked = -Infinity;
   }
@@ -155,13 +155,13 @@ export class CachedRepository implements AsyncDisposable {
 
   /** Protects a commit from garbage collection while a session is based on it. */
   async keep(session: string, revision: string): Promise<void> {
-    // By hand, which takes no process: nobody else writes this one.
+    // Written without git, which saves a process. Nobody else writes this ref.
     const live = join(this.git.gitDir, "refs/trunkline/live");
     await mkdir(live, { recursive: true });
     await writeFile(join(live, session), `${revision}\n`);
   }
 
-  async letGo(session: string): Promise<void> {
+  async release(session: string): Promise<void> {
     await this.git.run(["update-ref", "-d", `refs/trunkline/live/${session}`], { accepts: [0, 1] });
   }
 
@@ -190,13 +190,13 @@ export class CachedRepository implements AsyncDisposable {
     );
     await writeFile(join(unfinished, "HEAD"), "ref: refs/heads/none\n");
     await rename(unfinished, gitDir).catch((error: NodeJS.ErrnoException) => {
-      // Another process was first.
+      // Another process has created it first.
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
     });
   }
 
   async #fetch(ref: RemoteRef, credentials: Credentials): Promise<void> {
-    // Another fetch may have brought it meanwhile.
+    // Another fetch may have fetched it meanwhile.
     if (await this.has(ref.revision)) return;
     const { revision, branch } = ref;
     const call = { remote: { url: this.url, credentials }, timeout: FETCH_TIMEOUT };
@@ -238,7 +238,7 @@ export class CachedRepository implements AsyncDisposable {
   }
 }
 
-/** What git says of a commit that the other side does not have, or does not give out. */
+/** Messages of git for a commit that the server does not have, or does not serve. */
 const NOT_THERE = /not our ref|unadvertised object/;
 
 const FETCH = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap="];

@@ -22,7 +22,7 @@ export interface RunAgentOptions {
   /** The agent that works in the workspace once it is ready. */
   readonly inner: (run: Run) => Promise<Agent & Partial<AsyncDisposable>>;
   readonly name: string;
-  /** What was planned for the session, as it was kept. */
+  /** The stored plan of the session's run. */
   readonly plan: unknown;
   /** Milliseconds that `session/new` waits for the workspace before it answers. */
   readonly answerWithin: number;
@@ -126,7 +126,7 @@ class RunSession implements AgentSession {
     this.#options = options;
     beginning.then(
       (inner) => (this.#inner = inner),
-      // The failure is reported to those who wait for it.
+      // The failure is reported by the calls that wait for it.
       () => {},
     );
   }
@@ -150,7 +150,10 @@ class RunSession implements AgentSession {
     const inner = await waiting(turn, () => this.#ready(turn));
     const enter = (): Promise<Disposable> =>
       this.#run.enter(turn, (position) => {
-        tellOfProgress(this.#options, `Waiting for others: ${position} in the queue …`);
+        tellOfProgress(
+          this.#options,
+          `Waiting for a free slot: position ${position} in the queue …`,
+        );
       });
     using _ = await waiting(turn, enter);
     return await this.#work(inner, turn);
@@ -168,7 +171,7 @@ class RunSession implements AgentSession {
       if (!isBudgetSpent(turn.stop)) throw error;
       end = { stopReason: "cancelled" };
     }
-    // What was done until a budget was used up is pushed; what somebody cancelled is not.
+    // A turn that a budget stopped is pushed; a turn that somebody cancelled is not.
     if (end.stopReason === "cancelled" && !isBudgetSpent(turn.stop)) {
       await this.#run.checkpoint();
       return end;
@@ -224,7 +227,7 @@ class RunSession implements AgentSession {
   ): Promise<void> {
     const chosen = choose(await this.#beginning);
     if (chosen === undefined) {
-      throw new TrunklineError("usage", `This agent has no ${what} to choose.`);
+      throw new TrunklineError("usage", `This agent offers no choice of ${what}.`);
     }
     await chosen;
   }

@@ -190,7 +190,7 @@ describe("a run", () => {
     assert.equal(read, "hello\n");
   });
 
-  it("says where its branch stands when it is taken up again, also in a turn without changes", async () => {
+  it("reports its branch when it is resumed, even in a turn without changes", async () => {
     await using rig = await Rig.open();
     const plan = rig.runs.plan(rig.meta);
     const revisionIn = (meta: unknown): string =>
@@ -208,14 +208,14 @@ describe("a run", () => {
     assert.equal(revisionIn((await session.prompt(rig.turn("Look")))._meta), pushed);
   });
 
-  it("is taken up where it was left, with what was not pushed", async () => {
+  it("is resumed with the commits that were not pushed", async () => {
     await using rig = await Rig.open();
     const plan = rig.runs.plan(rig.meta);
     {
       await using session = await rig.session(async (cwd) => {
         writeFileSync(join(cwd, "one.txt"), "1");
       }, plan);
-      // A remote that takes nothing for now.
+      // A remote that refuses pushes for now.
       writeFileSync(join(rig.remote, "hooks/pre-receive"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
       const end = await session.prompt(rig.turn("One"));
       assert.deepEqual(end._meta, { trunkline: { run: "unpushed" } });
@@ -227,7 +227,7 @@ describe("a run", () => {
     assert.equal(git(rig.remote, "show", `${target.branch}:one.txt`), "1");
   });
 
-  it("is taken up without caches and bases, which a backup leaves out", async () => {
+  it("is resumed without caches and bases, which a backup leaves out", async () => {
     await using rig = await Rig.open();
     const plan = rig.runs.plan(rig.meta);
     let count = 0;
@@ -248,7 +248,7 @@ describe("a run", () => {
     assert.equal(files, "1.txt\n2.txt\nREADME.md");
   });
 
-  it("pushes again by itself what could not be pushed, and gives a patch meanwhile", async () => {
+  it("retries a failed push on its own, and exports a patch meanwhile", async () => {
     await using rig = await Rig.open();
     const plan = rig.runs.plan(rig.meta);
     await using session = await rig.session(async (cwd) => {
@@ -288,7 +288,7 @@ describe("a run", () => {
     ["fails", () => Promise.reject(new Error("stopped"))],
     ["never ends", () => new Promise<never>(() => {})],
   ] as const) {
-    it(`pushes what was done until a budget was used up, by an agent that ${how} then`, async () => {
+    it(`pushes the changes of a turn that a budget stopped, by an agent that ${how} then`, async () => {
       await using rig = await Rig.open();
       const session = await rig.session(async (cwd, { stop }) => {
         writeFileSync(join(cwd, "new.txt"), "new\n");
@@ -302,7 +302,7 @@ describe("a run", () => {
     });
   }
 
-  it("keeps what a cancelled turn did, and pushes it with the next", async () => {
+  it("keeps the changes of a cancelled turn, and pushes them with the next turn", async () => {
     await using rig = await Rig.open();
     let isFirst = true;
     await using session = await rig.session(async (cwd, { stop }) => {
@@ -319,7 +319,7 @@ describe("a run", () => {
     assert.equal(git(rig.remote, "show", `${target.branch}:new.txt`), "new");
   });
 
-  it("refuses what must not be committed, and names the file", async () => {
+  it("refuses a file that must not be committed, and names it", async () => {
     await using rig = await Rig.open();
     await using session = await rig.session(async (cwd) => {
       writeFileSync(join(cwd, "deploy.pem"), "-----BEGIN PRIVATE KEY-----\n");

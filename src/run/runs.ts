@@ -42,22 +42,22 @@ export interface RunsOptions {
   readonly scan: ScanLimits;
   /** How many turns may run at once. */
   readonly turns: QueueLimits;
-  /** Number of bases that are kept for a repository. */
+  /** How many bases are kept for each repository. */
   readonly mostBases: number;
-  /** Milliseconds after which a closed workspace is put away, with the loss of what git ignores. */
+  /** Milliseconds after which a closed workspace hibernates even if it has files that git ignores. */
   readonly hibernateAfter: number;
   /** Credentials for a repository, and the author of commits. */
   readonly identify: (url: string) => Promise<{ credentials: Credentials; author: Author }>;
   readonly coAuthor?: Author | undefined;
-  /** How repositories are set up before agents work on them, where they are. */
+  /** How repositories are set up before agents work on them; undefined if none is. */
   readonly setup?: RunSetup | undefined;
-  /** Users of the system, one for each workspace, where there are such. */
+  /** System users, one for each workspace; undefined if all run as our own user. */
   readonly users?: RunUsers | undefined;
-  /** How branches are offered for merging, where a client does not say. */
+  /** Whether pull requests are opened, unless a client asks for something else. */
   readonly pullRequest?: { readonly mode: RequestMode; readonly propose: Propose } | undefined;
-  /** When a failed push is retried; every half minute at first by default. */
+  /** When a failed push is retried; by default after half a minute at first. */
   readonly pushAgain?: BackoffLimits | undefined;
-  /** Looks names up; as the system does it when left out. */
+  /** Resolves host names; by default as the system does. */
   readonly lookup?: ResolveHost | undefined;
   readonly log: Log;
 }
@@ -108,7 +108,7 @@ export class Runs implements AsyncDisposable {
     return new Runs(options, await writeAskpass(options.folder));
   }
 
-  /** Ends what is done in the background. Runs that are open end with their sessions. */
+  /** Stops background work. Open runs end with their sessions. */
   async [Symbol.asyncDispose](): Promise<void> {
     const tidied = this.#tidy[Symbol.asyncDispose]();
     await this.#workspaces[Symbol.asyncDispose]();
@@ -135,7 +135,10 @@ export class Runs implements AsyncDisposable {
   /** Opens a run. `plan` is what was stored for it. */
   async open(plan: unknown, session: string): Promise<Run> {
     if (!isPlan(plan)) {
-      throw new TrunklineError("usage", `Session '${session}' has no stored plan of its run.`);
+      throw new TrunklineError(
+        "usage",
+        `Cannot open session '${session}' as a remote run: no plan is stored for it.`,
+      );
     }
     checkRemoteUrl(plan.url, this.#options.policy);
     const { credentials, author } = await this.#options.identify(plan.url);
@@ -154,7 +157,7 @@ export class Runs implements AsyncDisposable {
     });
   }
 
-  /** Removes everything that is stored of a run. */
+  /** Removes everything that is stored about a run. */
   async remove(plan: unknown): Promise<void> {
     if (!isPlan(plan)) return;
     const { credentials } = await this.#options.identify(plan.url);
@@ -203,12 +206,12 @@ export class Run {
     return this.#options.plan;
   }
 
-  /** The branch, and where the remote has it; until something was pushed, where work began. */
+  /** The branch and its commit on the remote; until the first push, the commit that work began with. */
   get target(): Target {
     return this.#pushed ?? this.#planned;
   }
 
-  /** The branch as the remote has it; undefined until something was pushed. */
+  /** The branch and its commit on the remote; undefined until the first push. */
   get pushed(): Target | undefined {
     return this.#pushed;
   }
@@ -224,7 +227,7 @@ export class Run {
     return this.#options.users?.of(this.plan.workspace);
   }
 
-  /** The folder of the objects that its repository borrows. */
+  /** The folder of the objects that its repository uses as alternates. */
   get objects(): string {
     return this.#options.repository.objects;
   }
@@ -253,11 +256,12 @@ export class Run {
     this.#deliverer = this.#deliverTo(workspace.git, workspace.tree);
     await this.#deliverer.begin(revision);
     await this.#takeUp(workspace, this.#deliverer);
-    if (!this.#isStopped) background(repository.fill(credentials), "Filling a mirror");
+    if (!this.#isStopped)
+      background(repository.fill(credentials), "Fetching the history of a repository");
     return workspace;
   }
 
-  /** Knows again what earlier turns have pushed. */
+  /** Reads what earlier turns have pushed. */
   async #takeUp({ git, isNew }: Workspace, deliverer: Deliverer): Promise<void> {
     const revision = isNew ? undefined : await deliverer.pushed();
     if (revision !== undefined) this.#pushed = { ...this.#planned, revision };
@@ -268,19 +272,19 @@ export class Run {
     this.#request = new RunRequest({ git, session, base, isDraft: mode === "draft", propose });
   }
 
-  /** Its pull request, where there is one. */
+  /** Its pull request, if there is one. */
   get pullRequest(): RunRequest["known"] {
     return this.#request?.known;
   }
 
-  /** Has the pull request say what is on the remote; undefined where that is not wanted or so. */
+  /** Opens or updates the pull request. Undefined if none is wanted, or it is up to date. */
   async propose(): Promise<ProposalResult | undefined> {
     const [request, pushed] = [this.#request, this.#pushed];
     if (request === undefined || pushed === undefined) return undefined;
     return await this.#inOrder(() => request.update(pushed));
   }
 
-  /** Throws "untrusted" or "unavailable" where it will not be possible to push. */
+  /** Throws "untrusted" or "unavailable" if it will not be possible to push. */
   checkPush(): Promise<void> {
     return this.#options.repository.checkPush(() => this.#need().checkPush());
   }
@@ -358,11 +362,11 @@ export class Run {
     await this.#workspace?.close();
   }
 
-  /** What set-up leaves, which the workspace stands on. */
+  /** The layer of set-up that the workspace begins with. */
   #layer(tell: (message: string) => void): Promise<Layer | undefined> | undefined {
     const { plan, repository, credentials, environments } = this.#options;
     const { workspace, revision, retrySetup: retry = false } = plan;
-    // Whoever may not push hears it now, not after minutes of set-up.
+    // A missing right to push is reported now, not after minutes of set-up.
     const check = (): Promise<void> =>
       this.#deliverTo(repository.git, repository.git.gitDir).checkPush(revision);
     const request = { workspace, repository, credentials, revision, retry, tell, check };

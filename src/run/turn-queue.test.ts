@@ -28,7 +28,7 @@ describe("TurnQueue", () => {
     assert.deepEqual(log, ["one runs", "two runs", "three at 1", "three runs"]);
   });
 
-  it("lets principals take turns, whoever asked first", async () => {
+  it("alternates between principals, regardless of who asked first", async () => {
     const queue = new TurnQueue({ ...LIMITS, running: 1 });
     const log: string[] = [];
     const one = await take(queue, "greedy", log, "one");

@@ -16,11 +16,11 @@ interface Waiting {
   readonly moved: (position: number) => void;
 }
 
-/** Principals whose last slot is remembered. */
+/** How many principals are remembered with their last slot. */
 const MOST_SERVED = 1_000;
 
 /**
- * Decides which turns run if there are more than slots. Principals take turns, so that one with many
+ * Decides which turns run if there are more turns than slots. Principals take turns, so that one with many
  * turns does not delay another with few.
  */
 export class TurnQueue {
@@ -47,7 +47,7 @@ export class TurnQueue {
     const waits = this.#waiting.filter((it) => it.owner === owner).length;
     if (waits >= waitingEach) {
       const why = `${waits} of your turns already wait, which is the limit. Wait until one has ended`;
-      return Promise.reject(new TrunklineError("limit", `Cannot begin another turn: ${why}.`));
+      return Promise.reject(new TrunklineError("limit", `Cannot queue another turn: ${why}.`));
     }
     return new Promise((resolve, reject) => {
       const listener = {

@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import { removeUnfinished, unfinishedName } from "./unfinished.ts";
 
 describe("removeUnfinished()", () => {
-  it("removes what a process that is gone left, and nothing else", async () => {
+  it("removes the folders of processes that have ended, and nothing else", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-unfinished-"));
     const { pid: gone } = spawnSync("true");
     const ours = unfinishedName("mine");

@@ -1,12 +1,12 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What a folder is called while this process makes or removes it. */
+/** The name of a folder while this process creates or removes it. */
 export function unfinishedName(name: string): string {
   return `${name}.unfinished-${process.pid}`;
 }
 
-/** Removes what processes did not finish that are gone, in a folder. */
+/** Removes the unfinished folders of processes that have ended. */
 export async function removeUnfinished(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const pid = /\.unfinished-(\d+)$/.exec(name)?.[1];

@@ -38,7 +38,7 @@ describe("WorkspaceFiles", () => {
     assert.equal(readFileSync(join(rig.tree, "sub/file"), "utf8"), "x");
   });
 
-  it("follows no link, neither of a file nor of a folder", async () => {
+  it("follows no link, neither to a file nor to a folder", async () => {
     await using rig = await open();
     symlinkSync(join(rig.folder, "secret"), join(rig.tree, "link"));
     symlinkSync(rig.folder, join(rig.tree, "folder"));
@@ -50,7 +50,7 @@ describe("WorkspaceFiles", () => {
     assert.ok(!existsSync(join(rig.folder, "new")));
   });
 
-  it("refuses files outside of the workspace, and git's own", async () => {
+  it("refuses files outside of the workspace, and git's own files", async () => {
     await using rig = await open();
     for (const path of ["../secret", ".git/config", "sub/.GIT/hooks/x", "sub/..", "."]) {
       await assert.rejects(rig.files.writeTextFile(join(rig.tree, path), "x"), path);
@@ -58,7 +58,7 @@ describe("WorkspaceFiles", () => {
     assert.equal(readFileSync(join(rig.folder, "secret"), "utf8"), "secret");
   });
 
-  it("does not wait for a pipe", async () => {
+  it("does not block on a pipe", async () => {
     await using rig = await open();
     execFileSync("mkfifo", [join(rig.tree, "pipe")]);
     await assert.rejects(rig.files.readTextFile(join(rig.tree, "pipe")), /not a regular file/);

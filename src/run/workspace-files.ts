@@ -47,7 +47,7 @@ export class WorkspaceFiles implements ClientFiles {
     const steps = relative(this.#tree, path).split(sep);
     const name = steps.pop() ?? "";
     if (steps[0] === ".." || name === ".." || name === "" || name === ".") throw outside(path);
-    // Git's own files are not files of the workspace.
+    // An agent must not change git's own files.
     if ([...steps, name].some((step) => step.toLowerCase() === ".git")) throw outside(path);
     const isWriting = (flags & O_CREAT) !== 0;
     const way = steps.map((step) => Buffer.from(step));
@@ -98,7 +98,7 @@ function explain(error: unknown, path: string): unknown {
     return new SessionError("file-not-found", `There is no file '${path}'`, { path }, options);
   }
   if (code === "ELOOP") {
-    const why = `'${path}' leads through a link, which is not followed`;
+    const why = `'${path}' leads through a link. Links are not followed: use the path that it leads to`;
     return new SessionError("permission-denied", why, { path }, options);
   }
   if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ENXIO") {

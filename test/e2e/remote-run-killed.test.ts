@@ -81,12 +81,12 @@ describe(
       const second = await serve(rig);
       await using _ = second.program;
       using ide = await second.connect();
-      // The first run that is asked for lets go of what the killed server left mounted.
+      // The first run unmounts what the killed server left mounted.
       const other = await ide.ask("session/new", opening);
       while (mounts().some((line) => !line.includes(workspaceOf(other)))) {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
-      // The files of the interrupted turn are put away as a commit, and come back.
+      // The files of the interrupted turn hibernate as a commit, and are restored.
       const work = join(rig.root, "data/run/work");
       const [killed = ""] = readdirSync(work).filter((name) => name !== workspaceOf(other));
       while (existsSync(join(work, killed, "tree"))) {

@@ -150,8 +150,8 @@ describe(
       assert.equal(made.end._meta.trunkline.run, "pushed");
       assert.deepEqual(made.end._meta.trunkline.changes, [{ path: "mine", added: 1, removed: 0 }]);
       assert.match(made.text, /Setting up the environment \(mkdir deps/);
-      assert.match(made.text, /Not kept of set-up: 'deps\/token' holds the secret SETUP_TOKEN\./);
-      assert.match(made.text, /which is not kept: 'notes', 'new'\./);
+      assert.match(made.text, /result of set-up: 'deps\/token' contains the secret SETUP_TOKEN\./);
+      assert.match(made.text, /were undone: 'notes', 'new'\./);
       assert.match(made.text, /The environment is set up \(.*\): \d+\.\d s\./);
       const again = await turn(ide, one, "cat deps/id");
       assert.equal(again.output.trim(), id);
@@ -180,7 +180,7 @@ describe(
       assert.equal(statSync(log).mode & 0o777, 0o600);
       const { mtimeMs } = statSync(log);
       await turn(ide, remote, "true");
-      assert.match(ide.text, /ended with 7 \(\d+ s ago\)\. This session goes on without it/);
+      assert.match(ide.text, /ended with 7 \(\d+ s ago\)\. This session continues without it/);
       assert.equal(statSync(log).mtimeMs, mtimeMs);
       const args = ["run", remote.url, "say done", "--agent", "scripted", "--retry-setup"];
       await using program = new Program(args, {
@@ -234,7 +234,7 @@ describe(
       const { output, text } = await turn(ide, remote, "ls -A");
       assert.match(output, /^README\.md$/m);
       assert.doesNotMatch(output, /^deps$/m);
-      assert.match(text, /it was ended after its timeout of 1 s/);
+      assert.match(text, /it was stopped after its timeout of 1 s/);
       while (mounts().length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
       while (globSync(join(server.runs, "work/setup*")).length > 0) {
         await new Promise((resolve) => setTimeout(resolve, 20));

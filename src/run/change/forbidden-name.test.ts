@@ -6,7 +6,7 @@ import { DENIED_NAMES, isDisguised, nameJudge } from "./forbidden-name.ts";
 describe("nameJudge()", () => {
   const judge = nameJudge([...DENIED_NAMES, ".github/workflows/*"]);
 
-  it("refuses names of either size, in any folder, and paths that are given", () => {
+  it("refuses the names in any letter case and any folder, and configured paths", () => {
     for (const path of [".env", ".ENV", "a/.env.local", "a/B.PEM", ".github/workflows/ci.yml"]) {
       assert.match(judge(path) ?? "", /not committed/, path);
     }
@@ -15,16 +15,16 @@ describe("nameJudge()", () => {
     }
   });
 
-  it("refuses characters that hide what a name is", () => {
+  it("refuses invisible characters in names", () => {
     for (const path of ["a\u0007", "a\nb", "gnp.\u202eexe", "\u2066x"]) {
-      assert.match(judge(path) ?? "", /not seen/);
+      assert.match(judge(path) ?? "", /invisible/);
     }
     assert.equal(judge("naïve/日本語 (1).txt"), undefined);
   });
 });
 
 describe("isDisguised()", () => {
-  it("knows what Windows and macOS take for git's own", () => {
+  it("recognises names that Windows and macOS read as .git or .gitmodules", () => {
     const names = [".GIT", ".git.", ".git ", "GIT~1", ".git::$INDEX_ALLOCATION", ".gi\u200dt"];
     for (const name of [...names, ".gitmodules ", "GITMOD~2", "gi7eba~1", String.raw`x\.git`]) {
       assert.ok(isDisguised(`a/${name}/b`), name);

@@ -11,14 +11,14 @@ export interface IndexEntry {
   readonly object: string;
 }
 
-/** Git LFS takes no file of this size for a pointer (git-lfs, "docs/spec.md"). */
+/** A pointer has fewer bytes than this (git-lfs, "docs/spec.md"). */
 const LONGEST_POINTER = 1024;
 const POINTER =
   /^version https:\/\/git-lfs\.github\.com\/spec\/v1\n(?:ext-\d-\S+ \S+\n)*oid sha256:[0-9a-f]{64}\nsize \d+\n?$/;
 
 /**
- * Files that Git LFS would keep, and that the remote would have in a wrong way: their content
- * instead of a pointer, since we run no filter, or a pointer to what nobody has uploaded.
+ * Finds files of Git LFS that a push would break: content in place of a pointer, since we run no LFS
+ * filter, or a pointer to an object that nobody has uploaded.
  */
 export async function lfsProblems(
   git: ServerGit,
@@ -46,11 +46,11 @@ export async function lfsProblems(
 }
 
 const AS_CONTENT =
-  "the repository has Git LFS keep files of this name, and nothing is uploaded to it from here";
+  "the repository stores files of this name in Git LFS, and this server does not upload to Git LFS";
 const WITHOUT_CONTENT =
-  "it is a pointer of Git LFS to what is not in the repository, and nothing is uploaded from here";
+  "it is a new pointer of Git LFS, and this server does not upload the object that it points to";
 
-/** The changed files that are Git LFS's; where attributes were changed, also others that now are. */
+/** The changed files that Git LFS tracks; if attributes changed, also other files that it tracks only now. */
 async function keptByLfs(
   git: ServerGit,
   index: string,
@@ -63,7 +63,7 @@ async function keptByLfs(
   const paths = new Set(changed.map(({ path }) => path));
   const others = (await filesOf(git, now)).filter(({ path }) => !paths.has(path));
   const theirs = await withLfs(git, now, others);
-  // The index of the last commit has the attributes as they were.
+  // The index of the last commit still has the old attributes.
   const before = new Set((await withLfs(git, {}, theirs)).map(({ path }) => path));
   return [...kept, ...theirs.filter(({ path }) => !before.has(path))];
 }

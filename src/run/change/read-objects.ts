@@ -1,12 +1,12 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
 
-/** Bytes that are read at once. */
+/** Bytes of objects that one call of git reads. */
 const BATCH = 16 * 1024 * 1024;
-/** The line that git writes before each object, at most. */
+/** The longest line that git writes before an object, in bytes. */
 const HEADER = 128;
 
-/** How many bytes objects have, in their order. */
+/** The sizes of objects in bytes, in the order of the objects. */
 export async function sizesOf(git: ServerGit, objects: readonly string[]): Promise<number[]> {
   if (objects.length === 0) return [];
   const input = `${objects.join("\n")}\n`;
@@ -14,7 +14,7 @@ export async function sizesOf(git: ServerGit, objects: readonly string[]): Promi
   return listed.split("\n").map(Number);
 }
 
-/** Reads the objects of some entries, in their order. */
+/** Reads the objects of entries, in the order of the entries. */
 export async function* readObjects<E extends { readonly object: string }>(
   git: ServerGit,
   entries: readonly E[],

@@ -20,7 +20,7 @@ import { stageChanges } from "./stage.ts";
 
 const LIMITS: ScanLimits = { maxFile: 1_000, maxTotal: 1_500, maxFiles: 5, denied: DENIED_NAMES };
 
-/** Made up here, so that nothing takes this file for one with secrets. */
+/** Put together here, so that no scanner reports this file. */
 const TOKEN = `ghp_${"a".repeat(36)}`;
 const KEY = ["-----BEGIN ", "PRIVATE KEY-----"].join("");
 
@@ -40,7 +40,7 @@ async function problemOf(repository: ServerRepository, path: string): Promise<st
 }
 
 describe("scanIndex()", () => {
-  it("lists what was added, changed and removed, and nothing that is ignored", async () => {
+  it("lists added, changed and deleted files, and no ignored ones", async () => {
     using repository = new ServerRepository();
     repository.write("gone", "");
     repository.commit("More");
@@ -54,7 +54,7 @@ describe("scanIndex()", () => {
     assert.deepEqual(problems, []);
   });
 
-  it("refuses names that often hold secrets, in any folder and however they are spelt", async () => {
+  it("refuses names that often hold secrets, in any folder and letter case", async () => {
     using repository = new ServerRepository();
     mkdirSync(join(repository.tree, "deep"));
     for (const path of [".env.local", "deep/ID_RSA", "server.pem", "environment"]) {
@@ -65,7 +65,7 @@ describe("scanIndex()", () => {
     assert.deepEqual(names, [".env.local", "deep/ID_RSA", "server.pem"]);
   });
 
-  it("refuses what looks like a secret, wherever it stands and however it is written", async () => {
+  it("refuses a file that seems to contain a secret, in any encoding", async () => {
     using repository = new ServerRepository();
     const utf16 = Buffer.from(`the token is ${TOKEN}.`, "utf16le");
     const files: Record<string, string | Buffer> = {
@@ -74,7 +74,7 @@ describe("scanIndex()", () => {
       binary: Buffer.concat([Buffer.from([0, 255, 1]), Buffer.from(TOKEN)]),
       utf16,
       swapped: Buffer.from(utf16).swap16(),
-      // What begins as a pointer of Git LFS is not one for that.
+      // A file that only begins like a Git LFS pointer is not a pointer.
       pointer: `version https://git-lfs.github.com/spec/v1\n${TOKEN}`,
       pgp: KEY.replace("PRIVATE KEY", "PGP PRIVATE KEY BLOCK"),
     };
@@ -93,15 +93,15 @@ describe("scanIndex()", () => {
     assert.equal(problems[0]?.why, "it seems to hold a GitHub token");
   });
 
-  it("reads what git would commit, not what is on the disk", async () => {
+  it("scans what git would commit, not the file on disk", async () => {
     using repository = new ServerRepository();
     repository.write(".gitattributes", "*.txt working-tree-encoding=UTF-7\n");
-    // In UTF-7, as `+AHM-`, no pattern finds it; the commit would have it in the clear.
+    // In UTF-7, as `+AHM-`, no pattern matches; git would commit it decoded.
     repository.write("a.txt", `+AGc-${TOKEN.slice(1)}`);
     assert.match((await problemOf(repository, "a.txt")) ?? "", /a GitHub token/);
   });
 
-  it("takes a secret that was there before, but neither another nor the same elsewhere", async () => {
+  it("accepts a secret that the file had before, but no other one, and not in another file", async () => {
     using repository = new ServerRepository();
     repository.write("sample", `${KEY}\nAAAA\n`);
     repository.commit("A sample key");
@@ -113,7 +113,7 @@ describe("scanIndex()", () => {
     assert.match((await problemOf(repository, "renamed")) ?? "", /a private key/);
   });
 
-  it("refuses what Git LFS would keep, and a pointer to what nobody has uploaded", async () => {
+  it("refuses content of Git LFS, and a pointer to an object that nobody uploaded", async () => {
     using repository = new ServerRepository();
     const pointer = (content: string): string =>
       `version https://git-lfs.github.com/spec/v1\noid sha256:${createHash("sha256").update(content).digest("hex")}\nsize ${content.length}\n`;
@@ -129,9 +129,9 @@ describe("scanIndex()", () => {
     const { problems } = await scan(repository, { maxFile: 2_000, maxTotal: 5_000 });
     const found = problems.map(({ path, why }) => `${path}: ${why}`).toSorted();
     assert.equal(found.length, 3, found.join("\n"));
-    assert.match(found[0] ?? "", /^long\.bin: .*has Git LFS keep files of this name/);
-    assert.match(found[1] ?? "", /^new\.bin: .*pointer of Git LFS to what is not in the/);
-    assert.match(found[2] ?? "", /^raw\.bin: .*has Git LFS keep files of this name/);
+    assert.match(found[0] ?? "", /^long\.bin: .*stores files of this name in Git LFS/);
+    assert.match(found[1] ?? "", /^new\.bin: .*new pointer of Git LFS/);
+    assert.match(found[2] ?? "", /^raw\.bin: .*stores files of this name in Git LFS/);
     for (const path of ["raw.bin", "long.bin", "new.bin"]) rmSync(join(repository.tree, path));
     assert.deepEqual((await scan(repository)).problems, []);
     repository.write(".gitattributes", "* filter=lfs\n");
@@ -139,14 +139,14 @@ describe("scanIndex()", () => {
     assert.deepEqual(after.toSorted(), [".gitattributes", "README.md", "notes"]);
   });
 
-  it("refuses links out of the repository and into its .git, and takes others", async () => {
+  it("refuses a link that leads out of the repository or into .git, and accepts others", async () => {
     using repository = new ServerRepository();
     const links = {
       out: "../../etc/passwd",
       absolute: "/etc",
       git: ".git/config",
       otherGit: "sub/.GIT/config",
-      // `sub/up` is the repository itself, and what is above it is not in it.
+      // `sub/up` is the repository itself, so `sub/up/..` is outside of it.
       detour: "sub/up/../x",
       windows: String.raw`..\..\x`,
       drive: "C:/Users",
@@ -162,7 +162,7 @@ describe("scanIndex()", () => {
     assert.match(problems[0]?.why ?? "", /it is a link to '\/etc'/);
   });
 
-  it("refuses names that other systems would take for git's own, and that hide something", async () => {
+  it("refuses names that other systems read as .git, and names with invisible characters", async () => {
     using repository = new ServerRepository();
     const names = [
       ".GIT",
@@ -179,16 +179,16 @@ describe("scanIndex()", () => {
     repository.write("a\u202etxt.exe", "x");
     repository.write("line\nbreak", "x");
     const { problems } = await scan(repository, { maxFiles: 20 });
-    const hidden = problems.filter(({ why }) => why.includes("not seen")).map(({ path }) => path);
+    const hidden = problems.filter(({ why }) => why.includes("invisible")).map(({ path }) => path);
     assert.deepEqual(hidden.toSorted(), ["a\u202etxt.exe", "line\nbreak"]);
-    const disguised = problems.filter(({ why }) => why.includes("git's own"));
+    const disguised = problems.filter(({ why }) => why.includes("Windows or macOS"));
     assert.deepEqual(
       disguised.map(({ path }) => path).toSorted(),
       names.map((name) => `${name}/config`).toSorted(),
     );
   });
 
-  it("refuses a submodule that is new or is fetched from elsewhere, and lets one go", async () => {
+  it("refuses a submodule that is new or has a new address, and accepts the removal of one", async () => {
     using repository = new ServerRepository();
     const module = (name: string, url: string): string =>
       `[submodule "${name}"]\n\tpath = ${name}\n\turl = ${url}\n`;
@@ -203,15 +203,15 @@ describe("scanIndex()", () => {
       return await problemOf(repository, ".gitmodules");
     };
     assert.equal(await problem(a), undefined);
-    assert.match((await problem(module("a", "https://evil.example"))) ?? "", /from elsewhere/);
-    assert.match((await problem(`${a}\tupdate = !id\n`)) ?? "", /from elsewhere/);
+    assert.match((await problem(module("a", "https://evil.example"))) ?? "", /from a new address/);
+    assert.match((await problem(`${a}\tupdate = !id\n`)) ?? "", /from a new address/);
     assert.match((await problem("[submodule")) ?? "", /cannot read/);
     rmSync(join(repository.tree, ".gitmodules"));
     symlinkSync("README.md", join(repository.tree, ".gitmodules"));
     assert.equal(await problemOf(repository, ".gitmodules"), "it is a link");
   });
 
-  it("runs nothing in a submodule, whatever its configuration and .gitmodules say", async () => {
+  it("runs no program in a submodule, even if its configuration and .gitmodules ask for it", async () => {
     using repository = new ServerRepository();
     repository.write(".gitmodules", `[submodule "a"]\n\tpath = a\n\turl = https://example.com/a\n`);
     repository.run("update-index", "--add", "--cacheinfo", `160000,${repository.revision},a`);
@@ -226,7 +226,7 @@ describe("scanIndex()", () => {
     ] as const) {
       execFileSync("git", ["-C", join(repository.tree, "a"), "config", key, value]);
     }
-    // As long as before: git has to read it to know that it differs.
+    // The size is the same as before, so git has to read the file to see that it differs.
     repository.write("a/README.md", "hellO\n");
     utimesSync(join(repository.tree, "a/README.md"), 1, 1);
     repository.run("config", "--file", ".gitmodules", "submodule.a.ignore", "none");
@@ -234,7 +234,7 @@ describe("scanIndex()", () => {
     assert.ok(!existsSync(ran));
   });
 
-  it("refuses a submodule in the index, though .gitmodules would leave it out", async () => {
+  it("refuses a submodule in the index, even if .gitmodules tells git to ignore it", async () => {
     using repository = new ServerRepository();
     const index = join(repository.git.gitDir, "index");
     const put = (name: string, commit: string): string =>
@@ -253,13 +253,13 @@ describe("scanIndex()", () => {
     );
   });
 
-  it("refuses a repository in the tree, of which git would commit only the name", async () => {
+  it("refuses a repository inside the repository", async () => {
     using repository = new ServerRepository();
     execFileSync("git", ["init", "--quiet", "nested"], { cwd: repository.tree });
     assert.match((await problemOf(repository, "nested/")) ?? "", /repository of its own/);
   });
 
-  it("refuses a file that is too large, too much in all, and too many files", async () => {
+  it("refuses a file over the limit, files over the limit together, and too many files", async () => {
     using repository = new ServerRepository();
     repository.write("large", "x".repeat(1_001));
     assert.match(

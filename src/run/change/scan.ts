@@ -1,22 +1,22 @@
 import { posix } from "node:path";
 
 import type { ServerGit } from "../../git/server/server-git.ts";
-import { isGits, nameJudge } from "./forbidden-name.ts";
+import { isGitName, nameJudge } from "./forbidden-name.ts";
 import { type IndexEntry, lfsProblems } from "./lfs.ts";
 import { readObjects } from "./read-objects.ts";
 import { findSecret } from "./secrets.ts";
 
 export interface ScanLimits {
-  /** Bytes of a file that is added or changed. */
+  /** The most bytes of an added or changed file. */
   readonly maxFile: number;
-  /** Bytes of all of them together. */
+  /** The most bytes of all added and changed files together. */
   readonly maxTotal: number;
   readonly maxFiles: number;
-  /** Names and paths that are never committed; `*` stands for any text within a name. */
+  /** Names and paths that are never committed; `*` matches any text without a slash. */
   readonly denied: readonly string[];
 }
 
-/** Why a change may not be committed, with the file that is the reason. */
+/** A file that may not be committed, and why. */
 export interface ScanProblem {
   readonly path: string;
   readonly why: string;
@@ -30,7 +30,7 @@ export interface Scan {
 
 /** A file that differs from the last commit. */
 interface Change extends IndexEntry {
-  /** Its object before; undefined where it is new. */
+  /** Its object in the last commit; undefined for a new file. */
   readonly before: string | undefined;
 }
 
@@ -39,8 +39,8 @@ const SUBMODULE = "160000";
 const NOTHING = /^0+$/;
 
 /**
- * Looks at what an index would add to the last commit: at what git has in its objects, which nobody
- * can change between this and the commit.
+ * Scans what an index would add to the last commit. It reads git's objects, not the work tree, because
+ * nobody can change those before the commit is made.
  */
 export async function scanIndex(
   git: ServerGit,
@@ -49,7 +49,7 @@ export async function scanIndex(
 ): Promise<Scan> {
   const env = { GIT_INDEX_FILE: index };
   const diff = ["diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev"];
-  // A submodule is a change like any other here, whatever the settings say.
+  // Submodules are scanned, too, even if the settings tell git to ignore them.
   const { stdout } = await git.run([...diff, "--ignore-submodules=none", "HEAD"], { env });
   const all = readRaw(stdout.toString("utf8"));
   const kept = all.filter(({ mode }) => !NOTHING.test(mode));
@@ -88,7 +88,7 @@ async function look(
   const named = findSecret(Buffer.from(path));
   if (named !== undefined) return `its name seems to hold ${named}`;
   if (findSecret(bytes) !== undefined) {
-    // Only now does it matter what was there before: a sample key of a test may stay.
+    // A secret that the last commit already had may stay, such as a sample key of a test.
     const found = findSecret(bytes, await read(git, before));
     if (found !== undefined) return `it seems to hold ${found}`;
   }
@@ -99,13 +99,13 @@ async function look(
 async function read(git: ServerGit, object: string | undefined): Promise<Buffer | undefined> {
   if (object === undefined) return undefined;
   const { stdout, code } = await git.run(["cat-file", "blob", object], { accepts: [0, 128] });
-  // A submodule was no file.
+  // The path was a submodule before, which has no blob.
   return code === 0 ? stdout : undefined;
 }
 
 /**
- * A link out of the repository leads somewhere else on the machine of whoever merges it. Where `..`
- * comes after a name, that name may be a link itself, and lead out by a detour.
+ * A link out of the repository reads another file on the machine of the person who merges it. `..` after
+ * a name is refused as well: the name may be a link itself, and `..` would then leave the repository.
  */
 function lookAtLink(path: string, target: string): string | undefined {
   const steps = target.split("/");
@@ -113,14 +113,14 @@ function lookAtLink(path: string, target: string): string | undefined {
   const isDetour = firstName >= 0 && steps.slice(firstName).includes("..");
   const way = posix.normalize(posix.join(posix.dirname(path), target));
   const leadsOut = posix.isAbsolute(target) || way === ".." || way.startsWith("../");
-  // To Windows these are other ways to say the same.
+  // Absolute paths and separators of Windows.
   const isWindows = /\\|^[a-z]:/i.test(target);
-  const leadsIntoGit = steps.some((step) => isGits(step));
+  const leadsIntoGit = steps.some((step) => isGitName(step));
   if (!leadsOut && !isDetour && !isWindows && !leadsIntoGit) return undefined;
   return `it is a link to '${target}', which is outside of the repository`;
 }
 
-/** Submodules may go. A new one, or another address, has whoever merges fetch from elsewhere. */
+/** Submodules may be removed. A new one, or a new address, would make the person who merges fetch from it. */
 async function lookAtSubmodules(
   git: ServerGit,
   bytes: Buffer,
@@ -134,5 +134,7 @@ async function lookAtSubmodules(
   const known = (await settings((await read(git, before)) ?? Buffer.of())) ?? new Set();
   const now = await settings(bytes);
   if (now === undefined) return "git cannot read it";
-  return now.isSubsetOf(known) ? undefined : "it would have submodules fetched from elsewhere";
+  return now.isSubsetOf(known)
+    ? undefined
+    : "it would make git fetch a submodule from a new address";
 }

@@ -5,11 +5,11 @@ import { findSecret } from "./secrets.ts";
 
 const find = (text: string, before?: string): string | undefined =>
   findSecret(Buffer.from(text), before === undefined ? undefined : Buffer.from(before));
-/** Put together here, so that nothing takes this file for one with secrets. */
+/** Put together here, so that no scanner reports this file. */
 const of = (...parts: string[]): string => parts.join("");
 
 describe("findSecret()", () => {
-  it("knows secrets by their looks", () => {
+  it("recognises secrets by their patterns", () => {
     const samples = {
       "a private key": of("-----BEGIN OPENSSH ", "PRIVATE KEY-----\nAAAA"),
       "an AWS access key": of("AKIA", "A".repeat(16)),
@@ -35,7 +35,7 @@ describe("findSecret()", () => {
     }
   });
 
-  it("finds one beside another that was there before", () => {
+  it("finds a new secret beside one that was there before", () => {
     const [old, other] = ["a", "b"].map((letter) => of("ghp_", letter.repeat(36)));
     assert.equal(find(`${old}\nmore`, `${old}`), undefined);
     assert.equal(find(`${old} ${other}`, `${old}`), "a GitHub token");

@@ -1,6 +1,6 @@
-/** Secrets that are known by their looks; what holds one is read by everybody who fetches it. */
+/** Patterns of secrets. Everybody who fetches a branch can read the secrets on it. */
 const SECRETS: readonly (readonly [name: string, pattern: RegExp])[] = [
-  // With some of what follows: the first line of all keys is the same.
+  // With some of the text after it, because the first line of all keys is the same.
   ["a private key", /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----[^]{0,400}/g],
   ["an AWS access key", /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/g],
   ["a GitHub token", /\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})\b/g],
@@ -13,7 +13,7 @@ const SECRETS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ["a token of Trunkline", /\btlk_[A-Za-z0-9_-]{20,}\b/g],
 ];
 
-/** The name of a secret that is in some bytes, and was not in those before. */
+/** The name of a secret that is in the bytes, and was not in the previous bytes. */
 export function findSecret(bytes: Buffer, before?: Buffer): string | undefined {
   const texts = readings(bytes);
   const known = before === undefined ? [] : readings(before);
@@ -24,7 +24,7 @@ export function findSecret(bytes: Buffer, before?: Buffer): string | undefined {
   return found?.[0];
 }
 
-/** The bytes as text; those with zeros also as UTF-16 has them, whichever half comes first. */
+/** The bytes as text; if they contain zeros, also as UTF-16 of either byte order. */
 function readings(bytes: Buffer): readonly string[] {
   const text = bytes.toString("latin1");
   return bytes.includes(0) ? [text, text.replaceAll("\0", "")] : [text];

@@ -30,7 +30,7 @@ async function stage({ git, tree }: ServerRepository, limits: Partial<ScanLimits
   return { files, problems, read };
 }
 
-/** Git, and somebody who is waiting for it to have listed the files, or to read them. */
+/** Git that calls back after it has listed the files, or before it reads them. */
 class SlowGit extends ServerGit {
   readonly #meanwhile: () => void;
   readonly #when: "status" | "update-index";
@@ -58,7 +58,7 @@ class SlowGit extends ServerGit {
 }
 
 describe("stageChanges()", () => {
-  it("takes files, programs, links and removals, whatever was there before", async () => {
+  it("stages files, programs, links and deletions, also where a file replaces a folder", async () => {
     using repository = new ServerRepository();
     repository.write("gone", "");
     repository.write("was-file", "");
@@ -87,7 +87,7 @@ describe("stageChanges()", () => {
     assert.equal(repository.run("diff", "--cached", "--name-only"), "", "git's own index stays");
   });
 
-  it("reads nothing outside, also when a folder becomes a link after git has seen it", async () => {
+  it("reads no file outside of the tree when a folder is replaced by a link after git has listed it", async () => {
     using repository = new ServerRepository();
     const { tree, folder, git } = repository;
     mkdirSync(join(folder, "outside"));
@@ -109,7 +109,7 @@ describe("stageChanges()", () => {
     assert.doesNotMatch(all, /secret of the server/);
   });
 
-  it("has git read what was copied, whatever the file is by then", async () => {
+  it("stages the copy, even if the file has changed since", async () => {
     using repository = new ServerRepository();
     const { tree, git } = repository;
     repository.write("new", "as it was");
@@ -119,7 +119,7 @@ describe("stageChanges()", () => {
     assert.equal(await git.text(["cat-file", "blob", ":new"], { env }), "as it was");
   });
 
-  it("takes no more of a file than the limit, however it grows or pretends to be large", async () => {
+  it("stops at the limit for a file that grows, and refuses a sparse file", async () => {
     using repository = new ServerRepository();
     const { tree, git } = repository;
     for (const path of ["grows", "sparse"]) repository.write(path, "");
@@ -135,15 +135,17 @@ describe("stageChanges()", () => {
     );
   });
 
-  it("is not kept waiting by a pipe in the place of a file", async () => {
+  it("does not block on a pipe that replaces a file", async () => {
     using repository = new ServerRepository();
     rmSync(join(repository.tree, "README.md"));
     execFileSync("mkfifo", [join(repository.tree, "README.md")]);
     const { problems } = await stage(repository);
-    assert.deepEqual(problems, [{ path: "README.md", why: "it is neither a file nor a link" }]);
+    assert.deepEqual(problems, [
+      { path: "README.md", why: "it is neither a regular file nor a link" },
+    ]);
   });
 
-  it("names files that git cannot read as the attributes say, and takes the others", async () => {
+  it("reports files that git cannot convert as their attributes say, and stages the others", async () => {
     using repository = new ServerRepository();
     repository.write(".gitattributes", "*.txt working-tree-encoding=UTF-16\n");
     for (const path of ["a.txt", "b.txt", "c"]) repository.write(path, "not in UTF-16");
@@ -152,7 +154,7 @@ describe("stageChanges()", () => {
       problems.map(({ path }) => path),
       ["a.txt", "b.txt"],
     );
-    assert.match(problems[0]?.why ?? "", /^git cannot take it: .*UTF-16/);
+    assert.match(problems[0]?.why ?? "", /^git cannot add it: .*UTF-16/);
     assert.ok(files.includes("100644 c"));
   });
 

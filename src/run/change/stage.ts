@@ -7,17 +7,17 @@ import { folderBelow, nameIn } from "../open-below.ts";
 import { isDisguised } from "./forbidden-name.ts";
 import type { ScanLimits, ScanProblem } from "./scan.ts";
 
-/** An index with what has changed in a work tree. */
+/** An index with the changes of a work tree. */
 export interface Staged {
-  /** The file of the index, for `GIT_INDEX_FILE`. */
+  /** The path of the index, for `GIT_INDEX_FILE`. */
   readonly index: string;
-  /** What is not in it, and why. */
+  /** The changes that are not in it, and why. */
   readonly problems: readonly ScanProblem[];
 }
 
 /**
- * Submodules are left out by an argument: to the setting, git prefers what `.gitmodules` in the tree
- * says, and would run itself in them, with the filters of their configuration.
+ * An argument leaves submodules out. A setting would not: `.gitmodules` in the tree overrides it, and git
+ * would then run in the submodules, with the filters of their configuration.
  */
 const STATUS = [
   ...["status", "--porcelain=v1", "-z", "--no-renames"],
@@ -27,9 +27,9 @@ const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const CHUNK = 1 << 20;
 
 /**
- * Puts what has changed into an index of its own. Programs may still change the tree meanwhile, and
- * put links into the place of folders, while we may read more of the machine than they. So files are
- * copied to where nobody else is, no link followed, and git takes the copies.
+ * Puts the changes into an index of their own. Programs of the agent may still change the tree, and
+ * replace folders by links to files that only we may read. So files are first copied to a folder that only
+ * we can write to, without following links, and git reads the copies.
  */
 export async function stageChanges(
   git: ServerGit,
@@ -65,10 +65,10 @@ export async function stageChanges(
 }
 
 const END = Buffer.from([0]);
-/** How often adding is tried again without the file that git stopped at. */
+/** How many files git may fail at: adding is retried without each of them. */
 const MOST_UNTAKEN = 10;
 
-/** Adds files to an index. Git stops at one that it cannot read as the attributes say. */
+/** Adds files to an index. Git stops at a file that it cannot convert as its attributes say. */
 async function addTo(
   git: ServerGit,
   env: NodeJS.ProcessEnv,
@@ -87,7 +87,7 @@ async function addTo(
       const culprit = left.find((path) => message.includes(`'${String(path)}'`));
       if (culprit === undefined || problems.length === MOST_UNTAKEN) throw error;
       const said = message.replace(/^'.*?': /, "");
-      problems.push({ path: String(culprit), why: `git cannot take it: ${said}` });
+      problems.push({ path: String(culprit), why: `git cannot add it: ${said}` });
       left = left.filter((path) => path !== culprit);
     }
   }
@@ -102,14 +102,14 @@ function lines(output: Buffer): Buffer[] {
   return found;
 }
 
-/** Copies files of a tree, each as it is at one moment, within limits. */
+/** Copies files of a tree, up to limits. */
 class Copier implements AsyncDisposable {
   readonly problems: ScanProblem[] = [];
   readonly #tree: string;
   readonly #to: Buffer;
   readonly #limits: ScanLimits;
   #left: number;
-  /** The folder of the last file: most files have it in common with the one before. */
+  /** The folder of the previous file, kept open because the next file is mostly in the same one. */
   #folder: { readonly path: string; readonly handle: FileHandle } | undefined;
 
   constructor(tree: string, to: string, limits: ScanLimits) {
@@ -119,18 +119,18 @@ class Copier implements AsyncDisposable {
     this.#left = limits.maxTotal;
   }
 
-  /** Whether the file was taken, or is known to be gone. */
+  /** Copies a file. True if it was copied, or was deleted. */
   async take(path: Buffer): Promise<boolean> {
     const shown = path.toString("utf8");
     const why = await this.#copy(path).catch((error: NodeJS.ErrnoException) =>
-      // Removed, or a folder is in its place or on the way to it.
+      // It was deleted, or a folder or a file has replaced a part of its path.
       GONE.has(error.code) ? undefined : `it cannot be copied: ${error.message}`,
     );
     if (why !== undefined) this.problems.push({ path: shown, why });
     return why === undefined;
   }
 
-  /** Whether all that was read is over the limit. */
+  /** Whether the files together are over the limit. */
   get isFull(): boolean {
     return this.#left < 0;
   }
@@ -138,10 +138,10 @@ class Copier implements AsyncDisposable {
   async #copy(path: Buffer): Promise<string | undefined> {
     // Git lists a repository in the tree as a folder, and would commit only its name.
     if (path.at(-1) === SLASH) {
-      return "it is a git repository of its own: remove its .git, or ignore it";
+      return "it is a git repository of its own: remove its .git, or add it to .gitignore";
     }
     if (isDisguised(path.toString("utf8"))) {
-      return "some systems would take its name for one that is git's own";
+      return "Windows or macOS would read its name as `.git` or `.gitmodules`";
     }
     const slash = path.lastIndexOf(SLASH);
     const folder = await this.#enter(path.subarray(0, Math.max(0, slash)));
@@ -153,7 +153,7 @@ class Copier implements AsyncDisposable {
       file = await open(source, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ELOOP") throw error;
-      // Git takes no link in its place.
+      // Git refuses a link at this path.
       if (path.equals(SUBMODULES)) return "it is a link";
       const to = await readlink(source, "buffer");
       await mkdir(way, { recursive: true });
@@ -163,7 +163,7 @@ class Copier implements AsyncDisposable {
     await using _ = file;
     const status = await file.stat();
     if (status.isDirectory()) return undefined;
-    if (!status.isFile()) return "it is neither a file nor a link";
+    if (!status.isFile()) return "it is neither a regular file nor a link";
     await mkdir(way, { recursive: true });
     const mode = (status.mode & 0o100) === 0 ? 0o644 : 0o755;
     await using copy = await open(target, "wx", mode);

@@ -44,10 +44,10 @@ export class SetupError extends Error {
   }
 }
 
-/** Names of files that are told of. */
+/** The most files that a message names. */
 const MOST_NAMED = 5;
 
-/** Runs set-up in a workspace of its own, and keeps what it leaves. Throws SetupError. */
+/** Runs set-up in its own workspace, and makes a layer of the result. Throws SetupError. */
 export async function buildLayer(
   options: LayerBuilderOptions,
   request: LayerRequest,
@@ -103,11 +103,12 @@ export async function buildLayer(
     const facts = { roots, keep: recipe.keep };
     const layer = await layers.add(repository, name, from, facts, async (folder) => {
       const removed = await removeSecrets(folder, search);
-      if (removed.length > 0) tell(`Not kept of set-up: ${named(removed)}.`);
+      if (removed.length > 0)
+        tell(`Files with secrets were removed from the result of set-up: ${named(removed)}.`);
     });
     if (others.length > 0) {
       const which = named(others.map((other) => `'${visibleLine(other)}'`));
-      tell(`Set-up changed what git does not ignore, which is not kept: ${which}.`);
+      tell(`Set-up changed files that git does not ignore. These changes were undone: ${which}.`);
     }
     return layer;
   } catch (error) {
@@ -119,12 +120,12 @@ export async function buildLayer(
   }
 }
 
-/** How often undoing may show something that was hidden before. */
+/** How often changes are undone: undoing one may bring up others. */
 const MOST_ROUNDS = 5;
 
 /**
- * Has tracked files as they were, and removes what is neither tracked nor ignored. Says what that
- * was. Undoing a change to what is ignored may show more, hence the rounds.
+ * Restores tracked files, and removes files that are neither tracked nor ignored. Returns their paths.
+ * Restoring a `.gitignore` may make more files count as not ignored, hence the rounds.
  */
 export async function undoAllButIgnored(git: ServerGit): Promise<string[]> {
   const undone: string[] = [];
@@ -136,18 +137,21 @@ export async function undoAllButIgnored(git: ServerGit): Promise<string[]> {
     await git.run(["read-tree", "--reset", "-u", "HEAD"]);
     await git.run(["clean", "-ffdq"]);
   }
-  const what = "what git ignores changes with each file that is removed";
-  throw new TrunklineError("unavailable", `its result cannot be told apart: ${what}`);
+  const what = "each time changes are undone, git stops ignoring other files";
+  throw new TrunklineError(
+    "unavailable",
+    `cannot tell its result from changes of tracked files: ${what}`,
+  );
 }
 
-/** What git ignores. A folder stands for all that is in it. */
+/** The paths that git ignores. A folder stands for everything in it. */
 async function ignoredIn(git: ServerGit): Promise<string[]> {
   const list = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
   const { stdout } = await git.run(list);
-  // A name that is not UTF-8 could not be told again.
+  // Names that are not UTF-8 are skipped: the string could not be turned back into the name.
   const names = namesIn(stdout).filter((name) => !name.includes("\ufffd"));
   const paths = new Set(names.map((name) => name.replace(/\/$/, "")));
-  // Git may list a folder and some of what is in it.
+  // Git may list both a folder and files in it.
   return [...paths].filter((path) => !above(path).some((folder) => paths.has(folder)));
 }
 
@@ -158,13 +162,13 @@ function namesIn(listed: Buffer): string[] {
     .filter((name) => name !== "");
 }
 
-/** Removes files that hold a secret. Says which, in words for people. */
+/** Removes files that contain a secret. Returns a description of each, for people. */
 async function removeSecrets(folder: string, search: SecretSearch): Promise<string[]> {
   const findings = await search.findIn(folder);
   for (const { file } of findings) await rm(file, { recursive: true, force: true });
   return findings.map(({ path, secret }) => {
     const shown = path.replace(/^home\//, "~/").replace(/^tree\//, "");
-    return `'${visibleLine(shown)}' holds the secret ${secret}`;
+    return `'${visibleLine(shown)}' contains the secret ${secret}`;
   });
 }
 

@@ -8,7 +8,7 @@ function read(value: unknown) {
 }
 
 describe("readDevcontainer()", () => {
-  it("runs the commands of creation in the order of the specification", () => {
+  it("runs the creation commands in the order of the specification", () => {
     const { steps } = read({
       postCreateCommand: ["npm", "ci"],
       updateContentCommand: { install: "npm i", build: ["make"] },
@@ -22,12 +22,12 @@ describe("readDevcontainer()", () => {
     ]);
   });
 
-  it("has nothing to do where there is nothing to run", () => {
+  it("has no steps if there are no commands", () => {
     const empty = { onCreateCommand: "", updateContentCommand: [], postCreateCommand: null };
     assert.deepEqual(read(empty).steps, []);
   });
 
-  it("replaces variables, and tells nothing of the server's", () => {
+  it("replaces variables, and reveals none of the server's", () => {
     const { env, steps } = read({
       containerEnv: { ROOT: "${containerWorkspaceFolder}", PATH: "/x:${containerEnv:PATH}" },
       remoteEnv: { ALSO: "${containerEnv:ROOT}/bin", KEY: "${localEnv:PATH}", GONE: null },
@@ -38,15 +38,15 @@ describe("readDevcontainer()", () => {
     assert.deepEqual(steps[0]?.commands, [["echo", "app", "none", "${HOME}"]]);
   });
 
-  it("says what is left aside", () => {
+  it("reports the properties that are not used", () => {
     const { notes } = read({ image: "node", features: {}, initializeCommand: "rm -rf ~" });
     assert.deepEqual(notes, [
-      "image, features not used: programs are those of the server",
+      "image, features not used: agents use the programs of the server",
       "initializeCommand not used: it would run on the server itself",
     ]);
   });
 
-  it("says which member cannot be meant", () => {
+  it("names the property that is invalid", () => {
     const wrong: [unknown, RegExp][] = [
       [[], /it must be an object/],
       [{ onCreateCommand: 1 }, /onCreateCommand must be a string or a list/],

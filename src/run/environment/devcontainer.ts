@@ -4,20 +4,23 @@ import { TrunklineError } from "../../base/errors.ts";
 import { type SetupStep, shell, short } from "./setup-step.ts";
 
 /**
- * Development containers, "Lifecycle scripts": what runs once, in this order, when a container is
- * created. Each runs only when the one before it has succeeded.
+ * Development containers, "Lifecycle scripts": the commands that run once, in this order, when a container
+ * is created. Each runs only if the previous one has succeeded.
  */
 const LIFECYCLE = ["onCreateCommand", "updateContentCommand", "postCreateCommand"] as const;
 
-/** What is there and does not apply here, in words for people. */
+/** Properties that have no effect here, and why, for people. */
 const NOT_USED: readonly (readonly [members: readonly string[], why: string])[] = [
   [
     ["image", "build", "dockerFile", "dockerComposeFile", "features"],
-    "programs are those of the server",
+    "agents use the programs of the server",
   ],
   [["initializeCommand"], "it would run on the server itself"],
-  [["postStartCommand", "postAttachCommand"], "only what runs once is run"],
-  [["mounts", "workspaceMount", "workspaceFolder"], "the workspace is where it is"],
+  [["postStartCommand", "postAttachCommand"], "only commands that run once, at creation, are run"],
+  [
+    ["mounts", "workspaceMount", "workspaceFolder"],
+    "the server chooses the folder of the workspace",
+  ],
 ];
 
 export interface Devcontainer {
@@ -26,15 +29,15 @@ export interface Devcontainer {
   readonly notes: readonly string[];
 }
 
-/** What a devcontainer.json is read for. */
+/** Values for the variables in a devcontainer.json. */
 export interface DevcontainerPlace {
-  /** Where the files of the workspace are. */
+  /** The folder of the workspace's files. */
   readonly folder: string;
-  /** Variables that its commands find. */
+  /** Environment variables of its commands. */
   readonly variables: NodeJS.ProcessEnv;
 }
 
-/** Reads what a devcontainer.json has run. Throws "config" at what it cannot mean. */
+/** Reads the commands and variables of a devcontainer.json. Throws "config" if it is invalid. */
 export function readDevcontainer(value: unknown, place: DevcontainerPlace): Devcontainer {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw wrong("it", "an object");
@@ -58,7 +61,7 @@ export function readDevcontainer(value: unknown, place: DevcontainerPlace): Devc
   return { steps, env, notes };
 }
 
-/** A line for a shell, a program with its arguments, or several of both that run at once. */
+/** A line for a shell, a program with its arguments, or an object of these that run in parallel. */
 function readCommands(name: string, value: unknown): (readonly string[])[] {
   if (value === undefined || value === null) return [];
   if (typeof value === "object" && !Array.isArray(value)) {
@@ -79,16 +82,16 @@ function readVariables(name: string, value: unknown): [string, string][] {
   if (value === undefined || value === null) return [];
   if (typeof value !== "object") throw wrong(name, "an object");
   return Object.entries(value).flatMap(([key, text]): [string, string][] => {
-    // Null unsets a variable, and none is set.
+    // Null unsets a variable, and no variable is set yet.
     if (text === null) return [];
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key))
-      throw wrong(`the name '${short(key)}' in ${name}`, "one of a variable");
+      throw wrong(`the name '${short(key)}' in ${name}`, "a name of a variable");
     if (typeof text !== "string") throw wrong(`${name}.${short(key)}`, "a string");
     return [[key, text]];
   });
 }
 
-/** Development containers, "Variables in devcontainer.json". Variables of the server stay unknown. */
+/** Development containers, "Variables in devcontainer.json". Variables of the server are not revealed. */
 function replaceVariables(text: string, folder: string, env: NodeJS.ProcessEnv): string {
   return text.replaceAll(/\$\{([A-Za-z]+)(?::([^}:]*))?(?::([^}]*))?\}/g, (whole, ...parts) => {
     const [name = "", argument = "", otherwise = ""] = parts as (string | undefined)[];

@@ -17,7 +17,7 @@ const DRIVERS: [string, () => WorkspaceDriver, string | false][] = [
 
 for (const [name, driver, skip] of DRIVERS) {
   describe(`an environment, with the driver '${name}'`, { skip }, () => {
-    it("is under a workspace, where git sees nothing of it", async () => {
+    it("is part of a workspace, and git does not see it", async () => {
       await using rig = new EnvironmentRig(driver());
       mkdirSync(join(rig.sample.tree, "packages/a"), { recursive: true });
       rig.sample.write("packages/a/index.js", "1");
@@ -34,7 +34,7 @@ for (const [name, driver, skip] of DRIVERS) {
       assert.deepEqual(readdirSync(join(rig.sample.folder, "work")), ["session0001"]);
     });
 
-    it("keeps changes of a session from it, and is there when the session comes back", async () => {
+    it("is not changed by a session, and is there when the session is opened again", async () => {
       await using rig = new EnvironmentRig(driver());
       const revision = await rig.commit();
       const environments = rig.environments({ command: "mkdir deps; echo 1 > deps/one" });
@@ -49,7 +49,7 @@ for (const [name, driver, skip] of DRIVERS) {
       assert.equal(had?.id, layer?.id);
       const again = await rig.open("session0001", revision, had);
       assert.equal(readFileSync(join(again.tree, "deps/one"), "utf8"), "changed");
-      // One that was begun without stays so: its files may be in the way of a layer.
+      // A workspace that began without a layer stays without: its files may conflict with the layer.
       await rig.open("session0003", revision, undefined);
       assert.equal(
         await rig.prepare(environments, revision, { workspace: "session0003" }),
@@ -57,7 +57,7 @@ for (const [name, driver, skip] of DRIVERS) {
       );
     });
 
-    it("leaves out what git does not ignore, and says so", async () => {
+    it("leaves out files that git does not ignore, and says so", async () => {
       await using rig = new EnvironmentRig(driver());
       const revision = await rig.commit();
       const command = "rm README.md; echo 2 > package-lock.json; echo 1 > new; echo 1 > kept.log";
@@ -66,13 +66,13 @@ for (const [name, driver, skip] of DRIVERS) {
       const { tree, git } = await rig.open("session0001", revision, layer);
       assert.equal(await git.text(["status", "--porcelain"]), "");
       assert.ok(existsSync(join(tree, "kept.log")));
-      assert.match(rig.said, /which is not kept: 'README\.md', 'package-lock\.json', 'new'\./);
+      assert.match(rig.said, /were undone: 'README\.md', 'package-lock\.json', 'new'\./);
     });
   });
 }
 
 describe("Environments", () => {
-  it("are made once for all who ask at once", async () => {
+  it("are made once for concurrent requests", async () => {
     await using rig = new EnvironmentRig();
     const revision = await rig.commit();
     const count = join(rig.sample.folder, "count");
@@ -82,10 +82,10 @@ describe("Environments", () => {
     const layers = await Promise.all([1, 2, 3].map(() => rig.prepare(environments, revision)));
     assert.equal(new Set(layers.map((layer) => layer?.id)).size, 1);
     assert.equal(readFileSync(count, "utf8"), "x\n");
-    assert.match(rig.said, /Another session sets the environment up/);
+    assert.match(rig.said, /Waiting for another session/);
   });
 
-  it("serve a later revision with the same lock files, and no other", async () => {
+  it("are used for a later revision with the same lock files, and for no other", async () => {
     await using rig = new EnvironmentRig();
     const environments = rig.environments({
       command: "mkdir deps; cat package-lock.json > deps/v",
@@ -105,7 +105,7 @@ describe("Environments", () => {
     assert.equal((await rig.prepare(environments, fourth))?.revision, fourth);
   });
 
-  it("take nothing from a commit that a revision does not descend from", async () => {
+  it("are not used for a revision that does not descend from theirs", async () => {
     await using rig = new EnvironmentRig();
     const base = await rig.commit();
     rig.sample.write("index.js", "hostile");
@@ -117,7 +117,7 @@ describe("Environments", () => {
     assert.equal(existsSync(join(layer?.tree ?? "", "deps/index.js")), false);
   });
 
-  it("hide no file of a later revision", async () => {
+  it("are not used where they would hide a file of a later revision", async () => {
     await using rig = new EnvironmentRig();
     const environments = rig.environments({ command: "mkdir deps; echo made > deps/one" });
     await rig.prepare(environments, await rig.commit());
@@ -132,7 +132,7 @@ describe("Environments", () => {
     assert.equal(await git.text(["status", "--porcelain"]), "");
   });
 
-  it("do not believe set-up what git ignores", async () => {
+  it("do not use a .gitignore that set-up has changed", async () => {
     await using rig = new EnvironmentRig();
     mkdirSync(join(rig.sample.tree, "src"));
     rig.sample.write("src/index.js", "1");
@@ -141,12 +141,12 @@ describe("Environments", () => {
       "echo '/a' >> .gitignore; echo 1 > a; echo '/b' > src/.gitignore; echo 1 > src/b; mkdir venv; echo '*' > venv/.gitignore; echo 1 > venv/c";
     const layer = await rig.prepare(rig.environments({ command }), revision);
     assert.deepEqual(layer?.roots, ["venv"]);
-    assert.match(rig.said, /not kept: '\.gitignore', 'src\/\.gitignore', 'src\/b'/);
+    assert.match(rig.said, /were undone: '\.gitignore', 'src\/\.gitignore', 'src\/b'/);
     const { git } = await rig.open("session0001", revision, layer);
     assert.equal(await git.text(["status", "--porcelain"]), "");
   });
 
-  it("keep what is configured, which is never committed", async () => {
+  it("contain the files that `keep` names, which are never committed", async () => {
     await using rig = new EnvironmentRig();
     const revision = await rig.commit();
     const setup = { command: "mkdir venv; echo 1 > venv/one", keep: ["/venv/"] };
@@ -158,7 +158,7 @@ describe("Environments", () => {
     assert.equal(readFileSync(own, "utf8"), "/venv/\n");
   });
 
-  it("give secrets to set-up, and keep no file that holds one", async () => {
+  it("give secrets to set-up, and contain no file with a secret", async () => {
     await using rig = new EnvironmentRig();
     const revision = await rig.commit();
     const line = 'echo "//registry/:_authToken=$NPM_TOKEN"';
@@ -172,15 +172,15 @@ describe("Environments", () => {
     );
     assert.deepEqual(readdirSync(join(layer?.tree ?? "", "deps")), ["one"]);
     assert.equal(layer?.home === undefined || existsSync(join(layer.home, ".npmrc")), false);
-    assert.match(rig.said, /'deps\/\.npmrc' holds the secret NPM_TOKEN/);
-    assert.match(rig.said, /'~\/\.npmrc' holds the secret NPM_TOKEN/);
+    assert.match(rig.said, /'deps\/\.npmrc' contains the secret NPM_TOKEN/);
+    assert.match(rig.said, /'~\/\.npmrc' contains the secret NPM_TOKEN/);
     const name = { key: layer?.id.slice(0, 32) ?? "", revision };
     const log = readFileSync(rig.layers.logOf(rig.cached, name), "utf8");
     assert.match(log, /_authToken=•••/);
     assert.equal(rig.said.includes("tok-0123456789"), false);
   });
 
-  it("tell of a failure with the end of its log, leave nothing, and try again later", async () => {
+  it("report a failure with the end of its log, leave nothing behind, and retry later", async () => {
     await using rig = new EnvironmentRig();
     const revision = await rig.commit();
     const marker = join(rig.sample.folder, "works-now");
@@ -190,7 +190,7 @@ describe("Environments", () => {
     assert.match(rig.said, /could not be set up \(.*ended with 1/);
     assert.match(
       rig.said,
-      /Its last lines:\nline 11\n[^]*line 30\nThis session goes on without it/,
+      /Its last lines:\nline 11\n[^]*line 30\nThis session continues without it/,
     );
     const log = /The whole log is on the server: (.*)$/.exec(rig.said)?.[1] ?? "";
     assert.match(readFileSync(log, "utf8"), /^line 1\n/);
@@ -200,9 +200,9 @@ describe("Environments", () => {
     const failed = log.replace(/log$/, "failed");
     const kept = readFileSync(failed, "utf8");
     assert.equal(await rig.prepare(environments, revision), undefined);
-    assert.match(rig.said, /ended with 1 \(\d s ago\)\. .*begins in (?:30|29) s tries again/);
+    assert.match(rig.said, /ended with 1 \(\d s ago\)\. .*retry after (?:30|29) s/);
     const later = JSON.stringify({ ...JSON.parse(kept), at: Date.now() - 31_000 });
-    // A crash while it was written is no reason to give up, either.
+    // A record that a crash has truncated does not prevent a retry, either.
     for (const text of [later, kept.slice(0, 5)]) {
       writeFileSync(failed, text);
       const layer = await rig.prepare(environments, revision);
@@ -216,7 +216,7 @@ describe("Environments", () => {
     assert.ok(!rig.kept.some((name) => name.endsWith(".failed")));
   });
 
-  it("share a failure with those who waited for it", async () => {
+  it("share a failure between concurrent requests", async () => {
     await using rig = new EnvironmentRig();
     const revision = await rig.commit();
     const count = join(rig.sample.folder, "count");
@@ -228,12 +228,12 @@ describe("Environments", () => {
     assert.equal(readFileSync(count, "utf8"), "x\n");
   });
 
-  it("end a set-up that takes too long, and one that nobody waits for", async () => {
+  it("stop a set-up at its timeout, and when its session ends", async () => {
     await using rig = new EnvironmentRig();
     const revision = await rig.commit();
     const late = rig.environments({ command: "sleep 60 & sleep 60", timeout: 200 });
     assert.equal(await rig.prepare(late, revision), undefined);
-    assert.match(rig.said, /it was ended after its timeout of 0\.2 s/);
+    assert.match(rig.said, /it was stopped after its timeout of 0\.2 s/);
     const stop = new Stopper();
     const environments = rig.environments({ command: "sleep 60" });
     const preparing = rig.prepare(environments, revision, { stop });
@@ -243,7 +243,7 @@ describe("Environments", () => {
     assert.equal(rig.kept.filter((name) => name.endsWith(".failed")).length, 1);
   });
 
-  it("run nothing where the check before it fails", async () => {
+  it("run no set-up if the check before it fails", async () => {
     await using rig = new EnvironmentRig();
     const revision = await rig.commit();
     const ran = join(rig.sample.folder, "ran");
@@ -253,7 +253,7 @@ describe("Environments", () => {
     assert.equal(existsSync(ran), false);
   });
 
-  it("run what a devcontainer names, and say what is left aside", async () => {
+  it("run the commands of a devcontainer, and report what is not used", async () => {
     await using rig = new EnvironmentRig();
     mkdirSync(join(rig.sample.tree, ".devcontainer"));
     const devcontainer = {
@@ -264,10 +264,10 @@ describe("Environments", () => {
     rig.sample.write(".devcontainer/devcontainer.json", JSON.stringify(devcontainer));
     const layer = await rig.prepare(rig.environments({}), await rig.commit());
     assert.deepEqual(readdirSync(join(layer?.tree ?? "", "deps")).toSorted(), ["a", "b"]);
-    assert.match(rig.said, /image not used: programs are those of the server/);
+    assert.match(rig.said, /image not used: agents use the programs of the server/);
   });
 
-  it("prune layers that were used longest ago, and none that is in use", async () => {
+  it("prune the least recently used layers, and none that is in use", async () => {
     await using rig = new EnvironmentRig(new CopyDriver("copy"), 1);
     const revision = await rig.commit();
     const make = (number: number) =>

@@ -24,40 +24,40 @@ export interface EnvironmentsOptions extends LayerBuilderOptions {
   readonly settings: SetupSettings;
   /** Finds the value of a secret. */
   readonly findSecret: (name: string) => string | undefined;
-  /** Parses JSON with comments. Throws where it is none. */
+  /** Parses JSON with comments. Throws if it is invalid. */
   readonly parse: (path: string, text: string) => unknown;
-  /** What programs of the machine results are made for. */
+  /** Identifies the system that results are built for. */
   readonly machine: string;
   readonly log: Log;
 }
 
-/** What is configured, and what is had from elsewhere. */
+/** The configuration of set-up, and what the gateway provides for it. */
 export interface RunSetup extends Pick<
   EnvironmentsOptions,
   "settings" | "openPlace" | "findSecret" | "parse" | "machine"
 > {
-  /** Results of set-up that are kept of a repository. */
+  /** How many layers are kept for each repository. */
   readonly mostLayers: number;
-  /** Ends and removes what a process that was killed has left of a place for set-up. */
+  /** Removes the sandbox of a set-up whose process was killed, and ends its programs. */
   readonly removePlace: (name: string, owner: FileOwner | undefined) => Promise<void>;
 }
 
-/** The environment that a run wants. */
+/** A run's request for its environment. */
 export interface EnvironmentRequest {
   /** The name of its workspace. */
   readonly workspace: string;
   readonly repository: CachedRepository;
   readonly credentials: Credentials;
   readonly revision: string;
-  /** Whether a failure of earlier is no reason not to try. */
+  /** Whether to try even if set-up has failed recently. */
   readonly retry: boolean;
   readonly stop: Stop;
   readonly tell: (message: string) => void;
-  /** Called before set-up begins, which takes long: throws where it would be for nothing. */
+  /** Called before set-up begins, which takes long. Throws if the run will fail anyway. */
   readonly check: () => Promise<void>;
 }
 
-/** What is known of a request. */
+/** A request with what was found out about it. */
 interface Wanted extends EnvironmentRequest {
   readonly recipe: Recipe;
   readonly name: LayerName;
@@ -68,11 +68,11 @@ interface Wanted extends EnvironmentRequest {
 
 const LOOK_EVERY = 100;
 const LARGEST_FILE = 1024 * 1024;
-/** How many are set up at the same time; each may use as much as an agent. */
+/** How many set-ups run at once; each may use as many resources as an agent. */
 const AT_ONCE = 4;
 const MOST_FOUND = 500;
 
-/** Sets repositories up, once for all runs that the result fits. */
+/** Sets repositories up, once for all runs that can use the result. */
 export class Environments {
   readonly #options: EnvironmentsOptions;
   readonly #slots = new Slots(AT_ONCE);
@@ -84,9 +84,8 @@ export class Environments {
   }
 
   /**
-   * The layer with what set-up leaves, for a workspace that begins with it or has begun with it.
-   * Undefined where nothing is to be set up, and where that failed: whoever asked has been told, and
-   * goes on without.
+   * The layer that a workspace begins with, or began with. Undefined if there is nothing to set up, or if
+   * set-up failed: the session has been told, and continues without it.
    */
   async prepare(request: EnvironmentRequest): Promise<Layer | undefined> {
     const { log } = this.#options;
@@ -102,7 +101,7 @@ export class Environments {
       request.stop.signal.throwIfAborted();
       if (error === refusal) throw error;
       log.warn("run.setup-unknown", { url: request.repository.url, error });
-      request.tell(`The environment is not set up: ${messageOf(error)}`);
+      request.tell(`This session continues without its environment: ${messageOf(error)}`);
       return undefined;
     }
   }
@@ -113,11 +112,11 @@ export class Environments {
     if (begun === undefined) return await this.#needQuickly(request);
     if (begun === null) return undefined;
     const layer = await layers.exactly(request.repository, begun);
-    // A copy has its files already.
+    // A workspace that is a copy already contains the layer's files.
     return layer ?? (driver.name === "overlay" ? await this.#needQuickly(request) : undefined);
   }
 
-  /** What was found for a revision once fits it again, without reading the revision. */
+  /** Caches the layer of each revision, which saves reading the files of the revision again. */
   async #needQuickly(request: EnvironmentRequest): Promise<Layer | undefined> {
     const { layers, log } = this.#options;
     const { repository, revision } = request;
@@ -136,7 +135,7 @@ export class Environments {
     return layer;
   }
 
-  /** Finds a layer, or makes it now. */
+  /** Finds a layer, waits for one that is being made, or makes it. */
   async #need(request: EnvironmentRequest): Promise<Layer | undefined> {
     const { layers } = this.#options;
     const wanted = await this.#want(request);
@@ -146,14 +145,15 @@ export class Environments {
       const known = await this.#known(wanted);
       if (known !== undefined) return known.layer;
       if (await layers.isBeingMade(repository, name)) {
-        if (looks === 1) tell(`Another session sets the environment up (${recipe.title}) …`);
+        if (looks === 1)
+          tell(`Waiting for another session that sets up the environment (${recipe.title}) …`);
         const { signal } = stop;
         await delay(LOOK_EVERY, undefined, { signal }).catch(() => signal.throwIfAborted());
         continue;
       }
       using right = await layers.begin(repository, name);
       if (right === undefined) continue;
-      // Whoever had the right before may have come to an end since.
+      // The previous holder of the lock may have finished in between.
       const since = await this.#known(wanted);
       if (since !== undefined) return since.layer;
       await request.check();
@@ -161,7 +161,7 @@ export class Environments {
     }
   }
 
-  /** What set-up has come to: a layer, or a failure that is not to be tried again yet. */
+  /** The known result of set-up: a layer, or a failure that must not be retried yet. */
   async #known(wanted: Wanted): Promise<{ readonly layer: Layer | undefined } | undefined> {
     const { layers, log } = this.#options;
     const { repository, name, recipe, tell, begun, retry } = wanted;
@@ -180,7 +180,7 @@ export class Environments {
     const { settings, parse, machine } = this.#options;
     const { repository, revision } = request;
     const begun = Date.now();
-    // Mostly there is nothing to do, which then costs nothing.
+    // Most repositories have no set-up, so this is checked before anything is read.
     const { repositories, from } = settings;
     if (from.length === 0 && setupOf(repository.url, repositories) === undefined) return undefined;
     const files = await filesOf(repository, revision);
@@ -202,14 +202,15 @@ export class Environments {
     const isKnown =
       (await repository.shallow()) === "" || !(await layers.hasAlike(repository, name));
     if (isKnown) return undefined;
-    // What a revision descends from is known with its history, which is cheaper than set-up.
+    // Without its history, the ancestors of the revision are unknown. Fetching it is cheaper than set-up.
     await repository.fill(credentials);
     return await layers.find(repository, name, files);
   }
 
   async #makeInTurn(wanted: Wanted): Promise<Layer | undefined> {
     const waits = this.#slots.take(wanted.stop);
-    if (waits !== undefined) wanted.tell("Waiting until other environments are set up …");
+    if (waits !== undefined)
+      wanted.tell("Waiting for a free slot: other environments are being set up …");
     await waits;
     try {
       return await this.#make(wanted);

@@ -32,7 +32,7 @@ function key(changed: string, recipe: Partial<Recipe> = {}): string {
 const plain = layerKey(RECIPE, FILES, "machine");
 
 describe("layerKey()", () => {
-  it("differs with lock files wherever they are, ignored files and scripts that are named", () => {
+  it("depends on lock files in any folder, ignore files, and scripts that commands mention", () => {
     const counting = [...FILES.keys()].filter((path) => key(path) !== plain);
     assert.deepEqual(counting, [
       "package-lock.json",
@@ -43,7 +43,7 @@ describe("layerKey()", () => {
     ]);
   });
 
-  it("differs with the files that are configured, in the place of lock files", () => {
+  it("depends on the configured files instead of lock files", () => {
     const recipe = { keys: ["src/*", "*.sql"] };
     const before = layerKey({ ...RECIPE, ...recipe }, FILES, "machine");
     const counting = [...FILES.keys()].filter((path) => key(path, recipe) !== before);
@@ -51,7 +51,7 @@ describe("layerKey()", () => {
     assert.deepEqual(counting, expected);
   });
 
-  it("differs with what is run, what is kept and the machine, but not with how long it may take", () => {
+  it("depends on the commands, `keep` and the machine, but not on the timeout", () => {
     const steps = [{ name: "setup", commands: [["npm", "ci"]] }];
     const others: Partial<Recipe>[] = [{ steps }, { env: { A: "1" } }, { keep: ["venv"] }];
     for (const other of others) {

@@ -34,8 +34,8 @@ export async function filesOf(
 }
 
 /**
- * Tells results of set-up apart: by what is run, by the files that it depends on, and by what git
- * ignores, since that is what a result holds. `machine` is what programs the result was made for.
+ * The cache key of a result of set-up: a hash of the commands, of the files that they depend on, and of
+ * the ignore files, which decide what a result contains. `machine` identifies the system.
  */
 export function layerKey(recipe: Recipe, files: RevisionFiles, machine: string): string {
   const { steps, env, secrets, keep } = recipe;
@@ -47,12 +47,12 @@ export function layerKey(recipe: Recipe, files: RevisionFiles, machine: string):
 
 function keyFiles({ keys, steps }: Recipe, files: RevisionFiles): (path: string) => boolean {
   const wanted = keys ?? LOCK_FILES;
-  // A repository has thousands of files, and most keys are plain names.
+  // A repository may have thousands of files, and most keys are plain names: a set finds those quickly.
   const names = new Set([".gitignore", ...wanted.filter((key) => !/[*/]/.test(key))]);
   const patterns = wanted
     .filter((key) => /[*/]/.test(key))
     .map((key) => ({ fits: glob(key), isPath: key.includes("/") }));
-  // Scripts of the repository that commands name.
+  // Scripts of the repository that the commands mention.
   const words = steps.flatMap(({ commands }) => commands.flat().flatMap(wordsOf));
   const named = new Set(words.filter((word) => files.has(word)));
   return (path) => {

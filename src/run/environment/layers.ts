@@ -9,46 +9,46 @@ import type { RevisionFiles } from "./layer-key.ts";
 
 export interface LayersOptions {
   readonly folder: string;
-  /** How many are kept of a repository; those in use are kept besides. */
+  /** How many are kept for each repository, in addition to those in use. */
   readonly most: number;
 }
 
-/** What set-up has left, to be put under workspaces. */
+/** The files that set-up has produced, which workspaces begin with. */
 export interface Layer extends LayerFacts {
   readonly id: string;
   readonly tree: string;
-  /** What set-up has left in its home. */
+  /** The folder of the files that set-up has left in its home. */
   readonly home?: string;
 }
 
-/** What is kept of a layer beside its files. */
+/** What is stored about a layer beside its files. */
 export interface LayerFacts {
   /** The commit that it was made on. */
   readonly revision: string;
-  /** The paths in it, none of which is tracked there; a folder stands for all that is in it. */
+  /** The paths in it. None is tracked in that commit. A folder stands for everything in it. */
   readonly roots: readonly string[];
-  /** Patterns, as in .gitignore, of what is not to be committed. */
+  /** Patterns, as in .gitignore, of files that are never committed. */
   readonly keep: readonly string[];
 }
 
-/** Which layer is looked for. */
+/** The key and revision that identify a layer. */
 export interface LayerName {
   readonly key: string;
   readonly revision: string;
 }
 
-/** A set-up that failed, as it is remembered. */
+/** A stored failure of set-up. */
 export interface SetupFailure {
   readonly why: string;
-  /** When, in milliseconds since 1970. */
+  /** When it failed, in milliseconds since 1970. */
   readonly at: number;
-  /** How many times in a row. */
+  /** How many times it has failed in a row. */
   readonly count: number;
 }
 
 const LAYER = /^([0-9a-f]{32})-([0-9a-f]{40,64})$/;
 
-/** Results of set-up, by repository. One is there whole or not at all; the ones used last are kept. */
+/** The layers of each repository. They are added atomically; the most recently used are kept. */
 export class Layers {
   readonly #options: LayersOptions;
 
@@ -57,9 +57,9 @@ export class Layers {
   }
 
   /**
-   * A layer that fits a revision. Beside that made on the very revision, one made on an ancestor
-   * fits, whose files the revision's authors had before them. Others do not: whoever gets a run on a
-   * commit of their own could leave something in a layer for the runs of everybody else.
+   * A layer for a revision: made on the same revision, or on an ancestor of it, whose commits the revision
+   * already trusts. Others are not used: somebody with a run on their own commit could otherwise plant
+   * files in a layer that the runs of everybody else begin with.
    */
   async find(
     repository: CachedRepository,
@@ -75,7 +75,7 @@ export class Layers {
     return undefined;
   }
 
-  /** A layer that is known, if it is still there. */
+  /** The layer with an id, if it still exists. */
   async exactly(repository: CachedRepository, id: string): Promise<Layer | undefined> {
     const folder = this.#at(repository, id);
     if (!LAYER.test(id) || !existsSync(join(folder, FACTS))) return undefined;
@@ -85,13 +85,13 @@ export class Layers {
     return facts === undefined ? undefined : layerIn(folder, id, facts);
   }
 
-  /** Whether there are some that might fit, but for the revision that they were made on. */
+  /** Whether there are layers with the same key, made on any revision. */
   async hasAlike(repository: CachedRepository, { key }: LayerName): Promise<boolean> {
     const names = await readdir(this.#folder(repository)).catch(() => []);
     return names.some((name) => LAYER.test(name) && name.startsWith(key));
   }
 
-  /** Whether somebody is making a layer that would fit. */
+  /** Whether a layer that could be used is being made, in any process. */
   async isBeingMade(repository: CachedRepository, { key, revision }: LayerName): Promise<boolean> {
     const names = await readdir(this.#folder(repository)).catch(() => []);
     const making = names
@@ -105,7 +105,7 @@ export class Layers {
     return false;
   }
 
-  /** The right to make a layer; undefined while somebody else has it. */
+  /** Takes the lock for making a layer; undefined while somebody else has it. */
   async begin(repository: CachedRepository, name: LayerName): Promise<Disposable | undefined> {
     const path = `${this.#at(repository, idOf(name))}${LOCK}`;
     await mkdir(dirname(path), { recursive: true, mode: 0o711 });
@@ -117,7 +117,7 @@ export class Layers {
     }
   }
 
-  /** Makes a layer of some paths of a tree and of a home, from where they are moved. */
+  /** Adds a layer: moves the paths from a tree and from a home into it. */
   async add(
     repository: CachedRepository,
     name: LayerName,
@@ -140,14 +140,14 @@ export class Layers {
     await finish(unfinished);
     const whole = { ...facts, revision };
     await writeFile(join(unfinished, FACTS), JSON.stringify(whole));
-    // One that cannot be read any more.
+    // An earlier one whose facts cannot be read.
     await removeTree(folder);
     await rename(unfinished, folder);
     await rm(this.#failure(repository, name), { force: true });
     return layerIn(folder, id, whole);
   }
 
-  /** Where the output of set-up goes. */
+  /** The path of the log of set-up. */
   logOf(repository: CachedRepository, name: LayerName): string {
     return `${this.#at(repository, idOf(name))}.log`;
   }
@@ -159,7 +159,7 @@ export class Layers {
     return await readJson(this.#failure(repository, name));
   }
 
-  /** Remembers that set-up failed, until it succeeds. */
+  /** Stores that set-up failed, until it succeeds. */
   async failed(repository: CachedRepository, name: LayerName, why: string): Promise<SetupFailure> {
     const before = await this.failureOf(repository, name);
     const failure = { why, at: Date.now(), count: (before?.count ?? 0) + 1 };
@@ -167,7 +167,7 @@ export class Layers {
     return failure;
   }
 
-  /** Removes what nobody has used for the longest time, and what a process left that was killed. */
+  /** Removes the least recently used layers, and unfinished ones of killed processes. */
   async prune(repository: CachedRepository, inUse: ReadonlySet<string | undefined>): Promise<void> {
     const folder = this.#folder(repository);
     const names = await readdir(folder).catch(() => []);
@@ -180,7 +180,7 @@ export class Layers {
     const old = new Set((await this.#byAge(repository, free)).slice(this.#options.most));
     for (const id of free) {
       const isOld = old.has(id);
-      // The right to make it is taken, so that nobody begins while it goes.
+      // The lock keeps others from making the layer while it is removed.
       using taken = await this.begin(repository, nameOf(id));
       if (taken === undefined) continue;
       await removeTree(join(folder, `${id}${UNFINISHED}`));
@@ -205,7 +205,7 @@ export class Layers {
     return fitting;
   }
 
-  /** The last used first. One that failed counts by its log. */
+  /** The most recently used first. A failed set-up has no layer, so the time of its log counts. */
   async #byAge(repository: CachedRepository, ids: readonly string[]): Promise<string[]> {
     const used = await Promise.all(
       ids.map(async (id) => {
@@ -242,7 +242,7 @@ function layerIn(folder: string, id: string, facts: LayerFacts): Layer {
   return { ...facts, id, tree: join(folder, "tree"), ...(existsSync(home) ? { home } : {}) };
 }
 
-/** What a file holds; undefined where there is none, or one that a crash has cut. */
+/** The content of a JSON file; undefined if it is missing, or was truncated by a crash. */
 async function readJson<T>(path: string): Promise<T | undefined> {
   try {
     return JSON.parse(await readFile(path, "utf8")) as T;
@@ -268,7 +268,7 @@ async function isAncestor({ git }: CachedRepository, one: string, other: string)
   return answer.code === 0;
 }
 
-/** Whether a revision has files where a layer has some, which would hide them. */
+/** Whether paths of a layer would hide files of a revision. */
 function hides(roots: readonly string[], files: RevisionFiles): boolean {
   const folders = new Set([...files.keys()].flatMap(above));
   return roots.some(
@@ -277,7 +277,7 @@ function hides(roots: readonly string[], files: RevisionFiles): boolean {
   );
 }
 
-/** The folders that a path is in. */
+/** The folders above a path. */
 export function above(path: string): string[] {
   const folders: string[] = [];
   for (let at = dirname(path); at !== "."; at = dirname(at)) folders.push(at);

@@ -10,7 +10,7 @@ import {
   workspaceFolder,
 } from "./recipe.ts";
 
-/** What a repository with some files is set up by. */
+/** The recipe of a repository with these files. */
 function recipe(
   files: Readonly<Record<string, string>>,
   repositories: Readonly<Record<string, RepositorySetup>>,
@@ -31,7 +31,7 @@ const SCRIPT = { ".trunkline/setup.sh": "echo" };
 const DEVCONTAINER = { ".devcontainer.json": '{ "onCreateCommand": ["make", "deps"] }' };
 
 describe("recipeFor()", () => {
-  it("prefers what is configured, then the script, then the devcontainer", async () => {
+  it("prefers the configured command, then the script, then the devcontainer", async () => {
     const files = { ...SCRIPT, ...DEVCONTAINER };
     const configured = await recipe(files, { "*": { command: "npm ci" } });
     assert.deepEqual(configured?.steps[0]?.commands, [["/bin/sh", "-c", "npm ci"]]);
@@ -41,13 +41,13 @@ describe("recipeFor()", () => {
     assert.deepEqual(steps?.[0]?.commands, [["make", "deps"]]);
   });
 
-  it("runs nothing of a repository's own that is not allowed", async () => {
+  it("uses no script or devcontainer that is not allowed", async () => {
     assert.equal(await recipe(SCRIPT, {}, ["devcontainer"]), undefined);
     assert.equal(await recipe(DEVCONTAINER, {}, ["script"]), undefined);
     assert.equal(await recipe(SCRIPT, { "github.com/other/*": { command: "x" } }, []), undefined);
   });
 
-  it("gives a repository's own commands what is configured for it", async () => {
+  it("applies the configured options to the repository's own commands", async () => {
     const setup = { env: { A: "1" }, secrets: ["TOKEN"], timeout: 5_000 };
     const found = await recipe(SCRIPT, { "github.com/acme/*": setup });
     assert.deepEqual(found?.env, { A: "1" });
@@ -57,7 +57,7 @@ describe("recipeFor()", () => {
 });
 
 describe("setupOf()", () => {
-  it("knows a repository by any address", () => {
+  it("finds a repository by any of its addresses", () => {
     const repositories = { "github.com/acme/app": { command: "one" }, "*": { command: "other" } };
     const named = [
       "https://github.com/acme/app.git",
@@ -71,7 +71,7 @@ describe("setupOf()", () => {
 });
 
 describe("workspaceFolder()", () => {
-  it("is named for the repository, and never leads elsewhere", () => {
+  it("is named after the repository, and never leaves /workspaces", () => {
     assert.equal(workspaceFolder("https://github.com/acme/my.app.git"), "/workspaces/my.app");
     for (const url of ["https://h/a/..", "https://h/", "git@h:a b", "file:///.git"]) {
       assert.equal(workspaceFolder(url), "/workspaces/repository", url);
@@ -80,7 +80,7 @@ describe("workspaceFolder()", () => {
 });
 
 describe("secretsFor()", () => {
-  it("says which one is missing", () => {
+  it("names the secret that is not set", () => {
     const needs = { secrets: ["A", "B"] } as unknown as Recipe;
     assert.deepEqual(
       secretsFor(needs, (name) => `${name}!`),

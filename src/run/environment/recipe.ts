@@ -4,16 +4,16 @@ import { parseRemoteUrl } from "../../git/remote-url.ts";
 import { readDevcontainer } from "./devcontainer.ts";
 import { type SetupStep, shell, short } from "./setup-step.ts";
 
-/** How a repository is set up, as it is configured. */
+/** The configuration of a repository's set-up. */
 export interface RepositorySetup {
-  /** A line for a shell; without it, what the repository itself has for it. */
+  /** A line for a shell; without it, the script or devcontainer of the repository. */
   readonly command?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Names of secrets that only set-up has. */
+  /** Names of secrets that set-up gets, and agents do not. */
   readonly secrets?: readonly string[];
-  /** Files that the result depends on, in the place of the usual lock files. */
+  /** Files that the result depends on, instead of the usual lock files. */
   readonly keys?: readonly string[];
-  /** Patterns, as in .gitignore, of what is kept and never committed beside what git ignores. */
+  /** Patterns, as in .gitignore, of files that are kept and never committed, like those that git ignores. */
   readonly keep?: readonly string[];
   readonly allowHosts?: readonly string[];
   /** Milliseconds. */
@@ -21,32 +21,32 @@ export interface RepositorySetup {
 }
 
 export interface SetupSettings {
-  /** By `HOST/PATH` of repositories; `*` stands for any text. The first that fits counts. */
+  /** By `HOST/PATH` of repositories; `*` matches any text. The first match applies. */
   readonly repositories: Readonly<Record<string, RepositorySetup>>;
-  /** What of a repository's own may set it up. */
+  /** Which files of a repository may define its set-up. */
   readonly from: readonly ("script" | "devcontainer")[];
 }
 
-/** What is run, once, to set a repository up. */
+/** The commands that set a repository up, with their options. */
 export interface Recipe extends Required<Omit<RepositorySetup, "command" | "keys">> {
-  /** In a few words, for people. */
+  /** A short name, for people. */
   readonly title: string;
   readonly steps: readonly SetupStep[];
   readonly keys: readonly string[] | undefined;
-  /** What is left aside of what the repository asks for. */
+  /** Parts of the devcontainer that are not used, for people. */
   readonly notes: readonly string[];
 }
 
 /** The files of a revision that a recipe is read from. */
 export interface RecipeSource {
   readonly url: string;
-  /** Where the files are while set-up runs. */
+  /** The folder of the files while set-up runs. */
   readonly folder: string;
   readonly has: (path: string) => boolean;
   readonly read: (path: string) => Promise<string>;
-  /** Variables that commands find, such as `PATH`. */
+  /** Environment variables of the commands, such as `PATH`. */
   readonly variables: NodeJS.ProcessEnv;
-  /** Parses JSON with comments. Throws where it is none. */
+  /** Parses JSON with comments. Throws if it is invalid. */
   readonly parse: (path: string, text: string) => unknown;
 }
 
@@ -54,7 +54,7 @@ export const SCRIPT = ".trunkline/setup.sh";
 const DEVCONTAINERS = [".devcontainer/devcontainer.json", ".devcontainer.json"];
 const TIMEOUT = 10 * 60_000;
 
-/** How a revision is to be set up; undefined where nobody wants that. */
+/** How a revision is set up; undefined if it is not. */
 export async function recipeFor(
   source: RecipeSource,
   settings: SetupSettings,
@@ -67,7 +67,7 @@ export async function recipeFor(
   return { ...found, env, secrets, keep, allowHosts, timeout, keys };
 }
 
-/** What is configured for a repository. */
+/** The configuration that applies to a repository. */
 export function setupOf(
   url: string,
   repositories: SetupSettings["repositories"],
@@ -76,14 +76,14 @@ export function setupOf(
   return Object.entries(repositories).find(([pattern]) => glob(pattern)(address))?.[1];
 }
 
-/** `HOST/PATH`, by whichever protocol it is reached. */
+/** `HOST/PATH`, the same for all protocols. */
 function shortAddress(url: string): string {
   const { host, path } = parseRemoteUrl(url);
   const plain = path.replace(/^\/+/, "").replace(/(?:\.git)?\/*$/, "");
   return host === undefined ? `/${plain}` : `${host}/${plain}`;
 }
 
-/** The folder that a repository is set up in, and is seen in by agents, too. */
+/** The folder in which both set-up and agents see a repository, so that paths stay valid. */
 export function workspaceFolder(url: string): string {
   const name = shortAddress(url).split("/").at(-1) ?? "";
   return `/workspaces/${/^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/.test(name) ? name : "repository"}`;
@@ -117,7 +117,7 @@ function inShell(command: string): Found {
   return { title, steps: [{ name: title, commands: [shell(command)] }], env: {}, notes: [] };
 }
 
-/** The values of the secrets that a recipe names. Throws "config" where one has none. */
+/** The values of the secrets that a recipe names. Throws "config" if one is not set. */
 export function secretsFor(
   { secrets }: Recipe,
   find: (name: string) => string | undefined,
@@ -125,7 +125,7 @@ export function secretsFor(
   const entries = secrets.map((name): [string, string] => {
     const value = find(name);
     if (value !== undefined && value !== "") return [name, value];
-    const next = "Set the variable where the server is started";
+    const next = "Set it as an environment variable of the server";
     throw new TrunklineError("config", `Cannot find the secret '${name}' for set-up. ${next}.`);
   });
   return Object.fromEntries(entries);

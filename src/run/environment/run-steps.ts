@@ -7,37 +7,37 @@ import type { Recipe } from "./recipe.ts";
 import type { SetupOutput } from "./setup-output.ts";
 import type { SetupStep } from "./setup-step.ts";
 
-/** What a place for set-up is made of. */
+/** What the place of a set-up needs. */
 export interface SetupPlaceOptions {
-  /** Tells it apart from others; letters and digits. */
+  /** A unique name of letters and digits. */
   readonly name: string;
   readonly workspace: Workspace;
-  /** Where the files are seen, whatever the workspace is. */
+  /** The folder at which programs see the files. */
   readonly folder: string;
   readonly owner: FileOwner | undefined;
-  /** A folder that becomes the home of its programs. */
+  /** The folder that is HOME for its programs. */
   readonly home: string;
-  /** Variables that may be anybody's: programs outside of a sandbox must not have them. */
+  /** Variables that the repository may have chosen: programs outside of the sandbox must not get them. */
   readonly env: Readonly<Record<string, string>>;
-  /** Variables that are in no command line. */
+  /** Variables that must not be in a command line. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** Where the objects are that the repository borrows. */
+  /** The folder of the objects that the repository uses as alternates. */
   readonly objects: string;
-  /** Hosts that may be reached besides those of agents. */
+  /** Hosts that may be reached in addition to those of agents. */
   readonly allowHosts: readonly string[];
-  /** Hears of a host that was refused. */
+  /** Called when a host was refused. */
   readonly refused: (why: string) => void;
 }
 
-/** Where commands of set-up run; they end with it. */
+/** Where commands of set-up run, mostly a sandbox. They end when it is disposed. */
 export interface SetupPlace extends AsyncDisposable {
-  /** Starts a command whose errors come with its output. */
+  /** Starts a command. Its stderr goes to its stdout. */
   start(command: readonly string[]): Promise<OwnedChild>;
 }
 
 export type OpenSetupPlace = (options: SetupPlaceOptions) => Promise<SetupPlace>;
 
-/** Runs the steps of a recipe. Throws "unavailable" where one fails, and the reason of `stop`. */
+/** Runs the steps of a recipe. Throws "unavailable" if one fails, or the reason of `stop`. */
 export async function runSteps(
   place: SetupPlace,
   { steps, timeout }: Pick<Recipe, "steps" | "timeout">,
@@ -47,7 +47,7 @@ export async function runSteps(
   const children = new Set<OwnedChild>();
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => {});
-  const why = `it was ended after its timeout of ${timeout / 1_000} s`;
+  const why = `it was stopped after its timeout of ${timeout / 1_000} s`;
   const late = setTimeout(() => over.reject(failed(why)), timeout);
   const listener = { stopped: over.reject };
   stop.add(listener);

@@ -10,7 +10,7 @@ const VALUE = 'npm "token"/of+mine?';
 const search = new SecretSearch({ NPM_TOKEN: VALUE });
 
 describe("SecretSearch", () => {
-  it("finds a secret as it is and as files usually hold it, and names both", async () => {
+  it("finds a secret in plain and encoded form, and names the file and the secret", async () => {
     using home = mkdtempDisposableSync(join(tmpdir(), "secrets-"));
     const forms = [
       VALUE,
@@ -45,7 +45,7 @@ describe("SecretSearch", () => {
     assert.deepEqual(await search.findIn(home.path), []);
   });
 
-  it("looks at names and at where links lead, and follows none", async () => {
+  it("searches names and targets of links, and follows no link", async () => {
     using home = mkdtempDisposableSync(join(tmpdir(), "secrets-"));
     const plain = new SecretSearch({ KEY: "0123456789" });
     symlinkSync("/nowhere/0123456789", join(home.path, "link"));
@@ -56,14 +56,14 @@ describe("SecretSearch", () => {
     assert.deepEqual(found.toSorted(), ["link", "sub/cache-0123456789"]);
   });
 
-  it("looks into what has a name that is not UTF-8", async () => {
+  it("searches files whose names are not UTF-8", async () => {
     using home = mkdtempDisposableSync(join(tmpdir(), "secrets-"));
     const name = Buffer.concat([Buffer.from(`${home.path}/caf`), Buffer.from([0xe9])]);
     writeFileSync(name, VALUE);
     assert.equal((await search.findIn(home.path)).length, 1);
   });
 
-  it("masks every form in a text", () => {
+  it("masks every form of a secret in a text", () => {
     const text = `token=${VALUE} basic ${Buffer.from(`u:${VALUE}`).toString("base64")}`;
     const masked = search.mask(text);
     assert.equal(masked.includes(VALUE), false);
@@ -71,7 +71,7 @@ describe("SecretSearch", () => {
     assert.match(masked, /^token=••• basic /);
   });
 
-  it("refuses a value that would be found by chance", () => {
+  it("refuses a value that is too short", () => {
     assert.throws(() => new SecretSearch({ PIN: "1234" }), /Cannot use the secret 'PIN'/);
   });
 });

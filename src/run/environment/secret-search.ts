@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { MASK } from "../../base/text/mask.ts";
 
-/** Shorter values would be found by chance. */
+/** Shorter values would match by chance. */
 const SHORTEST = 8;
 const CHUNK = 1024 * 1024;
 
@@ -18,41 +18,40 @@ interface Form {
 export interface SecretFinding {
   /** Relative to the folder that was searched. */
   readonly path: string;
-  /** The whole of it, byte by byte. */
+  /** The whole path as bytes. */
   readonly file: Buffer;
   /** The name of the secret. */
   readonly secret: string;
 }
 
 /**
- * Finds the values of secrets in what a program wrote: as they are, and in the forms in which
- * configuration files and addresses usually hold them. What a program has compressed or encrypted
- * is not found.
+ * Finds the values of secrets in files: as they are, and in the encodings that configuration files and
+ * addresses use. Compressed or encrypted values are not found.
  */
 export class SecretSearch {
   readonly #forms: readonly Form[];
   readonly #longest: number;
 
-  /** Throws "usage" at a value that is too short to be told apart. */
+  /** Throws "usage" for a value that is too short to be found reliably. */
   constructor(secrets: Readonly<Record<string, string>>) {
     this.#forms = Object.entries(secrets).flatMap(([secret, value]) => {
       if (value.length < SHORTEST) {
-        const why = `it has fewer than ${SHORTEST} characters, so it could not be found again`;
+        const why = `it has fewer than ${SHORTEST} characters, too few to be found reliably in files`;
         throw new TrunklineError("usage", `Cannot use the secret '${secret}': ${why}.`);
       }
       return formsOf(value).map((form) => ({ secret, bytes: Buffer.from(form) }));
     });
-    // A long form is masked before a shorter one that is a part of it.
+    // Longer forms are masked first, because a shorter one may be a part of them.
     this.#forms = this.#forms.toSorted((one, other) => other.bytes.length - one.bytes.length);
     this.#longest = Math.max(0, ...this.#forms.map(({ bytes }) => bytes.length));
   }
 
-  /** The text with a mask in the place of each secret. */
+  /** The text with each secret masked. */
   mask(text: string): string {
     return this.#forms.reduce((masked, { bytes }) => masked.replaceAll(String(bytes), MASK), text);
   }
 
-  /** Looks through all files below a folder, their names, and where links lead. */
+  /** Searches all files below a folder, their names, and the targets of links. */
   async findIn(folder: string): Promise<SecretFinding[]> {
     if (this.#forms.length === 0) return [];
     const findings: SecretFinding[] = [];
@@ -84,7 +83,7 @@ export class SecretSearch {
   async #findInFile(path: Buffer): Promise<string | undefined> {
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
     const buffer = Buffer.alloc(CHUNK + this.#longest);
-    // The end of a chunk is looked at again with the next: a secret may begin there.
+    // The end of a chunk is searched again with the next: a secret may span both.
     for (let kept = 0; ;) {
       const read = await fill(file, buffer, kept);
       const secret = this.#findIn(buffer.subarray(0, kept + read));
@@ -96,7 +95,7 @@ export class SecretSearch {
   }
 }
 
-/** Names on disk are bytes, which need not be UTF-8: latin1 keeps each of them. */
+/** Names on disk are bytes that need not be UTF-8; latin1 preserves them. */
 function bytesOf(folder: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(path, "latin1")]);
 }
@@ -128,11 +127,11 @@ function formsOf(value: string): string[] {
   return [...forms];
 }
 
-/** What base64 makes of a text wherever in a longer one it stands: `user:TOKEN` in a header, say. */
+/** The base64 forms of a text that may be part of a longer one, such as `user:TOKEN` in a header. */
 function base64Of(text: string): string[] {
   return [0, 1, 2].flatMap((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]);
-    // Characters at either end depend on what stands beside the text.
+    // The characters at both ends depend on the neighbouring text.
     const [first, last] = [Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6)];
     return (["base64", "base64url"] as const).map((as) => bytes.toString(as).slice(first, last));
   });

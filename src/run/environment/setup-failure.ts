@@ -1,11 +1,11 @@
 import type { SetupFailure } from "./layers.ts";
 import type { Recipe } from "./recipe.ts";
 
-/** How long a failed set-up is left alone: twice as long after each failure. */
+/** Milliseconds until a failed set-up is retried; doubled after each further failure. */
 const FIRST_WAIT = 30_000;
 const LONGEST_WAIT = 60 * 60_000;
 
-/** What failed while a request waited for it has failed for it, too. */
+/** Whether set-up may be tried again. A failure during the request's own wait counts for the request, too. */
 export function mayTry({ at, count }: SetupFailure, begun: number, retry: boolean): boolean {
   return at < begun && (retry || Date.now() >= at + waitAfter(count));
 }
@@ -21,7 +21,7 @@ export function wordsOnFailure({ title }: Recipe, why: string): string {
 export function wordsOnNext({ at, count }: SetupFailure, log: string): string {
   const seconds = Math.max(0, Math.ceil((at + waitAfter(count) - Date.now()) / 1_000));
   const when = seconds > 120 ? `${Math.ceil(seconds / 60)} min` : `${seconds} s`;
-  return `This session goes on without it. A session that begins in ${when} tries again, one with \`trunkline run --retry-setup\` at once. The whole log is on the server: ${log}`;
+  return `This session continues without it. New sessions retry after ${when}; \`trunkline run --retry-setup\` retries at once. The whole log is on the server: ${log}`;
 }
 
 export function wordsOnEarlier(failure: SetupFailure, recipe: Recipe, log: string): string {

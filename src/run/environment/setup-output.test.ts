@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 
 import { SetupOutput, type SetupOutputOptions } from "./setup-output.ts";
 
-/** What becomes of an output that comes in pieces. */
+/** The log and messages for an output that comes in these pieces. */
 async function outputOf(pieces: readonly string[], more: Partial<SetupOutputOptions> = {}) {
   using home = mkdtempDisposableSync(join(tmpdir(), "output-"));
   const path = join(home.path, "log");
@@ -21,7 +21,7 @@ async function outputOf(pieces: readonly string[], more: Partial<SetupOutputOpti
 }
 
 describe("SetupOutput", () => {
-  it("keeps all lines in a file that only we can read, and the last ones", async () => {
+  it("writes all lines to a file that only we can read, and keeps the last ones", async () => {
     const lines = Array.from({ length: 50 }, (_, index) => `line ${index}`);
     const { log, tail, mode } = await outputOf([lines.join("\n")]);
     assert.equal(log, `${lines.join("\n")}\n`);
@@ -29,12 +29,12 @@ describe("SetupOutput", () => {
     assert.equal(mode & 0o777, 0o600);
   });
 
-  it("tells few of the lines as they come", async () => {
+  it("passes on only some of the lines as they come", async () => {
     const { told } = await outputOf(["one\ntwo\nthree\n"], { tellEvery: 60_000 });
     assert.deepEqual(told, ["one"]);
   });
 
-  it("masks a secret that comes in pieces, also in a line that does not end", async () => {
+  it("masks a secret that comes in pieces, even in a line that does not end", async () => {
     const long = "x".repeat(100_000);
     const { log, tail } = await outputOf([long, "sec", "ret-0", "123", long, "\nsecret-0123\n"]);
     assert.ok(!log.includes("secret-0123"));
@@ -42,7 +42,7 @@ describe("SetupOutput", () => {
     assert.ok(log.length > 200_000);
   });
 
-  it("shows lines without colours, and each state of a line that is drawn again", async () => {
+  it("removes colours, and takes each state of a redrawn line as a line", async () => {
     const { tail } = await outputOf(["\u001b[32mgreen\u001b[0m\r10 %\r20 %\n\n"]);
     assert.deepEqual(tail, ["green", "10 %", "20 %"]);
   });
@@ -52,7 +52,7 @@ describe("SetupOutput", () => {
     assert.equal(log, `${"a\n".repeat(10)}(The log ends here: it is over 20 bytes.)\n`);
   });
 
-  it("goes on where there can be no file", async () => {
+  it("continues if the file cannot be written", async () => {
     const told: string[] = [];
     const options = { path: "/nowhere/log", mask: String, tell: (line: string) => told.push(line) };
     await using output = new SetupOutput(options);

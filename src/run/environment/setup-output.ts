@@ -7,15 +7,15 @@ import { Throttle } from "../../base/limit/throttle.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
 export interface SetupOutputOptions {
-  /** Where all of it goes. */
+  /** The path of the log. */
   readonly path: string;
-  /** Masks what may not be shown. */
+  /** Masks secrets. */
   readonly mask: (text: string) => string;
-  /** Hears some of the lines as they come. */
+  /** Called with some of the lines as they come. */
   readonly tell: (line: string) => void;
-  /** Milliseconds between two lines that are told. */
+  /** Milliseconds between two calls of `tell`. */
   readonly tellEvery?: number;
-  /** Bytes of a log. */
+  /** The most bytes of the log. */
   readonly most?: number;
 }
 
@@ -23,14 +23,14 @@ const TELL_EVERY = 2_000;
 const MOST = 4 * 1024 * 1024;
 const TAIL = 20;
 const LONGEST_LINE = 300;
-/** Characters of a line that has not ended. */
+/** The most characters of an unfinished line that are buffered. */
 const LONGEST_REST = 64 * 1024;
-/** Longer than any secret. */
+/** Characters that stay buffered then: more than any secret has. */
 const KEPT = 16 * 1024;
-/** Progress is often shown by returning to the start of a line. */
+/** Programs show progress by returning to the start of the line. */
 const LINE_END = /\r?\n|\r/;
 
-/** What the commands of a set-up write, line by line, without secrets. */
+/** The output of a set-up, line by line, with secrets masked. */
 export class SetupOutput implements AsyncDisposable {
   readonly path: string;
   readonly #options: SetupOutputOptions;
@@ -38,7 +38,7 @@ export class SetupOutput implements AsyncDisposable {
   readonly #throttle: Throttle;
   readonly #tail: string[] = [];
   #written = 0;
-  /** Why the file could not be written, which costs the log alone. */
+  /** Why the log could not be written. Set-up continues without it. */
   #problem: Error | undefined;
 
   constructor(options: SetupOutputOptions) {
@@ -50,7 +50,7 @@ export class SetupOutput implements AsyncDisposable {
     this.#throttle = new Throttle(rate, () => {});
   }
 
-  /** Takes lines from a stream until it ends. */
+  /** Reads lines from a stream until it ends. */
   take(stream: Readable): Promise<void> {
     let rest = "";
     stream.setEncoding("utf8").on("data", (text: string) => {
@@ -58,7 +58,7 @@ export class SetupOutput implements AsyncDisposable {
       rest = lines.pop() ?? "";
       for (const line of lines) this.line(line);
       if (rest.length < LONGEST_REST) return;
-      // A secret that has begun is masked once it is whole.
+      // A secret may be cut at the end. That part stays buffered until the rest has come.
       const masked = this.#options.mask(rest);
       this.line(masked.slice(0, -KEPT));
       rest = masked.slice(-KEPT);

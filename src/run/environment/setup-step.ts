@@ -1,15 +1,15 @@
 import { visibleLine } from "../../base/text/visible.ts";
 
-/** Commands that run at the same time; the step is over with the last of them. */
+/** Commands that run at the same time; the step ends with the last of them. */
 export interface SetupStep {
   readonly name: string;
-  /** A program with its arguments each. */
+  /** Each is a program with its arguments. */
   readonly commands: readonly (readonly string[])[];
 }
 
 const LONGEST_TITLE = 60;
 
-/** How a line is run that is meant for a shell. */
+/** The command that runs a line in a shell. */
 export function shell(line: string): readonly string[] {
   return ["/bin/sh", "-c", line];
 }

@@ -54,7 +54,7 @@ describe("Bases", () => {
     assert.deepEqual(rig.kept(), [first]);
   });
 
-  it("begins with the last used base if there is none of the same revision", async () => {
+  it("begins with the most recently used base if there is none of the same revision", async () => {
     using rig = await Rig.open();
     const [first, second, third] = rig.revisions;
     assert.equal((await rig.bases.near(rig.cached, first)).revision, first);
@@ -64,7 +64,7 @@ describe("Bases", () => {
     assert.equal((await rig.bases.near(rig.cached, second)).revision, first);
   });
 
-  it("creates a base again that is gone", async () => {
+  it("creates a missing base again", async () => {
     using rig = await Rig.open();
     const [first] = rig.revisions;
     const { tree } = await rig.bases.exactly(rig.cached, first);
@@ -77,7 +77,7 @@ describe("Bases", () => {
     using rig = await Rig.open();
     const [first, second, third] = rig.revisions;
     for (const revision of rig.revisions) await rig.bases.exactly(rig.cached, revision);
-    // Using it makes it the last one used.
+    // Using it makes it the most recently used.
     await rig.bases.near(rig.cached, second);
     await rig.bases.prune(rig.cached, new Set([first]));
     assert.deepEqual(rig.kept(), [first, second].toSorted());

@@ -11,7 +11,7 @@ export interface BasesOptions {
   readonly most: number;
 }
 
-/** A checked-out tree with which workspaces begin. */
+/** A checked-out tree that workspaces begin with. */
 export interface Base {
   readonly revision: string;
   readonly tree: string;
@@ -51,7 +51,7 @@ export class Bases {
     return existsSync(base.tree) ? base : await this.#make(repository, folder, revision);
   }
 
-  /** Removes those that were not used for the longest time. */
+  /** Removes the least recently used bases. */
   async prune(repository: CachedRepository, inUse: ReadonlySet<string | undefined>): Promise<void> {
     const folder = join(this.#options.folder, repository.key);
     const free = (await byAge(folder)).filter((revision) => !inUse.has(revision));
@@ -62,7 +62,7 @@ export class Bases {
     }
   }
 
-  /** Removes what a process did not finish that was killed. */
+  /** Removes unfinished bases of killed processes. */
   async sweep(): Promise<void> {
     const { folder } = this.#options;
     for (const name of await readdir(folder).catch(() => [])) {
@@ -99,7 +99,7 @@ async function checkOut(
       timeout: CHECKOUT_TIMEOUT,
     });
     await rename(unfinished, join(folder, revision)).catch((error: NodeJS.ErrnoException) => {
-      // Another process was first.
+      // Another process has created it first.
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
     });
   } finally {
@@ -113,7 +113,7 @@ function baseIn(folder: string, revision: string): Base {
   return { revision, tree: join(own, "tree"), index: join(own, "index") };
 }
 
-/** Revisions, the last used first. */
+/** Revisions, the most recently used first. */
 async function byAge(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   const revisions = names.filter((name) => /^[0-9a-f]{40,64}$/.test(name));

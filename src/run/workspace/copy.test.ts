@@ -35,7 +35,7 @@ describe("CopyDriver", () => {
     assert.deepEqual(readdirSync(tree), ["file"]);
   });
 
-  it("says why it cannot copy, and leaves no tree", async () => {
+  it("reports why it cannot copy, and leaves no tree", async () => {
     using home = mkdtempDisposableSync(join(tmpdir(), "copy-"));
     const folder = join(home.path, "one");
     const request = { layers: [join(home.path, "none")], folder, owner: undefined };
@@ -48,12 +48,12 @@ describe("CopyDriver", () => {
 });
 
 describe("removeTree()", () => {
-  it("removes what a tool has made read-only, though we are not root", { skip }, async () => {
+  it("removes read-only folders, even if we are not root", { skip }, async () => {
     using home = mkdtempDisposableSync(join(tmpdir(), "copy-"));
     const folder = join(home.path, "go/pkg");
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "file"), "");
-    // Nobody but their owner may remove them, and root may always.
+    // Only their owner may remove them, and root always may.
     execFileSync("chown", ["-R", "65534:65534", home.path]);
     execFileSync("chmod", ["-R", "a-w", join(home.path, "go")]);
     const copy = pathToFileURL(join(import.meta.dirname, "copy.ts")).href;

@@ -34,7 +34,7 @@ export class CopyDriver implements WorkspaceDriver {
     const tree = join(folder, "tree");
     const { getuid, getgid } = process;
     if (owner !== undefined) await giveTo(tree, { uid: getuid?.() ?? 0, gid: getgid?.() ?? 0 });
-    // Some tools leave folders that may not be changed, which only root can move.
+    // Some tools leave read-only folders, which only root can move.
     if (getuid?.() !== 0) await run("chmod", ["--recursive", "u+rwX", tree]);
     return tree;
   }
@@ -49,7 +49,7 @@ export async function giveTo(tree: string, { uid, gid }: FileOwner): Promise<voi
   await run("chown", ["--recursive", "--no-dereference", `${uid}:${gid}`, tree]);
 }
 
-/** Removes a folder, also one with folders in it that some tool has made read-only. */
+/** Removes a folder, even if it contains read-only folders. */
 export async function removeTree(tree: string): Promise<void> {
   try {
     await rm(tree, { recursive: true, force: true });
@@ -60,7 +60,7 @@ export async function removeTree(tree: string): Promise<void> {
   }
 }
 
-/** Whether files in a folder can share blocks. This is tried, because the file system's type does not tell. */
+/** Whether files in a folder can share blocks. The type of the file system does not tell, so it is tried. */
 export async function canReflink(folder: string): Promise<boolean> {
   const { copyFile, constants, writeFile } = process.getBuiltinModule("node:fs/promises");
   const from = join(folder, `.reflink-${process.pid}`);

@@ -1,7 +1,7 @@
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Bytes that a folder takes on its disk, with all that is in it. What is mounted there does not count. */
+/** Bytes that a folder and everything in it take on disk. Other mounts below it do not count. */
 export async function diskUse(folder: string): Promise<number> {
   const { blocks, dev } = await lstat(folder);
   let bytes = blocks * 512;

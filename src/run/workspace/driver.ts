@@ -18,8 +18,8 @@ export interface WorkspaceDriver {
   /** Creates the tree, or makes it available again. Returns its path. */
   open(request: TreeRequest): Promise<string>;
   /**
-   * Where on disk the files are that were added in a workspace, once it is closed. They belong to
-   * whoever runs us then, as those of layers do.
+   * The folder on disk with the files that were added in a workspace, after it is closed. Our own user
+   * owns them then, as it owns the files of layers.
    */
   changesOf(folder: string, owner: FileOwner | undefined): Promise<string>;
   /** Releases mounts; the changes stay in the folder. */

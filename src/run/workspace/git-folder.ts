@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import type { CachedRepository } from "../repository-cache.ts";
 
-/** What a git folder begins with. */
+/** The initial content of a git folder. */
 export interface GitFolderFacts {
   readonly repository: CachedRepository;
   readonly revision: string;
@@ -12,7 +12,7 @@ export interface GitFolderFacts {
   readonly keep: readonly string[];
 }
 
-/** A git folder that borrows its objects. It is written directly, because `git init` takes longer. */
+/** Creates a git folder with an alternate for its objects. It uses no git: `git init` takes longer. */
 export async function writeGitFolder(gitDir: string, facts: GitFolderFacts): Promise<void> {
   const { repository, revision, branch, shallow, keep } = facts;
   const ref = `refs/heads/${branch}`;

@@ -10,7 +10,7 @@ const OWNER = { uid: 61_234, gid: 61_234 };
 const skip = process.getuid?.() !== 0 && "Only root can give files to others.";
 
 describe("giveFiles()", { skip }, () => {
-  it("gives the files and the folders above them, and follows no link", async () => {
+  it("changes the owner of the files and the folders above them, and follows no link", async () => {
     await using folder = await SampleFolder.create();
     const tree = join(folder.path, "tree");
     const outside = join(folder.path, "outside");

@@ -3,12 +3,12 @@ import { dirname, join } from "node:path";
 
 import type { FileOwner } from "./driver.ts";
 
-/** Calls to the file system that are made at once. */
+/** File system calls that run at once. */
 const AT_ONCE = 64;
 
 /**
- * Makes somebody the owner of files that git wrote into a tree, and of the folders that it made for
- * them: whoever works in the tree could not change them otherwise. Paths count from the tree.
+ * Changes the owner of files that git wrote into a tree, and of the folders above them, so that the user
+ * of the workspace can change them. Paths are relative to the tree.
  */
 export async function giveFiles(
   tree: string,

@@ -38,7 +38,7 @@ const DRIVERS: [string, () => WorkspaceDriver, string | false][] = [
   ["overlayfs", () => new OverlayDriver(), !canOverlay(tmpdir()) && "Only root can mount here."],
 ];
 
-/** A workspace of a session on a repository whose files git would change: line ends, keywords. */
+/** A workspace on a repository whose files git would convert: line ends, keywords. */
 class Rig implements AsyncDisposable {
   readonly sample = new ServerRepository();
   readonly folder = join(this.sample.folder, "work");
@@ -81,7 +81,7 @@ class Rig implements AsyncDisposable {
     return this.workspaces.open({ session: SESSION, repository, revision, branch, owner });
   }
 
-  /** Puts workspaces away that have been closed for so long. */
+  /** Hibernates workspaces that have been closed for so long. */
   async hibernate(closedFor: number): Promise<void> {
     const then = new Date(Date.now() - closedFor);
     utimesSync(join(this.folder, SESSION, "workspace.json"), then, then);
@@ -130,7 +130,7 @@ function contentOf(tree: string): Record<string, string> {
 
 for (const [name, makeDriver, skip] of DRIVERS) {
   describe(`a workspace that hibernates, with ${name}`, { timeout: 60_000, skip }, () => {
-    it("comes back with the same files, also when its base is gone", async () => {
+    it("restores the same files, even when its base is gone", async () => {
       await using rig = await Rig.open(makeDriver());
       const before = await rig.work();
       change(before.tree);
@@ -149,7 +149,7 @@ for (const [name, makeDriver, skip] of DRIVERS) {
       await after.close();
     });
 
-    it("comes back as often as it goes, and is the agent's to change", async () => {
+    it("can hibernate many times, and the agent can change its files each time", async () => {
       await using rig = await Rig.open(makeDriver());
       const owner = process.getuid?.() === 0 ? { uid: 61_234, gid: 61_234 } : undefined;
       let content = {};
@@ -173,7 +173,7 @@ for (const [name, makeDriver, skip] of DRIVERS) {
 }
 
 describe("Workspaces.hibernate()", { timeout: 60_000 }, () => {
-  it("leaves a small one as it is until it was closed for long", async () => {
+  it("leaves a small workspace on disk until `after` has passed", async () => {
     await using rig = await Rig.open();
     await (await rig.work()).close();
     await rig.hibernate(0);
@@ -182,7 +182,7 @@ describe("Workspaces.hibernate()", { timeout: 60_000 }, () => {
     assert.ok(rig.away);
   });
 
-  it("puts a large one away at once, unless git ignores files in it", async () => {
+  it("hibernates a large workspace at once, unless git ignores files in it", async () => {
     await using rig = await Rig.open();
     const workspace = await rig.work();
     writeFileSync(join(workspace.tree, "large"), Buffer.alloc(8 << 20));
@@ -199,7 +199,7 @@ describe("Workspaces.hibernate()", { timeout: 60_000 }, () => {
     await after.close();
   });
 
-  it("loses what git ignores once it was closed for long, and nothing else", async () => {
+  it("loses only ignored files, and only after `after` has passed", async () => {
     await using rig = await Rig.open();
     const workspace = await rig.work();
     change(workspace.tree);
@@ -212,7 +212,7 @@ describe("Workspaces.hibernate()", { timeout: 60_000 }, () => {
     await after.close();
   });
 
-  it("runs nothing in a folder that was a submodule of the base, and keeps its files", async () => {
+  it("runs no program in a folder that was a submodule of the base, and keeps its files", async () => {
     await using rig = await Rig.open();
     const { sample } = rig;
     sample.run("update-index", "--add", "--cacheinfo", `160000,${rig.revision},sub`);
@@ -245,7 +245,7 @@ describe("Workspaces.hibernate()", { timeout: 60_000 }, () => {
     assert.equal(readFileSync(join(nested, "a.x"), "utf8"), "changed");
   });
 
-  it("keeps a tree with files that git cannot hold", async () => {
+  it("keeps a tree with files that git cannot store", async () => {
     await using rig = await Rig.open();
     const workspace = await rig.work();
     const nested = join(workspace.tree, "nested");
@@ -257,7 +257,7 @@ describe("Workspaces.hibernate()", { timeout: 60_000 }, () => {
     assert.equal(readFileSync(join(nested, "work.md"), "utf8"), "mine");
   });
 
-  it("lets one alone that is open", async () => {
+  it("does not touch an open workspace", async () => {
     await using rig = await Rig.open();
     const workspace = await rig.work();
     await rig.hibernate(HOUR);
@@ -287,7 +287,7 @@ describe("Workspaces.hibernate()", { timeout: 60_000 }, () => {
 const MODULE = (name: string): string =>
   JSON.stringify(new URL(`${name}.ts`, import.meta.url).href);
 
-/** Has another process put the workspace away, and kills it. Resolves to 1 where it was not done by then. */
+/** Lets another process hibernate the workspace, and kills it. Resolves to 1 if it had not finished by then. */
 async function hibernateAndKill(rig: Rig, milliseconds: number): Promise<number> {
   const script = `
     const { Workspaces } = await import(${MODULE("workspace")});
@@ -323,7 +323,7 @@ async function hibernateAndKill(rig: Rig, milliseconds: number): Promise<number>
 describe("an idle session with overlayfs", { skip: DRIVERS[1]?.[2] }, () => {
   it("takes less than 5 MB of disk, however large its repository is", async () => {
     await using rig = await Rig.open(new OverlayDriver());
-    // More than the session may take, were it copied.
+    // A copy would be larger than the session may be.
     for (let at = 0; at < 6; at++) rig.sample.write(`asset-${at}.bin`, randomBytes(1 << 20));
     const based = rig.sample.commit("Large files");
     rig.sample.write("README.md", "next\n");
@@ -333,7 +333,7 @@ describe("an idle session with overlayfs", { skip: DRIVERS[1]?.[2] }, () => {
     const { repository } = rig;
     const owner = { uid: 61_234, gid: 61_234 };
     const request = { session: SESSION, repository, branch: "agent/x", owner };
-    // The base is that of another revision, from which git goes on.
+    // The base is of another revision, which git updates.
     const other = { ...request, session: "other", revision: based };
     await (await rig.workspaces.open(other)).close();
     const workspace = await rig.workspaces.open({ ...request, revision });

@@ -8,23 +8,23 @@ import type { Base } from "./bases.ts";
 import type { FileOwner } from "./driver.ts";
 import { giveFiles } from "./give-files.ts";
 
-/** The commit that holds the files of a workspace whose tree is not on disk. It is never pushed. */
+/** The ref of the commit with the files of a hibernated workspace. It is never pushed. */
 export const WIP = "refs/trunkline/wip";
 
-/** The tree of a workspace, and git with our own folder on it. */
+/** The tree of a workspace, and git with our own git folder for it. */
 export interface WorkingCopy {
   readonly tree: string;
   readonly git: ServerGit;
-  /** What the tree began with. */
+  /** The base that the tree began with. */
   readonly base: Base;
 }
 
-/** Which workspaces are put away, and what is told of it. */
+/** Which workspaces hibernate, and who is told about failures. */
 export interface Hibernation {
-  /** Milliseconds after which a closed workspace is put away, whatever git ignores in it. */
+  /** Milliseconds after which a closed workspace hibernates even if it has files that git ignores. */
   readonly after: number;
   readonly repositoryOf: (key: string) => CachedRepository;
-  /** Ends it after the workspace that it is at. */
+  /** Stops after the current workspace. */
   readonly stop: Stop;
   readonly failed: (workspace: string, error: unknown) => void;
 }
@@ -32,15 +32,15 @@ export interface Hibernation {
 const TIMEOUT = { timeout: 10 * 60_000 };
 
 /**
- * Commits all files of a tree to `WIP`, as they are on disk. Resolves to what would be lost if the
- * tree were removed now: nothing, what git was told to ignore, or files that git cannot hold, such as
- * those of a repository inside the repository.
+ * Commits all files of a tree to `WIP`, byte for byte. Resolves to what would be lost if the tree were
+ * removed now: nothing, ignored files, or files that git cannot store, such as those of a repository
+ * inside the repository.
  */
 export async function keepFiles(copy: WorkingCopy): Promise<"nothing" | "ignored" | "files"> {
   const { git, tree: folder } = copy;
   const exact = await exactGit(copy);
   try {
-    // Git would run in a folder that an index calls a submodule, with whatever its configuration names.
+    // Git would run in the folder of a submodule, with the programs that its configuration names.
     const entries = [...pathsIn((await git.run(STAGED)).stdout), ...(await exact.paths(STAGED))];
     for (const path of submodulesIn(entries)) {
       if (await hasFiles(join(folder, path))) return "files";
@@ -65,7 +65,7 @@ export async function keepFiles(copy: WorkingCopy): Promise<"nothing" | "ignored
   }
 }
 
-/** Makes the tree, which is that of the base, what it was when its files were kept. */
+/** Restores the stored files in a tree that is a copy of the base. */
 export async function restoreFiles(copy: WorkingCopy, owner: FileOwner | undefined): Promise<void> {
   const { git, tree, base } = copy;
   const exact = await exactGit(copy);
@@ -78,21 +78,21 @@ export async function restoreFiles(copy: WorkingCopy, owner: FileOwner | undefin
   const changed = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d"];
   const { stdout } = await git.run([...changed, base.revision, WIP]);
   await giveFiles(tree, pathsIn(stdout), owner);
-  // What git remembers of the base's files saves reading them again.
+  // The index of the base caches file metadata, so git does not read the files again.
   await copyFile(base.index, join(git.gitDir, "index"));
   await git.run(["read-tree", "--reset", "HEAD"], TIMEOUT);
 }
 
 /**
- * Has git go on from one commit to another in a tree. Only files that differ between the two are
- * written. With one commit git would write all whose owner is another, and a tree above a base would
- * hold a copy of each.
+ * Arguments that update a tree from one commit to another. Git writes only files that differ between the
+ * two. Given one commit, it would rewrite all files with another owner, and an overlay would then contain
+ * a copy of each file of the base.
  */
 export function readTreeFrom(from: string, to: string): string[] {
   return ["read-tree", "--reset", "-u", from, to];
 }
 
-/** Removes files of ours that are made again when they are needed. */
+/** Removes our own files that are created again when they are needed. */
 export async function removeIndexes(gitDir: string): Promise<void> {
   for (const name of ["index", "checkpoint-index", "exact-index"]) {
     await rm(join(gitDir, name), { force: true });
@@ -115,7 +115,7 @@ const OURS = {
   GIT_COMMITTER_EMAIL: "trunkline@localhost",
 };
 
-/** Above all that a repository's own `.gitattributes` say: no line ends, keywords or encodings change. */
+/** Overrides the repository's `.gitattributes`: no line ends, keywords or encodings are converted. */
 const AS_THEY_ARE = "* -text !eol -ident !filter !working-tree-encoding\n";
 
 interface ExactGit {
@@ -125,8 +125,8 @@ interface ExactGit {
 }
 
 /**
- * Git that takes and gives files byte by byte, with an index that begins as that of the base. It has
- * a git folder of its own, since attributes can be overruled only there, and the objects of ours.
+ * Git that reads and writes files byte for byte, with a copy of the base's index. It has its own git
+ * folder, because attributes can be overridden only there, and uses the objects of ours.
  */
 async function exactGit({ git, tree, base }: WorkingCopy): Promise<ExactGit> {
   const gitDir = join(git.gitDir, "exact");
@@ -160,7 +160,7 @@ function submodulesIn(entries: readonly string[]): string[] {
   return submodules.map((entry) => entry.slice(entry.indexOf("\t") + 1));
 }
 
-/** Whether there is anything in a folder. Git would keep nothing of files in a submodule. */
+/** Whether a folder contains anything. Git would not store files in a submodule. */
 async function hasFiles(folder: string): Promise<boolean> {
   return (await readdir(folder).catch(() => [])).length > 0;
 }

@@ -33,7 +33,7 @@ const c = dlopen(null, {
 let kept: Buffer[] = [];
 
 function addressOf(bytes: Buffer): bigint {
-  // One of Node's pool has the address of the pool.
+  // A buffer from Node's pool would have the address of the pool.
   const fixed = Buffer.from(new ArrayBuffer(bytes.length));
   bytes.copy(fixed);
   kept.push(fixed);

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Mounts } from "./mounts.ts";
 
 describe("Mounts", () => {
-  it("starts no helper any more once it is disposed of: nobody would end that", async () => {
+  it("starts no helper after it is disposed", async () => {
     const mounts = new Mounts();
     await mounts[Symbol.asyncDispose]();
     await assert.rejects(mounts.unmount("/nowhere"), /Trunkline is stopping/);

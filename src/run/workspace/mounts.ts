@@ -16,7 +16,7 @@ export type MountRequest = { readonly id: number } & (
       readonly changes: string;
       /** The mount point. */
       readonly tree: string;
-      /** The owner of all files in the mount; on disk root owns them. */
+      /** The owner of all files in the mount. On disk, root owns them. */
       readonly user?: { readonly uid: number; readonly gid: number } | undefined;
     }
   | { readonly verb: "unmount"; readonly tree: string }
@@ -31,22 +31,26 @@ interface MountAnswer {
 /** Filled in by the bundler: the code of `mount-main.ts`. */
 declare const __TRUNKLINE_MOUNT__: string | undefined;
 
-type Wish = MountRequest extends infer R ? (R extends MountRequest ? Omit<R, "id"> : never) : never;
+type Command = MountRequest extends infer R
+  ? R extends MountRequest
+    ? Omit<R, "id">
+    : never
+  : never;
 
 interface Waiting {
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
 
-/** Mounts and unmounts workspaces, with one helper process for all, started with the first. */
+/** Mounts and unmounts workspaces in one helper process, which is started for the first mount. */
 export class Mounts implements AsyncDisposable {
   readonly #waiting = new Map<number, Waiting>();
   #helper: Promise<OwnedChild> | undefined;
   #last = 0;
   #isOver = false;
 
-  mount(wish: Omit<Extract<Wish, { verb: "mount" }>, "verb">): Promise<void> {
-    return this.#ask({ verb: "mount", ...wish });
+  mount(command: Omit<Extract<Command, { verb: "mount" }>, "verb">): Promise<void> {
+    return this.#ask({ verb: "mount", ...command });
   }
 
   unmount(tree: string): Promise<void> {
@@ -59,14 +63,14 @@ export class Mounts implements AsyncDisposable {
     await helper?.end();
   }
 
-  async #ask(wish: Wish): Promise<void> {
-    // A helper that is started now would never end, and this process with it.
+  async #ask(command: Command): Promise<void> {
+    // Nobody would end a helper that is started now, and it would keep this process alive.
     if (this.#isOver) throw failed("Trunkline is stopping");
     const helper = await (this.#helper ??= this.#start());
     const id = ++this.#last;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting.set(id, { resolve, reject });
-    helper.stdin.write(`${JSON.stringify({ id, ...wish })}\n`);
+    helper.stdin.write(`${JSON.stringify({ id, ...command })}\n`);
     return promise;
   }
 

@@ -13,7 +13,7 @@ const notHere = !canOverlay(tmpdir()) && "Only root can mount here.";
 workspaceDriverContract("overlay", () => new OverlayDriver(), notHere);
 
 describe("OverlayDriver", { skip: notHere }, () => {
-  it("lets go of what a killed process had mounted on the way to a tree, too", async () => {
+  it("also unmounts the intermediate mounts of a killed process", async () => {
     await using driver = new OverlayDriver();
     const folder = await mkdtemp(join(tmpdir(), "trunkline over lay-"));
     const shown = join(folder, "changes/shown-0");
@@ -25,7 +25,7 @@ describe("OverlayDriver", { skip: notHere }, () => {
 });
 
 describe("canOverlay()", () => {
-  it("is false for a folder that the options of a mount cannot name", () => {
+  it("is false for a path that mount options cannot contain", () => {
     for (const folder of ["/a,b", "/a:b", "/a\\b"]) assert.equal(canOverlay(folder), false, folder);
   });
 });

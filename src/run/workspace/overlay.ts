@@ -12,7 +12,7 @@ export class OverlayDriver implements WorkspaceDriver, AsyncDisposable {
   async open({ layers, folder, owner }: TreeRequest): Promise<string> {
     const tree = join(folder, "tree");
     const changes = join(folder, "changes");
-    // Those that a process left behind which was killed.
+    // Mounts of a killed process.
     await this.close(folder);
     for (const name of ["layer/upper", "layer/work"]) {
       await mkdir(join(changes, name), { recursive: true, mode: 0o755 });
@@ -40,7 +40,7 @@ export function canOverlay(data: string): boolean {
   return process.platform === "linux" && process.getuid?.() === 0 && !/[,:\\]/.test(data);
 }
 
-/** The mounts in a folder: its tree, and what it was made of where that was not finished. */
+/** The mounts in a folder: its tree, and intermediate mounts if mounting was interrupted. */
 async function mountsIn(folder: string): Promise<string[]> {
   const mounts = await readFile("/proc/self/mounts", "utf8");
   const real = await realpath(folder).catch(() => folder);
@@ -50,7 +50,7 @@ async function mountsIn(folder: string): Promise<string[]> {
   return places.filter((at) => at.startsWith(`${real}/`)).toReversed();
 }
 
-/** As proc(5) writes spaces and the like. */
+/** How proc(5) escapes spaces and similar characters. */
 const OCTAL = /\\([0-7]{3})/g;
 
 function plain(_: string, digits: string): string {

@@ -12,16 +12,16 @@ const open = () => mkdtempDisposableSync(join(tmpdir(), "users-"));
 const workspaces = Array.from({ length: 50 }, (_, at) => `workspace${at}`);
 
 describe("RunUsers", () => {
-  it("gives no two workspaces the same user, also where all begin to look at the same", () => {
+  it("gives no two workspaces the same user, even if their searches begin at the same number", () => {
     using folder = open();
     const users = new RunUsers(folder.path, { first: 1_000, count: 50 });
     const ids = workspaces.map((workspace) => users.of(workspace).uid);
     assert.equal(new Set(ids).size, 50);
     assert.ok(ids.every((id) => id >= 1_000 && id < 1_050));
-    assert.throws(() => users.of("another"), /all 50 are taken\. Delete sessions/);
+    assert.throws(() => users.of("another"), /all 50 are in use\. Delete sessions/);
   });
 
-  it("gives a workspace the same user after a restart, though others have gone since", () => {
+  it("gives a workspace the same user after a restart, even if others were freed since", () => {
     using folder = open();
     const range = { first: 1_000, count: 50 };
     const users = new RunUsers(folder.path, range);
@@ -35,7 +35,7 @@ describe("RunUsers", () => {
     assert.ok(ids.slice(0, 25).includes(again.of("another").uid));
   });
 
-  it("keeps nothing of a workspace that was freed", () => {
+  it("stores nothing about a freed workspace", () => {
     using folder = open();
     const users = new RunUsers(folder.path);
     users.of("one");
@@ -44,7 +44,7 @@ describe("RunUsers", () => {
     assert.deepEqual(readdirSync(folder.path), []);
   });
 
-  it("goes on where a process was killed between the two links", () => {
+  it("recovers if a process was killed between the two links", () => {
     using folder = open();
     const { uid } = new RunUsers(folder.path).of("one");
     rmSync(join(folder.path, "of-one"));
@@ -55,7 +55,7 @@ describe("RunUsers", () => {
     assert.deepEqual(readdirSync(folder.path), [String(uid)], "what is somebody else's stays");
   });
 
-  it("is asked by many processes at once", async () => {
+  it("can be used by many processes at once", async () => {
     using folder = open();
     const script = `
       import { RunUsers } from ${JSON.stringify(join(import.meta.dirname, "run-users.ts"))};

@@ -9,10 +9,9 @@ const FIRST = 1_879_048_192;
 const COUNT = 1 << 24;
 
 /**
- * A user of the system for each workspace, which no other workspace has for as long as it exists:
- * users keep runs from each other's files. Two links say whose a user is, and which user a workspace
- * has. A link is made in one step that fails where there is one, so that any number of processes may
- * ask, and be killed.
+ * A system user for each workspace, so that runs cannot read each other's files. No two workspaces share
+ * one while they exist. One link maps the user to its workspace, another the workspace to its user.
+ * Creating a link is atomic and fails if it exists, so processes may run concurrently and be killed.
  */
 export class RunUsers {
   readonly #folder: string;
@@ -25,19 +24,19 @@ export class RunUsers {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   }
 
-  /** The user of a workspace, which has it until it is freed. */
+  /** The user of a workspace, until `free`. */
   of(workspace: string): FileOwner {
     const known = this.#known.get(workspace) ?? this.#find(workspace);
     this.#known.set(workspace, known);
     return known;
   }
 
-  /** For when the workspace is removed with all its files. */
+  /** Frees the user, after the workspace with all its files was removed. */
   free(workspace: string): void {
     this.#known.delete(workspace);
     const id = this.#read(nameOf(workspace));
     if (id === undefined) return;
-    // In this order: a user without a workspace is lost, one with two would be shared.
+    // In this order: if we are killed in between, the user is lost. Otherwise two workspaces could share it.
     rmSync(join(this.#folder, nameOf(workspace)), { force: true });
     if (this.#read(id) === workspace) rmSync(join(this.#folder, id), { force: true });
   }
@@ -47,22 +46,22 @@ export class RunUsers {
     if (had !== undefined) return ownerOf(had);
     const taken = this.#take(workspace);
     if (this.#link(nameOf(workspace), taken)) return ownerOf(taken);
-    // Another process has been faster for the same workspace.
+    // Another process was faster for the same workspace.
     const theirs = this.#read(nameOf(workspace));
     if (theirs !== taken) rmSync(join(this.#folder, taken), { force: true });
     return ownerOf(theirs ?? taken);
   }
 
-  /** Takes the first user that nobody has, from somewhere on that differs between workspaces. */
+  /** Takes the first free user, beginning at a number that depends on the workspace. */
   #take(workspace: string): string {
     const { first, count } = this.#range;
     const start = hashOf(workspace);
     for (let step = 0; step < count; step++) {
       const id = String(first + ((start + step) % count));
-      // One of its own was taken by a process that was killed before it could say so.
+      // It may already be ours: a process was killed before it created the second link.
       if (this.#link(id, workspace) || this.#read(id) === workspace) return id;
     }
-    const why = `all ${count} are taken. Delete sessions that are not needed any more`;
+    const why = `all ${count} are in use. Delete sessions that you no longer need`;
     throw new TrunklineError("limit", `Cannot find a user for the workspace: ${why}.`);
   }
 

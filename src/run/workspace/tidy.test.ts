@@ -8,10 +8,10 @@ import type { Hibernation } from "./hibernate.ts";
 import type { Workspaces } from "./workspace.ts";
 
 describe("Tidy", () => {
-  it("lets go of workspaces first, then puts them away, and stops when it is closed", async () => {
+  it("first unmounts workspaces, then hibernates them, and stops when it is closed", async () => {
     const done: string[] = [];
     const begun = Promise.withResolvers<void>();
-    // A stand-in: only the order of its calls counts.
+    // A mock: only the order of its calls matters.
     const workspaces = {
       sweep: async () => void done.push("sweep"),
       hibernate: async ({ stop, failed }: Hibernation) => {

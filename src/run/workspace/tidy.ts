@@ -8,15 +8,15 @@ import type { Workspaces } from "./workspace.ts";
 export interface TidyOptions {
   readonly workspaces: Workspaces;
   readonly cache: RepositoryCache;
-  /** Milliseconds after which a closed workspace is put away, with the loss of what git ignores. */
+  /** Milliseconds after which a closed workspace hibernates even if it has files that git ignores. */
   readonly hibernateAfter: number;
   readonly log: Log;
 }
 
-/** Milliseconds between two looks for workspaces that can be put away. */
+/** Milliseconds between two checks for workspaces that can hibernate. */
 const EVERY = 60_000;
 
-/** Lets go of workspaces that killed processes left open, and puts those away that nobody uses. */
+/** Unmounts workspaces that killed processes left open, and hibernates idle ones. */
 export class Tidy implements AsyncDisposable {
   readonly #options: TidyOptions;
   readonly #timer: NodeJS.Timeout;
@@ -26,13 +26,13 @@ export class Tidy implements AsyncDisposable {
   constructor(options: TidyOptions) {
     this.#options = options;
     this.#work = options.workspaces.sweep();
-    background(this.#work, "Letting go of workspaces that were left open");
-    const hibernate = (): void => background(this.#hibernate(), "Putting workspaces away");
+    background(this.#work, "Unmounting workspaces of killed processes");
+    const hibernate = (): void => background(this.#hibernate(), "Hibernating workspaces");
     this.#timer = setInterval(hibernate, EVERY).unref();
     hibernate();
   }
 
-  /** Ends what is done in the background, after the workspace that it is at. */
+  /** Stops the background work after the current workspace. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     this.#closed.stop(new TrunklineError("closed", "Trunkline is stopping"));
@@ -45,7 +45,7 @@ export class Tidy implements AsyncDisposable {
       after,
       repositoryOf: (key: string) => cache.byKey(key),
       stop: this.#closed,
-      // One that cannot be put away stays as it is.
+      // A workspace that cannot hibernate stays as it is.
       failed: (workspace: string, error: unknown): void => {
         log.warn("run.not-hibernated", { workspace, error });
       },

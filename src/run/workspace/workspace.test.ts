@@ -12,7 +12,7 @@ import { OverlayDriver } from "./overlay.ts";
 import { Workspaces } from "./workspace.ts";
 
 describe("Workspaces", () => {
-  it("does not open a tree with a driver that cannot: it would be empty", async () => {
+  it("refuses a tree that the current driver cannot open, and would show as empty", async () => {
     using sample = new ServerRepository();
     const common = { askpass: "/bin/false", protocols: ["file"] };
     const folder = join(sample.folder, "cache");
@@ -25,7 +25,7 @@ describe("Workspaces", () => {
     const request = { session: "s", repository, revision, branch: "agent/s", owner: undefined };
     const copies = new Workspaces({ ...work, driver: new CopyDriver("copy") });
     const workspace = await copies.open(request);
-    // What a git that was killed leaves would keep every later one from working.
+    // Locks of a killed git would make every later git fail.
     writeFileSync(join(workspace.git.gitDir, "index.lock"), "");
     writeFileSync(join(workspace.git.gitDir, "refs/heads/agent/s.lock"), "");
     await workspace.close();

@@ -33,9 +33,9 @@ export interface WorkspaceRequest {
   /** The branch that is worked on. */
   readonly branch: string;
   readonly owner: FileOwner | undefined;
-  /** What set-up has left, which it stands on beside its base. */
+  /** The layer of set-up that it begins with, above its base. */
   readonly layer?: Pick<Layer, "id" | "tree" | "home"> | undefined;
-  /** Patterns, as in .gitignore, of what is never committed. */
+  /** Patterns, as in .gitignore, of files that are never committed. */
   readonly keep?: readonly string[] | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface WorkspacesOptions {
   readonly folder: string;
   readonly bases: Bases;
   readonly layers?: Layers | undefined;
-  /** Hears of the workspace of a set-up that was broken off, once it is removed. */
+  /** Called after the workspace of an interrupted set-up was removed. */
   readonly abandoned?: (session: string) => Promise<void>;
   readonly driver: WorkspaceDriver;
   readonly askpass: string;
@@ -61,9 +61,9 @@ interface Facts {
   readonly isAway?: boolean;
 }
 
-/** Milliseconds that opening waits for a workspace that is just being put away. */
+/** Milliseconds that opening waits for a workspace that is being hibernated. */
 const OPEN_WAIT = 60_000;
-/** Bytes of a closed workspace that are left as they are: it comes back at once. */
+/** Closed workspaces up to this size, in bytes, do not hibernate early: opening them is faster then. */
 const SMALL = 4 * 1024 * 1024;
 
 /** The workspaces of sessions: one tree each, with our own git folder outside of it. */
@@ -71,7 +71,7 @@ export class Workspaces implements AsyncDisposable {
   readonly #options: WorkspacesOptions;
   #sweeping: Promise<void> = Promise.resolve();
   #isOver = false;
-  /** Closed workspaces that `hibernate` has looked at, and in which state. */
+  /** The state in which `hibernate` has last checked each closed workspace. */
   readonly #looked = new Map<string, string>();
 
   constructor(options: WorkspacesOptions) {
@@ -121,9 +121,9 @@ export class Workspaces implements AsyncDisposable {
   }
 
   /**
-   * Puts closed workspaces away: their files are kept as a commit, and their trees are removed. Files
-   * that git ignores are not in the commit. A workspace that has some stays until it was closed for
-   * `after` milliseconds, and so does a small one, which comes back sooner as it is.
+   * Hibernates closed workspaces: stores their files as a commit, and removes their trees. Ignored files
+   * are not in the commit, so a workspace that has some stays until it was closed for `after`
+   * milliseconds. So does a small one, which is opened faster from disk.
    */
   async hibernate({ after, repositoryOf, stop, failed }: Hibernation): Promise<void> {
     for (const { path: folder, facts } of await this.#all()) {
@@ -132,7 +132,7 @@ export class Workspaces implements AsyncDisposable {
       if (SETUP.test(basename(folder))) continue;
       const closed = (await stat(join(folder, FACTS))).mtimeMs;
       const isLong = Date.now() - closed >= after;
-      // What was found once is so until the workspace was opened again, or was closed for long.
+      // The result stays the same until the workspace is opened again, or `after` has passed.
       const found = `${closed} ${isLong}`;
       if (this.#looked.get(folder) === found || FileLock.isTaken(join(folder, LOCK))) continue;
       this.#looked.set(folder, found);
@@ -146,7 +146,7 @@ export class Workspaces implements AsyncDisposable {
     }
   }
 
-  /** Releases the trees of killed processes. Their changes are kept. */
+  /** Unmounts the trees of killed processes. Their changes are kept. */
   sweep(): Promise<void> {
     this.#sweeping = this.#sweep();
     return this.#sweeping;
@@ -158,26 +158,26 @@ export class Workspaces implements AsyncDisposable {
       if (this.#isOver) return;
       if (FileLock.isTaken(join(path, LOCK))) continue;
       using _ = await FileLock.take(join(path, LOCK));
-      await this.#letGo(path);
-      // Nobody goes on with a set-up that was broken off.
+      await this.#release(path);
+      // An interrupted set-up is never continued, so its workspace is removed.
       if (!SETUP.test(basename(path))) continue;
       await removeTree(path);
       await this.#options.abandoned?.(basename(path));
     }
   }
 
-  /** Ends what it does by itself; the driver is free afterwards. */
+  /** Stops the sweep. The driver is not used afterwards. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     await this.#sweeping.catch(() => {});
   }
 
-  /** A name for the workspace of a set-up, which is removed where its process was killed. */
+  /** A name for the workspace of a set-up. `sweep` removes such workspaces. */
   newSetupName(): string {
     return `setup${randomBytes(8).toString("hex")}`;
   }
 
-  /** The layer that a session's workspace was begun with. Null where it was begun without. */
+  /** The layer that a session's workspace began with; null if none, undefined if there is no workspace. */
   async layerOf(session: string): Promise<string | null | undefined> {
     const facts = await readFacts(join(this.#options.folder, session));
     return facts === undefined ? undefined : (facts.layer ?? null);
@@ -187,12 +187,12 @@ export class Workspaces implements AsyncDisposable {
   async remove(session: string, repository: CachedRepository | undefined): Promise<void> {
     const folder = join(this.#options.folder, session);
     using _ = existsSync(folder) ? await FileLock.take(join(folder, LOCK), OPEN_WAIT) : undefined;
-    await this.#letGo(folder);
+    await this.#release(folder);
     await removeTree(folder);
-    await repository?.letGo(session);
+    await repository?.release(session);
   }
 
-  /** What set-up has left in its home, for the session to change; undefined where there is none. */
+  /** The session's own copy of the home that set-up has left; undefined if there is none. */
   async #openHome(folder: string, request: WorkspaceRequest): Promise<string | undefined> {
     const { driver } = this.#options;
     const { layer, owner } = request;
@@ -200,12 +200,12 @@ export class Workspaces implements AsyncDisposable {
     if (layer?.home !== undefined) {
       return await driver.open({ layers: [layer.home], folder: own, owner });
     }
-    // A copy is whole without its layer.
+    // A copy does not need its layer any more.
     const copied = join(own, "tree");
     return driver.name !== "overlay" && existsSync(copied) ? copied : undefined;
   }
 
-  async #letGo(folder: string): Promise<void> {
+  async #release(folder: string): Promise<void> {
     await this.#options.driver.close(join(folder, HOME));
     await this.#options.driver.close(folder);
   }
@@ -240,7 +240,7 @@ export class Workspaces implements AsyncDisposable {
     await replaceFile(join(folder, FACTS), JSON.stringify(kept));
   }
 
-  /** Opens a workspace that there was before. */
+  /** Opens an existing workspace. */
   async #continue(
     { repository, branch, owner, layer, keep = [] }: WorkspaceRequest,
     base: Base,
@@ -259,7 +259,7 @@ export class Workspaces implements AsyncDisposable {
     await replaceFile(join(folder, FACTS), JSON.stringify(kept));
   }
 
-  /** Whether a tree can be opened by the driver that is in use now: one that copies cannot mount. */
+  /** Whether the current driver can open a tree: a copying driver cannot mount an overlay. */
   #isOurs({ driver }: Facts): boolean {
     return (driver === "overlay") === (this.#options.driver.name === "overlay");
   }
@@ -267,11 +267,11 @@ export class Workspaces implements AsyncDisposable {
   #checkDriver(facts: Facts): void {
     if (this.#isOurs(facts)) return;
     const why = `it was made with ${facts.driver}, and this server uses ${this.#options.driver.name}`;
-    const next = "Start the server as the user that it was made by";
+    const next = "Start the server as the user who created the workspace";
     throw new TrunklineError("unavailable", `Cannot open the workspace: ${why}. ${next}.`);
   }
 
-  /** Where the program is killed meanwhile, the tree is still whole, or its files are kept. */
+  /** If we are killed meanwhile, either the tree is still whole, or its files are in the commit. */
   async #putAway(
     folder: string,
     repository: CachedRepository,
@@ -320,17 +320,17 @@ export class Workspaces implements AsyncDisposable {
 
   async #close({ repository }: WorkspaceRequest, folder: string, lock: Disposable): Promise<void> {
     try {
-      await this.#letGo(folder);
+      await this.#release(folder);
       await rm(join(folder, "git/checkpoint-index"), { force: true });
       const now = new Date();
-      // It is idle from now on.
+      // The time of the facts file is when the workspace was closed.
       await utimes(join(folder, FACTS), now, now).catch(() => {});
     } finally {
       lock[Symbol.dispose]();
     }
-    // Including those of other processes: the bases of their trees must not be removed.
+    // Including the workspaces of other processes: the bases of their trees must not be removed.
     const open = (await this.#all()).filter(({ path }) => FileLock.isTaken(join(path, LOCK)));
-    // A workspace that is just being created does not name its base yet.
+    // A workspace that is being created does not name its base yet.
     if (open.some(({ facts }) => facts === undefined)) return;
     const used = open.filter(({ facts }) => facts?.repository === repository.key);
     await this.#options.bases.prune(repository, new Set(used.map(({ facts }) => facts?.base)));
@@ -363,11 +363,11 @@ export class Workspace {
   readonly folder: string;
   /** The folder of its files. */
   readonly tree: string;
-  /** The home of programs that work on them, where set-up has left one. */
+  /** The home of the session's programs, if set-up has left one. */
   readonly home: string | undefined;
   /** Git with our own git folder, on those files. */
   readonly git: ServerGit;
-  /** Whether it was made just now: nobody has worked in it before. */
+  /** Whether it was created now, not opened again. */
   readonly isNew: boolean;
   readonly #close: () => Promise<void>;
   #closing: Promise<void> | undefined;
