@@ -13,8 +13,8 @@ export interface Places {
   readonly isWindows: boolean;
   readonly isMac: boolean;
   /** A folder or file that a variable names, if it does. */
-  named(variable: string): string | undefined;
-  exists(path: string): boolean;
+  readonly named: (variable: string) => string | undefined;
+  readonly exists: (path: string) => boolean;
 }
 
 export function placesOf(

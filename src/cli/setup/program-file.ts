@@ -18,6 +18,8 @@ export interface ProgramFile {
   readonly real: string;
   /** Undefined if there is none yet. */
   readonly text: string | undefined;
+  /** The byte order mark before the text, which some editors write. */
+  readonly mark: "" | "\ufeff";
   readonly mode: number;
   /** The text before our first change; undefined if there was none. */
   readonly backup: string | undefined;
@@ -26,9 +28,11 @@ export interface ProgramFile {
 /** Reads such a file. Throws if it is there and cannot be read as text. */
 export function readProgramFile(path: string): ProgramFile {
   const real = targetOf(path);
-  const text = textOf(real, path);
-  const mode = text === undefined ? 0o600 : statSync(real).mode & 0o777;
-  return { path, real, text, mode, backup: textOf(backupOf(real), path) };
+  const all = textOf(real, path);
+  const mark = all?.startsWith("\ufeff") === true ? "\ufeff" : "";
+  const mode = all === undefined ? 0o600 : statSync(real).mode & 0o777;
+  const backup = textOf(backupOf(real), path)?.replace(/^\ufeff/, "");
+  return { path, real, text: all?.slice(mark.length), mark, mode, backup };
 }
 
 export function backupOf(real: string): string {
@@ -70,15 +74,15 @@ export interface Writing {
  * link leads to is written, and the link stays.
  */
 export async function writeProgramFile(file: ProgramFile, writing: Writing): Promise<void> {
-  const { real, text, mode } = file;
+  const { real, text, mark, mode } = file;
   const { after, isSecret, backup } = writing;
   checkOurs(file);
   makeFolder(dirname(real), 0o700);
-  if (backup === "take" && text !== undefined) await replaceFile(backupOf(real), text);
+  if (backup === "take") await takeBackup(file);
   const change = {
     path: real,
-    before: text === undefined ? undefined : Buffer.from(text),
-    after: after === undefined ? undefined : Buffer.from(after),
+    before: text === undefined ? undefined : Buffer.from(mark + text),
+    after: after === undefined ? undefined : Buffer.from(mark + after),
     mode: isSecret ? mode & 0o700 : mode,
     isGitConfig: false,
   };
@@ -88,8 +92,14 @@ export async function writeProgramFile(file: ProgramFile, writing: Writing): Pro
   if (backup === "drop") rmSync(backupOf(real), { force: true });
 }
 
+/** Keeps the file as it is now, readable for its owner only. */
+export async function takeBackup({ real, text, mark }: ProgramFile): Promise<void> {
+  if (text === undefined) rmSync(backupOf(real), { force: true });
+  else await replaceFile(backupOf(real), mark + text);
+}
+
 /** Refuses a file that somebody else manages, although its folder would let us replace it. */
-function checkOurs({ path, real, text, mode }: ProgramFile): void {
+export function checkOurs({ path, real, text, mode }: ProgramFile): void {
   if (text === undefined) return;
   const at = real === path ? "it" : `it is a link to '${real}', which`;
   const next = "Add the entry where that file is made; --print shows it";

@@ -20,10 +20,7 @@ const OURS = new Set([
  * this throws: no layout of a file is damaged because it was not foreseen.
  */
 export function edited(format: Format, text: string, edits: readonly Edit[]): string {
-  const mark = text.startsWith("\ufeff") ? "\ufeff" : "";
-  return (
-    mark + edits.reduce((body, edit) => editedOnce(format, body, edit), text.slice(mark.length))
-  );
+  return edits.reduce((body, edit) => editedOnce(format, body, edit), text);
 }
 
 function editedOnce(format: Format, text: string, { path, entry }: Edit): string {

@@ -97,17 +97,11 @@ class Reader {
 
   #value(depth: number): TomlValue {
     if (depth > MAX_DEPTH) throw this.#wrong("too deep");
-    switch (this.#peek()) {
-      case '"':
-      case "'":
-        return this.#longString() ?? this.#shortString() ?? this.#fail("this string does not end");
-      case "[":
-        return this.#list(depth);
-      case "{":
-        return this.#inlineTable(depth);
-      default:
-        return this.#scalar();
-    }
+    const first = this.#peek();
+    if (first === "[") return this.#list(depth);
+    if (first === "{") return this.#inlineTable(depth);
+    if (first !== '"' && first !== "'") return this.#scalar();
+    return this.#longString() ?? this.#shortString() ?? this.#fail("this string does not end");
   }
 
   #list(depth: number): TomlValue[] {
@@ -160,7 +154,7 @@ class Reader {
   #unescaped(text: string): string {
     return text.replaceAll(
       /\\(?:u([\da-f]{4})|U([\da-f]{8})|(.))/gi,
-      (_, short?: string, long?: string, letter = "") => {
+      (_, short?: string, long?: string, letter: string = "") => {
         const code = Number.parseInt(short ?? long ?? "", 16);
         if (code <= 0x10_ff_ff) return String.fromCodePoint(code);
         return ESCAPES[letter] ?? this.#fail(`'\\${letter}' is no escape`);

@@ -83,13 +83,13 @@ function isEmpty(node: Node): boolean {
 
 function itemsOf(node: Collection): Item[] {
   if (isSeq(node)) {
-    return (node as YAMLSeq<Node>).items.map((value) => ({
+    return node.items.map((value) => ({
       name: isMap(value) ? value.get("name") : undefined,
       start: value.range?.[0] ?? 0,
       value,
     }));
   }
-  return (node as YAMLMap<Node, Node | null>).items.map(({ key, value }) => ({
+  return node.items.map(({ key, value }) => ({
     name: key.toJSON() as unknown,
     start: key.range?.[0] ?? 0,
     value,
