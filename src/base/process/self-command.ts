@@ -20,3 +20,9 @@ export function lastingPath(node: string): string {
   if (link === node || !existsSync(link)) return node;
   return realpathSync(link) === realpathSync(node) ? link : node;
 }
+
+/** Whether words start this program with a command of its own. */
+export function isSelfCommand(words: readonly unknown[], command: string): boolean {
+  const own = [...selfCommand(), command];
+  return own.every((word, at) => word === words[at]);
+}

@@ -50,12 +50,12 @@ export async function carryOut(
     report(invocation, change, { isChanged });
     return false;
   }
-  const isRestored = values.remove === true && after === file.backup;
+  const isRestored = values.remove === true && (after === undefined || after === file.backup);
   const keepsBackup = values.remove !== true && hasOurs(change);
   const backup = isRestored ? "drop" : keepsBackup ? "keep" : "take";
   if (change.write !== undefined) await change.write();
   else await writeProgramFile(file, { after, isSecret, backup });
-  const isTaken = backup === "take" && file.text !== undefined && file.text !== start;
+  const isTaken = backup === "take" && file.text !== undefined;
   report(invocation, change, { isChanged, ...(isTaken && { backup: backupOf(file.real) }) });
   return true;
 }
@@ -76,7 +76,7 @@ function withOurs({ file, format, edits, start = "" }: Change): string {
   return explained(file, () => edited(format, file.text ?? start, edits));
 }
 
-/** The text without our entries; undefined if the file was not there before them. */
+/** The text without our entries; undefined if there was no file before them, and nothing is left. */
 function withoutOurs(change: Change): string | undefined {
   const { file, format, edits, start = "" } = change;
   const { text, backup } = file;
@@ -89,7 +89,9 @@ function withoutOurs(change: Change): string | undefined {
       .filter(({ entry }) => entry !== undefined);
     if (edited(format, backup ?? start, again) === text) return backup;
     const none = edits.map(({ path }) => ({ path, entry: undefined }));
-    return withoutEmpty(format, edited(format, text, none), change);
+    const rest = withoutEmpty(format, edited(format, text, none), change);
+    const isNothing = ["", "{}", start].some((each) => isSameText(rest, each));
+    return backup === undefined && isNothing ? undefined : rest;
   });
 }
 
@@ -102,6 +104,10 @@ function withoutEmpty(format: Format, text: string, { edits, file }: Change): st
     const isEmpty = typeof present === "object" && Object.keys(present ?? {}).length === 0;
     return isEmpty && valueAt(before, at) === undefined ? format.set(body, at, undefined) : body;
   }, text);
+}
+
+function isSameText(one: string, other: string): boolean {
+  return one.replaceAll(/\s/g, "") === other.replaceAll(/\s/g, "");
 }
 
 function explained<T>(file: ProgramFile, work: () => T): T {

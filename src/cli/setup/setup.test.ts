@@ -67,6 +67,7 @@ for (const target of TARGETS) {
       const file = target.file(placesOf(line.env));
       await line.run("setup", name);
       assert.equal(statSync(file).mode & 0o777, 0o600);
+      if (target.noHttp === undefined) await line.run("setup", name, "--http");
       await line.run("setup", name, "--remove");
       assert.equal(existsSync(file), false);
     });
@@ -75,17 +76,14 @@ for (const target of TARGETS) {
       await using line = await commandLine();
       const file = target.file(placesOf(line.env));
       await line.run("setup", name);
-      const {
-        format: { set, read },
-      } = target;
       await line.home.write(
         file,
-        set(readFileSync(file, "utf8"), ["later"], name === "codex" ? { a: "b" } : "b"),
+        format.set(readFileSync(file, "utf8"), ["later"], name === "codex" ? { a: "b" } : "b"),
       );
       await line.run("setup", name, "--remove");
-      const { later, ...rest } = read(readFileSync(file, "utf8")) as Record<string, unknown>;
+      const { later, ...rest } = format.read(readFileSync(file, "utf8")) as Record<string, unknown>;
       assert.ok(later !== undefined);
-      const start = target.start === undefined ? {} : (read(target.start) as object);
+      const start = target.start === undefined ? {} : (format.read(target.start) as object);
       assert.deepEqual(rest, start);
     });
 
