@@ -17,6 +17,7 @@ import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts"
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { valueAt } from "./format/format.ts";
 import { placesOf } from "./places.ts";
+import { setup } from "./setup-command.ts";
 import { type Target, TARGETS } from "./targets.ts";
 
 /** Without other people's programs: what is installed here decides nothing. */
@@ -171,6 +172,12 @@ describe("trunkline setup", () => {
       "--data",
       "/var/lib/trunkline",
     ]);
+  });
+
+  it("knows the programs that its help names", () => {
+    const [{ choices = [] } = {}] = setup.args ?? [];
+    const known = [...TARGETS.map(({ name }) => name), "neovim", "lazygit"];
+    assert.deepEqual(choices, known);
   });
 
   it("prints Lua for Neovim", async () => {
