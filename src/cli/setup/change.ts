@@ -43,7 +43,9 @@ export async function carryOut(
   const after = values.remove === true ? withoutOurs(change) : withOurs(change);
   const isChanged = after !== file.text;
   if (values["dry-run"] === true) {
-    out(isChanged ? diffText(file.path, file.text ?? "", after ?? "") : nothingText(change));
+    const diff = isChanged ? diffText(file.path, file.text ?? "", after ?? "") : "";
+    if (values.json === true) report(invocation, change, { isChanged: false, diff });
+    else out(diff === "" ? nothingText(change) : diff);
     return false;
   }
   if (!isChanged) {
@@ -123,7 +125,7 @@ function explained<T>(file: ProgramFile, work: () => T): T {
 function report(
   { values, out }: Invocation<ChangeValues>,
   change: Change,
-  done: { readonly isChanged: boolean; readonly backup?: string },
+  done: { readonly isChanged: boolean; readonly backup?: string; readonly diff?: string },
 ): void {
   const { path } = change.file;
   if (values.json === true) out(`${JSON.stringify({ file: path, ...done }, null, 2)}\n`);

@@ -260,6 +260,9 @@ describe("trunkline setup", () => {
     ["cursor", "--print", "--remove"],
     ["--http"],
     ["jetbrains", "--name", "x"],
+    ["lazygit", "--http"],
+    ["neovim", "--remove"],
+    ["cursor", "--yes"],
   ]) {
     it(`refuses '${words.join(" ")}' as wrong usage`, async () => {
       await using line = await commandLine();

@@ -41,6 +41,15 @@ function checkOptions(values: SetupValues, target: string | undefined): void {
   const wrong = Object.keys(SPECIAL).find((name) => given(name) && SPECIAL[name] !== target);
   if (wrong !== undefined)
     throw usage(`Cannot use --${wrong}: it is an option of ${SPECIAL[wrong]}.`);
+  if (values.http === true && (target === "lazygit" || target === "neovim")) {
+    throw usage(`Cannot use --http: ${target} starts Trunkline itself.`);
+  }
+  if (values.remove === true && target === "neovim") {
+    throw usage("Cannot use --remove: nothing was written for neovim. Take it out of your Lua.");
+  }
+  if (values.yes === true && values.import !== true) {
+    throw usage("Cannot use --yes: it is an option of --import.");
+  }
   const modes = ["print", "dry-run", "import"].filter(given);
   if (values.print === true && values.remove === true) modes.push("remove");
   if (modes.length > 1 && !(modes.length === 2 && given("dry-run") && given("import"))) {
