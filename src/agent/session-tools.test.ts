@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 
 import { AgentRig } from "../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../test/agent/fake-llm.ts";
+import { selfCommand } from "../base/process/self-command.ts";
 import { Offer } from "../tool/offer/offer.ts";
 import { textResult } from "../tool/tool.ts";
 
@@ -39,6 +40,16 @@ describe("the MCP servers of a session", () => {
     );
     assert.match(turn.notices, /'dead' is not there.*no such program/);
     assert.doesNotMatch(turn.notices, /'echo'/);
+  });
+
+  it("do not include Trunkline itself, whose tools the model has already", async () => {
+    await using llm = await FakeLlm.start([{ content: "Hi." }]);
+    await using rig = new AgentRig({ llm });
+    const [command, ...args] = selfCommand();
+    const server = { name: "trunkline", command, args: [...args, "mcp"], env: [] };
+    const session = await rig.open({ mcpServers: [server] });
+    const { turn } = await rig.turnOf(session, "go");
+    assert.doesNotMatch(turn.notices, /trunkline/);
   });
 
   it("are reported as unused if nothing can start them", async () => {

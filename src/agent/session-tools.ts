@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { isSelfCommand } from "../base/process/self-command.ts";
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../base/principal.ts";
 import type { AgentOpenOptions, McpServer } from "../session/agent.ts";
@@ -74,10 +75,11 @@ export class SessionTools implements AsyncDisposable {
 
   constructor(session: AgentOpenOptions, options: SessionToolsOptions) {
     this.#options = options;
-    this.#wanted = session.mcpServers.map(({ name }) => name);
+    const mcpServers = session.mcpServers.filter((server) => !isTrunkline(server));
+    this.#wanted = mcpServers.map(({ name }) => name);
     this.#cwd = session.cwd;
     this.#log = session.log;
-    this.#servers = this.#open(session);
+    this.#servers = this.#open({ ...session, mcpServers });
   }
 
   /** Opens the toolbox, once there is a model that can use it. */
@@ -174,4 +176,13 @@ export class SessionTools implements AsyncDisposable {
     this.#reported.add(key);
     await speaker.notice("warning", says, why);
   }
+}
+
+/**
+ * Zed hands an agent all of its MCP servers. Where Trunkline is one of them, the model would be
+ * offered every tool of the toolbox twice.
+ */
+function isTrunkline({ command, args }: McpServer): boolean {
+  const words: unknown[] = [command, ...(Array.isArray(args) ? (args as unknown[]) : [])];
+  return isSelfCommand(words, "mcp");
 }

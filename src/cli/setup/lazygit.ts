@@ -1,15 +1,16 @@
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { setUpLazygit } from "../../review/transfer/lazygit-setup.ts";
-import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { lazygitChange, lazygitText } from "../../review/transfer/lazygit-setup.ts";
+import type { Invocation } from "../shell/command.ts";
+import type { ChangeValues } from "./change.ts";
+import { diffText } from "./diff-text.ts";
+import { readProgramFile, writeProgramFile } from "./program-file.ts";
 
-type SetupValues = {
+export type LazygitValues = ChangeValues & {
   readonly user?: boolean;
-  readonly remove?: boolean;
   readonly repo?: string;
-  readonly json?: boolean;
 };
 
 const DONE = {
@@ -19,19 +20,37 @@ const DONE = {
 } as const;
 
 /** `trunkline setup lazygit` */
-export async function setupLazygit(invocation: Invocation<SetupValues>): Promise<number> {
-  const { values, cwd, env, out } = invocation;
+export async function setupLazygit(invocation: Invocation<LazygitValues>): Promise<number> {
+  const { values, cwd, env, out, err, data } = invocation;
   const { user = false, remove = false } = values;
   if (user && values.repo !== undefined) {
     throw new TrunklineError("usage", "Cannot use both --user and --repo: give one of them.");
   }
   const target = user ? {} : { repo: resolve(cwd, values.repo ?? ".") };
-  const done = await setUpLazygit({ ...target, env, remove });
-  if (values.json === true) out(`${JSON.stringify(done, null, 2)}\n`);
+  const { file, before, after, hasOurs } = lazygitChange({ ...target, env, remove });
+  if (values.print === true) {
+    err(`In ${visibleLine(file)}:\n`);
+    data(lazygitText(env));
+    return 0;
+  }
+  const isChanged = before !== after;
+  if (values["dry-run"] === true) {
+    const nothing = `${DONE.unchanged} ${visibleLine(file)}.\n`;
+    out(isChanged ? diffText(file, before ?? "", after ?? "") : nothing);
+    return 0;
+  }
+  if (isChanged) {
+    const present = readProgramFile(file);
+    const text = after?.slice(present.mark.length);
+    const isRestored = remove && text === present.backup;
+    const backup = isRestored ? "drop" : hasOurs && !remove ? "keep" : "take";
+    await writeProgramFile(present, { after: text, isSecret: false, backup });
+  }
+  const change = isChanged ? (remove ? "removed" : "written") : "unchanged";
+  if (values.json === true) out(`${JSON.stringify({ file, change }, null, 2)}\n`);
   else {
-    out(`${DONE[done.change]} ${visibleLine(done.file)}.\n`);
-    if (done.change === "written")
-      out("In lazygit: Y comments on a line, Ctrl-Y shows the threads.\n");
+    out(`${DONE[change]} ${visibleLine(file)}.\n`);
+    if (change === "written") out("In lazygit: Y comments on a line, Ctrl-Y shows the threads.\n");
   }
   return 0;
 }

@@ -40,8 +40,12 @@ export async function askSecret(question: string): Promise<string> {
 
 /** Asks the person at the terminal to agree; anything but "y" or "yes" is a no. */
 export async function confirm(message: string): Promise<boolean> {
+  return /^y(?:es)?$/i.test(await askLine(`${message}\n[y/N] `));
+}
+
+/** Asks the person at the terminal for a line. */
+export async function askLine(question: string): Promise<string> {
   const { createInterface } = await import("node:readline/promises");
   using lines = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await lines.question(`${visible(message)}\n[y/N] `);
-  return /^y(?:es)?$/i.test(answer.trim());
+  return (await lines.question(visible(question))).trim();
 }

@@ -1,21 +1,12 @@
-import {
-  accessSync,
-  chmodSync,
-  constants,
-  existsSync,
-  realpathSync,
-  rmSync,
-  statSync,
-} from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { delimiter, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { homeOf } from "../../base/process/environment.ts";
-import { makeFolder } from "../../base/file/path.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import { homeOf } from "../../base/process/environment.ts";
+import { selfCommand } from "../../base/process/self-command.ts";
 import { lazygitCommands, withCommands } from "./lazygit-config.ts";
 import { findRepository } from "../repository.ts";
-import { replaceFile } from "../../store/replace-file.ts";
 
 /** Bytes. No real configuration is larger. */
 const MAX_SIZE = 1024 * 1024;
@@ -27,26 +18,31 @@ export interface LazygitSetup {
   readonly remove: boolean;
 }
 
-export interface LazygitSetUp {
+export interface LazygitChange {
   readonly file: string;
-  readonly change: "written" | "removed" | "unchanged";
+  /** Undefined if there is no file. */
+  readonly before: string | undefined;
+  /** Undefined if there is to be none. */
+  readonly after: string | undefined;
+  /** Whether it has commands of ours now. */
+  readonly hasOurs: boolean;
 }
 
-/** Adds our commands to lazygit, in one repository or in all. Idempotent. */
-export async function setUpLazygit({ repo, env, remove }: LazygitSetup): Promise<LazygitSetUp> {
+/** What adds our commands to lazygit, in one repository or in all, or removes them. */
+export function lazygitChange({ repo, env, remove }: LazygitSetup): LazygitChange {
   const file = repo === undefined ? userConfig(env) : repositoryConfig(repo);
   const before = textOf(file);
-  const commands = remove ? [] : lazygitCommands(programIn(env));
-  const after = withCommands(before ?? "", commands);
-  if (after === (before ?? "")) return { file, change: "unchanged" };
-  try {
-    if (remove && after.trim() === "") rmSync(file);
-    else await write(file, after, before === undefined);
-  } catch (error) {
-    const says = `Cannot change '${file}': ${(error as Error).message}`;
-    throw new TrunklineError("config", says, { cause: error });
-  }
-  return { file, change: remove ? "removed" : "written" };
+  const text = before ?? "";
+  const bare = withCommands(text, []);
+  const hasOurs = bare !== text;
+  const after = remove ? bare : withCommands(text, lazygitCommands(programIn(env)));
+  if (after === text) return { file, before, after: before, hasOurs };
+  return { file, before, after: remove && after.trim() === "" ? undefined : after, hasOurs };
+}
+
+/** Our commands as a configuration of their own. */
+export function lazygitText(env: NodeJS.ProcessEnv): string {
+  return withCommands("", lazygitCommands(programIn(env)));
 }
 
 function textOf(file: string): string | undefined {
@@ -56,15 +52,6 @@ function textOf(file: string): string | undefined {
     const says = `Cannot read '${file}': ${(error as Error).message}`;
     throw new TrunklineError("config", says, { cause: error });
   }
-}
-
-async function write(file: string, text: string, isNew: boolean): Promise<void> {
-  if (isNew) makeFolder(dirname(file));
-  // The file is often a symbolic link; write to its target.
-  const target = isNew ? file : realpathSync(file);
-  const mode = isNew ? 0o644 : statSync(target).mode;
-  await replaceFile(target, text);
-  chmodSync(target, mode);
 }
 
 function repositoryConfig(folder: string): string {
@@ -92,7 +79,7 @@ function userConfig(env: NodeJS.ProcessEnv): string {
 function programIn(env: NodeJS.ProcessEnv): string {
   const folders = env.PATH?.split(delimiter) ?? [];
   if (folders.some((folder) => isProgram(join(folder, "trunkline")))) return "trunkline";
-  return [process.execPath, process.argv[1] ?? "trunkline"].map(quoted).join(" ");
+  return selfCommand().map(quoted).join(" ");
 }
 
 function isProgram(path: string): boolean {

@@ -1,0 +1,101 @@
+import { isDeepStrictEqual } from "node:util";
+
+import type { Places } from "../places.ts";
+import { readProgramFile } from "../program-file.ts";
+import { isMap, valueAt } from "../format/format.ts";
+import type { Target } from "../targets.ts";
+import { type OwnServer, type ReadServer, readServer } from "./foreign-server.ts";
+
+/** A server that another program has, and what importing it would do. */
+export interface Candidate extends ReadServer {
+  /** Its name in Trunkline's configuration. */
+  readonly name: string;
+  /** Where it was found. */
+  readonly program: string;
+  readonly file: string;
+  /** Whether the configuration has it already. */
+  readonly isKnown: boolean;
+}
+
+export interface Collected {
+  readonly candidates: readonly Candidate[];
+  /** Files that could not be read, with the reason. */
+  readonly problems: readonly string[];
+}
+
+/** The servers that programs have, each once. Our own entry is not among them. */
+export function collectServers(
+  targets: readonly Target[],
+  places: Places,
+  known: Readonly<Record<string, OwnServer>>,
+): Collected {
+  const candidates: Candidate[] = [];
+  const problems: string[] = [];
+  const taken = new Map<string, OwnServer | undefined>(Object.entries(known));
+  for (const target of targets) {
+    const file = target.file(places);
+    let entries: readonly (readonly [string, unknown])[];
+    try {
+      entries = entriesOf(target, file);
+    } catch (error) {
+      problems.push(`Cannot read '${file}': ${(error as Error).message}`);
+      continue;
+    }
+    for (const [name, entry] of entries) {
+      const read = readServer(entry);
+      if (isOurs(read.server)) continue;
+      const found = { ...read, program: target.label, file };
+      const same = [name, `${name}-${target.name}`].find((each) =>
+        isSame(taken.get(each), read.server),
+      );
+      if (same !== undefined && Object.hasOwn(known, same)) {
+        candidates.push({ ...found, name: same, isKnown: true });
+      } else if (same === undefined) {
+        const free = taken.has(name) ? `${name}-${target.name}` : name;
+        if (read.server !== undefined) taken.set(free, read.server);
+        candidates.push({ ...found, name: free, isKnown: false });
+      }
+    }
+  }
+  return { candidates, problems };
+}
+
+function entriesOf(target: Target, path: string): (readonly [string, unknown])[] {
+  const mcp = target.entries.find(({ role }) => role === "mcp");
+  const { text } = readProgramFile(path);
+  if (mcp === undefined || text === undefined) return [];
+  const all = valueAt(target.format.read(text), mcp.path.slice(0, -1));
+  if (Array.isArray(all)) return (all as unknown[]).map((item) => [nameOf(item), item]);
+  return isMap(all) ? Object.entries(all) : [];
+}
+
+function nameOf(item: unknown): string {
+  return isMap(item) && typeof item.name === "string" ? item.name : "server";
+}
+
+/** Trunkline as a server of itself would offer every tool twice. */
+function isOurs(server: OwnServer | undefined): boolean {
+  if (server === undefined || !("command" in server)) return false;
+  const words = [server.command, ...(server.args ?? [])];
+  return words.some((word) => /(?:^|[\\/])trunkline(?:\.js|\.exe|\.cmd)?$/.test(word));
+}
+
+function isSame(one: OwnServer | undefined, other: OwnServer | undefined): boolean {
+  return one !== undefined && other !== undefined && isDeepStrictEqual(plain(one), plain(other));
+}
+
+/** As JSON has it: lists of the configuration may have another prototype, or fields that are undefined. */
+function plain(server: OwnServer): unknown {
+  const { args, env, headers, ...rest } = JSON.parse(JSON.stringify(server)) as Record<
+    string,
+    unknown
+  >;
+  const filled = (value: unknown): boolean =>
+    value !== undefined && Object.keys(value as object).length > 0;
+  return {
+    ...rest,
+    ...(filled(args) && { args }),
+    ...(filled(env) && { env }),
+    ...(filled(headers) && { headers }),
+  };
+}

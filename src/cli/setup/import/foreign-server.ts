@@ -1,0 +1,133 @@
+import { isSecretName, maskText } from "../../../base/text/mask.ts";
+import { isMap } from "../format/format.ts";
+
+/** A server as it stands in Trunkline's own configuration. */
+export type OwnServer =
+  | {
+      readonly command: string;
+      readonly args?: readonly string[];
+      readonly env?: Readonly<Record<string, string>>;
+      readonly cwd?: string;
+    }
+  | {
+      readonly url: string;
+      readonly type?: "sse";
+      readonly headers?: Readonly<Record<string, string>>;
+    };
+
+/** What became of a server of another program. */
+export interface ReadServer {
+  /** Undefined if it cannot be taken over. */
+  readonly server?: OwnServer;
+  /** Why not. */
+  readonly problem?: string;
+  /** Fields that have no counterpart, and variables that have to be set by hand. */
+  readonly leftOut: readonly string[];
+  /** Fields that are secrets, by their names: `env.GITHUB_TOKEN`. */
+  readonly secrets: readonly string[];
+}
+
+/** Fields that have a counterpart, or whose absence changes nothing. */
+const UNDERSTOOD = new Set([
+  ...["command", "cmd", "args", "env", "environment", "envs", "cwd", "type", "name"],
+  ...["url", "uri", "serverUrl", "httpUrl", "headers", "http_headers", "requestOptions"],
+  ...["enabled", "disabled", "description", "bundled", "display_name"],
+  ...["env_vars", "env_keys", "bearer_token_env_var", "env_http_headers"],
+]);
+
+/** `${VAR}`, `${env:VAR}`, `${input:id}`, `{env:VAR}`: each program has its own, Trunkline has none. */
+const VARIABLE = /\$\{[^}]*\}|\{env:[^}]*\}|^\$\w+$/;
+
+/** Reads a server in any of the forms that programs have. */
+export function readServer(entry: unknown): ReadServer {
+  if (!isMap(entry)) return unfit("it is not an object");
+  if (entry.disabled === true || entry.enabled === false) return unfit("it is switched off");
+  const words = wordsOf(entry);
+  const url = textAt(entry, "httpUrl", "url", "uri", "serverUrl");
+  if (words === undefined && url === undefined) return unfit("it is built into that program");
+  const variable = [...(words ?? []), url ?? ""].find((word) => VARIABLE.test(word));
+  if (variable !== undefined)
+    return unfit(`it uses '${variable}', which Trunkline does not expand`);
+  if (url !== undefined && words === undefined) return addressOf(entry, url);
+  const [command = "", ...args] = words ?? [];
+  const env = pairsOf("env", entry.env ?? entry.environment ?? entry.envs);
+  const cwd = textAt(entry, "cwd");
+  const needed = [...listAt(entry, "env_vars"), ...listAt(entry, "env_keys")];
+  const server = {
+    command,
+    ...(args.length > 0 && { args }),
+    ...(Object.keys(env.values).length > 0 && { env: env.values }),
+    ...(cwd !== undefined && { cwd }),
+  };
+  const visible = args.flatMap((word, at) => (maskText(word) === word ? [] : [`args[${at}]`]));
+  return {
+    server,
+    leftOut: [...env.leftOut, ...needed.map((name) => `env.${name}`), ...unknownOf(entry)],
+    secrets: [...env.secrets, ...visible],
+  };
+}
+
+function addressOf(entry: Readonly<Record<string, unknown>>, url: string): ReadServer {
+  if (!/^https?:\/\//.test(url)) return unfit(`'${maskText(url)}' is not an HTTP address`);
+  const options = isMap(entry.requestOptions) ? entry.requestOptions : {};
+  const headers = pairsOf("headers", entry.headers ?? entry.http_headers ?? options.headers);
+  const named = [
+    ...(textAt(entry, "bearer_token_env_var") === undefined ? [] : ["Authorization"]),
+    ...(isMap(entry.env_http_headers) ? Object.keys(entry.env_http_headers) : []),
+  ];
+  const server = {
+    ...(entry.type === "sse" && { type: "sse" as const }),
+    url,
+    ...(Object.keys(headers.values).length > 0 && { headers: headers.values }),
+  };
+  return {
+    server,
+    leftOut: [...headers.leftOut, ...named.map((name) => `headers.${name}`), ...unknownOf(entry)],
+    secrets: [...headers.secrets, ...(maskText(url) === url ? [] : ["url"])],
+  };
+}
+
+/** The command with its arguments. opencode has one list of both. */
+function wordsOf(entry: Readonly<Record<string, unknown>>): string[] | undefined {
+  if (Array.isArray(entry.command)) return listAt(entry, "command");
+  const command = textAt(entry, "command", "cmd");
+  return command === undefined ? undefined : [command, ...listAt(entry, "args")];
+}
+
+function textAt(entry: Readonly<Record<string, unknown>>, ...names: string[]): string | undefined {
+  const found = names.map((name) => entry[name]).find((value) => typeof value === "string");
+  return found === "" ? undefined : found;
+}
+
+function listAt(entry: Readonly<Record<string, unknown>>, name: string): string[] {
+  const value = entry[name];
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+interface Pairs {
+  readonly values: Readonly<Record<string, string>>;
+  readonly leftOut: readonly string[];
+  readonly secrets: readonly string[];
+}
+
+function pairsOf(field: string, value: unknown): Pairs {
+  const pairs = isMap(value) ? Object.entries(value).map(([key, item]) => [key, String(item)]) : [];
+  const isReference = ([, text = ""]: readonly string[]): boolean => VARIABLE.test(text);
+  const kept = pairs.filter((pair) => !isReference(pair));
+  const isSecret = ([key = "", text = ""]: readonly string[]): boolean =>
+    text !== "" && (isSecretName(key, text) || maskText(text) !== text || /key$/i.test(key));
+  const nameOf = ([key = ""]: readonly string[]): string => `${field}.${key}`;
+  return {
+    values: Object.fromEntries(kept) as Record<string, string>,
+    leftOut: pairs.filter(isReference).map(nameOf),
+    secrets: kept.filter(isSecret).map(nameOf),
+  };
+}
+
+function unknownOf(entry: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(entry).filter((key) => !UNDERSTOOD.has(key));
+}
+
+function unfit(problem: string): ReadServer {
+  return { problem, leftOut: [], secrets: [] };
+}

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { chmodSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { parse } from "jsonc-parser";
+
+import { SampleCommandLine } from "../../../../test/samples/sample-command-line.ts";
+
+/** Files as the programs write them. */
+const FILES: Readonly<Record<string, string>> = {
+  ".cursor/mcp.json": `{
+    "mcpServers": {
+      "files": { "command": "npx", "args": ["-y", "server-filesystem", "."], "autoApprove": ["read"] },
+      "github": { "command": "github-mcp", "env": { "GITHUB_TOKEN": "ghp_0123456789abcdefghij0123", "LEVEL": "2" } },
+      "here": { "command": "x", "args": ["\${workspaceFolder}"] },
+      "trunkline": { "command": "/usr/bin/node", "args": ["/opt/trunkline/dist/trunkline.js", "mcp"] },
+    }
+  }`,
+  ".codex/config.toml": `
+[mcp_servers.files]
+command = "npx"
+args = ["-y", "server-filesystem", "/srv"]
+startup_timeout_sec = 20
+
+[mcp_servers.docs]
+url = "https://docs.example.com/mcp"
+bearer_token_env_var = "DOCS_TOKEN"
+
+[mcp_servers.old]
+command = "old"
+enabled = false
+`,
+  ".config/goose/config.yaml": `extensions:
+  developer: {enabled: true, type: builtin, name: developer}
+  notes: {enabled: true, type: stdio, name: notes, cmd: notes, args: [--stdio], envs: {}, env_keys: [NOTES_KEY]}
+`,
+  ".config/opencode/opencode.json": `{ "mcp": { "files": { "type": "local", "command": ["npx", "-y", "server-filesystem", "."] },
+    "search": { "type": "remote", "url": "https://search.example.com/mcp", "headers": { "Authorization": "Bearer {env:KEY}" } } } }`,
+  ".continue/config.yaml": `mcpServers:
+  - name: local
+    command: local
+`,
+  ".codeium/windsurf/mcp_config.json": `{ "mcpServers": { "broken" `,
+};
+
+async function commandLine(): Promise<SampleCommandLine> {
+  const line = await SampleCommandLine.create({ mcpServers: { local: { command: "local" } } });
+  for (const [file, text] of Object.entries(FILES)) {
+    await line.home.write(join(line.home.path, file), text);
+  }
+  return line;
+}
+
+describe("trunkline setup --import", () => {
+  it("adds the servers of other programs, once, and says what it leaves out", async () => {
+    await using line = await commandLine();
+    chmodSync(line.home.userFile, 0o644);
+    const { code, out, err } = await line.run("setup", "--import", "--yes");
+    assert.equal(code, 1, "a file could not be read");
+    assert.match(err, /windsurf\/mcp_config\.json': it is not a JSON object \(line 1/);
+    assert.match(
+      err,
+      /These are secrets, and are copied to .*, which only you can read:\n {2}github: env\.GITHUB_TOKEN\n/,
+    );
+    assert.doesNotMatch(out + err, /ghp_/);
+    assert.deepEqual(out.split("\n").slice(0, -3), [
+      "files (Cursor): npx -y server-filesystem .; left out: autoApprove",
+      "github (Cursor): github-mcp",
+      "here (Cursor): not taken over, because it uses '${workspaceFolder}', which Trunkline does not expand",
+      "files-codex (Codex): npx -y server-filesystem /srv; left out: startup_timeout_sec",
+      "docs (Codex): https://docs.example.com/mcp; left out: headers.Authorization",
+      "old (Codex): not taken over, because it is switched off",
+      "search (opencode): https://search.example.com/mcp; left out: headers.Authorization",
+      "developer (goose): not taken over, because it is built into that program",
+      "notes (goose): notes --stdio; left out: env.NOTES_KEY",
+      "local (Continue): already there",
+    ]);
+    const { mcpServers } = parse(readFileSync(line.home.userFile, "utf8")) as {
+      mcpServers: object;
+    };
+    assert.deepEqual(mcpServers, {
+      local: { command: "local" },
+      files: { command: "npx", args: ["-y", "server-filesystem", "."] },
+      github: {
+        command: "github-mcp",
+        env: { GITHUB_TOKEN: "ghp_0123456789abcdefghij0123", LEVEL: "2" },
+      },
+      "files-codex": { command: "npx", args: ["-y", "server-filesystem", "/srv"] },
+      docs: { url: "https://docs.example.com/mcp" },
+      search: { url: "https://search.example.com/mcp" },
+      notes: { command: "notes", args: ["--stdio"] },
+    });
+    assert.equal(statSync(line.home.userFile).mode & 0o777, 0o600);
+    assert.match((await line.run("setup", "--import", "--yes")).out, /\nNothing to import\.\n$/);
+  });
+
+  it("takes those of one program", async () => {
+    await using line = await commandLine();
+    await line.run("setup", "codex", "--import", "--yes");
+    const { mcpServers } = parse(readFileSync(line.home.userFile, "utf8")) as {
+      mcpServers: object;
+    };
+    assert.deepEqual(Object.keys(mcpServers), ["local", "files", "docs"]);
+  });
+
+  it("changes nothing without agreement", async () => {
+    await using line = await commandLine();
+    const before = readFileSync(line.home.userFile, "utf8");
+    const asked = await line.run("setup", "cursor", "--import");
+    assert.deepEqual([asked.code, /Agree with --yes/.test(asked.err)], [2, true]);
+    const shown = await line.run("setup", "cursor", "--import", "--dry-run");
+    assert.deepEqual([shown.code, /^files \(Cursor\)/.test(shown.out)], [0, true]);
+    assert.equal(readFileSync(line.home.userFile, "utf8"), before);
+  });
+
+  it("prints no secret as JSON", async () => {
+    await using line = await commandLine();
+    const { out } = await line.run("setup", "--import", "--dry-run", "--json");
+    const { servers } = JSON.parse(out) as { servers: { name: string; secrets: string[] }[] };
+    assert.deepEqual(servers.find(({ name }) => name === "github")?.secrets, ["env.GITHUB_TOKEN"]);
+    assert.doesNotMatch(out, /ghp_/);
+  });
+});
