@@ -15,7 +15,8 @@ import type {
 import type { Delivery, Target } from "./deliver.ts";
 import { progressUpdate } from "./progress.ts";
 import { type ProposalResult, wordsOnRequest } from "./pull-request.ts";
-import type { Run, Runs } from "./runs.ts";
+import type { Run } from "./run.ts";
+import type { Runs } from "./runs.ts";
 
 export interface RunAgentOptions {
   readonly runs: Runs;

@@ -34,7 +34,7 @@ export async function carryOut(
   change: Change,
 ): Promise<boolean> {
   const { values, out, err, data } = invocation;
-  const { file, format, edits, start = "", isSecret = false } = change;
+  const { file, format, edits, isSecret = false } = change;
   if (values.print === true) {
     err(`In ${visibleLine(file.path)}:\n`);
     data(edited(format, "", edits));

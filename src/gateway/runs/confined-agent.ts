@@ -10,7 +10,7 @@ import type { SandboxParts } from "../../sandbox/probe.ts";
 import { Sandbox } from "../../sandbox/sandbox.ts";
 import type { Agent, AgentOpenOptions, AgentSession } from "../../session/agent.ts";
 import { workspaceFolder } from "../../run/environment/recipe.ts";
-import type { Run } from "../../run/runs.ts";
+import type { Run } from "../../run/run.ts";
 import { findProgram } from "./find-program.ts";
 import type { ModelServices } from "./model-services.ts";
 import { RefusedHosts } from "./refused-hosts.ts";

@@ -6,7 +6,7 @@ import { BUILT_IN } from "../config/config.ts";
 import type { House } from "../house.ts";
 import { ConfinedAgent } from "./confined-agent.ts";
 import { modelServices } from "./model-services.ts";
-import type { Run } from "../../run/runs.ts";
+import type { Run } from "../../run/run.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
 import type { Agent } from "../../session/agent.ts";
 

@@ -1,0 +1,262 @@
+import { background } from "../base/background.ts";
+import { TrunklineError } from "../base/errors.ts";
+import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
+import { Stopper } from "../base/stop.ts";
+import { type Credentials } from "../git/server/credentials.ts";
+import type { ServerGit } from "../git/server/server-git.ts";
+import type { Turn } from "../session/agent.ts";
+import { type Author, Deliverer, type Delivery, type Target } from "./deliver.ts";
+import type { Environments } from "./environment/environments.ts";
+import { type Layer } from "./environment/layers.ts";
+import { type ProposalResult, RunRequest } from "./pull-request.ts";
+import type { RepositoryCache } from "./repository-cache.ts";
+import { commitMessage } from "./commit-message.ts";
+import type { RunPlan } from "./run-plan.ts";
+import type { TurnQueue } from "./turn-queue.ts";
+import type { FileOwner } from "./workspace/driver.ts";
+import type { Workspace, Workspaces } from "./workspace/workspace.ts";
+import { WorkspaceFiles } from "./workspace-files.ts";
+import type { RunsOptions } from "./runs.ts";
+
+const PUSH_AGAIN: BackoffLimits = {
+  firstWait: 30_000,
+  longestWait: 10 * 60_000,
+  mostFailures: 100,
+  rest: 60 * 60_000,
+};
+
+/** What a run is opened with. */
+export interface RunOptions extends RunsOptions {
+  readonly plan: RunPlan;
+  readonly session: string;
+  readonly credentials: Credentials;
+  readonly author: Author;
+  readonly repository: ReturnType<RepositoryCache["at"]>;
+  readonly workspaces: Workspaces;
+  readonly queue: TurnQueue;
+  readonly environments: Environments | undefined;
+}
+
+/** Shortest interval between checkpoints, in milliseconds. */
+const CHECKPOINT_EVERY = 2_000;
+
+/** A run while its session is open. */
+export class Run {
+  readonly #options: RunOptions;
+  #workspace: Workspace | undefined;
+  #deliverer: Deliverer | undefined;
+  readonly #planned: Target;
+  #pushed: Target | undefined;
+  #request: RunRequest | undefined;
+  /** Git commands run one after another in a workspace. */
+  #lane: Promise<unknown> = Promise.resolve();
+  #checkpoint: NodeJS.Timeout | undefined;
+  readonly #backoff: Backoff;
+  #pushing: NodeJS.Timeout | undefined;
+  readonly #stopper = new Stopper();
+  #isStopped = false;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    const { url, target, revision } = options.plan;
+    this.#planned = { url, branch: target, revision };
+    this.#backoff = new Backoff(options.pushAgain ?? PUSH_AGAIN);
+  }
+
+  get plan(): RunPlan {
+    return this.#options.plan;
+  }
+
+  /** The branch and its commit on the remote; until the first push, the commit that work began with. */
+  get target(): Target {
+    return this.#pushed ?? this.#planned;
+  }
+
+  /** The branch and its commit on the remote; undefined until the first push. */
+  get pushed(): Target | undefined {
+    return this.#pushed;
+  }
+
+  /** The workspace, once it is ready. */
+  get workspace(): Workspace {
+    if (this.#workspace !== undefined) return this.#workspace;
+    throw new TrunklineError("unavailable", "The workspace is not ready yet.");
+  }
+
+  /** The owner of its files, if that is not our own user. */
+  get owner(): FileOwner | undefined {
+    return this.#options.users?.of(this.plan.workspace);
+  }
+
+  /** The folder of the objects that its repository uses as alternates. */
+  get objects(): string {
+    return this.#options.repository.objects;
+  }
+
+  get files(): WorkspaceFiles {
+    return new WorkspaceFiles(this.workspace.tree, this.owner);
+  }
+
+  /** Prepares the workspace. */
+  async prepare(tell: (message: string) => void): Promise<Workspace> {
+    const { plan, repository, credentials, workspaces } = this.#options;
+    const { url, branch, revision, workspace: session } = plan;
+    if (!(await repository.has(revision))) tell(`Fetching ${revision.slice(0, 12)} of ${url} …`);
+    await repository.need({ url, branch, revision }, credentials);
+    const layer = await this.#layer(tell);
+    const workspace = await workspaces.open({
+      session,
+      repository,
+      revision,
+      branch: plan.target,
+      owner: this.owner,
+      layer,
+      keep: layer?.keep,
+    });
+    this.#workspace = workspace;
+    this.#deliverer = this.#deliverTo(workspace.git, workspace.tree);
+    await this.#deliverer.begin(revision);
+    await this.#takeUp(workspace, this.#deliverer);
+    if (!this.#isStopped)
+      background(repository.fill(credentials), "Fetching the history of a repository");
+    return workspace;
+  }
+
+  /** Reads what earlier turns have pushed. */
+  async #takeUp({ git, isNew }: Workspace, deliverer: Deliverer): Promise<void> {
+    const revision = isNew ? undefined : await deliverer.pushed();
+    if (revision !== undefined) this.#pushed = { ...this.#planned, revision };
+    const { pullRequest, session, plan } = this.#options;
+    const { branch: base, pullRequest: mode = "off" } = plan;
+    if (pullRequest === undefined || mode === "off") return;
+    const { propose } = pullRequest;
+    this.#request = new RunRequest({ git, session, base, isDraft: mode === "draft", propose });
+  }
+
+  /** Its pull request, if there is one. */
+  get pullRequest(): RunRequest["known"] {
+    return this.#request?.known;
+  }
+
+  /** Opens or updates the pull request. Undefined if none is wanted, or it is up to date. */
+  async propose(): Promise<ProposalResult | undefined> {
+    const [request, pushed] = [this.#request, this.#pushed];
+    if (request === undefined || pushed === undefined) return undefined;
+    return await this.#inOrder(() => request.update(pushed));
+  }
+
+  /** Throws "untrusted" or "unavailable" if it will not be possible to push. */
+  checkPush(): Promise<void> {
+    return this.#options.repository.checkPush(() => this.#need().checkPush());
+  }
+
+  /** Waits for a slot for a turn. `moved` is called with its position in the queue. */
+  enter({ principal, stop }: Turn, moved: (position: number) => void): Promise<Disposable> {
+    return this.#options.queue.enter(principal.id, stop, moved);
+  }
+
+  /** Commits and pushes the changes of a turn. */
+  deliver(turn: Turn): Promise<Delivery> {
+    clearTimeout(this.#checkpoint);
+    const { title, body } = commitMessage(turn);
+    return this.#inOrder(async () => {
+      const delivery = await this.#need().deliver(title, body);
+      if (delivery.kind === "pushed") this.#pushed = delivery.target;
+      if (delivery.kind === "unpushed") this.#options.repository.forgetPushCheck();
+      return delivery;
+    });
+  }
+
+  /**
+   * Pushes commits that are not on the remote, and retries until that succeeds or the run is closed.
+   * `pushed` is called on success.
+   */
+  async pushKept(pushed: (target: Target) => void): Promise<void> {
+    clearTimeout(this.#pushing);
+    const delivery = await this.#inOrder(() => this.#need().pushKept());
+    if (delivery.kind === "unpushed") return this.pushLater(pushed);
+    this.#backoff.succeeded();
+    if (delivery.kind !== "pushed") return;
+    this.#pushed = delivery.target;
+    pushed(delivery.target);
+  }
+
+  /** Retries the push after a while. */
+  pushLater(pushed: (target: Target) => void): void {
+    if (this.#isStopped) return;
+    clearTimeout(this.#pushing);
+    this.#pushing = setTimeout(() => {
+      background(this.pushKept(pushed), "Pushing what could not be pushed before");
+    }, this.#backoff.failed());
+  }
+
+  /** Stores the current files as a checkpoint; a failure loses only the checkpoint. */
+  async checkpoint(): Promise<void> {
+    clearTimeout(this.#checkpoint);
+    this.#checkpoint = undefined;
+    await this.#inOrder(() => this.#need().checkpoint()).catch((error: unknown) => {
+      const { workspace } = this.plan;
+      this.#options.log.warn("run.no-checkpoint", { workspace, error });
+    });
+  }
+
+  /** Stores a checkpoint after the interval. */
+  checkpointSoon(): void {
+    this.#checkpoint ??= setTimeout(
+      () => background(this.checkpoint(), "Storing a checkpoint of a run"),
+      CHECKPOINT_EVERY,
+    );
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#request?.stop();
+    this.#stopper.stop(new TrunklineError("unavailable", "The session has ended."));
+    clearTimeout(this.#checkpoint);
+    clearTimeout(this.#pushing);
+  }
+
+  /** Releases the workspace, which stays on disk. */
+  async close(): Promise<void> {
+    this.stop();
+    await this.#lane;
+    await this.#workspace?.close();
+  }
+
+  /** The layer of set-up that the workspace begins with. */
+  #layer(tell: (message: string) => void): Promise<Layer | undefined> | undefined {
+    const { plan, repository, credentials, environments } = this.#options;
+    const { workspace, revision, retrySetup: retry = false } = plan;
+    // A missing right to push is reported now, not after minutes of set-up.
+    const check = (): Promise<void> =>
+      this.#deliverTo(repository.git, repository.git.gitDir).checkPush(revision);
+    const request = { workspace, repository, credentials, revision, retry, tell, check };
+    return environments?.prepare({ ...request, stop: this.#stopper });
+  }
+
+  #deliverTo(git: ServerGit, tree: string): Deliverer {
+    const { plan, session, author, coAuthor, credentials, scan } = this.#options;
+    return new Deliverer({
+      git,
+      tree,
+      url: plan.url,
+      branch: plan.target,
+      session,
+      author,
+      coAuthor,
+      credentials,
+      limits: scan,
+    });
+  }
+
+  #need(): Deliverer {
+    if (this.#deliverer !== undefined) return this.#deliverer;
+    throw new TrunklineError("unavailable", "The workspace is not ready yet.");
+  }
+
+  #inOrder<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#lane.then(work);
+    this.#lane = result.catch(() => {});
+    return result;
+  }
+}
