@@ -65,6 +65,13 @@ describe("trunkline setup", { timeout: 60_000 }, () => {
     assert.notEqual(token, owner);
     assert.equal((await gateway.post(INITIALIZE, bearer(token))).status, 200);
     assert.equal((await gateway.get("/metrics", bearer(token))).status, 403);
+    const again = await Promise.all(
+      ["cursor", "cursor", "cursor"].map((name) => home.run("setup", name, "--http")),
+    );
+    assert.deepEqual(
+      new Set(again.map(({ out }) => out.split(":")[0])),
+      new Set(["Nothing to change"]),
+    );
     assert.equal((await home.run("setup", "cursor", "--remove")).code, 0);
     assert.equal((await gateway.post(INITIALIZE, bearer(token))).status, 401);
   });

@@ -3,7 +3,14 @@ import type { Invocation } from "../shell/command.ts";
 import { diffText } from "./diff-text.ts";
 import { type Edit, edited } from "./format/edit.ts";
 import { type Format, isMap, type KeyPath, valueAt } from "./format/format.ts";
-import { backupOf, type ProgramFile, refusal, writeProgramFile } from "./program-file.ts";
+import {
+  backupOf,
+  newProgramFile,
+  type ProgramFile,
+  readProgramFile,
+  refusal,
+  writeProgramFile,
+} from "./program-file.ts";
 
 /** The options that all targets have in common. */
 export type ChangeValues = {
@@ -26,6 +33,11 @@ export interface Change {
   readonly what: string;
   /** Writes them otherwise than by editing the file. */
   readonly write?: (() => Promise<void>) | undefined;
+}
+
+/** The file to change. To print an entry it need not be readable. */
+export function openFile(path: string, { print }: ChangeValues): ProgramFile {
+  return print === true ? newProgramFile(path) : readProgramFile(path);
 }
 
 /** Carries out a change, or shows it. Resolves to whether a file was changed. */

@@ -1,5 +1,9 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+
 import { TrunklineError } from "../../base/errors.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { withLock } from "../../store/replace-file.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
@@ -72,6 +76,15 @@ export async function endAccess(
   const { config } = await quietHouse(invocation);
   await using tokens = new AccessTokens(config.data);
   await revoke(tokens, nameFor(target));
+}
+
+/**
+ * Runs one set-up at a time: two at once would each revoke the token that the other has just written.
+ */
+export async function oneAtATime<T>(invocation: Invocation, work: () => Promise<T>): Promise<T> {
+  const { config } = await quietHouse(invocation);
+  await mkdir(config.data, { recursive: true, mode: 0o700 });
+  return withLock(join(config.data, "setup.lock"), work);
 }
 
 async function revoke(tokens: AccessTokens, name: string): Promise<void> {

@@ -3,10 +3,9 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { readSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
-import { carryOut, type Change, type ChangeValues, presentIn } from "./change.ts";
+import { carryOut, type Change, type ChangeValues, openFile, presentIn } from "./change.ts";
 import { isMap, type KeyPath } from "./format/format.ts";
 import { placesOf } from "./places.ts";
-import { readProgramFile } from "./program-file.ts";
 import type { Target } from "./targets.ts";
 
 export type JetbrainsValues = ChangeValues & {
@@ -25,7 +24,7 @@ export async function setupJetbrains(
   const { values, env, out, err } = invocation;
   const { remote, name = "Trunkline", remove = false } = values;
   const key: KeyPath = ["remote", name];
-  const file = readProgramFile(target.file(placesOf(env)));
+  const file = openFile(target.file(placesOf(env)), values);
   const common = { file, format: target.format, what: `'${visibleLine(name)}'`, isSecret: true };
   if (remove) {
     const local = remote === undefined ? target.entries.map(({ path }) => path) : [];

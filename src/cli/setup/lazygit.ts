@@ -27,12 +27,12 @@ export async function setupLazygit(invocation: Invocation<LazygitValues>): Promi
     throw new TrunklineError("usage", "Cannot use both --user and --repo: give one of them.");
   }
   const target = user ? {} : { repo: resolve(cwd, values.repo ?? ".") };
-  const { file, before, after, hasOurs } = lazygitChange({ ...target, env, remove });
   if (values.print === true) {
-    err(`In ${visibleLine(file)}:\n`);
+    err("In the configuration of lazygit:\n");
     data(lazygitText(env));
     return 0;
   }
+  const { file, before, after, hasOurs } = lazygitChange({ ...target, env, remove });
   const isChanged = before !== after;
   if (values["dry-run"] === true) {
     const nothing = `${DONE.unchanged} ${visibleLine(file)}.\n`;

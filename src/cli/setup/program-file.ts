@@ -35,6 +35,11 @@ export function readProgramFile(path: string): ProgramFile {
   return { path, real, text: all?.slice(mark.length), mark, mode, backup };
 }
 
+/** A file that is not there yet. */
+export function newProgramFile(path: string): ProgramFile {
+  return { path, real: path, text: undefined, mark: "", mode: 0o600, backup: undefined };
+}
+
 export function backupOf(real: string): string {
   return `${real}.trunkline-backup`;
 }
@@ -74,10 +79,14 @@ export interface Writing {
  * link leads to is written, and the link stays.
  */
 export async function writeProgramFile(file: ProgramFile, writing: Writing): Promise<void> {
-  const { real, text, mark, mode } = file;
+  const { path, real, text, mark, mode } = file;
   const { after, isSecret, backup } = writing;
   checkOurs(file);
-  makeFolder(dirname(real), 0o700);
+  try {
+    makeFolder(dirname(real), 0o700);
+  } catch (error) {
+    throw refusal(path, `its folder cannot be made (${(error as Error).message})`);
+  }
   if (backup === "take") await takeBackup(file);
   const change = {
     path: real,

@@ -3,12 +3,12 @@ import { expandPath } from "../../gateway/config/locations.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Invocation } from "../shell/command.ts";
 import { isSet } from "../shell/host.ts";
-import { carryOut, type Change, type ChangeValues, presentIn } from "./change.ts";
+import { carryOut, type Change, type ChangeValues, openFile, presentIn } from "./change.ts";
 import { ClaudeCommand } from "./claude-command.ts";
 import { isMap } from "./format/format.ts";
-import { accessFor, endAccess, type GatewayAccess } from "./gateway-access.ts";
+import { accessFor, endAccess, type GatewayAccess, oneAtATime } from "./gateway-access.ts";
 import { placesOf } from "./places.ts";
-import { checkOurs, type ProgramFile, readProgramFile, takeBackup } from "./program-file.ts";
+import { checkOurs, type ProgramFile, takeBackup } from "./program-file.ts";
 import type { StartCommand, Target } from "./targets.ts";
 
 export type ProgramValues = ChangeValues & {
@@ -22,12 +22,20 @@ export async function setUpProgram(
   invocation: Invocation<ProgramValues>,
   target: Target,
 ): Promise<number> {
-  const { values, env, out } = invocation;
+  const { values } = invocation;
   if (values.http === true && target.noHttp !== undefined) {
     const says = `Cannot set up ${target.label} over HTTP: ${target.noHttp}.`;
     throw new TrunklineError("usage", `${says} Without --http it starts Trunkline itself.`);
   }
-  const file = readProgramFile(target.file(placesOf(env)));
+  const needsToken = values.http === true && values.print !== true && values["dry-run"] !== true;
+  if (needsToken) await oneAtATime(invocation, () => writeEntries(invocation, target));
+  else await writeEntries(invocation, target);
+  return 0;
+}
+
+async function writeEntries(invocation: Invocation<ProgramValues>, target: Target): Promise<void> {
+  const { values, env, out } = invocation;
+  const file = openFile(target.file(placesOf(env)), values);
   const wanted = changeFor(invocation, target, file);
   const present = presentIn(wanted);
   const isTrial = values.print === true || values["dry-run"] === true;
@@ -47,7 +55,6 @@ export async function setUpProgram(
   if (isChanged && values.remove !== true && values.json !== true) {
     for (const note of [access?.note, target.note]) if (note !== undefined) out(`${note}\n`);
   }
-  return 0;
 }
 
 /** The change that sets a program up, or takes it back. */

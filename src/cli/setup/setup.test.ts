@@ -233,6 +233,13 @@ describe("trunkline setup", () => {
     assert.equal(readFileSync(codex(line), "utf8"), "a = 1\n");
   });
 
+  it("prints an entry although the file is broken", async () => {
+    await using line = await commandLine();
+    await line.home.write(codex(line), "[broken\n");
+    const { code, out } = await line.run("setup", "codex", "--print");
+    assert.deepEqual([code, out.startsWith("[mcp_servers.trunkline]\n")], [0, true]);
+  });
+
   it("leaves bytes alone that are not text", async () => {
     await using line = await commandLine();
     await line.home.write(codex(line), "");

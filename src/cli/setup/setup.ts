@@ -81,6 +81,9 @@ async function listAndAsk(invocation: Invocation<SetupValues>): Promise<number> 
   const open = found.filter(({ state }) => state === "no" || state === "differs");
   if (values.json === true) out(`${JSON.stringify({ programs: all }, null, 2)}\n`);
   else out(found.length === 0 ? NONE : tableOf(found));
+  if (values.json !== true) {
+    for (const { problem } of found) if (problem !== undefined) err(`${problem}\n`);
+  }
   if (open.length === 0) return 0;
   if (values.json === true || !invocation.isTerminal || !process.stdin.isTTY) {
     if (values.json !== true) {
@@ -127,14 +130,10 @@ const STATES: Readonly<Record<FoundProgram["state"], string>> = {
 };
 
 function tableOf(found: readonly FoundProgram[]): string {
-  const rows = found.map(({ name, at = "", state, problem }) => [
-    name,
-    problem === undefined ? STATES[state] : `${STATES[state]}: ${problem}`,
-    at,
-  ]);
+  const rows = found.map(({ name, at = "", state }) => [name, STATES[state], at]);
   const all = [["PROGRAM", "SET UP", "FOUND"], ...rows];
   const width = (at: number): number => Math.max(...all.map((row) => row[at]?.length ?? 0));
-  const widths = [width(0), Math.min(width(1), 40)];
+  const widths = [width(0), width(1)];
   return all
     .map((row) => row.map((cell, at) => visibleLine(cell).padEnd(widths[at] ?? 0)).join("  "))
     .map((line) => `${line.trimEnd()}\n`)

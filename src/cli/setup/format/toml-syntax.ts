@@ -195,7 +195,7 @@ class Reader {
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {
-  ...{ b: "\b", t: "\t", n: "\n", f: "\f", r: "\r", e: "\u001b" },
+  ...{ b: "\b", t: "\t", n: "\n", f: "\f", r: "\r" },
   ...{ '"': '"', "\\": "\\" },
 };
 
