@@ -101,7 +101,7 @@ describe("the pull request of a remote run", { skip: WITHOUT_SSHD || noSandbox }
     rig.forge.requests.fault = "none";
     assert.equal(failed.run, "pushed");
     const { error, page } = failed.pullRequest as { error: string; page: string };
-    assert.match(error, /403: 403 Forbidden\. The token may not do that/);
+    assert.match(error, /403: 403 Forbidden\. The token needs the right to write/);
     assert.match(page, /\/-\/merge_requests\/new\?/);
     assert.match(session.ide.text, /The branch is pushed, but there is no pull request for it/);
     const next = await session.prompt("say try again");
