@@ -1,22 +1,22 @@
 import { codeBlock } from "./inert-text.ts";
 
-/** What a branch brings, from where it began to where it is now. */
+/** The changes of a branch since the commit that work began with. */
 export interface Work {
   readonly session: string;
   /** The commit that work began with. */
   readonly since: string;
-  /** First lines of the commits, oldest first. There may be more commits than are named. */
+  /** Titles of the first commits, oldest first; `commits` counts all. */
   readonly titles: readonly string[];
   readonly commits: number;
-  /** As `git diff --stat` shows it. */
+  /** The output of `git diff --stat`. */
   readonly stat: string;
 }
 
-/** The part of a description that is ours. Markdown does not show comments. */
+/** Marks our part of a description. Markdown does not show comments. */
 const BEGIN = "<!-- trunkline: this part is written anew after each push -->";
 const END = "<!-- trunkline: until here -->";
 
-/** The description of a new request: the whole branch, not its last commit alone. */
+/** The description of a new pull request: the whole branch, not only its last commit. */
 export function describeWork({ session, since, titles, commits, stat }: Work): string {
   const more = commits - titles.length;
   const listed = [
@@ -37,11 +37,11 @@ export function describeWork({ session, since, titles, commits, stat }: Work): s
 }
 
 /**
- * A description whose part of ours is as in `fresh`; what people wrote before and after it stays.
- * Undefined where nothing is to be changed: it says so already, or somebody took our part away.
+ * The description with our part replaced by `fresh`; the text that people wrote before and after it stays.
+ * Undefined if nothing changes: it is up to date, or somebody has removed our part.
  */
 export function renewed(description: string, fresh: string): string | undefined {
-  // Forges may keep line ends as browsers send them.
+  // A forge may have stored the line ends that a browser sent.
   const before = description.replaceAll("\r\n", "\n");
   const from = before.indexOf(BEGIN);
   const to = before.indexOf(END, from);

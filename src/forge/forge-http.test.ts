@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 
 import { ForgeHttp, type ForgeHttpOptions, ForgeRefusal, webPage } from "./forge-http.ts";
 
-/** A server of ours that stands for a forge. */
+/** A test server in place of a forge. */
 async function serve(handle: RequestListener) {
   const server = createServer(handle).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -28,7 +28,7 @@ async function serve(handle: RequestListener) {
 }
 
 describe("ForgeHttp", () => {
-  it("connects to the addresses that were checked, and looks up nothing", async () => {
+  it("connects to the checked addresses, and does not resolve the name again", async () => {
     // 'forge.test' has no address: RFC 6761 reserves the name.
     await using forge = await serve(({ headers, url }, response) => {
       response.end(JSON.stringify([headers.host?.split(":")[0], url]));
@@ -36,7 +36,7 @@ describe("ForgeHttp", () => {
     assert.deepEqual(await forge.http().call("GET", "/user"), ["forge.test", "/api/user"]);
   });
 
-  it("connects to nothing where the address is refused", async () => {
+  it("does not connect if the address is refused", async () => {
     let isAsked = false;
     await using forge = await serve((_, response) => {
       isAsked = true;
@@ -47,7 +47,7 @@ describe("ForgeHttp", () => {
     assert.equal(isAsked, false);
   });
 
-  it("follows no redirect, which would take the token along", async () => {
+  it("follows no redirect, which would send the token to another host", async () => {
     const asked: string[] = [];
     await using forge = await serve(({ url = "" }, response) => {
       asked.push(url);
@@ -60,7 +60,7 @@ describe("ForgeHttp", () => {
     assert.deepEqual(asked, ["/api/user"]);
   });
 
-  it("gives up on answers that do not come, and on those that do not end", async () => {
+  it("gives up on an answer that does not come, and on one that does not end", async () => {
     await using silent = await serve(() => {});
     const late = silent.http({ timeout: 50 }).call("GET", "/user");
     await assert.rejects(late, /Cannot ask forge\.test:\d+: it did not answer within 50 ms/);
@@ -76,7 +76,7 @@ describe("ForgeHttp", () => {
     await assert.rejects(endless.http().call("GET", "/user"), /more than 4194304 bytes/);
   });
 
-  it("tells what a forge says in one visible line, however long and in whatever shape", async () => {
+  it("reports the forge's message as one visible line, in any of its shapes", async () => {
     const bodies: [string, RegExp][] = [
       [
         '{"message":"Validation Failed","errors":[{"message":"No commits"}]}',
@@ -97,14 +97,14 @@ describe("ForgeHttp", () => {
     }
   });
 
-  it("does not take other answers for JSON", async () => {
+  it("refuses an answer that is not JSON", async () => {
     await using forge = await serve((_, response) => void response.end("<html>Log in</html>"));
     await assert.rejects(forge.http().call("GET", "/user"), /something other than JSON/);
   });
 });
 
 describe("webPage()", () => {
-  it("is an address that a person can open, or nothing", () => {
+  it("is a web address, or empty", () => {
     assert.equal(webPage("https://forge.test/a/1"), "https://forge.test/a/1");
     for (const wrong of ["javascript:alert(1)", "file:///etc/passwd", "1", 1, null, undefined]) {
       assert.equal(webPage(wrong), "");

@@ -5,13 +5,13 @@ import { hasBrand, TrunklineError } from "../base/errors.ts";
 import { visibleLine } from "../base/text/visible.ts";
 
 export interface ForgeHttpOptions {
-  /** The base URL of the API, without a slash at its end. */
+  /** The base URL of the API, without a slash at the end. */
   readonly api: string;
-  /** Headers of every call. They hold the token. */
+  /** Headers of every call. They contain the token. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The addresses that its host may be reached at. Throws where it may not be. */
+  /** The addresses of its host. Throws if it may not be reached. */
   readonly addresses: () => Promise<readonly string[]>;
-  /** Ends all calls. */
+  /** Stops all calls. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds for each call. */
   readonly timeout?: number | undefined;
@@ -23,7 +23,7 @@ const TIMEOUT = 15_000;
 const MAX_ANSWER = 4 * 1024 * 1024;
 const LONGEST_WORDS = 300;
 
-/** The forge answered, and did not do what it was asked. */
+/** The forge refused a request. */
 export class ForgeRefusal extends TrunklineError {
   static readonly #brand = Symbol.for("trunkline.ForgeRefusal");
   readonly status: number;
@@ -40,8 +40,8 @@ export class ForgeRefusal extends TrunklineError {
 }
 
 /**
- * Calls the API of a forge: at the addresses that are allowed, and nowhere else. Redirects are not
- * followed, since they would take the token along.
+ * Calls the API of a forge, at the checked addresses only. Redirects are not followed, because they would
+ * send the token to another host.
  */
 export class ForgeHttp {
   readonly #options: ForgeHttpOptions;
@@ -50,7 +50,7 @@ export class ForgeHttp {
     this.#options = options;
   }
 
-  /** Undefined where the forge answers 404. */
+  /** Undefined if the forge answers 404. */
   async find(path: string): Promise<unknown> {
     try {
       return await this.call("GET", path);
@@ -60,7 +60,7 @@ export class ForgeHttp {
     }
   }
 
-  /** The answer, of any status that says that all went well. Throws `ForgeRefusal` for others. */
+  /** The answer of a successful call. Throws `ForgeRefusal` for other statuses. */
   async call(
     method: "GET" | "POST" | "PATCH" | "PUT",
     path: string,
@@ -94,7 +94,7 @@ export class ForgeHttp {
         ...headers,
       },
       lookup: lookupIn(addresses),
-      // A connection of its own, which ends with the call.
+      // A new connection, which ends with the call.
       agent: false,
       signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
     };
@@ -118,7 +118,7 @@ export class ForgeHttp {
 const http = () => import("node:http");
 const https = () => import("node:https");
 
-/** Names are not looked up a second time: what was checked is what is connected to. */
+/** Connects to the checked addresses: a second lookup could return others. */
 function lookupIn(addresses: readonly string[]): LookupFunction {
   const { isIPv6 } = process.getBuiltinModule("node:net");
   const found = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
@@ -135,7 +135,7 @@ async function textOf(answer: IncomingMessage): Promise<string> {
   let size = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     size += chunk.length;
-    // Leaving the loop ends the connection.
+    // Leaving the loop closes the connection.
     if (size > MAX_ANSWER) throw new Error(`it answered with more than ${MAX_ANSWER} bytes`);
     chunks.push(chunk);
   }
@@ -150,7 +150,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What is known of the status, and what the forge says itself. */
+/** The error for a status, with the message of the forge and what to do next. */
 function refusal(host: string, status: number, words: string): ForgeRefusal {
   const says = words === "" ? "" : `: ${words}`;
   return new ForgeRefusal(status, `${host} answered ${status}${says}.${next(status)}`);
@@ -158,10 +158,10 @@ function refusal(host: string, status: number, words: string): ForgeRefusal {
 
 function next(status: number): string {
   if (status >= 300 && status < 400) return " The repository has moved: use its new address.";
-  if (status === 401) return " Its token is no longer accepted.";
-  if (status === 403)
-    return " The token may not do that: it needs the right to write pull requests.";
-  if (status === 404) return " There is no such repository, or the token may not see it.";
+  if (status === 401)
+    return " The token is not accepted: set a new one with `trunkline identity token set NAME`.";
+  if (status === 403) return " The token needs the right to write pull requests.";
+  if (status === 404) return " The repository does not exist, or the token may not read it.";
   return "";
 }
 
@@ -184,7 +184,7 @@ function texts(value: unknown): string[] {
   return message === undefined ? Object.values(value).flatMap(texts) : texts(message);
 }
 
-/** The address of a page, as a forge says it; empty where it is not one. */
+/** The URL of a page from an answer; empty if it is not a web address. */
 export function webPage(value: unknown): string {
   const url = typeof value === "string" ? URL.parse(value) : null;
   return url !== null && /^https?:$/.test(url.protocol) ? url.href : "";

@@ -1,10 +1,10 @@
-/** Forges whose requests can be opened. Forgejo and Codeberg have Gitea's API. */
+/** The supported forges. Forgejo and Codeberg have Gitea's API. */
 export type ForgeKind = "github" | "gitlab" | "gitea";
 
 /** A pull request, or a merge request as GitLab calls it. */
 export interface PullRequest {
   readonly number: number;
-  /** Where people see it. */
+  /** The URL of its page. */
   readonly url: string;
   readonly isOpen: boolean;
   /** The description, as Markdown. */
@@ -25,7 +25,7 @@ export interface NewPullRequest {
 export interface Forge {
   defaultBranch(): Promise<string>;
   get(number: number): Promise<PullRequest | undefined>;
-  /** The newest that offers a branch, whether it is open or not. */
+  /** The newest pull request of a branch, open or closed. */
   find(head: string, base: string): Promise<PullRequest | undefined>;
   create(request: NewPullRequest): Promise<PullRequest>;
   describe(number: number, body: string): Promise<void>;

@@ -25,7 +25,7 @@ export class Gitea implements Forge {
     return read(await this.#http.find(`${this.#repository}/pulls/${number}`));
   }
 
-  /** By both branches: Gitea's list cannot be asked for one of them. Since Gitea 1.22. */
+  /** Finds it by both branches, because Gitea's list has no filter for one of them. Since Gitea 1.22. */
   async find(head: string, base: string): Promise<PullRequest | undefined> {
     const path = `${encodeURIComponent(base)}/${head.split("/").map(encodeURIComponent).join("/")}`;
     return read(await this.#http.find(`${this.#repository}/pulls/${path}`));

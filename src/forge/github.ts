@@ -33,7 +33,7 @@ export class GitHub implements Forge {
   async find(head: string): Promise<PullRequest | undefined> {
     const query = new URLSearchParams({ state: "all", head: `${this.#owner}:${head}` });
     const listed = await this.#http.call("GET", `${this.#repository}/pulls?${query.toString()}`);
-    // GitHub ignores a filter that it does not understand, and lists all.
+    // GitHub ignores a filter that it does not understand, and lists all pull requests.
     const fitting = (Array.isArray(listed) ? (listed as Json[]) : []).filter(
       (each) => (each.head as Json | undefined)?.ref === head,
     );
@@ -58,7 +58,7 @@ export function read(answer: unknown): PullRequest | undefined {
   return { number, url: webPage(html_url), isOpen: state === "open", body: text };
 }
 
-/** What was just created has to be in the answer. */
+/** Reads the answer to a creation. Throws if it names no pull request. */
 export function need(request: PullRequest | undefined): PullRequest {
   if (request !== undefined) return request;
   throw new Error("the forge did not say which request it has created");

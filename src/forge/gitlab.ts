@@ -7,13 +7,13 @@ export class GitLab implements Forge {
   readonly #http: ForgeHttp;
   readonly #project: string;
 
-  /** `owner` may be a group with subgroups: the whole path is one word of the URL. */
+  /** `owner` may be a group with subgroups: the whole path is one segment of the URL. */
   constructor(http: ForgeHttp, owner: string, repository: string) {
     this.#http = http;
     this.#project = `/projects/${encodeURIComponent(`${owner}/${repository}`)}`;
   }
 
-  /** Access tokens of all kinds are accepted this way, those of OAuth too. */
+  /** This header works for all kinds of access tokens, also for OAuth. */
   static headersFor(token: string): Readonly<Record<string, string>> {
     return { authorization: `Bearer ${token}` };
   }
@@ -56,7 +56,7 @@ export class GitLab implements Forge {
   }
 }
 
-/** People see `iid`, the number within the project. */
+/** `iid` is the number within the project, which people see. */
 function read(answer: unknown): PullRequest | undefined {
   const { iid, web_url, state, description } = (answer ?? {}) as Json;
   if (typeof iid !== "number") return undefined;

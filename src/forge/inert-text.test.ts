@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { codeBlock, inert } from "./inert-text.ts";
 
-/** What the forges' documentation says that their text is searched for. */
+/** The patterns that forges search text for, according to their documentation. */
 const READ = [
   /(?<!\p{L})@[a-z0-9]/iu,
   /#\d/,
@@ -15,7 +15,7 @@ const READ = [
 ];
 
 describe("inert()", () => {
-  it("has nothing left that a forge reads, and looks the same", () => {
+  it("contains nothing that a forge acts on, and looks the same", () => {
     const hostile = [
       "Fixes #1 and closes acme/app#2, GH-3, JIRA-4",
       "@acme/admins, @ada: look",
@@ -33,18 +33,18 @@ describe("inert()", () => {
     assert.equal(text.replaceAll("\u2060", ""), hostile);
   });
 
-  it("keeps ordinary text as it is, byte for byte", () => {
+  it("does not change ordinary text", () => {
     const plain = "Mend the test (100% done): a/b.ts, c & d – 3 × 4!";
     assert.equal(inert(plain), plain);
   });
 
-  it("has no characters left that are not seen", () => {
+  it("removes invisible characters", () => {
     assert.equal(inert("a\u202eb\u001b[2J\rc\u2028d"), "a b [2J c d");
   });
 });
 
 describe("codeBlock()", () => {
-  it("cannot be left from inside", () => {
+  it("cannot be closed by its content", () => {
     const block = codeBlock("a\n```\n# Title\n`````\nb");
     const [fence = "", ...rest] = block.split("\n");
     assert.match(fence, /^`{6}text$/);

@@ -7,7 +7,7 @@ const at = (host: string, owner = "acme") =>
   ({ scheme: "https", host, owner, repository: "app" }) as const;
 
 describe("forgeKind()", () => {
-  it("goes by the configuration, by what everybody knows, then by the identity of that host", () => {
+  it("prefers the configuration, then well-known hosts, then the identity with that host", () => {
     const forges = { "git.corp": "gitea", "hub.corp:8443": "github" } as const;
     const identity = { provider: "gitlab", host: "lab.corp" };
     const kinds = ["github.com", "gitlab.com", "codeberg.org", "acme.ghe.com", "git.corp:3000"];
@@ -23,7 +23,7 @@ describe("forgeKind()", () => {
 });
 
 describe("apiOf()", () => {
-  it("is on a host of its own for GitHub's own service, and beside the pages elsewhere", () => {
+  it("is a separate host for github.com, and a path of the same host for other forges", () => {
     assert.equal(apiOf("github", at("github.com")), "https://api.github.com");
     assert.equal(apiOf("github", at("acme.ghe.com")), "https://api.acme.ghe.com");
     assert.equal(apiOf("github", at("hub.corp:8443")), "https://hub.corp:8443/api/v3");
@@ -33,7 +33,7 @@ describe("apiOf()", () => {
 });
 
 describe("newRequestPage()", () => {
-  it("is where a person opens a request for the branch", () => {
+  it("is the page to open a pull request for the branch", () => {
     const pages = {
       github: "https://x.test/acme/app/pull/new/agent/a1",
       gitlab:
@@ -48,7 +48,7 @@ describe("newRequestPage()", () => {
 });
 
 describe("webHost()", () => {
-  it("knows the hosts for SSH that have no pages", () => {
+  it("maps SSH hosts without pages to their web hosts", () => {
     assert.equal(webHost("ssh.github.com"), "github.com");
     assert.equal(webHost("git.corp"), "git.corp");
   });

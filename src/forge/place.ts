@@ -1,16 +1,16 @@
 import type { ForgeKind } from "./forge.ts";
 
-/** What is known of a repository before its forge is asked. */
+/** Where a repository is on the web, derived from its address. */
 export interface RepositoryAddress {
-  /** With its port where that is part of the web address. */
+  /** With the port, if the web address has one. */
   readonly host: string;
   readonly scheme: "https" | "http";
-  /** A group with its subgroups, too. */
+  /** A user, or a group with its subgroups. */
   readonly owner: string;
   readonly repository: string;
 }
 
-/** Forges that everybody knows. */
+/** Well-known forges. */
 const KNOWN: Readonly<Record<string, ForgeKind>> = {
   "github.com": "github",
   "gitlab.com": "gitlab",
@@ -18,7 +18,7 @@ const KNOWN: Readonly<Record<string, ForgeKind>> = {
   "codeberg.org": "gitea",
 };
 
-/** Hosts for SSH through the port of HTTPS, and the host that they stand for. */
+/** Hosts for SSH on the HTTPS port, and the hosts of their pages. */
 const ALIASES: Readonly<Record<string, string>> = {
   "ssh.github.com": "github.com",
   "altssh.gitlab.com": "gitlab.com",
@@ -30,8 +30,8 @@ export function webHost(host: string): string {
 }
 
 /**
- * The kind of a host. `configured` counts first; it may name the host with its port or without.
- * Then what everybody knows, and last what the identity says whose host it is.
+ * The software of a host: by `configured`, which may name the host with or without its port, then by the
+ * well-known forges, then by the provider of the identity with this host.
  */
 export function forgeKind(
   host: string,
@@ -57,7 +57,7 @@ export function apiOf(kind: ForgeKind, { host, scheme }: RepositoryAddress): str
   return `${scheme}://${host}/api/v3`;
 }
 
-/** Where a person opens a request for a branch by hand. */
+/** The page where a person can open a pull request for a branch. */
 export function newRequestPage(kind: ForgeKind, address: RepositoryAddress, head: string): string {
   const { scheme, host, owner, repository } = address;
   const page = `${scheme}://${host}/${words(owner)}/${words(repository)}`;

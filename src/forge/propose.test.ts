@@ -34,7 +34,7 @@ function worked(...titles: string[]): Wanted {
   return { ...WANTED, work: { ...WANTED.work, titles, commits: titles.length } };
 }
 
-/** A forge that runs here, and the repository `app` on it. */
+/** A simulated forge with the repository `app`. */
 class Rig implements AsyncDisposable {
   readonly api = new ForgeRequests();
   readonly #server: Server;
@@ -80,7 +80,7 @@ class Rig implements AsyncDisposable {
 
 for (const kind of ["github", "gitlab", "gitea"] as const) {
   describe(`propose() on ${kind}`, () => {
-    it("opens one request for the default branch, and keeps it up to date", async () => {
+    it("opens one pull request for the default branch, and updates it", async () => {
       await using rig = await Rig.start(kind);
       rig.api.defaultBranch = "trunk";
       const first = await propose(rig.forge(), WANTED);
@@ -96,7 +96,7 @@ for (const kind of ["github", "gitlab", "gitea"] as const) {
       assert.match(request.body, /1\. Mend the test\n2\. Mend the docs/);
     });
 
-    it("knows the request again by its number, also where it is meant for another branch now", async () => {
+    it("finds the pull request by its number, even if its target branch was changed", async () => {
       await using rig = await Rig.start(kind);
       const { number } = await propose(rig.forge(), WANTED);
       for (const request of rig.requests) request.base = "release";
@@ -105,7 +105,7 @@ for (const kind of ["github", "gitlab", "gitea"] as const) {
       assert.equal(rig.requests.length, 1);
     });
 
-    it("opens a draft, and for the branch that was named", async () => {
+    it("opens a draft for the branch that was named", async () => {
       await using rig = await Rig.start(kind);
       await propose(rig.forge(), { ...WANTED, base: "release/2", isDraft: true });
       const [request] = rig.requests;
@@ -115,7 +115,7 @@ for (const kind of ["github", "gitlab", "gitea"] as const) {
       assert.equal(again.state, "updated");
     });
 
-    it("opens no second one where the answer to the first was lost", async () => {
+    it("opens no second pull request if the answer to the first was lost", async () => {
       for (const fault of ["lost", "silent"] as const) {
         await using rig = await Rig.start(kind);
         rig.api.fault = fault;
@@ -127,7 +127,7 @@ for (const kind of ["github", "gitlab", "gitea"] as const) {
       }
     });
 
-    it("takes no other branch's request for its own", async () => {
+    it("does not use the pull request of another branch", async () => {
       await using rig = await Rig.start(kind);
       rig.api.isUnfiltered = true;
       await propose(rig.forge(), { ...WANTED, head: "agent/other" });
@@ -135,7 +135,7 @@ for (const kind of ["github", "gitlab", "gitea"] as const) {
       assert.equal(rig.requests.length, 2);
     });
 
-    it("leaves a request closed that somebody has closed", async () => {
+    it("does not reopen a closed pull request", async () => {
       await using rig = await Rig.start(kind);
       const { number } = await propose(rig.forge(), WANTED);
       for (const request of rig.requests) request.state = "closed";
@@ -146,7 +146,7 @@ for (const kind of ["github", "gitlab", "gitea"] as const) {
       assert.deepEqual(written, []);
     });
 
-    it("keeps what people wrote into the description", async () => {
+    it("keeps text that people added to the description", async () => {
       await using rig = await Rig.start(kind);
       await propose(rig.forge(), WANTED);
       const [request] = rig.requests;
@@ -159,12 +159,12 @@ for (const kind of ["github", "gitlab", "gitea"] as const) {
       assert.equal(request.body, "I have written this anew.");
     });
 
-    it("says in the forge's words what it refuses, and not the token", async () => {
+    it("reports the forge's message, without the token", async () => {
       await using rig = await Rig.start(kind);
       rig.api.fault = { status: 422, body: { message: "No commits between main and agent/a1" } };
       await assert.rejects(propose(rig.forge(), WANTED), /422: No commits between main/);
       await assert.rejects(propose(rig.forge("expired-t0k3n"), WANTED), (error: Error) => {
-        assert.match(error.message, /401: Bad credentials\. Its token is no longer accepted/);
+        assert.match(error.message, /401: Bad credentials\. The token is not accepted/);
         return !error.message.includes("t0k3n");
       });
     });

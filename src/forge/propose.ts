@@ -4,11 +4,11 @@ import { inert } from "./inert-text.ts";
 
 export interface Wanted {
   readonly head: string;
-  /** Empty stands for the default branch of the repository. */
+  /** Empty for the default branch of the repository. */
   readonly base: string;
   readonly work: Work;
   readonly isDraft: boolean;
-  /** The number of the request, where that is known from before. */
+  /** The number of the pull request, if it is known. */
   readonly known?: number | undefined;
 }
 
@@ -19,9 +19,9 @@ export interface Proposed {
 }
 
 /**
- * Has exactly one request for a branch: it is looked for before one is created, and again where
- * creating fails, since an answer that was lost leaves a request behind. One that was closed or
- * merged is left as it is.
+ * Opens or updates the one pull request of a branch. It searches before it creates one, and again if
+ * creating fails, because the forge may have created it although the answer was lost. A closed or merged
+ * pull request is not changed.
  */
 export async function propose(forge: Forge, wanted: Wanted): Promise<Proposed> {
   const { head, work, isDraft, known } = wanted;

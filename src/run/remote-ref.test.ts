@@ -149,7 +149,7 @@ describe("pinAddresses()", () => {
     pinAddresses(parseRemoteUrl(url), { ...policy, allowPrivate }, async () => addresses);
 
   it("refuses a host with any private address", async () => {
-    await assert.rejects(pin(URL, ["192.0.43.8", "10.0.0.1"]), /leads to 10\.0\.0\.1/);
+    await assert.rejects(pin(URL, ["192.0.43.8", "10.0.0.1"]), /resolves to 10\.0\.0\.1/);
     await assert.rejects(pin("https://127.0.0.1/a", []), { code: "untrusted" });
     assert.deepEqual(await pin(URL, ["10.0.0.1"], true), ["10.0.0.1"]);
   });

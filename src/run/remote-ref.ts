@@ -92,7 +92,7 @@ export async function pinAddresses(
   const addresses = isIP(host) === 0 ? await resolve(host) : [host];
   const inside = allowPrivate ? undefined : addresses.find(isPrivateAddress);
   if (inside === undefined) return addresses;
-  const why = `'${host}' leads to ${inside}, which is not a public address. Set \`remote.allowPrivate\` to allow it.`;
+  const why = `'${host}' resolves to ${inside}, which is not a public address. Set \`remote.allowPrivate\` to allow it.`;
   throw new TrunklineError("untrusted", `Cannot work on a repository there: ${why}`);
 }
 

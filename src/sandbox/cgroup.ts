@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 export interface GroupLimits {
-  /** Bytes of memory that all processes may have together. */
+  /** The most bytes of memory that all processes may use together. */
   readonly memory?: number | undefined;
   readonly processes?: number | undefined;
   /** Number of processors that they may use, such as 1.5. */
@@ -39,7 +39,7 @@ export class ControlGroup implements AsyncDisposable {
         for (const [file, value] of settings) await writeFile(join(folder, file), value);
       }
     } catch {
-      // The reason is always missing permission, which the probe reports.
+      // The only reason is a missing permission, which the probe reports.
       await new ControlGroup(made)[Symbol.asyncDispose]();
       return undefined;
     }

@@ -40,7 +40,7 @@ const skip = typeof opened === "string" ? `No sandbox can be had here: ${opened}
 const noNode = process.execPath.startsWith("/tmp/") && "The sandbox has a /tmp without our Node.";
 if (skip !== false) await rm(folder, { recursive: true });
 
-/** Runs a line of shell, and gives what it printed. */
+/** Runs a shell command, and returns its output. */
 async function sh(line: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
   assert.ok(typeof opened !== "string");
   const args = ["-c", `exec 2>&1; ${line}`];
@@ -65,7 +65,7 @@ describe("CommandSandbox", { skip }, () => {
     await rm(folder, { recursive: true });
   });
 
-  it("has the nearest rule decide, through links too", async () => {
+  it("applies the nearest rule, also through links", async () => {
     const home = join(folder, "home");
     mkdirSync(join(home, "secret/open/kept"), { recursive: true });
     writeFileSync(join(home, "secret/word"), "word");
@@ -86,7 +86,7 @@ describe("CommandSandbox", { skip }, () => {
     rules.now = {};
   });
 
-  it("shows no process and no right of others, and takes no more", async () => {
+  it("shows no other processes, has no capabilities, and cannot get any", async () => {
     assert.ok(Number(await sh("ls /proc | grep -c '^[0-9]'")) < 8);
     const status = await sh("grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status");
     assert.match(status, /CapEff:\t0+\nCapBnd:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2/);
@@ -94,7 +94,7 @@ describe("CommandSandbox", { skip }, () => {
     assert.match(await sh("nsenter --net=/proc/1/ns/net true"), /failed|denied|not permitted/);
   });
 
-  it("shows no socket of a program outside", { skip: noNode }, async () => {
+  it("hides the sockets of programs outside", { skip: noNode }, async () => {
     const path = join(folder, "socket");
     const server = createServer((socket) => socket.end("reached")).listen(path);
     const abstract = createServer((socket) => socket.end("reached")).listen(`\0${path}`);
@@ -108,7 +108,7 @@ describe("CommandSandbox", { skip }, () => {
     abstract.close();
   });
 
-  it("has one network for all commands, with nothing but the proxy", { skip: noNode }, async () => {
+  it("has one network for all commands, with only the proxy in it", { skip: noNode }, async () => {
     const outside = createServer((socket) => socket.end("reached")).listen(0, "127.0.0.1");
     await once(outside, "listening");
     const { port } = outside.address() as AddressInfo;
@@ -116,12 +116,12 @@ describe("CommandSandbox", { skip }, () => {
       `${process.execPath} -e 'fetch("${url}").then((it) => it.text(), (e) => String(e.cause.code)).then(console.log)'`;
     assert.equal(await sh(get(`http://127.0.0.1:${port}/`)), "ECONNREFUSED");
     assert.match(await sh(get("http://other.example/")), /refuses .*'other\.example'.*`x`/);
-    assert.match(await sh(get("http://allowed.example/")), /leads to 192\.0\.2\.1/);
+    assert.match(await sh(get("http://allowed.example/")), /resolves to 192\.0\.2\.1/);
     assert.equal(await sh("readlink /proc/self/ns/net"), await sh("readlink /proc/self/ns/net"));
     outside.close();
   });
 
-  it("removes what a process left that was killed, and nothing of those that live", async () => {
+  it("removes the folders of killed processes, and not those of running ones", async () => {
     const { pid } = spawn("/bin/true");
     await new Promise((resolve) => setTimeout(resolve, 50));
     const abandoned = join(data, `commands-${pid}-x`);
@@ -132,10 +132,10 @@ describe("CommandSandbox", { skip }, () => {
     assert.equal(readdirSync(data).length, 2);
   });
 
-  it("says why there is none", async () => {
+  it("says why there is no sandbox", async () => {
     await assert.rejects(CommandSandbox.open({ ...options, bwrap: "/bin/false" }), {
       code: "unavailable",
-      message: "Cannot make a network for a sandbox: bubblewrap ended with 1.",
+      message: "Cannot create a network for a sandbox: bubblewrap ended with 1.",
     });
     await assert.rejects(CommandSandbox.open({ ...options, nsenter: "/bin/false" }), {
       message: "bubblewrap does not work here: it ended with 1",

@@ -9,26 +9,26 @@ import { OwnNetwork } from "./own-network.ts";
 import { ENTER, enterCode, type Program, PROXY_VARIABLES } from "./sandbox.ts";
 import { seccompFilter } from "./seccomp.ts";
 
-/** What commands see of the machine's files beside the rule: all can be read, none be written. */
+/** Exceptions to the default that commands can read all files of the machine and write none. */
 export interface FileRules {
-  /** What may be changed. */
+  /** Paths that can be written. */
   readonly write: readonly string[];
-  /** What may not be changed, though it lies in what may. */
+  /** Paths in `write` that can only be read. */
   readonly keep: readonly string[];
-  /** What is empty inside. */
+  /** Paths that are empty inside. */
   readonly hide: readonly string[];
-  /** What may be read, though it lies in what is hidden. */
+  /** Paths in `hide` that can be read. */
   readonly show: readonly string[];
 }
 
 export interface CommandSandboxOptions {
-  /** A folder of ours, where the sandbox keeps its few files. */
+  /** The folder of our own data, in which the sandbox stores its few files. */
   readonly data: string;
   readonly bwrap: string;
   readonly nsenter: string;
-  /** Asked before each command, since files come and go. */
+  /** Called before each command, since files are created and deleted. */
   readonly files: () => FileRules;
-  /** The only way out. */
+  /** The only access to the network. */
   readonly egress: EgressProxy;
 }
 
@@ -36,11 +36,11 @@ const FILTER_FD = "9";
 const SCRIPT = 'exec 9<"$1"; shift; exec "$@"';
 
 /**
- * Where commands run that work on one's own machine: they see its files, but for secrets, change
- * only what they are for, see no process but their own, and reach the network through a proxy. Each
- * ends with all that it started. One costs a few milliseconds: what is slow is done once.
+ * The sandbox for commands of local sessions. They see the files of the machine except secrets, can write
+ * only what the rules allow, see no process but their own, and reach the network through a proxy. Each
+ * command ends with everything that it started. It costs a few milliseconds: slow work is done once.
  *
- * Landlock is not used here: it would take a start of Node for each command.
+ * Landlock is not used here: it would need a Node process for each command.
  */
 export class CommandSandbox implements AsyncDisposable {
   readonly #options: CommandSandboxOptions;
@@ -53,7 +53,7 @@ export class CommandSandbox implements AsyncDisposable {
     this.#network = network;
   }
 
-  /** Throws "unavailable" where this machine does not allow it. */
+  /** Throws "unavailable" if this machine does not allow it. */
   static async open(options: CommandSandboxOptions): Promise<CommandSandbox> {
     const { data, bwrap, nsenter, egress } = options;
     await mkdir(data, { recursive: true, mode: 0o700 });
@@ -76,7 +76,7 @@ export class CommandSandbox implements AsyncDisposable {
     }
   }
 
-  /** How to start a program so that it runs in here. Its environment is given as it is to be. */
+  /** How to start a program in the sandbox. Its environment is passed on unchanged. */
   wrap({ command, args, env, cwd }: Program): Program {
     const { bwrap } = this.#options;
     const [folder = cwd] = existing(cwd);
@@ -111,7 +111,7 @@ export class CommandSandbox implements AsyncDisposable {
     ];
   }
 
-  /** The nearest rule decides, so folders come before what is in them. */
+  /** The nearest rule applies, so mounts of folders come before mounts inside of them. */
   #mounts({ XDG_RUNTIME_DIR: runtime }: NodeJS.ProcessEnv): string[] {
     const { write, keep, hide, show } = this.#options.files();
     const mounts = new Map<string, readonly string[]>();
@@ -119,7 +119,7 @@ export class CommandSandbox implements AsyncDisposable {
     const each = (paths: readonly string[], how: (path: string) => readonly string[]): void => {
       for (const path of paths.flatMap(existing)) mounts.set(path, how(path));
     };
-    // Sockets that lead to programs outside: the session's bus, Docker, ssh-agent, editors.
+    // Sockets of programs outside: D-Bus, Docker, ssh-agent, editors.
     each(["/run"], (path) => ["--perms", "0755", "--tmpfs", path]);
     each(["/tmp"], (path) => ["--bind", own("tmp"), path]);
     each(["/var/tmp"], (path) => ["--bind", own("var-tmp"), path]);
@@ -131,7 +131,7 @@ export class CommandSandbox implements AsyncDisposable {
     each(keep, (path) => ["--ro-bind", path, path]);
     const ofUser =
       runtime?.startsWith("/run/") === true ? ["--perms", "0700", "--dir", runtime] : [];
-    // What is written where nothing is would be lost. At last, since folders are made in them.
+    // Writing into an empty tmpfs would lose files silently. Last, because bubblewrap creates folders in them.
     const hidden = hide.flatMap(existing).filter((path) => mounts.get(path)?.includes("--tmpfs"));
     const closed = hidden.flatMap((path) => ["--remount-ro", path]);
     const sorted = [...mounts].toSorted(([one], [other]) => (one < other ? -1 : 1));
@@ -154,7 +154,7 @@ export class CommandSandbox implements AsyncDisposable {
   }
 }
 
-/** What a path leads to, where that is there: bubblewrap mounts on no link. */
+/** The real path, if it exists: bubblewrap does not mount on links. */
 function existing(path: string): string[] {
   try {
     return [realpathSync.native(path)];
@@ -167,7 +167,7 @@ function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** Commands may leave folders in /tmp that nobody may write to, such as Go's modules. */
+/** Commands may leave read-only folders in /tmp, such as Go modules. */
 async function remove(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true });
@@ -181,7 +181,7 @@ async function remove(folder: string): Promise<void> {
 
 const FOLDERS = { recursive: true, withFileTypes: true } as const;
 
-/** Those whose process is not there any more. */
+/** Removes the folders of processes that have ended. */
 async function removeAbandoned(data: string): Promise<void> {
   for (const name of await readdir(data)) {
     const [, pid] = /^commands-(\d+)-/.exec(name) ?? [];

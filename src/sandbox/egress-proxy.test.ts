@@ -74,10 +74,10 @@ describe("EgressProxy", () => {
     using rig = await open(() => ({ allowHosts: ["*"] }));
     const { status, body } = await rig.get(`http://rebound.example:${rig.outside}/`);
     assert.equal(status, 403);
-    assert.match(body, /leads to 127\.0\.0\.1/);
+    assert.match(body, /resolves to 127\.0\.0\.1/);
     assert.equal((await rig.get(`http://[::ffff:127.0.0.1]:${rig.outside}/`)).status, 403);
     const metadata = await rig.get("http://169.254.169.254/latest/meta-data");
-    assert.match(metadata.body, /leads to 169\.254\.169\.254/);
+    assert.match(metadata.body, /resolves to 169\.254\.169\.254/);
   });
 
   it("tunnels to an allowed host, and to no other", async () => {

@@ -18,11 +18,11 @@ export interface EgressOptions {
   readonly allowHosts: readonly string[];
   /** Whether names may resolve to addresses of this machine and its network. */
   readonly allowPrivate?: boolean;
-  /** Asked about hosts that are not among those. */
+  /** Asked about other hosts. */
   readonly permit?: (host: string) => Promise<boolean>;
-  /** Addresses that no name may lead to; private ones unless it is given. */
+  /** Which addresses are refused; private ones by default. */
   readonly forbids?: (address: string) => boolean;
-  /** Services that programs reach by a path of the proxy, which adds the credentials. */
+  /** Services that programs reach under a path of the proxy, which adds the credentials. */
   readonly services?: Readonly<Record<string, EgressService>>;
   /** The setting that would allow a host, for the message of a refusal. */
   readonly setting: string;
@@ -165,12 +165,12 @@ export class EgressProxy implements Disposable {
     return { target, headers: service.headers };
   }
 
-  /** The address of a host. Throws if the host may not be reached. */
+  /** Resolves a host. Throws if it may not be reached. */
   async #addressOf(host: string): Promise<string> {
     const { allowHosts, allowPrivate = false, setting, resolve = addressesOf } = this.#options;
     const { permit, forbids = isPrivateAddress } = this.#options;
     const isListed = allowHosts.some((pattern) => fits(pattern, host));
-    // Before its address is looked up: a name that is looked up has told something already.
+    // Before the name is resolved: a DNS query can already leak data.
     if (!isListed && (await permit?.(host)) !== true) {
       throw this.#refuse(host, `'${host}' is not among the hosts that ${setting} allows`);
     }
@@ -179,7 +179,7 @@ export class EgressProxy implements Disposable {
     if (address === undefined) throw new Error(`'${host}' has no address`);
     const inside = allowPrivate ? undefined : addresses.find(forbids);
     if (inside === undefined) return address;
-    throw this.#refuse(host, `'${host}' leads to ${inside}, which may not be reached`);
+    throw this.#refuse(host, `'${host}' resolves to ${inside}, which may not be reached`);
   }
 
   #refuse(host: string, why: string): Refusal {

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 
 /** The input of this program, as JSON in its only argument. */
 export interface Entry {
-  /** Absolute path: PATH is not searched any more. */
+  /** An absolute path, because PATH is not searched. */
   readonly program: string;
   readonly args: readonly string[];
   /** Entered as the program's user: root without its capabilities may not enter it. */
@@ -137,9 +137,9 @@ if (process.send !== undefined) {
 variables.delete("NODE_CHANNEL_FD");
 variables.delete("NODE_CHANNEL_SERIALIZATION_MODE");
 if (landlock !== undefined) restrict(landlock);
-// Node has its standard streams closed for whatever comes after it.
+// Node sets close-on-exec on its standard streams, which the program needs.
 for (const fd of [0, 1, 2]) c.fcntl(fd, F_SETFD, 0n);
-// Node ignores it, and what is ignored stays so.
+// Node ignores it, and execve keeps ignored signals ignored.
 c.signal(SIGPIPE, DEFAULT_ACTION);
 c.execve(
   text(program),

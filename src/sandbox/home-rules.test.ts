@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { cacheVariables, homeRules } from "./home-rules.ts";
 
 describe("homeRules()", () => {
-  it("opens caches, hides secrets, and keeps what is run at a login", () => {
+  it("makes caches writable, hides secrets, and keeps login files read-only", () => {
     const { write, hide, keep, show } = homeRules("/home/ada", {});
     for (const path of [".cache", ".npm", ".cargo/registry", "go/pkg", ".m2/repository"]) {
       assert.ok(write.includes(`/home/ada/${path}`), path);
@@ -21,14 +21,14 @@ describe("homeRules()", () => {
     assert.ok(show.includes("/home/ada"));
   });
 
-  it("opens no folder in which programs are, nor the home itself", () => {
+  it("does not make folders with programs writable, nor the home itself", () => {
     const { write } = homeRules("/home/ada", { GOMODCACHE: "/home/ada", XDG_CACHE_HOME: "/home" });
     for (const path of ["/", "/home", "/home/ada", "/home/ada/.cargo", "/home/ada/.gradle"]) {
       assert.ok(!write.includes(path), path);
     }
   });
 
-  it("follows variables that say where caches are", () => {
+  it("respects variables that move caches", () => {
     const { write, hide } = homeRules("/home/ada", {
       XDG_CACHE_HOME: "/big/cache",
       CARGO_HOME: "/big/cargo",
@@ -52,7 +52,7 @@ describe("homeRules()", () => {
     assert.deepEqual(remote.hide, homeRules("/home/ada", {}).hide);
   });
 
-  it("hides settings only where a secret is in them", async () => {
+  it("hides settings only if they contain a secret", async () => {
     await using home = await mkdtempDisposable(join(tmpdir(), "home-rules-"));
     const file = join(home.path, ".npmrc");
     await writeFile(file, "registry=https://npm.example/\n");
@@ -65,7 +65,7 @@ describe("homeRules()", () => {
 });
 
 describe("cacheVariables()", () => {
-  it("puts caches that are not there into /tmp, and leaves others where they are", () => {
+  it("puts missing caches into /tmp, and leaves existing ones where they are", () => {
     const exists = (path: string): boolean => path === "/home/ada/.cache";
     const variables = cacheVariables("/home/ada", { CARGO_HOME: "/cargo" }, exists);
     assert.equal(variables.npm_config_cache, "/tmp/caches/npm");

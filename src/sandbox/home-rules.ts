@@ -3,7 +3,7 @@ import { isAbsolute, join } from "node:path";
 
 import type { FileRules } from "./command-sandbox.ts";
 
-/** Keys, logins, histories and profiles, by where they are in a home folder. */
+/** Keys, logins, histories and profiles, as paths in a home folder. */
 const SECRETS = [
   // Keys and logins of people.
   ...[
@@ -66,14 +66,14 @@ const SECRETS = [
   ],
   ...[".config/microsoft-edge", ".config/opera", ".thunderbird", ".config/Signal", ".config/Slack"],
   ...[".config/discord", "snap", ".var/app"],
-  // Machines that containers run in, with their sockets.
+  // Virtual machines for containers, with their sockets.
   ...[".colima", ".lima", ".orbstack", ".rd", ".local/share/containers/podman/machine"],
-  // What was typed.
+  // Histories of input.
   ...[".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history"],
   ...[".node_repl_history", ".psql_history", ".mysql_history", ".lesshst", ".viminfo"],
 ];
 
-/** Settings that programs need, and that hold secrets for some people. */
+/** Settings that programs need. They are hidden only if they contain a secret. */
 const SETTINGS = [
   ...[".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".config/pip/pip.conf", ".pip/pip.conf"],
   ...[
@@ -87,25 +87,25 @@ const SETTINGS = [
 
 const LOOKS_SECRET = /_auth|passw|token|secret|:\/\/[^/\s:@]+:[^@\s]+@/i;
 
-/** Sockets of programs that do as they are told, with rights of their own. */
+/** Sockets of privileged services that act on requests, and what such services run. */
 const SERVICES = [
   ...["/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd", "/var/lib/incus/unix.socket"],
   ...["/var/lib/docker", "/var/lib/libvirt", "/var/spool/cron"],
 ];
 
-/** Programs that the system itself keeps where sockets are (NixOS). */
+/** Folders with programs beside the sockets in /run (NixOS). */
 const SYSTEM = ["/run/current-system", "/run/booted-system", "/run/opengl-driver"];
 
 interface Cache {
-  /** Where it is in a home folder. */
+  /** Its path in a home folder. */
   readonly path: string;
-  /** The variable that says that it is elsewhere. */
+  /** The variable that overrides the path. */
   readonly variable?: string;
-  /** The parts of it that may be written to; else all. */
+  /** The parts of it that can be written; all if left out. */
   readonly parts?: readonly string[];
 }
 
-/** What tools keep to be faster, or to work without a network. */
+/** Caches of tools. */
 const CACHES: readonly Cache[] = [
   { path: ".cache", variable: "XDG_CACHE_HOME" },
   { path: ".npm", variable: "npm_config_cache" },
@@ -127,10 +127,10 @@ const CACHES: readonly Cache[] = [
   { path: ".ccache", variable: "CCACHE_DIR" },
 ];
 
-/** Parts of caches that others run without looking at them. */
+/** Parts of caches with programs that other tools run. */
 const RUN = [".cache/pre-commit", ".npm/_npx"];
 
-/** What is run when somebody logs in, opens a shell or calls git: for a home that is a project. */
+/** Files that run at a login, in a shell or by git. They stay read-only even if the home is the project. */
 const STARTUP = [
   ...[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv"],
   ...[
@@ -149,8 +149,8 @@ const STARTUP = [
 ];
 
 /**
- * What commands see and may change of somebody's home, so that everyday work goes on: caches can be
- * written, secrets are not there, and all else can only be read.
+ * The rules for a home folder, under which everyday tools still work: caches can be written, secrets are
+ * hidden, and everything else can only be read.
  */
 export function homeRules(home: string, env: NodeJS.ProcessEnv): FileRules {
   const inHome = (path: string): string => join(home, path);
@@ -160,25 +160,25 @@ export function homeRules(home: string, env: NodeJS.ProcessEnv): FileRules {
   });
   const cacheHome = placeOf(env, "XDG_CACHE_HOME") ?? inHome(".cache");
   return {
-    // A variable that names the home itself must not open all of it.
+    // A variable that names the home itself must not make all of it writable.
     write: caches.filter((path) => !home.startsWith(path)),
     keep: [...RUN, ...STARTUP].map(inHome),
     hide: [
       ...SECRETS.map(inHome),
       ...SETTINGS.map(inHome).filter(holdsSecret),
       ...SERVICES,
-      // What is in there is run by our own program at its next start.
+      // Our own program runs the code in there at its next start.
       join(cacheHome, "trunkline"),
       ...socketsIn(env),
     ],
-    // It may lie in a folder that is not seen, such as /tmp.
+    // It may be in a folder that is hidden, such as /tmp.
     show: [home, ...SYSTEM],
   };
 }
 
 /**
- * Variables for caches that are not there yet: the home cannot be written to, so they are in /tmp,
- * which a session keeps as long as it lives.
+ * Variables for caches that do not exist yet: they cannot be created in the home, so they go to /tmp,
+ * which lasts as long as the session.
  */
 export function cacheVariables(
   home: string,

@@ -15,21 +15,21 @@ export interface OwnNetworkOptions {
   readonly egress: EgressProxy;
 }
 
-/** Milliseconds; it takes a tenth of a second. */
+/** Milliseconds; it usually takes a tenth of a second. */
 const PATIENCE = 20_000;
 
-/** bubblewrap closes the descriptor that it writes the number of its child to. */
+/** bubblewrap closes the descriptor to which it writes the pid of its child, so it gets a copy of stdout. */
 const SCRIPT = 'exec 8>&1; exec "$@"';
 
 /**
- * A network namespace that many commands share, one after the other or side by side: it has nothing
- * but a loopback with the proxy on it. It is kept by open descriptors, not by a process: nobody can
- * end it, and no process number can come to mean another network.
+ * A network namespace that the commands of a session share. It has only a loopback interface, with the
+ * proxy on it. Open descriptors keep it, not a process: no command can end it, and a reused pid cannot
+ * lead to another network.
  */
 export class OwnNetwork implements Disposable {
   /** The address of the proxy, as programs in this network reach it. */
   readonly proxy: string;
-  /** What a command line has to begin with to run in this network. */
+  /** The beginning of a command line that runs in this network. */
   readonly enter: readonly string[];
   readonly #files: readonly number[];
 
@@ -40,11 +40,11 @@ export class OwnNetwork implements Disposable {
     this.enter = [nsenter, `--user=${file(user)}`, `--net=${file(net)}`, "--preserve-credentials"];
   }
 
-  /** Throws "unavailable" where this machine does not allow it. */
+  /** Throws "unavailable" if this machine does not allow it. */
   static async open({ bwrap, nsenter, enter, egress }: OwnNetworkOptions): Promise<OwnNetwork> {
     const taken = Promise.withResolvers<Server>();
     const errors: string[] = [];
-    // It waits for its input to end, so that it is there while its namespaces are opened.
+    // It waits for the end of its input, so that it still runs while we open its namespaces.
     const entry: Entry = { program: "/bin/cat", args: [], cwd: "/", proxyVariables: {} };
     const node = [process.execPath, "--experimental-ffi", "--no-warnings", enter];
     const child = await OwnedChild.start({
@@ -80,8 +80,8 @@ export class OwnNetwork implements Disposable {
 }
 
 /**
- * Devices are those of the machine: for new ones bubblewrap would make a second user namespace, and
- * this one has to be the owner of the network. Only our own code runs here.
+ * It uses the machine's devices: for new ones bubblewrap would create a second user namespace, and the
+ * first one has to own the network. Only our own code runs here.
  */
 const NAMESPACES = [
   ...["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"],
@@ -89,7 +89,7 @@ const NAMESPACES = [
   ...["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--info-fd", "8"],
 ];
 
-/** The number of bubblewrap's child, which is in the new namespaces. */
+/** The pid of bubblewrap's child, which is in the new namespaces. */
 function childIn(stdout: Readable): Promise<number> {
   return new Promise((resolve) => {
     let said = "";
@@ -102,5 +102,5 @@ function childIn(stdout: Readable): Promise<number> {
 }
 
 function unavailable(why: string): TrunklineError {
-  return new TrunklineError("unavailable", `Cannot make a network for a sandbox: ${why}.`);
+  return new TrunklineError("unavailable", `Cannot create a network for a sandbox: ${why}.`);
 }

@@ -27,7 +27,7 @@ describe("probeSandbox()", { skip }, () => {
     const [bin, data] = [join(home.path, "bin"), join(home.path, "data")];
     for (const folder of [bin, data]) mkdirSync(folder);
     writeFileSync(join(bin, "bwrap"), "#!/bin/sh\necho 'no namespaces for you' >&2\nexit 1\n");
-    // One that cannot be executed is not taken.
+    // A file that cannot be executed is skipped.
     assert.equal(
       (await probeSandbox(data, { PATH: bin })).findings[0]?.detail.includes("install"),
       true,
@@ -39,11 +39,11 @@ describe("probeSandbox()", { skip }, () => {
     assert.deepEqual(readdirSync(data), []);
   });
 
-  it("has a line for each part, whether it works or not", async (test) => {
+  it("reports each part, whether it works or not", async (test) => {
     using home = mkdtempDisposableSync(join(tmpdir(), "probe-"));
     const { parts, findings } = await probeSandbox(home.path);
     if (parts === undefined)
-      return test.skip(findings[0]?.detail ?? "no sandbox can be had here, and nothing says why");
+      return test.skip(findings[0]?.detail ?? "no sandbox is possible here, for an unknown reason");
     const names = findings.map(({ part }) => part);
     assert.deepEqual(names, ["bubblewrap", "seccomp", "landlock", "cgroup", "users"]);
     assert.equal(parts.landlock, findings[2]?.isInForce);

@@ -49,11 +49,11 @@ export async function probeSandbox(data: string, env = process.env): Promise<San
   found("seccomp", true, "namespaces, mounts, keys, io_uring and the like are refused");
   const withLandlock = { ...plain, landlock: true };
   const landlock = await tryOut(data, withLandlock, env);
-  found("landlock", landlock === undefined, landlock ?? "files are fenced in a second time");
+  found("landlock", landlock === undefined, landlock ?? "file access is restricted a second time");
   const { ControlGroup } = await import("./cgroup.ts");
   const limits = { memory: 64 << 20, processes: 16, cpus: 1 };
   const group = await ControlGroup.create(`probe-${process.pid}`, limits);
-  const noGroup = "memory, processes and CPU are not bounded: no control group may be made here";
+  const noGroup = "memory, processes and CPU are not bounded: no control group can be created here";
   found("cgroup", group !== undefined, group?.folders.join(", ") ?? noGroup);
   await group?.[Symbol.asyncDispose]();
   const isRoot = process.getuid?.() === 0;

@@ -10,7 +10,7 @@ function machine(settings: Record<string, string> = {}, more: Partial<Machine> =
 describe("remedyFor()", () => {
   const denied = "bwrap: setting up uid map: Permission denied";
 
-  it("names the command that installs what is missing, on the system that there is", () => {
+  it("names the install command of this system for a missing package", () => {
     const problem = "bwrap is not installed: install the package bubblewrap";
     assert.equal(remedyFor(problem, machine()), "Run: sudo apt install bubblewrap");
     const fedora = machine({}, { system: "nobara fedora" });
@@ -18,7 +18,7 @@ describe("remedyFor()", () => {
     assert.equal(installing("x", machine({}, { system: "" })), "Install the package x.");
   });
 
-  it("names the setting of the kernel that keeps users from namespaces", () => {
+  it("names the kernel setting that forbids user namespaces", () => {
     for (const [name, closed, command] of [
       [
         "kernel/apparmor_restrict_unprivileged_userns",
@@ -34,14 +34,14 @@ describe("remedyFor()", () => {
     assert.doesNotMatch(remedyFor(denied, machine({ "user/max_user_namespaces": "9" })), /sysctl/);
   });
 
-  it("says how to start a container, and else how to see more", () => {
+  it("says how to start a container, or else how to find out more", () => {
     assert.match(remedyFor(denied, machine({}, { isContainer: true })), /--security-opt seccomp/);
     assert.match(remedyFor(denied, machine()), /^Try: bwrap/);
   });
 });
 
 describe("thisMachine()", () => {
-  it("reads settings that there are, and none that there are not", () => {
+  it("reads existing settings, and reports missing ones as undefined", () => {
     const { setting } = thisMachine();
     assert.equal(setting("no/such/setting"), undefined);
     if (process.platform === "linux") assert.match(setting("kernel/ostype") ?? "", /^Linux$/);

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 
-/** What of a machine decides how a sandbox can be had on it. */
+/** The properties of a machine that decide how to get a sandbox on it. */
 export interface Machine {
-  /** A setting of the kernel, such as `user/max_user_namespaces`; undefined where it has none. */
+  /** A kernel setting, such as `user/max_user_namespaces`; undefined if there is none. */
   readonly setting: (name: string) => string | undefined;
   /** `ID` and `ID_LIKE` of os-release(5), such as `ubuntu debian`. */
   readonly system: string;
@@ -30,26 +30,26 @@ const INSTALL: Readonly<Record<string, string>> = {
   suse: "sudo zypper install",
 };
 
-/** How to install a package here. */
+/** The command that installs a package here. */
 export function installing(name: string, { system }: Machine): string {
   const found = system.split(/\s+/).find((word) => Object.hasOwn(INSTALL, word));
   const command = found === undefined ? undefined : INSTALL[found];
   return command === undefined ? `Install the package ${name}.` : `Run: ${command} ${name}`;
 }
 
-/** Settings that keep users from namespaces, and what lets them have some. */
+/** Kernel settings that forbid user namespaces, and the values that allow them. */
 const SWITCHES = [
   { name: "kernel/apparmor_restrict_unprivileged_userns", closed: "1", open: "0" },
   { name: "kernel/unprivileged_userns_clone", closed: "0", open: "1" },
   { name: "user/max_user_namespaces", closed: "0", open: "15000" },
 ] as const;
 
-/** What to do so that bubblewrap works, which has failed with a message. */
+/** What to do after bubblewrap has failed with a message. */
 export function remedyFor(problem: string, machine: Machine): string {
   const [, missing] = /not installed: install the package (\S+)/.exec(problem) ?? [];
   if (missing !== undefined) return installing(missing, machine);
   if (problem.includes("need Linux"))
-    return "Run Trunkline on Linux, or in a virtual machine with it.";
+    return "Run Trunkline on Linux, or in a virtual machine with Linux.";
   const found = SWITCHES.find(({ name, closed }) => machine.setting(name) === closed);
   if (found !== undefined) {
     const name = found.name.replace("/", ".");

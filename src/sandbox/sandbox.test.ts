@@ -38,7 +38,7 @@ class Rig implements AsyncDisposable {
     this.workspace = workspace;
   }
 
-  /** Runs a line of shell in the sandbox, and answers what it printed and how it ended. */
+  /** Runs a shell command in the sandbox, and returns its output and exit code. */
   async sh(line: string): Promise<{ code: number | null; out: string }> {
     const program = { command: "/bin/sh", args: ["-c", `exec 2>&1; ${line}`] };
     const env = { PATH: "/usr/local/bin:/usr/bin:/bin" };
@@ -67,7 +67,7 @@ if (skip !== false) await rm(folder, { recursive: true });
 describe("Sandbox", { skip }, () => {
   after(() => rm(folder, { recursive: true }));
 
-  it("shows files at a second path, too, where they are the same", async () => {
+  it("shows the same files at a second path", async () => {
     const workspace = await mkdtemp(join(folder, "also-"));
     const also = [{ path: workspace, at: "/workspaces/app" }];
     const common = { name: "also", data: join(folder, "data"), read: [], write: [workspace], also };
@@ -148,7 +148,7 @@ describe("Sandbox", { skip }, () => {
     assert.equal(out, "ECONNREFUSED");
   });
 
-  it("has a way out through a proxy, whose keys it never has", async () => {
+  it("reaches services through the proxy, and never gets their keys", async () => {
     const { createServer: createWeb } = await import("node:http");
     const web = createWeb(({ headers }, answer) => answer.end(headers.authorization)).listen(0);
     await once(web, "listening");
@@ -168,7 +168,7 @@ describe("Sandbox", { skip }, () => {
   });
 
   it(
-    "keeps files restricted if only Landlock does it",
+    "restricts files with Landlock alone",
     {
       skip:
         (!parts?.landlock && "No Landlock.") ||
@@ -176,7 +176,7 @@ describe("Sandbox", { skip }, () => {
     },
     async () => {
       const hidden = "/var/tmp";
-      // To bubblewrap a hidden folder is an empty one that may be written to.
+      // For bubblewrap a hidden folder is an empty, writable one.
       await using rig = await open({ seesAll: true, hide: [hidden] });
       const { out } = await rig.sh(`echo x > ${hidden}/file && echo written; echo ran`);
       assert.doesNotMatch(out, /written/);

@@ -13,26 +13,26 @@ export interface SandboxOptions {
   readonly name: string;
   /** A folder for the sandbox's own files. */
   readonly data: string;
-  /** What works here, as probed. */
+  /** The parts that work here, as probed. */
   readonly parts: SandboxParts;
-  /** What may be changed, at the same paths as outside. */
+  /** Paths that can be written, at the same paths as outside. */
   readonly write: readonly string[];
-  /** Where else some of that is seen: what a program wrote down about one path holds for others. */
+  /** Further paths for some of these: paths that set-up wrote into files stay valid for agents. */
   readonly also?: readonly { readonly path: string; readonly at: string }[];
-  /** What may be read in addition to the system's own programs, at the same paths as outside. */
+  /** Paths that can be read in addition to the system's programs, at the same paths as outside. */
   readonly read: readonly string[];
-  /** All of the machine's files may be read, except `hide`: for work on one's own machine. */
+  /** Whether all files of the machine can be read, except `hide`: for local sessions. */
   readonly seesAll?: boolean;
   /** Folders that are empty inside. */
   readonly hide?: readonly string[];
-  /** A folder that is HOME, and where it is seen; without it, HOME is new and goes with the sandbox. */
+  /** The folder for HOME, and its path inside. Without it, HOME is new and is removed with the sandbox. */
   readonly home?: { readonly path: string; readonly at: string } | undefined;
   readonly limits?: GroupLimits;
   /** The proxy; without it there is no network. */
   readonly egress?: EgressProxy | undefined;
   /** Further environment variables for the proxy; `PROXY` in them stands for its address. */
   readonly proxyVariables?: Readonly<Record<string, string>>;
-  /** The user that programs run as, if we may choose. */
+  /** The user that programs run as, if we run as root. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
 }
 
@@ -62,7 +62,7 @@ export async function enterCode(): Promise<string> {
   return await readFile(join(import.meta.dirname, "enter-main.ts"), "utf8");
 }
 
-/** PATH in the sandbox, whatever the machine has. */
+/** PATH in the sandbox. */
 const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"];
 const SETTINGS = [
   "/etc/alternatives",
@@ -122,7 +122,7 @@ export class Sandbox implements AsyncDisposable {
     return new Sandbox(options, folder, await ControlGroup.create(groupOf(name, user), limits));
   }
 
-  /** Ends and removes what a process that was killed has left of a sandbox beside its files. */
+  /** Ends the programs of a sandbox whose process was killed, and removes its control groups. */
   static async remove(
     name: string,
     user: SandboxOptions["user"],

@@ -36,7 +36,7 @@ describe("seccompFilter()", () => {
   const call = (number: number, ...args: number[]): number => judge(filter, X64, number, ...args);
 
   it("allows ordinary calls", () => {
-    // read, openat, execve, mmap, ptrace of one's own
+    // read, openat, execve, mmap, and ptrace of own children
     for (const number of [0, 257, 59, 9, 101]) assert.equal(call(number), ALLOW);
   });
 
@@ -50,7 +50,7 @@ describe("seccompFilter()", () => {
     assert.equal(call(56, 17), ALLOW);
     assert.equal(call(56, 0x10000000 | 17), errno(1));
     assert.equal(call(56, 0x00020000 | 17), errno(1));
-    // glibc falls back to clone when it hears that there is no clone3.
+    // glibc falls back to clone if clone3 fails with ENOSYS.
     assert.equal(call(435), errno(38));
   });
 

@@ -220,7 +220,7 @@ type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, oper
 export function seccompFilter(arch: NodeJS.Architecture = process.arch): Buffer {
   const known = ARCHITECTURES[arch];
   if (known === undefined) {
-    const why = `system calls of '${arch}' are not known here`;
+    const why = `the system call numbers of '${arch}' are not known`;
     throw new TrunklineError("unavailable", `Cannot make a seccomp filter: ${why}.`);
   }
   return assemble(programFor(known));

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { systemProgram } from "./system-program.ts";
 
 describe("systemProgram()", () => {
-  it("finds programs of the system, whatever PATH says", () => {
+  it("finds system programs, regardless of PATH", () => {
     assert.match(systemProgram("sh") ?? "", /^\/(?:usr\/)?bin\/sh$|^\/run\//);
     assert.equal(systemProgram("no-such-program"), undefined);
   });

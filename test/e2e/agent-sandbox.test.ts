@@ -15,14 +15,14 @@ import type { Json } from "../support/acp-house.ts";
 const { state, says, next } = await localInForce(defaultConfig(tmpdir()));
 const skip = state !== "ok" && `${says}. ${next}`;
 
-/** The sandbox has a /tmp of its own, so our Node must not be in there to be run in it. */
+/** The sandbox has its own /tmp, so a Node in /tmp cannot be run in it. */
 const noNode = process.execPath.startsWith("/tmp/") && "The sandbox has a /tmp without our Node.";
 
 const run = (command: string, more: object = {}): Scripted => ({
   toolCalls: [{ name: "run_command", arguments: { command, ...more } }],
 });
 
-/** Runs commands, one after the other, in a session of its own; answers what the model was told. */
+/** Runs commands one after the other in a new session. Returns what the model was told. */
 class Rig implements AsyncDisposable {
   readonly editor: AgentEditor;
   readonly #llm: FakeLlm;
@@ -69,11 +69,11 @@ class Rig implements AsyncDisposable {
   }
 }
 
-/** Counts processes that have the model's key in their environment, without telling the key. */
+/** Counts processes that have the model's key in their environment, without printing the key. */
 const FIND_KEYS = "grep -lz '^OPENAI_API_KEY=sk-' /proc/[0-9]*/environ 2>/dev/null | wc -l";
 const MARK = `4${process.pid}`;
 
-/** All in one session, since each start of the program takes as long as twenty commands. */
+/** All in one session, because each start of the program takes as long as twenty commands. */
 const COMMANDS = {
   keys: FIND_KEYS,
   processes: "ls /proc | grep -c '^[0-9]'",
@@ -132,44 +132,44 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 120_0
     left.foldersAfterwards = readdirSync(join(editor.data, "sandbox"));
   });
 
-  it("find no key of a model in /proc, which they do without a sandbox", async () => {
+  it("find no model key in /proc, which they do without a sandbox", async () => {
     assert.match(said("keys"), /^tool: 0$/m);
     assert.ok(Number(/tool: (\d+)/.exec(said("processes"))?.[1]) < 8, said("processes"));
     await using without = await Rig.open([run(FIND_KEYS)], "off");
     assert.match((await without.outputs())[0] ?? "", /^tool: [1-9]/m);
   });
 
-  it("leave no child behind", () => {
+  it("leave no child process behind", () => {
     assert.match(said("child"), /tool: ok/);
     assert.deepEqual(left.children, []);
   });
 
-  it("change the project, caches and a /tmp that lasts as long as the session", () => {
+  it("can change the project, caches, and a /tmp that lasts as long as the session", () => {
     assert.match(said("changes"), /tool: fine/);
     assert.match(said("kept"), /tool: y\n/);
     assert.deepEqual(left.files, [".git", "a.txt", "in.txt"]);
     assert.equal(left.cached, true);
   });
 
-  it("change nothing else, and are told why", () => {
+  it("cannot change anything else, and are told why", () => {
     assert.equal(said("outside").match(/Read-only file system/g)?.length, 5, said("outside"));
     assert.match(said("outside"), /It ran in a sandbox: .* set outside_sandbox/);
     assert.deepEqual(left.outside, []);
     assert.equal(left.bashrc, "mine\n");
   });
 
-  it("cannot put code where our own program finds it at its next start", () => {
+  it("cannot plant code that our own program would run at its next start", () => {
     assert.match(said("ownCache"), /Read-only file system\n0\n/);
   });
 
-  it("see no secrets of their person, nor what is Trunkline's", () => {
+  it("see no secrets of the person, and no data of Trunkline", () => {
     assert.doesNotMatch(said("secrets"), /word/);
     assert.match(said("settings"), /name = Ada\nregistry https/, "but other settings");
     assert.doesNotMatch(said("settings"), /word/);
     assert.match(said("ours"), /tool: 0\n/);
   });
 
-  it("commit, but change no hook or setting of the repository", () => {
+  it("can commit, but cannot change a hook or setting of the repository", () => {
     assert.match(said("commit"), /tool: Second\nstart/);
     assert.match(said("hook"), /Read-only file system/);
     assert.match(said("config"), /busy|could not/i);
@@ -178,7 +178,7 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 120_0
     assert.doesNotMatch(String(left.settings), /fsmonitor/);
   });
 
-  it("leave nothing of the sandbox when the session is over", () => {
+  it("leave nothing of the sandbox after the session", () => {
     assert.match(said("readOnlyTmp"), /fine/);
     assert.equal(left.folders, 1);
     assert.deepEqual(left.foldersAfterwards, []);
@@ -187,7 +187,7 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 120_0
 
 describe("a person", { skip, timeout: 120_000 }, () => {
   it(
-    "is asked about hosts; servers of this machine are not reached",
+    "is asked about hosts, and commands cannot reach servers of this machine",
     { skip: noNode },
     async () => {
       const server = createServer((socket) => socket.end("reached")).listen(0, "127.0.0.1");
@@ -211,7 +211,7 @@ describe("a person", { skip, timeout: 120_000 }, () => {
     },
   );
 
-  it("is asked once about a host where the answer is for always", { skip: noNode }, async () => {
+  it("is asked once about a host if the answer is for always", { skip: noNode }, async () => {
     const get = `${process.execPath} -e 'fetch("http://registry.invalid/").then((it) => it.text()).then(console.log)'`;
     await using rig = await Rig.open([run(get), run(`${get} `)]);
     rig.editor.decide = () => "allow_always";
@@ -222,7 +222,7 @@ describe("a person", { skip, timeout: 120_000 }, () => {
     assert.deepEqual(titles, [get, "Connect to registry.invalid", `${get} `]);
   });
 
-  it("is asked whether a command may run outside of it", async () => {
+  it("is asked whether a command may run outside of the sandbox", async () => {
     const command = "echo $TRUNKLINE_SERVICES; touch ~/outside";
     await using rig = await Rig.open([
       run(command),
@@ -243,7 +243,7 @@ describe("a person", { skip, timeout: 120_000 }, () => {
     assert.ok(existsSync(join(rig.home, "outside")));
   });
 
-  it("has no command run where there must be a sandbox and is none", async () => {
+  it("gets an error instead of a command without a sandbox if `agent.sandbox` is `on`", async () => {
     await using rig = await Rig.open(
       [run("echo ran"), run("echo ran", { outside_sandbox: true })],
       "on",

@@ -15,7 +15,7 @@ import { TestCa } from "../support/quic-certificates.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const DOCUMENT = readFileSync(join(ROOT, "docs/HOSTING.md"), "utf8");
 
-/** The examples of the document that are in a language. */
+/** The examples of the document in a language. */
 function examples(language: string): string[] {
   const all = DOCUMENT.matchAll(/^```(\w*)\n(.*?)^```$/gms);
   return Array.from(all)
@@ -23,7 +23,7 @@ function examples(language: string): string[] {
     .map(([, , text = ""]) => text);
 }
 
-/** What cannot be run here, and why. */
+/** Commands that cannot run here, and why. */
 const NOT_RUN: readonly [RegExp, string][] = [
   [/^systemctl |^journalctl /, "systemd is not running here; the unit is checked below"],
   [/^git -C \/opt\/trunkline pull$/, "there is nothing to pull from; fresh-clone.test.ts clones"],
@@ -41,36 +41,32 @@ describe("docs/HOSTING.md", { timeout: 120_000 }, () => {
     certificate = { cert, key };
   });
 
-  it(
-    "has commands that work, one after another, on a machine of their own",
-    { skip: noOtherUser },
-    () => {
-      const run = commands.filter((line) => !NOT_RUN.some(([shape]) => shape.test(line)));
-      assert.ok(run.length >= 9, run.join("\n"));
-      using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-hosting-"));
-      const at = folder.path;
-      for (const name of ["etc", "root"]) mkdirSync(join(at, name));
-      // What is changed is this script's own view of the machine, and goes with it.
-      const machine = `set -eu
+  it("has commands that work one after another on a fresh machine", { skip: noOtherUser }, () => {
+    const run = commands.filter((line) => !NOT_RUN.some(([shape]) => shape.test(line)));
+    assert.ok(run.length >= 9, run.join("\n"));
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-hosting-"));
+    const at = folder.path;
+    for (const name of ["etc", "root"]) mkdirSync(join(at, name));
+    // The mounts are in the script's own namespace, and end with it.
+    const machine = `set -eu
       mount --make-rprivate /
       cp -a /etc/. '${at}/etc' && mount --bind '${at}/etc' /etc
       mount --bind '${ROOT}' '${at}/root'
       for each in /opt /var/lib /var/backups; do mkdir -p $each; mount -t tmpfs tmpfs $each; done
       mkdir /opt/trunkline && mount --move '${at}/root' /opt/trunkline
       cd /`;
-      const { status, stderr, stdout } = spawnSync(
-        "unshare",
-        ["--mount", "bash", "-c", [machine, "set -x", ...run].join("\n")],
-        { encoding: "utf8", env: { PATH: process.env.PATH } },
-      );
-      assert.equal(status, 0, stderr);
-      assert.match(stdout, /^tlk_/m);
-      // As a user without any rights, as the service is.
-      assert.match(stdout, /^ok {3}Remote runs: bubblewrap: /m);
-    },
-  );
+    const { status, stderr, stdout } = spawnSync(
+      "unshare",
+      ["--mount", "bash", "-c", [machine, "set -x", ...run].join("\n")],
+      { encoding: "utf8", env: { PATH: process.env.PATH } },
+    );
+    assert.equal(status, 0, stderr);
+    assert.match(stdout, /^tlk_/m);
+    // As an unprivileged user, like the service.
+    assert.match(stdout, /^ok {3}Remote runs: bubblewrap: /m);
+  });
 
-  it("has a unit that systemd understands", { skip: without("systemd-analyze") }, () => {
+  it("has a unit that systemd accepts", { skip: without("systemd-analyze") }, () => {
     const [unit = ""] = examples("ini");
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-unit-"));
     const file = join(folder.path, "trunkline.service");
@@ -83,14 +79,14 @@ describe("docs/HOSTING.md", { timeout: 120_000 }, () => {
     assert.deepEqual(unknown, []);
   });
 
-  it("asks of systemd nothing that keeps bubblewrap from working", { skip: noOtherUser }, () => {
+  it("has no directive in the unit that breaks bubblewrap", { skip: noOtherUser }, () => {
     const [unit = ""] = examples("ini");
     const breaking = [...DOCUMENT.matchAll(/^\| (`\w+=.*?) \|/gm)].flatMap(([, cell = ""]) =>
       Array.from(cell.matchAll(/`(\w+)=/g), ([, name = ""]) => name),
     );
     assert.ok(breaking.length >= 8);
     const meant = breaking.filter((name) => new RegExp(`^${name}=`, "m").test(unit));
-    // Its families have the one that is needed.
+    // The families in the unit contain the one that is needed.
     assert.deepEqual(meant, ["RestrictAddressFamilies"]);
     const bwrap =
       "setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --bounding-set=-all " +
@@ -106,7 +102,7 @@ describe("docs/HOSTING.md", { timeout: 120_000 }, () => {
     assert.ok(!works("mount --bind /dev/null /proc/kmsg"), "ProtectKernelLogs");
   });
 
-  it("has a configuration for TLS of its own, by which wss works", async () => {
+  it("has a TLS configuration with which wss works", async () => {
     const [own = ""] = examples("jsonc");
     using home = new GuardedHome();
     const files = { fullchain: certificate.cert, privkey: certificate.key };
@@ -117,7 +113,7 @@ describe("docs/HOSTING.md", { timeout: 120_000 }, () => {
     assert.ok(client.messages.length > 0);
   });
 
-  it("has settings of nginx, through which wss works", { skip: noNginx }, async () => {
+  it("has an nginx configuration with which wss works", { skip: noNginx }, async () => {
     const [, behind = ""] = examples("jsonc");
     const [settings = ""] = examples("nginx");
     using home = new GuardedHome();

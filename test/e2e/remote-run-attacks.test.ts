@@ -17,7 +17,7 @@ const MODEL_KEY = "key-of-the-model-0123456789";
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
 
-/** Everything that git could be made to run, in the repository that the agent has. */
+/** Everything in the agent's repository that could make git run a program. */
 const PLANT = `
 trap=$PWD/trap.sh
 git config user.name Mallory; git config user.email mallory@example.com
@@ -40,7 +40,7 @@ git config core.fsmonitor "$OLDPWD/trap.sh"
 git -c user.name=m -c user.email=m@example.com commit -q --allow-empty -m x
 `;
 
-describe("an agent that means harm", { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox }, () => {
+describe("a hostile agent", { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox }, () => {
   let rig: GitRig;
   let server: Program;
   let connect: () => Promise<AcpSocket>;
@@ -61,7 +61,7 @@ describe("an agent that means harm", { timeout: 120_000, skip: WITHOUT_SSHD || n
     bare = join(rig.root, "repositories/team/app.git");
     const url = rig.httpsUrl("team/app");
     const clone = rig.makeClone("app", url);
-    // Only the server could write there: the sandbox does not have the folder.
+    // Only the server could write there: the folder is not in the sandbox.
     const trap = `#!/bin/sh\ntouch '${rig.root}/sprung'\ncat\n`;
     mkdirSync(join(clone, ".husky"));
     for (const name of ["pre-commit", "commit-msg", "pre-push", "reference-transaction"]) {
@@ -104,7 +104,7 @@ describe("an agent that means harm", { timeout: 120_000, skip: WITHOUT_SSHD || n
     return { ide, run, workspace: _meta.target.branch.replace("agent/", "") };
   }
 
-  it("has the server run nothing of what it planted, nor push its own commits", async () => {
+  it("cannot make the server run a planted program, or push the agent's own commits", async () => {
     const { ide, run, workspace } = await open();
     using _ = ide;
     const end = await run("sh", "plant.sh");
@@ -118,12 +118,12 @@ describe("an agent that means harm", { timeout: 120_000, skip: WITHOUT_SSHD || n
     const nested = await run("sh", "nest.sh");
     assert.equal(nested.trunkline.run, "refused");
     assert.match(nested.said, /'nested\/': it is a git repository of its own/);
-    // Git looks twice before it runs what a nested repository names.
+    // A second turn: git compares the index with the nested repository only then.
     assert.equal((await run("true")).trunkline.run, "refused");
     assert.ok(!sprung(), "the server ran what the agent had planted");
   });
 
-  it("finds no credential of git, in the sandbox or beside it while the server pushes", async () => {
+  it("finds no git credentials, neither in the sandbox nor outside while the server pushes", async () => {
     const { ide, run } = await open();
     using _ = ide;
     const seen = join(rig.root, "processes");
@@ -142,7 +142,7 @@ describe("an agent that means harm", { timeout: 120_000, skip: WITHOUT_SSHD || n
     assert.equal(execFileSync("sh", ["-c", grep], { encoding: "utf8" }), "");
   });
 
-  it("finds no key of a model, no other session, and no way out", async () => {
+  it("finds no model key, no other session, and no network", async () => {
     const one = await open();
     const other = await open();
     using _one = one.ide;
@@ -178,7 +178,7 @@ describe("an agent that means harm", { timeout: 120_000, skip: WITHOUT_SSHD || n
     assert.match(other.ide.text, told);
   });
 
-  it("has no sandbox where that is asked for by its name, with a warning", async () => {
+  it("has no sandbox if the option for that is used, with a warning", async () => {
     const args = ["serve", "--port", "0", "--json", "--unsafe-no-sandbox"];
     await using unsafe = new Program(args);
     await unsafe.until(({ lines }) => lines.length > 0);

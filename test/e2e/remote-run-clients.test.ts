@@ -15,11 +15,11 @@ const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
 
 describe(
-  "a remote run, by whoever is the client",
+  "a remote run, with any client",
   { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox },
   () => {
     let run: RunRig;
-    /** What a client needs for the server's own certificate. */
+    /** What a client needs to trust the server's certificate. */
     let trust: ClientOptions;
 
     before(async () => {
@@ -29,7 +29,7 @@ describe(
 
     after(() => run[Symbol.asyncDispose]());
 
-    it("serves the official SDK's client by wss: permission, edits, push, and a merge in the IDE's clone", async () => {
+    it("serves the official SDK's client over wss: permission, edits, push, and a merge in the IDE's clone", async () => {
       const project = run.project("sdk");
       const { acp, authorization } = await run.address();
       assert.match(acp, /^wss:/);
@@ -86,10 +86,10 @@ describe(
         });
     });
 
-    it("serves the guide's IDE by ssh: text frames, numbers of 32 bits, an empty folder, a merge beside own work", async () => {
+    it("serves the guide's IDE over ssh: text frames, 32-bit ids, an empty folder, a merge with local commits", async () => {
       const project = run.project("ide", "ssh");
       const { acp, authorization } = await run.address();
-      // Remote run guide, "Connection": the token as it is, and no subprotocol.
+      // Remote run guide, "Connection": the raw token, and no subprotocol.
       const socket = new WebSocket(acp, { headers: { authorization }, ...trust });
       await once(socket, "open");
       const messages: Json[] = [];
@@ -119,7 +119,7 @@ describe(
       const { url, branch, revision } = end._meta.target;
       assert.deepEqual([url, branch], [project.url, begun.target.branch]);
 
-      // Meanwhile the person has worked on.
+      // Meanwhile the person has committed something.
       writeFileSync(join(project.clone, "own.txt"), "own\n");
       const who = ["-c", "user.name=Ida", "-c", "user.email=ida@example.com"];
       project.git("add", ".");
@@ -133,7 +133,7 @@ describe(
       socket.terminate();
     });
 
-    it("lets nobody in without a token, or with another", async () => {
+    it("refuses clients without a token, or with a wrong one", async () => {
       const { acp } = await run.address();
       for (const headers of [{}, { authorization: "tlk_other" }] as const) {
         const socket = new WebSocket(acp, { headers, ...trust });

@@ -16,7 +16,7 @@ const TOKEN = "token-of-alice-0123456789abcdef";
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
 
-/** A server for remote runs, and who connects to it. */
+/** A server for remote runs, and its clients. */
 async function serve(rig: GitRig) {
   const program = new Program(["serve", "--port", "0", "--json"], { env: rig.env as never });
   await program.until(({ lines }) => lines.length > 0);
@@ -34,7 +34,7 @@ describe(
   "a server of remote runs that is killed",
   { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox },
   () => {
-    it("loses no work: the session continues where it was, on the same branch", async () => {
+    it("loses no work: the session continues on the same branch", async () => {
       await using rig = await GitRig.start();
       rig.forge.tokens.set(TOKEN, { account: "alice" });
       const agents = { scripted: { command: process.execPath, args: [AGENT] } };

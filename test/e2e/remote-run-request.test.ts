@@ -16,7 +16,7 @@ const ALICES = "token-of-alice-0123456789abcdef";
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
 
-/** Git is real here; the forge's API is not, since none can run here: see `ForgeRequests`. */
+/** Git is real; the forge's API is simulated, because no forge can run here: see `ForgeRequests`. */
 describe("the pull request of a remote run", { skip: WITHOUT_SSHD || noSandbox }, () => {
   let rig: GitRig;
   let server: Program;
@@ -46,7 +46,7 @@ describe("the pull request of a remote run", { skip: WITHOUT_SSHD || noSandbox }
     await rig[Symbol.asyncDispose]();
   });
 
-  /** A repository of a subgroup, with one commit on `main`. */
+  /** A repository in a subgroup, with one commit on `main`. */
   function repository() {
     const name = `team/web/run${++repositories}`;
     rig.makeRepository(name);
@@ -73,7 +73,7 @@ describe("the pull request of a remote run", { skip: WITHOUT_SSHD || noSandbox }
     return { ide, prompt, [Symbol.dispose]: () => ide[Symbol.dispose]() };
   }
 
-  it("is opened with the first push, and told of the whole branch by the next", async () => {
+  it("is opened with the first push, and describes the whole branch after the next", async () => {
     const { requests, url, revision } = repository();
     using session = await begin({ url, branch: "main", revision });
     const first = await session.prompt("run w|sh|-c|echo 1 > one");
@@ -93,7 +93,7 @@ describe("the pull request of a remote run", { skip: WITHOUT_SSHD || noSandbox }
     assert.deepEqual(none, { run: "unchanged", pullRequest });
   });
 
-  it("costs only itself where it fails: the branch is pushed, and the next turn tries again", async () => {
+  it("may fail without the run: the branch is pushed, and the next turn retries", async () => {
     const { requests, url, revision } = repository();
     using session = await begin({ url, branch: "", revision });
     rig.forge.requests.fault = { status: 403, body: { message: "403 Forbidden" } };
@@ -101,18 +101,18 @@ describe("the pull request of a remote run", { skip: WITHOUT_SSHD || noSandbox }
     rig.forge.requests.fault = "none";
     assert.equal(failed.run, "pushed");
     const { error, page } = failed.pullRequest as { error: string; page: string };
-    assert.match(error, /403: 403 Forbidden\. The token may not do that/);
+    assert.match(error, /403: 403 Forbidden\. The token needs the right to write/);
     assert.match(page, /\/-\/merge_requests\/new\?/);
     assert.match(session.ide.text, /The branch is pushed, but there is no pull request for it/);
     const next = await session.prompt("say try again");
     assert.equal(next.run, "unchanged");
     assert.equal((next.pullRequest as { number: number }).number, 1);
     assert.equal(requests.length, 1);
-    // Asked of the forge, since nobody named a branch.
+    // The forge was asked for its default branch, because the client named none.
     assert.equal(requests[0]?.base, "main");
   });
 
-  it("is asked for from a terminal, which says where it is", async () => {
+  it("can be requested from a terminal, which prints its URL", async () => {
     const { clone, requests } = repository();
     const args = ["run", clone, "run w|sh|-c|echo 1 > one", "--url", ready.acp, "--pull-request"];
     await using program = new Program(args, { env: rig.env as never });

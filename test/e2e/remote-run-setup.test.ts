@@ -17,7 +17,7 @@ const SECRET = "secret-for-setup-0123456789";
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
 
-/** Leaves something new each time that it runs, and what must not be left. */
+/** A set-up with a new result each time it runs, and with files that must not be kept. */
 const COMMAND = [
   "mkdir deps",
   "cat /proc/sys/kernel/random/uuid > deps/id",
@@ -89,7 +89,7 @@ describe(
       };
     }
 
-    /** Commits files to a repository, and gives the commit. */
+    /** Commits files to a repository, and returns the commit. */
     function commit(name: string, files: Readonly<Record<string, string>>) {
       rig.makeRepository(name);
       const url = rig.httpsUrl(name);
@@ -107,7 +107,7 @@ describe(
       return { url, branch: "main", revision: git("rev-parse", "HEAD") };
     }
 
-    /** One turn of a new session: what its agent's command wrote, and what the session was told. */
+    /** Runs one turn of a new session. Returns the output of the agent's command, and the session's messages. */
     async function turn(ide: AcpSocket, remote: object, line: string) {
       const opening = { cwd: "", mcpServers: [], _meta: { remote } };
       const { sessionId } = await ide.ask("session/new", opening);
@@ -131,7 +131,7 @@ describe(
       "package-lock.json": "1",
     };
 
-    it("is made once for all sessions and revisions with the same lock files", async () => {
+    it("is built once for all sessions and revisions with the same lock files", async () => {
       const one = commit("team/app", first);
       using ide = await server.connect();
       const look =
@@ -139,7 +139,7 @@ describe(
       const made = await turn(ide, one, `${look}; env; echo 1 > mine`);
       const [id = "", where, alias, ...rest] = made.output.split("\n");
       assert.match(id, /^[0-9a-f-]{36}$/);
-      // It was made where every session sees it, so that paths in it hold.
+      // It was built at the same path at which sessions see it, so paths in it stay valid.
       assert.equal(where, "/workspaces/app");
       assert.equal(alias, id);
       assert.deepEqual(rest.slice(0, 2), ["id", "where"]);
@@ -158,7 +158,7 @@ describe(
       const later = commit("team/app", { "README.md": "later\n" });
       const shared = await turn(ide, later, "cat deps/id; echo changed > README.md");
       assert.equal(shared.output.trim(), id);
-      // What differs from the base that is checked out is the agent's, too.
+      // The agent also owns the files that differ from the base.
       assert.equal(shared.end._meta.trunkline.run, "pushed");
       const other = commit("team/app", { "package-lock.json": "2" });
       assert.notEqual((await turn(ide, other, "cat deps/id")).output.trim(), id);
@@ -169,7 +169,7 @@ describe(
       assert.deepEqual(globSync(join(server.runs, "work/setup*")), []);
     });
 
-    it("is missing where set-up failed, which is told with its log and can be tried again", async () => {
+    it("is missing if set-up failed, which is reported with its log and can be retried", async () => {
       const remote = commit("team/broken", first);
       using ide = await server.connect();
       const { output, text } = await turn(ide, remote, "echo works; ls -a");
@@ -191,9 +191,9 @@ describe(
       assert.notEqual(statSync(log).mtimeMs, mtimeMs);
     });
 
-    it("is copied where there are no overlay mounts", async () => {
+    it("is copied if there are no overlay mounts", async () => {
       const remote = commit("team/app", { ...first, "package-lock.json": "3" });
-      // The options of a mount cannot name a folder with a comma.
+      // Mount options cannot contain a path with a comma.
       const data = join(rig.root, "da,ta");
       const env = { TRUNKLINE_DATA: data };
       await rig.must("trunkline identity token set alice", { input: `${TOKEN}\n`, env });
@@ -213,7 +213,7 @@ describe(
       }
     });
 
-    it("is not there half-made after the server was killed", async () => {
+    it("is not used half-built after the server was killed", async () => {
       const script = "mkdir deps; echo begun > deps/begun; exec sleep 4567";
       const remote = commit("team/slow", { ...first, ".trunkline/setup.sh": script });
       const mounts = (): string[] =>

@@ -67,7 +67,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     return { url, clone, bare, git, revision: git("rev-parse", "HEAD") };
   }
 
-  /** As the guide's IDE connects: the raw token, an empty `cwd`, and what git says of the project. */
+  /** Connects like the guide's IDE: the raw token, an empty `cwd`, and the git state of the project. */
   async function connect(query = "?agent=scripted", token?: string): Promise<AcpSocket> {
     const authorization = token ?? readFileSync(ready.tokenFile, "utf8");
     return await AcpSocket.connect(`${ready.acp}${query}`, { authorization });
@@ -112,7 +112,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     });
   }
 
-  it("answers before it sends updates, also under the guide's other name", async () => {
+  it("answers before it sends updates, also for the guide's other method name", async () => {
     const project = checkedOut("https");
     using ide = await connect();
     const id = ide.send("session/create", {
@@ -191,7 +191,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     assert.equal(end._meta.trunkline.run, "unchanged");
   });
 
-  it("names the wrong part of a request", async () => {
+  it("names the invalid part of a request", async () => {
     using ide = await connect();
     const project = checkedOut("https");
     const wrong: [object, RegExp][] = [
@@ -252,7 +252,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     assert.match(unknown.stderr, /There is no branch or tag 'nowhere'/);
   });
 
-  it("stops where the budget of a token ends, and pushes what was done until then", async () => {
+  it("stops when the budget of a token is used up, and pushes the changes so far", async () => {
     const options = "--scope sessions --budget-time 1s --concurrent 1";
     const token = (await rig.must(`trunkline token create guest ${options}`)).trim();
     const project = checkedOut("https");

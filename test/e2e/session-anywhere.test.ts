@@ -9,7 +9,7 @@ import { killMembers } from "../support/session-killing.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const other = { command: process.execPath, args: [AGENT, "--loads"] };
-/** It answers no question by itself, and others share its home. */
+/** It answers no request on its own, and shares its home with others. */
 const SHARED = {
   config: { agent: "other", agents: { other } },
   answers: { "session/request_permission": () => undefined },
@@ -23,7 +23,7 @@ async function joinIn(editor: AcpEditor, sessionId: string): Promise<void> {
 }
 
 describe("a session that another process has open", { timeout: 60_000 }, () => {
-  it("is joined through that process: both see all, and either may answer", async () => {
+  it("is joined through that process: both clients see everything, and either may answer", async () => {
     using place = new Place();
     await using one = new AcpEditor(place, SHARED);
     const sessionId = await one.begin();
@@ -53,7 +53,7 @@ describe("a session that another process has open", { timeout: 60_000 }, () => {
     );
     await two.program.until(() => two.text().includes('"optionId":"once"'));
 
-    // It sees what belongs to no turn, its own requests are answered, and it can leave alone.
+    // It sees updates outside of turns, its own requests are answered, and it can leave without the others.
     await two.ask("session/set_mode", { sessionId, modeId: "ask" });
     await one.update(({ currentModeId }) => currentModeId === "ask");
     two.program.child.stdin.end();
@@ -61,7 +61,7 @@ describe("a session that another process has open", { timeout: 60_000 }, () => {
     assert.deepEqual(await one.prompt(sessionId, "say third"), { stopReason: "end_turn" });
   });
 
-  it("is cancelled from either, and attached to from a terminal", async () => {
+  it("can be cancelled by either client, and attached to from a terminal", async () => {
     using place = new Place();
     await using one = new AcpEditor(place, SHARED);
     const sessionId = await one.begin();
@@ -160,7 +160,7 @@ describe("a session that is begun while `trunkline serve` runs", { timeout: 60_0
     assert.equal(await serve.exit, 0);
   });
 
-  it("goes on in the editor's own process when that gateway is killed", async () => {
+  it("continues in the editor's own process when that gateway is killed", async () => {
     using place = new Place();
     await using serve = await serveIn(place);
     await using editor = new AcpEditor(place, SHARED);

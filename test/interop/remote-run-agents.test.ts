@@ -17,10 +17,10 @@ const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can
 
 /** The provider's key. Only the server has it. */
 const KEY = "sk-of-the-server-0123456789abcdef";
-/** What a program in the sandbox finds of it: the value of the variable, and in how many processes. */
+/** What a program in the sandbox sees: the value of the variable, and the number of processes with the key. */
 const LOOK = `printenv OPENAI_API_KEY > seen.txt; cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -c '${KEY}' >> seen.txt; true`;
 
-/** How each finds the model: the address is the one that the sandbox gives it. */
+/** How each agent finds the model: at the address that the sandbox gives it. */
 const SETTINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   goose: {
     GOOSE_PROVIDER: "openai",
@@ -50,7 +50,7 @@ const SETTINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 describe("a remote run", { timeout: 900_000, skip: WITHOUT_SSHD || noSandbox }, () => {
   for (const agent of [goose, opencode]) {
-    it(`has ${agent.name} work in its sandbox, without the model's key, and pushes what it did`, async (t) => {
+    it(`runs ${agent.name} in its sandbox without the model's key, and pushes its changes`, async (t) => {
       const command = await agent.install();
       if (command === undefined) return t.skip(notHere(agent));
       await workBehind(agent, command);
@@ -103,7 +103,7 @@ async function workBehind(agent: OtherAgent, command: string): Promise<void> {
   assert.deepEqual([...provider.keys], [`Bearer ${KEY}`]);
 }
 
-/** What is ahead of the model, and notes with which keys it is asked: the model's own log hides them. */
+/** A proxy in front of the model, which records the keys of requests: the model's own log hides them. */
 class Provider implements AsyncDisposable {
   readonly keys = new Set<string | undefined>();
   readonly #server: Server;

@@ -11,7 +11,7 @@ const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can
 const number = (name: string, usual: number): number => Number(process.env[name] ?? usual);
 
 describe("a server of remote runs", { skip: WITHOUT_SSHD || noSandbox, timeout: 1_800_000 }, () => {
-  it("loses and doubles nothing while it is killed and clients come and go", async (t) => {
+  it("loses and duplicates no turn while it is killed and clients reconnect", async (t) => {
     const options = {
       sessions: number("TRUNKLINE_SOAK_SESSIONS", 100),
       repositories: number("TRUNKLINE_SOAK_REPOSITORIES", 10),

@@ -17,7 +17,7 @@ import { ServerRepository } from "./server-repository.ts";
 
 const COMMON = { askpass: "/bin/false", protocols: ["file"] };
 
-/** A repository that ignores `deps` and `*.log`, whose set-up can be anything. */
+/** A repository that ignores `deps` and `*.log`, with any set-up. */
 export class EnvironmentRig implements AsyncDisposable {
   readonly sample = new ServerRepository();
   readonly told: string[] = [];
@@ -41,7 +41,7 @@ export class EnvironmentRig implements AsyncDisposable {
     this.#driver = driver;
   }
 
-  /** Commits what is in the clone, and has it in the cache. */
+  /** Commits the files of the clone, and fetches the commit into the cache. */
   async commit(): Promise<string> {
     const revision = this.sample.commit("More");
     this.sample.run("push", "--quiet", "--force", "origin", `HEAD:refs/heads/b${revision}`);
@@ -56,7 +56,7 @@ export class EnvironmentRig implements AsyncDisposable {
       layers,
       workspaces,
       driver: this.#driver,
-      // Not in a sandbox, where every command takes longer; that it is in one is shown elsewhere.
+      // Without a sandbox, which would make every command slower; e2e tests run set-up in a sandbox.
       openPlace: async ({ workspace, home, env, secrets: known }) => ({
         start: (command) =>
           OwnedChild.start({
@@ -92,7 +92,7 @@ export class EnvironmentRig implements AsyncDisposable {
     });
   }
 
-  /** Opens a workspace as that of a session. */
+  /** Opens the workspace of a session. */
   async open(
     session: string,
     revision: string,

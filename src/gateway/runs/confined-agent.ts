@@ -20,16 +20,16 @@ export interface ConfinedAgentOptions {
   readonly parts: SandboxParts;
   /** The program that speaks ACP. */
   readonly agent: ExternalAgentOptions;
-  /** Files and folders that it needs beside the system's. */
+  /** Files and folders that it needs in addition to the system's. */
   readonly needs: readonly string[];
   readonly allowHosts: readonly string[];
   readonly models: ModelServices;
 }
 
-/** What the programs of a sandbox may use together. */
+/** Limits for all programs of a sandbox together. */
 export const LIMITS = { memory: 4 * 1024 ** 3, processes: 512, cpus: 4 };
 
-/** An agent in a sandbox of its own, with the commands that it runs. Both end with it. */
+/** An agent in its own sandbox, together with the commands that it runs. They end with the sandbox. */
 export class ConfinedAgent implements Agent, AsyncDisposable {
   readonly name: string;
   readonly #agent: ExternalAgent;
@@ -55,7 +55,8 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
     const { PATH = "" } = process.env;
     const program = findProgram(agent.command, PATH);
     if (program === undefined) {
-      const why = "it is neither a path nor in PATH";
+      const why =
+        "it is neither a path nor in PATH. Install it, or set `command` of the agent to its path";
       throw new TrunklineError(
         "unavailable",
         `Cannot find the program '${agent.command}': ${why}.`,
@@ -72,7 +73,7 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
       setting: "`remote.egress.allowHosts`",
       refused: refused.refused,
     });
-    // With the workspace it is removed; whoever has that open knows that no other sandbox is in use.
+    // It is removed with the workspace. The lock of the workspace ensures that no other sandbox uses it.
     const data = join(run.workspace.folder, "sandbox");
     await rm(data, { recursive: true, force: true });
     const sandbox = await Sandbox.open({
@@ -110,15 +111,15 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
   }
 }
 
-/** Ends and removes what a server that was killed has left of the sandbox of a workspace. */
+/** Ends the programs that a killed server left in the sandbox of a workspace, and removes its control groups. */
 export async function removeSandbox(workspace: string, user: Run["owner"]): Promise<void> {
   await Sandbox.remove(workspace, user, LIMITS);
 }
 
-/** Where programs of runs see a home that set-up has left: the same place as set-up did. */
+/** The path of HOME for agents, the same as for set-up, so that paths stay valid. */
 export const HOME = "/home/agent";
 
-/** git refuses repositories of other users; in the sandbox the user differs. */
+/** git refuses repositories of other users, and in the sandbox the user differs. */
 export const SAFE = {
   GIT_CONFIG_COUNT: "1",
   GIT_CONFIG_KEY_0: "safe.directory",

@@ -9,7 +9,7 @@ import { probeSandbox, type SandboxFinding } from "../../sandbox/probe.ts";
 import { type Machine, remedyFor, thisMachine } from "../../sandbox/remedy.ts";
 import { systemProgram } from "../../sandbox/system-program.ts";
 
-/** What remote runs can have on this machine. */
+/** What this machine offers to remote runs. */
 export interface RunsExamined {
   readonly sandbox: readonly ExaminedPart[];
   /** Undefined if repositories cannot be reached by SSH. */
@@ -20,7 +20,7 @@ export interface RunsExamined {
 /** A part of the sandbox, and what to do if it is missing. */
 export type ExaminedPart = SandboxFinding & { readonly next: string };
 
-/** Tries it out in the data folder, where there is one, and leaves nothing there. */
+/** Tests it in the data folder, if there is one, and leaves nothing there. */
 export async function examineRuns(
   data: string,
   env: NodeJS.ProcessEnv = process.env,

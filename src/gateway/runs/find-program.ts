@@ -3,11 +3,11 @@ import { delimiter, dirname, isAbsolute, join } from "node:path";
 
 export interface FoundProgram {
   readonly path: string;
-  /** What must be visible for it to run: its file, and the package that it is a part of. */
+  /** The paths that must be visible for it to run: its file, and its package. */
   readonly needs: readonly string[];
 }
 
-/** Finds a program as a shell would, and what belongs to it. */
+/** Finds a program as a shell would, and the files that it needs. */
 export function findProgram(command: string, path: string): FoundProgram | undefined {
   const candidates = isAbsolute(command)
     ? [command]
@@ -18,7 +18,7 @@ export function findProgram(command: string, path: string): FoundProgram | undef
   return { path: found, needs: [...new Set([found, real, packageOf(real)])] };
 }
 
-/** The folder of an installed package with what it depends on, else the file's own folder. */
+/** The folder of an installed package with its dependencies, or else the folder of the file. */
 function packageOf(file: string): string {
   let modules: string | undefined;
   for (let at = dirname(file); at !== dirname(at); at = dirname(at)) {

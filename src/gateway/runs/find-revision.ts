@@ -13,8 +13,8 @@ const PROTOCOLS = ["https", "ssh", "file"];
 const TIMEOUT = 60_000;
 
 /**
- * Finds the commit that a person means by a repository and a name in it. The identity that fits the
- * repository is used; without one, git as the person has set it up.
+ * Finds the commit of a branch, tag or hash in a repository. It uses the identity that matches the
+ * repository, or else the person's own git configuration.
  */
 export async function findRevision(
   house: House,

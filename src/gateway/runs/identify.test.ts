@@ -41,7 +41,7 @@ describe("identifyFor()", () => {
     assert.deepEqual([credentials.scope, credentials.user], ["work", "ada-acme"]);
     assert.equal(credentials.token, "t0k3n");
     assert.ok(credentials.sshCommand?.includes(join(home.path, ".ssh/id_work")));
-    // Nobody is there to type a passphrase.
+    // Nobody can type a passphrase on a server.
     assert.ok(credentials.sshCommand?.endsWith(" -o BatchMode=yes"));
     assert.deepEqual(author, { name: "Ada", email: "ada@acme.test" });
   });
@@ -58,7 +58,7 @@ describe("identifyFor()", () => {
     }
   });
 
-  it("asks once for sessions that begin together, and again later and after a failure", async (t) => {
+  it("looks up once for sessions that begin together, and again later and after a failure", async (t) => {
     await using home = await SampleHome.create();
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const ask = await identifier(home);

@@ -6,20 +6,20 @@ import type { Author } from "../../run/deliver.ts";
 import type { House } from "../house.ts";
 import { currentIdentities } from "../open-identities.ts";
 
-/** The author of commits where no identity fits the repository. */
+/** The author of commits if no identity matches the repository. */
 const NOBODY: Author = { name: "Trunkline", email: "trunkline@localhost" };
 
 export interface Identified {
   readonly credentials: Credentials;
   readonly author: Author;
-  /** Undefined where none fits. */
+  /** Undefined if none matches. */
   readonly identity?: Identity;
 }
 
 type Identify = (url: string) => Promise<Identified>;
 
 /**
- * Milliseconds for which an answer holds: sessions that begin together ask once. To read a token can
+ * Milliseconds for which an answer is cached, for sessions that begin together. Decrypting a token can
  * take a tenth of a second of processor time.
  */
 const HOLDS = 10_000;
@@ -66,7 +66,7 @@ function bestFor(identities: readonly Identity[], url: string): Identity | undef
   const address = { raw: url, effective: url };
   const fitting = identities.flatMap((identity) => {
     const found = matchIdentity(identity, { folders: [], remote: "origin", address });
-    // Low confidence is a guess by the host's name: no reason to send a token there.
+    // Low confidence is only a guess by the host name, so no token is sent there.
     return found === undefined || found.confidence === "low" ? [] : [{ identity, found }];
   });
   return fitting.toSorted((one, other) => other.found.weight - one.found.weight)[0]?.identity;

@@ -12,13 +12,13 @@ import type { Agent } from "../../session/agent.ts";
 
 export interface InnerAgentOptions {
   readonly run: Run;
-  /** Undefined where runs have no sandbox (`remote.sandbox`). */
+  /** Undefined if runs have no sandbox (`remote.sandbox`). */
   readonly parts: SandboxParts | undefined;
 }
 
 /**
- * The agent that works in a run. The built-in agent is started as a program, too, so that all it
- * reads and runs is inside the sandbox.
+ * The agent that works in a run. Even the built-in agent is started as a separate program, so that
+ * everything it reads and runs is inside the sandbox.
  */
 export async function innerAgent(
   { config, log }: House,
@@ -27,7 +27,10 @@ export async function innerAgent(
 ): Promise<Agent & AsyncDisposable> {
   const settings = name === BUILT_IN ? builtIn() : config.agents[name];
   if (settings === undefined) {
-    throw new TrunklineError("not-found", `Cannot find agent '${name.slice(0, 100)}'.`);
+    throw new TrunklineError(
+      "not-found",
+      `Cannot find agent '${name.slice(0, 100)}'. \`trunkline agent list\` shows the configured agents.`,
+    );
   }
   const limits = config.limits.messages;
   const agent: ExternalAgentOptions = { ...settings, name, limits, log };

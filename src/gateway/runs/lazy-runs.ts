@@ -5,7 +5,7 @@ import type { SessionSetup } from "../../session/sessions.ts";
 import type { House } from "../house.ts";
 import type { OpenedRuns } from "./open-runs.ts";
 
-/** Remote runs, loaded and opened with the first that is asked for. */
+/** Remote runs, loaded and opened for the first request. */
 export class LazyRuns implements AsyncDisposable {
   readonly #runs: Lazy<OpenedRuns>;
 
@@ -31,7 +31,7 @@ export class LazyRuns implements AsyncDisposable {
     return (await this.#runs.get()).agent(name, run);
   }
 
-  /** Removes what is kept of a run whose session is deleted. */
+  /** Removes everything that is stored about a run whose session is deleted. */
   async remove(run: unknown): Promise<void> {
     await (await this.#runs.get()).remove(run);
   }

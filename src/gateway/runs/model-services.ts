@@ -1,9 +1,9 @@
 import { type EgressService, SERVICE_PATH } from "../../sandbox/egress-proxy.ts";
 
-/** Providers of models that programs in a sandbox reach without having their keys. */
+/** Model providers that programs in a sandbox can use without having the keys. */
 export interface ModelServices {
   readonly services: Readonly<Record<string, EgressService>>;
-  /** Where programs find them; `PROXY` stands for the address of the proxy. */
+  /** Variables that tell programs the address; `PROXY` stands for the address of the proxy. */
   readonly variables: Readonly<Record<string, string>>;
 }
 
@@ -37,7 +37,7 @@ const KNOWN: readonly Known[] = [
  */
 const NO_KEY = "added-by-the-proxy";
 
-/** The providers whose keys are in an environment. */
+/** The providers whose keys are set in an environment. */
 export function modelServices(env: NodeJS.ProcessEnv): ModelServices {
   const services: Record<string, EgressService> = {};
   const variables: Record<string, string> = {};

@@ -32,11 +32,11 @@ export interface OpenedRuns extends AsyncDisposable {
   remove(run: unknown): Promise<void>;
 }
 
-/** Opens remote runs as they are configured. Throws where there is no sandbox for them. */
+/** Opens remote runs as configured. Throws if they need a sandbox and there is none. */
 export async function openRuns(house: House): Promise<OpenedRuns> {
   const { config, log } = house;
   const { remote } = config;
-  // The folder of runs lets others pass, for their users in sandboxes: the one above it does not.
+  // Users of sandboxes have to pass through this folder. The folder above it keeps other users out.
   openData(config.data);
   const folder = join(config.data, "run");
   await mkdir(folder, { recursive: true, mode: 0o711 });
@@ -79,7 +79,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
       await runs.remove(plan);
       if (!isPlan(plan)) return;
       await removeSandbox(plan.workspace, users?.of(plan.workspace));
-      // Only now: nothing of this user is left that the next one could find.
+      // Only now, when no file of this user is left that the next workspace could find.
       users?.free(plan.workspace);
     },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
@@ -104,13 +104,12 @@ async function sandboxFor(
   if (wanted === "unsafe-off") return undefined;
   const { parts, findings } = await probeSandbox(folder);
   if (parts !== undefined) return parts;
-  const why = findings.find(({ isInForce }) => !isInForce)?.detail ?? "nothing says why";
-  const next =
-    "`--unsafe-no-sandbox`, or `unsafe-off` as `remote.sandbox`, runs agents without one";
+  const why = findings.find(({ isInForce }) => !isInForce)?.detail ?? "the reason is unknown";
+  const next = "Run `trunkline doctor`. To run agents without a sandbox, use `--unsafe-no-sandbox`";
   throw new TrunklineError("unavailable", `Cannot run agents in a sandbox: ${why}. ${next}.`);
 }
 
-/** Overlay mounts, reflinks or copies: the first that works on this file system. */
+/** Overlay mounts, reflinks or copies: the first that works here. */
 async function chooseDriver(folder: string): Promise<WorkspaceDriver> {
   if (canOverlay(folder)) return new OverlayDriver();
   return new CopyDriver((await canReflink(folder)) ? "reflink" : "copy");

@@ -30,7 +30,7 @@ interface Asked {
   readonly token?: string | undefined;
 }
 
-/** Proposes with an identity that fits the address. */
+/** Proposes with an identity that matches the address. */
 function ask(url: string, { policy, identity, token }: Asked = {}): Promise<ProposalResult> {
   const author = { name: "Ada", email: "ada@example.com" };
   const propose = proposeOnForge({ ...POLICY, ...policy }, async () =>
@@ -51,7 +51,7 @@ function failed(result: ProposalResult): { why: string; page?: string | undefine
 }
 
 describe("proposeOnForge()", () => {
-  it("opens a request with the identity's token, on the remote's own host and port", async () => {
+  it("opens a pull request with the identity's token, on the remote's own host and port", async () => {
     const requests = new ForgeRequests();
     requests.of("acme/app");
     const tokens: unknown[] = [];
@@ -74,11 +74,11 @@ describe("proposeOnForge()", () => {
     server.closeAllConnections();
   });
 
-  it("says what is missing, and where a person opens the request", async () => {
+  it("says what is missing, and where to open the pull request by hand", async () => {
     const url = "git@github.com:acme/app.git";
     const page = "https://github.com/acme/app/pull/new/agent/a1";
     const none = failed(await ask(url));
-    assert.match(none.why, /no identity fits .* `trunkline identity add`/);
+    assert.match(none.why, /no identity matches .* `trunkline identity add`/);
     assert.equal(none.page, page);
     const without = failed(await ask(url, { identity: { provider: "github" } }));
     assert.match(without.why, /`trunkline identity token set work`/);
@@ -87,19 +87,19 @@ describe("proposeOnForge()", () => {
 
   it("says which setting names the software of a host", async () => {
     const { why, page } = failed(await ask("https://git.corp:8443/acme/app.git"));
-    assert.match(why, /'git\.corp:8443' runs\. Name it in `remote\.forges`/);
+    assert.match(why, /'git\.corp:8443' is not known\. Set it in `remote\.forges`/);
     assert.equal(page, undefined);
     assert.match(failed(await ask("file:///srv/app.git")).why, /not on a forge/);
   });
 
-  it("sends a token to the host of the remote, whatever host its identity has", async () => {
-    // An identity for github.com that is also to be used on another host, by a rule.
+  it("sends a token only to the host of the remote, even if its identity has another host", async () => {
+    // An identity for github.com that a rule also applies to another host.
     const identity = { provider: "github", match: [{ host: "git.corp" }] } as const;
     const { why } = failed(await ask("git@git.corp:acme/app.git", { identity, token: "t0k3n" }));
-    assert.match(why, /not known what software 'git\.corp' runs/);
+    assert.match(why, /software of the forge 'git\.corp' is not known/);
   });
 
-  it("finds the forge behind an alias of SSH, and the port of its pages", async () => {
+  it("finds the forge behind an SSH alias, and the port of its pages", async () => {
     const alias = { provider: "github", sshHost: "github-work" } as const;
     const { page } = failed(await ask("git@github-work:acme/app.git", { identity: alias }));
     assert.equal(page, "https://github.com/acme/app/pull/new/agent/a1");

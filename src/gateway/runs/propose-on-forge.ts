@@ -18,7 +18,7 @@ import type { Proposal, ProposalResult, Propose } from "../../run/pull-request.t
 import { pinAddresses, type RemotePolicy } from "../../run/remote-ref.ts";
 import type { Identified } from "./identify.ts";
 
-/** Milliseconds for all calls that a request takes: the turn's answer waits for it. */
+/** Milliseconds for all calls of one pull request: the answer of the turn waits for them. */
 const TIME = 25_000;
 const TIME_OF_A_CALL = 10_000;
 
@@ -27,7 +27,7 @@ export interface ForgePolicy extends RemotePolicy {
   readonly forges: Readonly<Record<string, ForgeKind>>;
 }
 
-/** Opens pull requests with the token of the identity that fits the repository. */
+/** Opens pull requests with the token of the identity that matches the repository. */
 export function proposeOnForge(
   policy: ForgePolicy,
   identify: (url: string) => Promise<Identified>,
@@ -39,7 +39,7 @@ export function proposeOnForge(
       const address = addressOf(proposal.url, identity);
       const kind = forgeKind(address.host, policy.forges, identity);
       if (kind === undefined) {
-        const says = `it is not known what software '${address.host}' runs. Name it in \`remote.forges\`.`;
+        const says = `the software of the forge '${address.host}' is not known. Set it in \`remote.forges\`.`;
         throw new TrunklineError("config", says);
       }
       page = newRequestPage(kind, address, proposal.head);
@@ -57,7 +57,7 @@ function failure(error: unknown, page: string | undefined): ProposalResult {
   return { state: "failed", why, ...(page === undefined ? {} : { page }) };
 }
 
-/** Where the pages of a repository are. SSH does not say that; mostly it is the same host. */
+/** The web address of a repository. For SSH it is assumed to be on the same host. */
 function addressOf(url: string, identity: Identity | undefined): RepositoryAddress {
   const { transport, host = "", port, owner, repository } = parseRemoteUrl(url);
   if (host === "" || owner === undefined || repository === undefined) {
@@ -67,7 +67,7 @@ function addressOf(url: string, identity: Identity | undefined): RepositoryAddre
   if (transport === "https" || transport === "http") {
     return { ...place, host: port === undefined ? host : `${host}:${port}` };
   }
-  // The identity's own host counts only for its alias, and for the port: its token may go nowhere
+  // The identity's host is used only for its SSH alias and its port: its token may go nowhere
   // else, and the same path on another forge is somebody else's repository.
   const { host: its = "", sshHost } = identity ?? {};
   const isIts = its !== "" && (host === sshHost || host === its.split(":")[0]);
@@ -78,7 +78,7 @@ function needToken({ scope, token }: Identified["credentials"]): string {
   if (token !== undefined) return token;
   const says =
     scope === ""
-      ? "no identity fits the repository. Add one with `trunkline identity add`, and give it a token."
+      ? "no identity matches the repository. Add one with `trunkline identity add`, and set its token."
       : `identity '${scope}' has no token. Set one with \`trunkline identity token set ${scope}\`.`;
   throw new TrunklineError("untrusted", says);
 }

@@ -13,7 +13,7 @@ function open() {
 }
 
 describe("RefusedHosts", () => {
-  it("tells the session of each host once, with the reason", () => {
+  it("reports each host to the session once, with the reason", () => {
     const { hosts, texts, tell } = open();
     tell();
     for (const host of ["a.example", "b.example", "a.example"]) {
@@ -25,7 +25,7 @@ describe("RefusedHosts", () => {
     ]);
   });
 
-  it("tells later of what was refused before there was a session", () => {
+  it("reports refusals from before there was a session", () => {
     const { hosts, texts, tell } = open();
     hosts.refused("a.example", "why");
     assert.deepEqual(texts(), []);
@@ -33,7 +33,7 @@ describe("RefusedHosts", () => {
     assert.equal(texts().length, 1);
   });
 
-  it("does not fill a session with names that a program makes up", () => {
+  it("limits how many hosts a program can make it report", () => {
     const { hosts, texts, tell } = open();
     tell();
     for (let at = 0; at < 1_000; at++) hosts.refused(`${at}.example`, "x".repeat(10_000));

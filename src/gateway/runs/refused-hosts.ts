@@ -2,11 +2,11 @@ import type { Log } from "../../base/log.ts";
 import { progressUpdate } from "../../run/progress.ts";
 import type { SessionUpdate } from "../../session/agent.ts";
 
-/** Hosts that are told of: a program could make up names for ever. */
+/** The most hosts that are reported: a program could invent any number of names. */
 const MOST = 20;
 const LONGEST = 300;
 
-/** Tells of connections that a sandbox refuses: in the log and in the session, once for each host. */
+/** Reports the connections that a sandbox refuses, in the log and in the session, once for each host. */
 export class RefusedHosts {
   readonly #log: Log;
   readonly #workspace: string;
@@ -19,13 +19,13 @@ export class RefusedHosts {
     this.#workspace = workspace;
   }
 
-  /** Names the session, which hears of those before, too. */
+  /** Sets the session, and reports earlier refusals to it. */
   tellTo(update: (update: SessionUpdate) => void): void {
     this.#update = update;
     for (const each of this.#waiting.splice(0)) update(each);
   }
 
-  /** `why` names the host, and the setting that would allow it. */
+  /** `why` contains the host, and the setting that would allow it. */
   readonly refused = (host: string, why: string): void => {
     if (this.#told.has(host) || this.#told.size >= MOST) return;
     this.#told.add(host);

@@ -7,7 +7,7 @@ import { parseFile } from "../config/file/parse-file.ts";
 import { removeSandbox } from "./confined-agent.ts";
 import { setupPlaces } from "./setup-place.ts";
 
-/** How repositories are set up, as it is configured. Secrets are in the environment of the server. */
+/** The configured set-up of repositories. Secrets come from the environment of the server. */
 export function runSetup(
   { setup, egress }: Config["remote"],
   parts: SandboxParts | undefined,
@@ -24,13 +24,13 @@ export function runSetup(
   };
 }
 
-/** Programs that are compiled on one system need not run on another, or on its next release. */
+/** Compiled programs may not run on another system, or on another release of it. */
 function thisMachine(): string {
   let release = "";
   try {
     release = readFileSync("/etc/os-release", "utf8");
   } catch {
-    // Not every system says what it is.
+    // Not every system has this file.
   }
   return `${process.platform} ${process.arch} ${release}`;
 }

@@ -12,7 +12,7 @@ import { setupPlaces } from "./setup-place.ts";
 const { parts, findings } = await probeSandbox(join(tmpdir(), "setup-place-probe"));
 const skip = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
 
-/** A place for set-up, without a workspace's git. */
+/** A place for set-up, whose workspace has no git. */
 function placeIn(folder: string, isConfined: boolean) {
   const [tree, home] = [join(folder, "tree"), join(folder, "home")];
   for (const each of [tree, home]) mkdirSync(each);
@@ -35,7 +35,7 @@ function placeIn(folder: string, isConfined: boolean) {
 
 describe("setupPlaces()", () => {
   it(
-    "gives variables to commands, and not to the programs that make the sandbox",
+    "gives variables to commands, and not to the programs that create the sandbox",
     { skip },
     async () => {
       using folder = mkdtempDisposableSync(join(tmpdir(), "place-"));
@@ -53,7 +53,7 @@ describe("setupPlaces()", () => {
     },
   );
 
-  it("does the same where there is no sandbox", async () => {
+  it("does the same without a sandbox", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "place-"));
     await using place = await placeIn(folder.path, false);
     const child = await place.start(["sh", "-c", 'echo "$TRUNKLINE_MARK $TOKEN $(pwd)"']);

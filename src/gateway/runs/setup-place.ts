@@ -9,9 +9,9 @@ import { Sandbox } from "../../sandbox/sandbox.ts";
 import { HOME, LIMITS, SAFE } from "./confined-agent.ts";
 
 /**
- * How a command is run: it is looked up, and its errors come in the order of its output. Variables
- * may be the repository's, so that they are set here and not for the programs that make the sandbox,
- * which would load a library for `LD_PRELOAD` outside of it.
+ * Runs a command in a shell that redirects stderr to stdout, so that both stay in order. The repository
+ * may choose the variables. They are set here, inside the sandbox, not for the programs that create it:
+ * those would load the library of an `LD_PRELOAD` outside of the sandbox.
  */
 function shellFor(env: Readonly<Record<string, string>>, command: readonly string[]) {
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
@@ -20,8 +20,8 @@ function shellFor(env: Readonly<Record<string, string>>, command: readonly strin
 }
 
 /**
- * Where set-up runs: in a sandbox as agents do, since what it runs is the repository's. Only its own
- * hosts differ. `allowHosts` are those of agents.
+ * Opens places for set-up: sandboxes like those of agents, because set-up runs code of the repository.
+ * Only the allowed hosts differ. `allowHosts` are those of agents.
  */
 export function setupPlaces(
   parts: SandboxParts | undefined,
@@ -38,7 +38,7 @@ export function setupPlaces(
     });
     const sandbox = await Sandbox.open({
       name,
-      // It goes with the workspace, also where we are killed.
+      // It is removed with the workspace, even if we are killed.
       data: join(workspace.folder, "sandbox"),
       parts,
       write: [workspace.tree],

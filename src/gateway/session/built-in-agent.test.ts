@@ -9,7 +9,7 @@ import { REJECT } from "../../../test/agent/sample-turn.ts";
 const SOURCE = { by: "ada", source: "test" };
 
 describe("/fix-comments, with real reviews", () => {
-  it("applies what fits, though its lines have moved, and tells the reviewer", async () => {
+  it("applies a suggestion whose lines have moved, and tells the reviewer", async () => {
     await using home = new AgentRig();
     const reviews = reviewComments(home.data);
     await using rig = new AgentRig({ reviews, files: { "a.ts": "one\ntwo\nthree\n" } });

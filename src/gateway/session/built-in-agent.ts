@@ -13,7 +13,7 @@ import type { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
 
 export interface OpenBuiltInOptions {
-  /** The toolbox of the house, opened when a model is to be offered its tools. */
+  /** The toolbox of the house, opened when a model first needs its tools. */
   readonly offer: () => Promise<Offer>;
   readonly audit: Audit;
   readonly env?: NodeJS.ProcessEnv;
@@ -35,7 +35,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
   });
 }
 
-/** Most sessions bring no MCP servers: the code for them is loaded with the first that does. */
+/** Most sessions have no MCP servers of their own, so the code for them is loaded on first use. */
 function lazyServers({ config, report }: House, audit: Audit): OpenServers {
   return async (servers, session) => {
     const { sessionServers } = await import("./session-servers.ts");

@@ -21,7 +21,7 @@ async function repository(): Promise<{ path: string; repo: string } & AsyncDispo
 }
 
 describe("gitRules()", () => {
-  it("opens the repository around a folder, but for what git runs", async () => {
+  it("makes the git folder writable, except files that name programs for git", async () => {
     await using at = await repository();
     rmSync(join(at.repo, ".git/hooks"), { recursive: true });
     mkdirSync(join(at.repo, "sub"));
@@ -31,7 +31,7 @@ describe("gitRules()", () => {
     assert.deepEqual(keep, [join(git, "config"), join(git, "config.worktree"), join(git, "hooks")]);
   });
 
-  it("opens the folder that work trees share", async () => {
+  it("makes the folder that work trees share writable", async () => {
     await using at = await repository();
     const tree = join(at.path, "tree");
     execFileSync("git", ["worktree", "add", "-q", tree], { cwd: at.repo, stdio: "ignore" });
@@ -52,7 +52,7 @@ describe("gitRules()", () => {
     assert.deepEqual(new Set(gitRules(lib).write), new Set([module]));
   });
 
-  it("opens nothing that a planted .git leads to", async () => {
+  it("does not make a folder writable that a planted .git names", async () => {
     await using at = await repository();
     const plain = join(at.path, "plain");
     mkdirSync(plain);

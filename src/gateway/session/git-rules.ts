@@ -4,17 +4,17 @@ import { basename, dirname, join, resolve } from "node:path";
 import { topFolder, worktreeAt } from "../../git/git-folder.ts";
 
 export interface GitRules {
-  /** The folders that git keeps its own in. */
+  /** Git's own folders of a repository. */
   readonly write: readonly string[];
-  /** What in them would run programs later, outside of the sandbox. */
+  /** Files in them that could make git run programs later, outside of the sandbox. */
   readonly keep: readonly string[];
 }
 
 const NONE: GitRules = { write: [], keep: [] };
 
 /**
- * What of a repository's own files commands in a folder may change: enough to commit, and nothing
- * that names a program for git to run.
+ * The rules for the git folder of a work tree: commands can commit, but cannot change a file that names a
+ * program for git to run.
  */
 export function gitRules(folder: string): GitRules {
   try {
@@ -24,7 +24,7 @@ export function gitRules(folder: string): GitRules {
     const { gitDir, commonDir } = found;
     if (!belongs(top, gitDir, commonDir)) return NONE;
     const folders = [...new Set([commonDir, gitDir, ...modulesIn(commonDir)])];
-    // One that is not there could be made.
+    // A command could create a missing folder of hooks. An existing one can be mounted read-only.
     mkdirSync(join(commonDir, "hooks"), { recursive: true });
     return { write: [commonDir, gitDir], keep: folders.flatMap(programsIn) };
   } catch {
@@ -33,8 +33,8 @@ export function gitRules(folder: string): GitRules {
 }
 
 /**
- * Whether a git folder says itself that it is that of this work tree. A `.git` that was written by
- * a command could name any folder, and would have it opened to the next one.
+ * Whether a git folder names this work tree as its own. A `.git` file that a command has written could
+ * name any folder, which the next command could then change.
  */
 function belongs(top: string, gitDir: string, commonDir: string): boolean {
   const pointer = join(top, ".git");
@@ -44,7 +44,7 @@ function belongs(top: string, gitDir: string, commonDir: string): boolean {
     const back = readFileSync(join(gitDir, "gitdir"), "utf8").trim();
     return dirname(gitDir) === join(commonDir, "worktrees") && resolve(gitDir, back) === pointer;
   }
-  // A submodule's is in that of the repository around it.
+  // The git folder of a submodule is inside that of the outer repository.
   for (let at = dirname(top); at !== dirname(at); at = dirname(at)) {
     if (gitDir.startsWith(join(at, ".git", "modules", "/"))) return true;
   }

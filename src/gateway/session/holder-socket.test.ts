@@ -14,7 +14,7 @@ import { HolderSocket, reachHolder } from "./holder-socket.ts";
 
 const HOLDER = "1-00000000-0000-4000-8000-000000000000";
 
-/** The socket of a data folder, which repeats what is said on it. */
+/** The socket of a data folder, which echoes messages. */
 async function open(data: string, seen: Principal[] = []): Promise<HolderSocket> {
   await mkdir(join(data, HOLDERS), { recursive: true });
   return await HolderSocket.open({
@@ -36,7 +36,7 @@ async function open(data: string, seen: Principal[] = []): Promise<HolderSocket>
 }
 
 describe("HolderSocket", { timeout: 20_000 }, () => {
-  it("lets another process speak for a principal, whatever the length of the path", async () => {
+  it("lets another process connect for a principal, with a path of any length", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-holder-"));
     for (const data of [folder.path, join(folder.path, "long".repeat(30))]) {
       const seen: Principal[] = [];
@@ -70,7 +70,7 @@ describe("HolderSocket", { timeout: 20_000 }, () => {
     });
   });
 
-  it("closes a connection whose greeting is not one, and serves the next", async () => {
+  it("closes a connection with an invalid greeting, and serves the next", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-holder-"));
     const seen: Principal[] = [];
     await using _socket = await open(folder.path, seen);

@@ -12,12 +12,12 @@ import { HOLDERS, socketIn } from "../../store/holder.ts";
 import type { Channel, ChannelLimits, Sink } from "../../wire/channel.ts";
 import { streamChannel } from "../../wire/channel/stream.ts";
 
-/** Bytes that the name of a Unix socket may have; 104 on some systems, 108 on Linux. */
+/** The most bytes of a Unix socket's path. Systems allow 104 or 108, with a zero at the end. */
 const LONGEST_NAME = 103;
-/** Milliseconds; a process that is stopped accepts nothing. */
+/** Milliseconds. A stopped process (SIGSTOP) accepts no connection. */
 const CONNECT_TIMEOUT = 2_000;
 
-/** The first message on the socket: for whom the other process asks. Both are the same user's. */
+/** The first message on the socket: the principal of the client. Both processes belong to the same user. */
 interface Greeting {
   readonly principal: Principal;
 }
@@ -33,8 +33,8 @@ export interface HolderSocketOptions {
 }
 
 /**
- * Lets other processes of the same user in to the sessions that this one has open. The folder of the
- * socket is for its owner alone, so whoever can connect may say for whom.
+ * Serves the sessions that this process has open to other processes of the same user. Only the owner can
+ * enter the folder of the socket, so the principal in the greeting is trusted.
  */
 export class HolderSocket implements AsyncDisposable {
   readonly #options: HolderSocketOptions;
@@ -46,7 +46,7 @@ export class HolderSocket implements AsyncDisposable {
     this.#options = options;
     this.#name = new SocketName(socketIn(join(options.data, HOLDERS), options.holder));
     this.#server = createServer((socket) => {
-      background(this.#accept(socket), "Letting another process in to a session");
+      background(this.#accept(socket), "Accepting another process");
     });
   }
 
@@ -83,7 +83,7 @@ export class HolderSocket implements AsyncDisposable {
   }
 }
 
-/** Connects to the process that has a session open. Rejects with "unavailable" where it cannot be reached. */
+/** Connects to the process that has a session open. Rejects with "unavailable" if it cannot be reached. */
 export async function reachHolder(
   data: string,
   holder: string,
@@ -108,8 +108,8 @@ export async function reachHolder(
 }
 
 /**
- * A name for a socket that the system takes. One that is too long is named through an open descriptor
- * of its folder, which works on Linux; elsewhere it stays too long.
+ * A path for a socket that the system accepts. A path that is too long is shortened through an open
+ * descriptor of its folder, which works on Linux only.
  */
 class SocketName implements Disposable {
   readonly path: string;
@@ -130,7 +130,7 @@ class SocketName implements Disposable {
   }
 }
 
-/** A channel whose first message is for whoever opened it, and the others for its sink. */
+/** A channel whose first message is the greeting; all others go to its sink. */
 class GreetedChannel implements Channel<string> {
   readonly #channel: Channel<string>;
   readonly #greeting = Promise.withResolvers<string>();
@@ -151,7 +151,7 @@ class GreetedChannel implements Channel<string> {
       },
       fault: (fault) => this.#receiver?.fault(fault),
       end: (error) => {
-        this.#greeting.reject(error ?? new Error("The other process has left"));
+        this.#greeting.reject(error ?? new Error("The other process has closed the connection"));
         this.#receiver?.end(error);
       },
     });

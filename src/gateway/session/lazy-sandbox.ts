@@ -2,7 +2,7 @@ import type { OpenCommandSandbox } from "../../agent/files/command-sandbox.ts";
 import { Lazy } from "../../base/lazy.ts";
 import type { House } from "../house.ts";
 
-/** Most sessions run no command at first: the code for a sandbox is loaded with the first that does. */
+/** Loads the code of the sandbox with the first command: most sessions run none at first. */
 export function lazySandbox(house: House, env = process.env): OpenCommandSandbox {
   return (folders) => {
     const sandbox = new Lazy(async () => {

@@ -14,7 +14,7 @@ async function houseIn(home: SampleHome): Promise<House> {
 }
 
 describe("LazySessions", () => {
-  it("opens nothing where nobody asks for a session", async () => {
+  it("opens nothing until a session is requested", async () => {
     await using home = await SampleHome.create();
     const house = await houseIn(home);
     {
@@ -24,7 +24,7 @@ describe("LazySessions", () => {
     assert.equal(existsSync(house.config.data), false);
   });
 
-  it("opens the sessions once, for all who ask", async () => {
+  it("opens the sessions once for concurrent requests", async () => {
     await using home = await SampleHome.create();
     await using sessions = new LazySessions(await houseIn(home));
     const [one, other] = await Promise.all([sessions.open(), sessions.open()]);
@@ -32,7 +32,7 @@ describe("LazySessions", () => {
     assert.equal(await sessions.opened(), one);
   });
 
-  it("tries again after it could not open them", async () => {
+  it("retries after a failure to open them", async () => {
     await using home = await SampleHome.create();
     const house = await houseIn(home);
     await using sessions = new LazySessions(house);

@@ -4,7 +4,7 @@ import type { Sessions } from "../../session/sessions.ts";
 import type { House } from "../house.ts";
 import type { OpenedSessions, OpenSessionsOptions } from "./sessions.ts";
 
-/** The sessions of a house, loaded and opened with the first that is asked for. */
+/** The sessions of a house, loaded and opened for the first request. */
 export class LazySessions implements AsyncDisposable {
   readonly #sessions: Lazy<OpenedSessions>;
 
@@ -20,7 +20,7 @@ export class LazySessions implements AsyncDisposable {
   /** The id under which this process holds sessions, by which others reach it. */
   readonly holder = async (): Promise<string> => (await this.#sessions.get()).holder;
 
-  /** The sessions, if any was asked for and they could be opened. */
+  /** The sessions, if they were opened. */
   async opened(): Promise<Sessions | undefined> {
     return (await this.#sessions.opened())?.sessions;
   }

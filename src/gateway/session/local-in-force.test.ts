@@ -13,7 +13,7 @@ const missing = async (): Promise<string> =>
   "bwrap is not installed: install the package bubblewrap";
 
 describe("localInForce()", () => {
-  it("warns where commands run without a sandbox, and fails where they do not run", async () => {
+  it("warns if commands run without a sandbox, and fails if they do not run", async () => {
     const auto = await localInForce(wanting("auto"), missing);
     assert.equal(auto.state, "warn");
     assert.match(
@@ -31,7 +31,7 @@ describe("localInForce()", () => {
     assert.deepEqual([state, next], ["warn", "Set `agent.sandbox` to `auto`."]);
   });
 
-  it("tries it out, and leaves nothing", async () => {
+  it("tests the sandbox, and leaves nothing behind", async () => {
     const { state, says, next } = await localInForce(wanting("auto"));
     if (state === "ok") assert.match(says, /^in force/);
     else assert.notEqual(next, undefined, says);

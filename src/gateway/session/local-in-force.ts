@@ -17,13 +17,14 @@ export interface InForce {
   readonly next?: string;
 }
 
-/** What is in force for commands of local sessions, tried out. */
+/** Tests which protection commands of local sessions have. */
 export async function localInForce(
   { agent }: Pick<Config, "agent">,
   tryOut: () => Promise<string | undefined> = problemOfCommands,
 ): Promise<InForce> {
   if (agent.sandbox === "off") {
-    const says = "off: commands can do all that you can, and read keys of models from /proc";
+    const says =
+      "off: commands can do everything that you can, and can read keys of models from /proc";
     return { state: "warn", says, next: "Set `agent.sandbox` to `auto`." };
   }
   const problem = await tryOut();

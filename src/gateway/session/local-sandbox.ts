@@ -16,19 +16,19 @@ import { gitRules } from "./git-rules.ts";
 
 const SETTING = "`agent.egress.allowHosts`";
 
-/** A command that runs now. */
+/** A running command. */
 interface Visit {
   readonly ask: AskHost;
   readonly answers: Map<string, Promise<boolean>>;
   readonly refused: Map<string, string>;
 }
 
-/** What is open while a session's commands run in a sandbox. */
+/** The open sandbox of a session, and its proxy. */
 interface Opened extends AsyncDisposable {
   readonly sandbox: Sandbox;
 }
 
-/** Keeps programs from connections that nobody wants: a person would be asked about each. */
+/** Turns off telemetry and update checks: a person would be asked about each connection. */
 const UNASKED = {
   npm_config_update_notifier: "false",
   NO_UPDATE_NOTIFIER: "1",
@@ -39,10 +39,10 @@ const UNASKED = {
   DOTNET_CLI_TELEMETRY_OPTOUT: "1",
 };
 
-/** Says once in a process that commands run without a sandbox. */
+/** Whether this process has already warned that commands run without a sandbox. */
 let isSaid = false;
 
-/** The sandbox that the commands of one session share, opened with the first of them. */
+/** The sandbox that the commands of one session share, opened for the first command. */
 export class LocalSandbox implements CommandSandbox {
   readonly #house: House;
   readonly #folders: readonly string[];
@@ -84,14 +84,15 @@ export class LocalSandbox implements CommandSandbox {
   async #open(): Promise<Opened | undefined> {
     const { config, log } = this.#house;
     const { sandbox: wanted } = config.agent;
-    // The whole program may be in one already, such as in a remote run.
+    // In a remote run, the whole program is already in a sandbox.
     if (wanted === "off" || this.#env.TRUNKLINE_SERVICES !== undefined) return undefined;
     try {
       return await this.#start();
     } catch (error) {
       const why = (error as Error).message;
       if (wanted === "on") {
-        const next = "Run `trunkline doctor`, or set `agent.sandbox` to `auto`";
+        const next =
+          "Run `trunkline doctor` to see how to fix it, or set `agent.sandbox` to `auto`";
         throw new TrunklineError(
           "unavailable",
           `There is no sandbox for commands: ${why}. ${next}.`,
@@ -107,7 +108,7 @@ export class LocalSandbox implements CommandSandbox {
     const problem = problemWith(this.#folders);
     if (problem !== undefined) throw new TrunklineError("unavailable", problem);
     const { bwrap, nsenter } = sandboxPrograms();
-    // Looked at before any command could change it.
+    // Read before any command can change it.
     const git = this.#folders.map(gitRules);
     await using opening = new AsyncDisposableStack();
     const egress = opening.use(this.#egress());
@@ -130,7 +131,7 @@ export class LocalSandbox implements CommandSandbox {
     });
   }
 
-  /** Asks in the command that began last: nothing tells which of several it is that connects. */
+  /** Asks in the newest command, because it is not known which of several commands connects. */
   async #permit(host: string): Promise<boolean> {
     const visit = [...this.#visits].at(-1);
     if (visit === undefined) return false;
@@ -161,7 +162,7 @@ export class LocalSandbox implements CommandSandbox {
   }
 }
 
-/** The programs that a sandbox for commands takes. Throws "unavailable" where one is missing. */
+/** The programs that a sandbox for commands needs. Throws "unavailable" if one is missing. */
 export function sandboxPrograms(): { readonly bwrap: string; readonly nsenter: string } {
   if (process.platform !== "linux") {
     throw new TrunklineError("unavailable", `sandboxes need Linux; this is ${process.platform}`);
@@ -179,11 +180,11 @@ function missing(program: string, pack: string): TrunklineError {
 
 function problemWith(folders: readonly string[]): string | undefined {
   for (const folder of folders) {
-    if (folder === "/") return "the session works in '/', which is all of the machine";
+    if (folder === "/") return "the session works in '/', which contains the whole machine";
     const found = statSync(folder, { throwIfNoEntry: false });
-    // It may be on the machine of the editor, whose terminal is used then.
+    // It may be on the machine of the editor; commands then run in the editor's terminal.
     if (found === undefined) return `the folder '${folder}' is not on this machine`;
-    // Root has no rights in a sandbox to what belongs to others.
+    // Root in a sandbox cannot access files of other users.
     if (process.getuid?.() === 0 && found.uid !== 0) {
       return `Trunkline runs as root, and '${folder}' belongs to another user`;
     }

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { SessionCommands } from "./session-commands.ts";
 
 describe("SessionCommands", () => {
-  it("revokes what was permitted once and for all, and puts that on record", async () => {
+  it("revokes a permission that was given for always, and audits that", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-commands-"));
     await using commands = await SessionCommands.open(folder.path);
     const rule = { workspace: "/w", subject: "execute npm install", decision: "allow" } as const;

@@ -44,12 +44,13 @@ export class SessionCommands implements AsyncDisposable {
     const alike = (await this.#log.list()).filter((one) => id !== "" && one.id.startsWith(id));
     const [only] = alike;
     if (only !== undefined && alike.length === 1) return only;
-    const next = "`trunkline session list` shows what there is.";
-    const why = alike.length > 1 ? `${alike.length} sessions begin so` : "no such session";
+    const next = "`trunkline session list` shows all sessions.";
+    const why =
+      alike.length > 1 ? `the ids of ${alike.length} sessions begin with it` : "no such session";
     throw new TrunklineError("not-found", `Cannot find session '${id}': ${why}. ${next}`);
   }
 
-  /** What was said after an event, the oldest first. */
+  /** The events after an event, oldest first. */
   async *events(id: string, after = 0): AsyncGenerator<SessionEntry> {
     for await (const { seq, at, direction, message } of this.#log.read(id, after)) {
       const event = message as SessionEvent;
@@ -63,14 +64,14 @@ export class SessionCommands implements AsyncDisposable {
     return used;
   }
 
-  /** What a remote run has changed, for `git apply`; also what could not be pushed. */
+  /** The changes of a remote run as a patch for `git apply`, including those that were not pushed. */
   async patch({ notes }: SessionRecord): Promise<string> {
     const { patchOf } = await import("../../run/patch.ts");
     return await patchOf(join(this.#data, "run"), notes.run);
   }
 
   /**
-   * Removes a permission rule, so that agents ask again, and audits that. Whether there was one.
+   * Removes a permission rule, so that agents ask again, and records that in the audit. False if there was none.
    */
   async revoke(id: number): Promise<boolean> {
     const rule = (await this.rules.list()).find((one) => one.id === id);
@@ -82,7 +83,7 @@ export class SessionCommands implements AsyncDisposable {
     return true;
   }
 
-  /** Deletes a session. Throws where a process has it open. */
+  /** Deletes a session. Throws if a process has it open. */
   async delete(id: string): Promise<void> {
     const { key } = await this.#log.hold(id);
     await this.#log.release(key);

@@ -9,7 +9,7 @@ const ENV = { PATH: "/bin", ANTHROPIC_API_KEY: "k" };
 const PLACE = { url: "http://127.0.0.1:1", browser: "http://127.0.0.1:1" };
 
 describe("sessionHome()", () => {
-  it("is a gateway of the data folder whose sessions go by the same", async () => {
+  it("is a gateway of the data folder with the same settings", async () => {
     await using home = await SampleHome.create();
     const { config } = await home.load();
     assert.equal(await sessionHome(config, ENV), undefined);
@@ -25,7 +25,7 @@ describe("sessionHome()", () => {
     assert.equal(await sessionHome(config, ENV), undefined);
   });
 
-  it("is none that would use another configuration, key or ssh agent", async () => {
+  it("is no gateway with another configuration, key or ssh-agent", async () => {
     await using home = await SampleHome.create();
     const { config } = await home.load();
     const settings = digestSettings(config, ENV);
@@ -42,7 +42,7 @@ describe("sessionHome()", () => {
     );
   });
 
-  it("shows nothing of a key", async () => {
+  it("reveals nothing of a key", async () => {
     await using home = await SampleHome.create();
     const { config } = await home.load();
     assert.match(digestSettings(config, ENV), /^[\w-]{43}$/);

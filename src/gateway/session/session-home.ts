@@ -4,10 +4,10 @@ import { keyVariables } from "../../agent/models/provider.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
 import type { Config } from "../config/config.ts";
 
-/** Variables beside the keys of models that decide what agents can do. */
+/** Variables that affect agents, in addition to the keys of models. */
 const VARIABLES = ["PATH", "SSH_AUTH_SOCK", "TRUNKLINE_TOKEN_STORE"];
 
-/** A digest of all that sessions go by: the configuration, and the environment of agents. */
+/** A digest of everything that sessions depend on: the configuration, and the environment of agents. */
 export function digestSettings(config: Config, env: NodeJS.ProcessEnv): string {
   const { server: _server, serve: _serve, log: _log, ...rest } = config;
   const names = [...VARIABLES, ...keyVariables(config.models)].toSorted();
@@ -18,8 +18,8 @@ export function digestSettings(config: Config, env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * The running gateway of a data folder in which sessions are to be opened, by its id as a holder.
- * Undefined where none runs, or where agents would find other settings there than here.
+ * The holder id of the running gateway of a data folder, in which sessions are opened. Undefined if none
+ * runs, or if agents would have other settings there than in this process.
  */
 export async function sessionHome(
   config: Config,

@@ -18,7 +18,7 @@ export interface SessionServersOptions {
   readonly channelLimits?: Partial<ChannelLimits>;
 }
 
-/** The MCP servers that sessions bring along, as upstreams of each session alone. */
+/** The MCP servers that clients pass with a session, as upstreams of that session only. */
 export function sessionServers(options: SessionServersOptions): OpenServers {
   const { data, toolbox, channelLimits } = options;
   return async (servers, { cwd, log, revoked }) => {
@@ -54,13 +54,13 @@ function openUntil(revoked: Stop): OpenLink {
     revoked.add(listener);
     background(
       link.ended?.then(() => revoked.remove(listener)),
-      "Forgetting a server of a session",
+      "Removing a server of a session",
     );
     return link;
   };
 }
 
-/** Editors may give two servers the same name: the second gets a number. */
+/** Editors may give two servers the same name, so the second gets a number. */
 function tableOf(servers: readonly McpServer[], cwd: string): UpstreamTable {
   const table = new Map<string, UpstreamSettings>();
   for (const server of servers) {

@@ -19,9 +19,9 @@ import { SessionUsage } from "../../store/session/session-usage.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 
 export interface OpenSessionsOptions {
-  /** The offer for the built-in agent, where it is open already; else one is opened. */
+  /** The offer for the built-in agent, if it is already open; otherwise one is opened. */
   readonly offer?: (() => Promise<Offer>) | undefined;
-  /** Remote runs, where this process has them. */
+  /** Remote runs, if this process has them. */
   readonly runs?: LazyRuns | undefined;
 }
 
@@ -104,7 +104,7 @@ async function letOthersIn(
       },
     });
   } catch (error) {
-    // Sessions work without; only others cannot join them.
+    // Sessions work without it, but other processes cannot join them.
     house.log.warn("session.not-reachable", { error });
     return { [Symbol.asyncDispose]: async () => {} };
   }
@@ -121,7 +121,7 @@ class Agents implements AsyncDisposable {
     this.#builtIn = builtIn;
   }
 
-  /** Throws where there is none of that name. */
+  /** Throws if there is none of that name. */
   nameOf(name: string = this.#house.config.agent.name): string {
     const { agents } = this.#house.config;
     if (name === BUILT_IN || Object.hasOwn(agents, name)) return name;
@@ -150,7 +150,7 @@ class Agents implements AsyncDisposable {
     if (settings !== undefined) {
       const { ExternalAgent } = await import("../../agent/external-agent.ts");
       const actsAs = agentIdentity(this.#house, settings.identity);
-      // The agent itself needs its keys and its network. What it has us run does not.
+      // The agent itself needs its keys and its network. The commands that it lets us run do not.
       const sandbox = config.agent.sandbox === "on" ? lazySandbox(this.#house) : undefined;
       const limits = config.limits.messages;
       return new ExternalAgent({ name, ...settings, actsAs, sandbox, limits, log });
@@ -163,13 +163,13 @@ class Agents implements AsyncDisposable {
 
 function needRuns({ runs }: OpenSessionsOptions): LazyRuns {
   if (runs !== undefined) return runs;
-  const next = "Open it through `trunkline serve`";
+  const next = "Open it on the server that runs it: connect to `trunkline serve`";
   throw new TrunklineError("usage", `This session is a remote run. ${next}.`);
 }
 
 function unknownAgent(name: string, names: readonly string[]): Error {
   const [near] = suggest(name, names);
   const hint = near === undefined ? "" : ` Did you mean '${near}'?`;
-  const says = `Cannot find agent '${name.slice(0, 100)}'.${hint} There are: ${names.join(", ")}.`;
+  const says = `Cannot find agent '${name.slice(0, 100)}'.${hint} Configured: ${names.join(", ")}.`;
   return new TrunklineError("not-found", says);
 }

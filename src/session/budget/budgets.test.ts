@@ -51,7 +51,7 @@ async function begin(client: TestClient): Promise<string> {
 }
 
 describe("the budget of a session", { timeout: 30_000 }, () => {
-  it("refuses a prompt once it is used up, and says what, how much and which setting", async () => {
+  it("refuses a prompt once it is used up, and names the amount, the use and the setting", async () => {
     await using house = await AcpHouse.open({
       script: use,
       budgets: { session: { tokens: 1_000 } },
@@ -106,7 +106,7 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
     });
   }
 
-  it("lets the last step finish, and fails the one that is too many", async () => {
+  it("lets the last step finish, and refuses the step after it", async () => {
     await using house = await AcpHouse.open({ script: use, budgets: { session: { steps: 2 } } });
     const { client, sessionId } = await join(house);
     await client.prompt(sessionId, "steps 9");
@@ -124,7 +124,7 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
     assert.equal((await client.prompt(sessionId, "hang")).stopReason, "max_turn_requests");
   });
 
-  it("waits for work that the turn still does when it is stopped", async () => {
+  it("waits for work that a stopped turn still has to finish", async () => {
     const sessionLimits = { cancelGrace: 5 };
     await using house = await AcpHouse.open({
       budgets: { session: { steps: 1 } },
@@ -133,7 +133,7 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
         const call = (toolCallId: string) =>
           turn.update({ sessionUpdate: "tool_call", toolCallId, title: "T" });
         await call("a");
-        // The grace is over long before this is done.
+        // The grace ends long before this is done.
         const push = async () => {
           await call("b");
           assert.ok(turn.stop.signal.aborted);
@@ -171,7 +171,7 @@ describe("the budget of a session", { timeout: 30_000 }, () => {
 });
 
 describe("the budget of a day", { timeout: 30_000 }, () => {
-  it("is shared by all sessions of a token, with nobody else, and begins anew the next day", async () => {
+  it("is shared by all sessions of one token only, and resets the next day", async () => {
     let now = NOON;
     const budgets = { day: { tokens: 1_000 }, now: () => now };
     await using house = await AcpHouse.open({ script: use, budgets });
@@ -184,7 +184,7 @@ describe("the budget of a day", { timeout: 30_000 }, () => {
       resets: "2026-03-02T00:00:00.000Z",
     });
     const refused =
-      /1,100 of 1,000 tokens of today's budget are used\. It begins anew at 2026-03-02 00:00 UTC\. `sessions\.dailyBudget\.tokens` raises it/;
+      /1,100 of 1,000 tokens of today's budget are used\. It resets at 2026-03-02 00:00 UTC\. `sessions\.dailyBudget\.tokens` raises it/;
     await assert.rejects(client.prompt(sessionId, "tokens 1"), refused);
     const other = await join(house, tokenOf("b"));
     assert.equal((await other.client.prompt(other.sessionId, "tokens 1")).stopReason, "end_turn");
@@ -192,7 +192,7 @@ describe("the budget of a day", { timeout: 30_000 }, () => {
     assert.equal((await client.prompt(sessionId, "tokens 1")).stopReason, "end_turn");
   });
 
-  it("is the token's own where it has one, and deleting a session gives nothing back", async () => {
+  it("is the token's own if it has one, and deleting a session gives nothing back", async () => {
     const budgets = { day: { tokens: 10_000, steps: 5 } };
     await using house = await AcpHouse.open({ script: use, budgets });
     const { client, sessionId } = await join(house, tokenOf("a", { budget: { tokens: 100 } }));
@@ -213,7 +213,7 @@ describe("the budget of a day", { timeout: 30_000 }, () => {
     assert.equal((await waiting).stopReason, "max_tokens");
   });
 
-  it("refuses prompts while it cannot be read, and forgets nothing that could not be stored", async () => {
+  it("refuses prompts while it cannot be read, and later stores what could not be stored", async () => {
     await using house = await AcpHouse.open({
       budgets: { day: { tokens: 100 } },
       script: async (turn) => {
@@ -226,7 +226,7 @@ describe("the budget of a day", { timeout: 30_000 }, () => {
     });
     let fail = false;
     using disk = new DiskFaults(house.folder.path);
-    // Only what is counted: the log of the session can be written all the time.
+    // Only the counts fail: the log of the session can still be written.
     disk.decide = ({ operation }) => (fail && operation.includes("turn_usage") ? "EIO" : undefined);
     const { client, sessionId } = await join(house);
     await client.prompt(sessionId, "fail");

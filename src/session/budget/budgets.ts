@@ -12,16 +12,16 @@ export interface TurnUsage extends Amounts {
   readonly principal: string;
   /** The day on which the turn began, in UTC: `2026-11-15`. */
   readonly day: string;
-  /** What the agent last said that the whole session had cost. */
+  /** The cost of the whole session that the agent last reported. */
   readonly reportedCost: number | undefined;
 }
 
-/** Stores what turns have used. All processes that share the data folder share it. */
+/** Stores what turns have used. All processes on the data folder share it. */
 export interface UsageStore {
   /** Stores the use of a turn. A later note of the same turn replaces it. */
   note(usage: TurnUsage): Promise<void>;
   ofSession(session: string): Promise<Amounts & { readonly reportedCost: number | undefined }>;
-  /** What a principal has used on a day, but for one turn. */
+  /** What a principal has used on a day, except in one turn. */
   ofDay(principal: string, day: string, exceptTurn?: string): Promise<Amounts>;
 }
 
@@ -48,13 +48,13 @@ const NOTE_EVERY = 5_000;
 const DAY = 24 * 60 * 60_000;
 
 /**
- * What sessions and principals may use, and have used. Where the store fails, a prompt with a budget
- * is refused: without the count nobody knows whether it may run. A turn that is running goes on.
+ * What sessions and principals may use, and have used. If the store fails, a prompt with a budget is
+ * refused, because the count is unknown. A running turn continues.
  */
 export class Budgets {
   readonly #options: BudgetsOptions;
   readonly #now: () => number;
-  /** Notes of turns that could not be stored yet. */
+  /** Records of turns that could not be stored yet. */
   readonly #unstored = new Map<string, TurnUsage>();
 
   constructor(options: BudgetsOptions) {
@@ -67,7 +67,7 @@ export class Budgets {
     return limits?.concurrent ?? this.#options.concurrent;
   }
 
-  /** Throws where a budget is used up, or cannot be read. */
+  /** Throws if a budget is used up, or cannot be read. */
   async begin(turn: MeasuredTurn): Promise<TurnMeter> {
     const { store, log, noteEvery = NOTE_EVERY } = this.#options;
     const day = new Date(this.#now()).toISOString().slice(0, 10);
@@ -109,7 +109,7 @@ export class Budgets {
     return this.#options.store.ofDay(principal.id, day, turn);
   }
 
-  /** A note that failed is stored with the next one, and before the next turn begins. */
+  /** A record that could not be stored is stored with the next one, and before the next turn begins. */
   async #storeLate(): Promise<void> {
     for (const usage of this.#unstored.values()) {
       await this.#options.store.note(usage);
@@ -124,7 +124,7 @@ function sessionRemedy(amount: Amount): string {
 
 function dayRemedy({ principal }: MeasuredTurn, resets: string): (amount: Amount) => string {
   return (amount) => {
-    const when = `It begins anew at ${resets.slice(0, 16).replace("T", " ")} UTC.`;
+    const when = `It resets at ${resets.slice(0, 16).replace("T", " ")} UTC.`;
     if (principal.limits?.budget?.[amount] === undefined) {
       return `${when} \`sessions.dailyBudget.${amount}\` raises it.`;
     }

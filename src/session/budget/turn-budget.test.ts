@@ -26,7 +26,7 @@ function allowance(change: Partial<Allowance>): Allowance {
 const used = (change: object) => ({ ...NOTHING_USED, ...change });
 
 describe("refuseSpent()", () => {
-  it("refuses a turn only where nothing is left, and names the budget", () => {
+  it("refuses a turn only if nothing is left, and names the budget", () => {
     const budget = { tokens: 10 };
     refuseSpent([allowance({ budget, used: used({ tokens: 9 }) })]);
     const spent = allowance({ of: "day", budget, used: used({ tokens: 10 }) });
@@ -44,7 +44,7 @@ describe("spentBy()", () => {
     assert.equal(spentBy(allowances, used({ cost: 0.4 }))?.amount, "cost");
   });
 
-  it("ends a turn with the step after the last, and tells only of those that were allowed", () => {
+  it("ends a turn at the step after the last allowed one, and reports only allowed steps", () => {
     const allowances = [allowance({ budget: { steps: 2 } })];
     assert.equal(spentBy(allowances, used({ steps: 2 })), undefined);
     assert.match(spentBy(allowances, used({ steps: 3 }))?.words ?? "", /^2 of 2 steps/);
@@ -65,13 +65,13 @@ describe("warningsFor()", () => {
     assert.deepEqual(warningsFor(allowances, used({ tokens: 50 }), used({ tokens: 60 })), []);
   });
 
-  it("does not warn of what is used up, which ends the turn", () => {
+  it("does not warn about an amount that is used up, which ends the turn", () => {
     assert.equal(warningsFor(allowances.slice(0, 1), used({}), used({ tokens: 100 })).length, 0);
   });
 });
 
 describe("budgetReport()", () => {
-  it("tells of each limited amount, and when a day ends", () => {
+  it("reports each limited amount, and when the day ends", () => {
     const day = allowance({ of: "day", budget: { cost: 2 }, used: used({ cost: 0.1 }) });
     assert.deepEqual(budgetReport([day], used({ cost: 0.2, steps: 7 }), RESETS), {
       day: { cost: { used: 0.3, limit: 2 }, resets: RESETS },

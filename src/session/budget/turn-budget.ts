@@ -10,13 +10,13 @@ import {
 import { TrunklineError } from "../../base/errors.ts";
 import type { StopReason } from "../agent.ts";
 
-/** What a turn may use of one budget: its session's, or that of a principal's day. */
+/** What a turn may use of one budget: its session's, or its principal's for the day. */
 export interface Allowance {
   readonly of: "session" | "day";
   readonly budget: Budget;
-  /** What was used before the turn, and of a day also by other turns. */
+  /** What was used before the turn, for a day also by other turns. */
   used: Amounts;
-  /** How a person gets more of an amount. */
+  /** How a person can get more of an amount. */
   readonly remedy: (amount: Amount) => string;
 }
 
@@ -28,7 +28,7 @@ export interface Spent {
 
 const WARN_AT = 0.8;
 
-/** Throws where nothing is left for a turn. */
+/** Throws if nothing is left for a turn. */
 export function refuseSpent(allowances: readonly Allowance[]): void {
   for (const allowance of allowances) {
     const amount = usedUp(allowance.budget, allowance.used);
@@ -49,13 +49,13 @@ export function spentBy(allowances: readonly Allowance[], used: Amounts): Spent 
   return undefined;
 }
 
-/** The last step of a budget may be finished, so only the one after it ends the turn. */
+/** The last allowed step may finish, so only the step after it ends the turn. */
 function isBeyond(budget: Budget, amount: Amount, total: number): boolean {
   const limit = budget[amount] ?? Infinity;
   return amount === "steps" ? total > limit : total >= limit;
 }
 
-/** What to say of amounts that are nearly used up since `before`. */
+/** Warnings for amounts that have become nearly used up since `before`. */
 export function warningsFor(
   allowances: readonly Allowance[],
   before: Amounts,
@@ -74,7 +74,7 @@ export function warningsFor(
   );
 }
 
-/** For clients: how much of each limited amount is used, and when that begins anew. */
+/** For clients: how much of each limited amount is used, and when it resets. */
 export function budgetReport(
   allowances: readonly Allowance[],
   used: Amounts,
@@ -92,7 +92,7 @@ export function budgetReport(
   return Object.fromEntries(entries);
 }
 
-/** ACP § StopReason has one for tokens and one for steps; the latter also stands for cost and time. */
+/** ACP § StopReason has a reason for tokens and one for steps; the latter is also used for cost and time. */
 export function stopReasonFor(amount: Amount): StopReason {
   return amount === "tokens" ? "max_tokens" : "max_turn_requests";
 }

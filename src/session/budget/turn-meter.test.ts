@@ -6,7 +6,7 @@ import { TurnMeter } from "./turn-meter.ts";
 
 let now = 0;
 
-/** A meter whose clock and timers a test moves on. */
+/** A meter whose clock and timers a test controls. */
 function meterOf(budget: Budget, noteEvery = 5_000) {
   const said: string[] = [];
   const notes: Amounts[] = [];
@@ -27,7 +27,7 @@ async function pass(milliseconds: number): Promise<void> {
   for (let passed = 0; passed < milliseconds; passed += 50) {
     now += 50;
     mock.timers.tick(50);
-    // A note that was taken is followed by the next timer.
+    // After a record is stored, the next timer is set.
     await new Promise(setImmediate);
   }
 }
@@ -43,7 +43,7 @@ describe("TurnMeter", () => {
     mock.restoreAll();
   });
 
-  it("says when the time is nearly over, and when it is, once", async () => {
+  it("reports once that the time is nearly used up, and once that it is", async () => {
     const { said } = meterOf({ time: 10 });
     await pass(7_900);
     assert.deepEqual(said, []);
@@ -53,7 +53,7 @@ describe("TurnMeter", () => {
     assert.deepEqual(said.slice(1), ["spent time"]);
   });
 
-  it("stands still while it is paused, however deep", async () => {
+  it("does not count while it is paused, even if paused twice", async () => {
     const { meter, said } = meterOf({ time: 1 });
     await pass(500);
     meter.pause();
@@ -67,7 +67,7 @@ describe("TurnMeter", () => {
     assert.equal(said.at(-1), "spent time");
   });
 
-  it("notes the use of a turn that goes on, and at its end", async () => {
+  it("stores the use of a running turn at intervals, and at its end", async () => {
     const { meter, notes } = meterOf({}, 100);
     meter.saw({ sessionUpdate: "tool_call", toolCallId: "a" });
     await pass(100);
@@ -82,7 +82,7 @@ describe("TurnMeter", () => {
     assert.equal(notes.length, 2);
   });
 
-  it("says nothing more once the turn has ended", async () => {
+  it("reports nothing after the turn has ended", async () => {
     const { meter, said } = meterOf({ steps: 1, time: 1 });
     meter.pause();
     await meter.end(undefined);

@@ -13,21 +13,21 @@ import { UsageCounter } from "./usage-counter.ts";
 
 export interface TurnMeterOptions {
   readonly allowances: readonly Allowance[];
-  /** What the agent said in earlier turns that the session had cost. */
+  /** The cost of the session that the agent reported in earlier turns. */
   readonly reportedCost: number | undefined;
-  /** When the day's budget begins anew. */
+  /** When the day's budget resets. */
   readonly resets: string;
-  /** Stores what was used so far, and brings the allowances up to date. Never throws. */
+  /** Stores what was used so far, and updates the allowances. Never throws. */
   readonly note: (used: Amounts, reportedCost: number | undefined) => Promise<void>;
-  /** Milliseconds between two notes of a turn that goes on. */
+  /** Milliseconds between two records of a running turn. */
   readonly noteEvery: number;
 }
 
-/** Told by a meter while its turn is running. */
+/** Called by a meter while its turn is running. */
 export interface MeterListener {
   /** A budget is used up; called once. */
   spent(spent: Spent): void;
-  /** Much of a budget is used. */
+  /** A budget is nearly used up. */
   warned(words: string): void;
 }
 
@@ -37,7 +37,7 @@ export class TurnMeter {
   readonly #counter: UsageCounter;
   #listener: MeterListener | undefined;
   #seconds = 0;
-  /** When the clock was last started; undefined while it stands. */
+  /** When the clock was last started; undefined while it is paused. */
   #since: number | undefined;
   #pauses = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -64,7 +64,7 @@ export class TurnMeter {
     if (this.#counter.saw(update)) this.#check();
   }
 
-  /** Stops the clock until `resume`: nobody works while a person is asked, or a turn is queued. */
+  /** Pauses the clock until `resume`: time in which a person is asked, or a turn is queued, does not count. */
   pause(): void {
     if (this.#pauses++ > 0) return;
     this.#seconds = this.#time;
@@ -78,7 +78,7 @@ export class TurnMeter {
     this.#wait();
   }
 
-  /** Stores what the turn has used. Returns what clients are told of the budgets, if there are any. */
+  /** Stores what the turn has used. Returns the report for clients, if there are budgets. */
   async end(
     usage: Readonly<Record<string, unknown>> | undefined,
   ): Promise<Readonly<Record<string, unknown>> | undefined> {
@@ -112,7 +112,7 @@ export class TurnMeter {
     for (const words of warningsFor(allowances, before, used)) this.#listener.warned(words);
   }
 
-  /** Looks again when a limit of time may be reached, and notes the use now and then. */
+  /** Checks again when a time limit may be reached, and stores the use at intervals. */
   #wait(): void {
     const { allowances, noteEvery } = this.#options;
     const left = allowances.flatMap(({ budget: { time }, used }) =>

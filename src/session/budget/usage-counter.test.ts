@@ -36,13 +36,13 @@ describe("UsageCounter", () => {
     assert.equal(usedAfter([...first, ...second]).tokens, 1_250 + 1_600);
   });
 
-  it("believes an agent that says what the turn has used, and counts its requests as steps", () => {
+  it("uses the reported tokens of the turn, and counts its requests as steps", () => {
     const request = (turnTokens: number) => context(50, { _meta: { trunkline: { turnTokens } } });
     const { tokens, steps } = usedAfter([request(100), call("a"), ended("a"), request(350)]);
     assert.deepEqual([tokens, steps], [350, 3]);
   });
 
-  it("takes the tokens that come with the end of the turn instead of its own estimate", () => {
+  it("replaces its estimate by the tokens reported at the end of the turn", () => {
     for (const totalTokens of [10, 5_000]) {
       const counter = new UsageCounter();
       counter.saw(context(1_000));
@@ -55,13 +55,13 @@ describe("UsageCounter", () => {
     assert.equal(counter.used.tokens, 1_000);
   });
 
-  it("counts by how much the cost of the session grows, also when the agent counts anew", () => {
+  it("counts the growth of the session's cost, even if the agent restarts from zero", () => {
     assert.equal(usedAfter([cost(1), cost(1.5)]).cost, 1.5);
     assert.equal(usedAfter([cost(2), cost(2.25)], 1.75).cost, 0.5);
     assert.equal(usedAfter([cost(0.25)], 1.75).cost, 0.25);
   });
 
-  it("takes nothing from numbers that are none", () => {
+  it("ignores invalid numbers", () => {
     const odd = [
       context("many"),
       context(-5),

@@ -1,7 +1,7 @@
 import type { Amounts } from "../../base/limit/budget.ts";
 import type { SessionUpdate } from "../agent.ts";
 
-/** Counts what a turn uses, from what its agent says. Its time is counted elsewhere. */
+/** Counts what a turn uses, from the reports of its agent. Time is counted by the meter. */
 export class UsageCounter {
   readonly #tools = new Set<unknown>();
   #requests = 0;
@@ -9,12 +9,12 @@ export class UsageCounter {
   #tokensBefore = 0;
   #tokensOfLast = 0;
   #hasToolEnded = false;
-  /** Tokens of the whole turn, where the agent says so. */
+  /** Tokens of the whole turn, if the agent reports them. */
   #tokensOfTurn = 0;
   #cost = 0;
   #reportedCost: number | undefined;
 
-  /** `reportedCost` is what the agent last said that the session had cost, in earlier turns. */
+  /** `reportedCost` is the cost of the session that the agent last reported in earlier turns. */
   constructor(reportedCost?: number) {
     this.#reportedCost = reportedCost;
   }
@@ -51,8 +51,8 @@ export class UsageCounter {
   }
 
   /**
-   * ACP § PromptResponse: `usage` is of this turn. It is exact, so it replaces what was estimated from
-   * the updates.
+   * ACP § PromptResponse: `usage` is that of this turn. It is exact, so it replaces the estimate from the
+   * updates.
    */
   ended(usage: Readonly<Record<string, unknown>> | undefined): void {
     const total = numberIn(usage?.totalTokens);
@@ -61,7 +61,7 @@ export class UsageCounter {
     this.#tokensOfTurn = total;
   }
 
-  /** ACP § UsageUpdate: `used` is what the context holds, and `cost` that of the session so far. */
+  /** ACP § UsageUpdate: `used` is the size of the context, and `cost` the cost of the session so far. */
   #sawUsage({ used, cost, _meta }: SessionUpdate): void {
     const { turnTokens } = ((_meta as { trunkline?: object } | undefined)?.trunkline ?? {}) as {
       turnTokens?: unknown;
@@ -75,15 +75,15 @@ export class UsageCounter {
     const reported = numberIn(amount);
     if (reported === undefined) return;
     const before = this.#reportedCost ?? 0;
-    // An agent that was started again may count from zero.
+    // A restarted agent may count from zero.
     this.#cost += reported >= before ? reported - before : reported;
     this.#reportedCost = reported;
   }
 
   /**
-   * A request to a model reads the whole context and adds its answer, so it costs what the context
-   * holds afterwards. Agents may report that several times for one request; after a tool call has
-   * ended, a report is of the next one.
+   * A request to a model reads the whole context and adds its answer, so it uses as many tokens as the
+   * context has afterwards. Agents may report this several times for one request; a report after the end
+   * of a tool call belongs to the next request.
    */
   #sawContext(used: number): void {
     if (this.#hasToolEnded) {

@@ -11,10 +11,10 @@ export interface StoredRequest {
   state: "open" | "closed";
 }
 
-/** What goes wrong when a request is created. */
+/** What goes wrong when a pull request is created. */
 type Fault =
   | "none"
-  /** It is created, and the connection ends before that is answered. */
+  /** It is created, and the connection ends before the answer. */
   | "lost"
   /** It is created, and nothing is answered. */
   | "silent"
@@ -33,8 +33,8 @@ interface Asked {
 }
 
 /**
- * The parts of the APIs of GitHub, GitLab and Gitea that are about pull requests. No forge can run
- * here: answers have the shapes that their public references show, and what is kept is in memory.
+ * Simulates the pull request APIs of GitHub, GitLab and Gitea in memory, because no forge can run here.
+ * Answers have the shapes of the public references:
  *
  * - https://docs.github.com/rest/pulls/pulls, below `/api/v3` as on GitHub Enterprise Server
  * - https://docs.gitlab.com/api/merge_requests, below `/api/v4`
@@ -45,19 +45,19 @@ export class ForgeRequests {
   readonly repositories = new Map<string, StoredRequest[]>();
   defaultBranch = "main";
   fault: Fault = "none";
-  /** Has lists hold all requests, as GitHub does with a filter that it cannot read. */
+  /** Makes lists contain all requests, as GitHub does for a filter that it cannot parse. */
   isUnfiltered = false;
   /** Method and path of each call. */
   readonly calls: string[] = [];
 
-  /** The requests of a repository, which is there from then on. */
+  /** The requests of a repository, which is created if it is missing. */
   of(name: string): StoredRequest[] {
     const known = this.repositories.get(name) ?? [];
     this.repositories.set(name, known);
     return known;
   }
 
-  /** Answers a call of whoever has been let in. */
+  /** Answers an authenticated call. */
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = "GET", url = "/" } = request;
     const { pathname, searchParams: query } = new URL(url, "http://forge.invalid");

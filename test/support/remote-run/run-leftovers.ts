@@ -13,8 +13,8 @@ export function mountsBelow(folder: string): string[] {
 }
 
 /**
- * What is left of runs in a server's folder once all their sessions are deleted and the server has
- * ended: caches and bases may stay, nothing else may. `root` is above all that belongs to them.
+ * What is left of runs in a server's folder after all their sessions were deleted and the server has
+ * ended. Only caches and bases may stay. `root` is the folder above everything that belongs to the runs.
  */
 export function leftOfRuns(root: string, folder: string): string[] {
   const inside = (name: string, ...filter: string[]): string[] => {
@@ -46,7 +46,7 @@ export function leftOfRuns(root: string, folder: string): string[] {
   ];
 }
 
-/** Control groups with such names. */
+/** Control groups with matching names. */
 export function controlGroups(names: readonly string[]): string[] {
   const found = execFileSync(
     "find",

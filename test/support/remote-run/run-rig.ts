@@ -24,11 +24,11 @@ export interface Project {
 }
 
 export interface RunRigOptions {
-  /** What is put beside the configuration that runs here need. */
+  /** Settings in addition to those that runs need here. */
   readonly config?: Readonly<Record<string, object | string>>;
-  /** Gives the server a certificate, for which `server-ca.pem` is trusted. */
+  /** Whether the server has a certificate, which `server-ca.pem` has signed. */
   readonly tls?: boolean;
-  /** Variables of the server. */
+  /** Environment variables of the server. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -67,7 +67,7 @@ export class RunRig implements AsyncDisposable {
     return run;
   }
 
-  /** Where the server keeps what belongs to runs. */
+  /** The server's folder for runs. */
   get folder(): string {
     return join(this.rig.root, "data/run");
   }
@@ -125,14 +125,14 @@ export class RunRig implements AsyncDisposable {
     });
   }
 
-  /** Ends the server as an operator does. */
+  /** Stops the server as an operator would. */
   async stop(): Promise<void> {
     await this.#end("SIGTERM");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#server !== undefined) await this.stop();
-    // A test that failed tells why; what it left mounted would hide that.
+    // A failed test reports its own error; a leftover mount must not hide it.
     for (const at of mountsBelow(this.rig.root)) execFileSync("umount", ["--lazy", at]);
     await this.rig[Symbol.asyncDispose]();
   }
@@ -156,7 +156,7 @@ export class RunRig implements AsyncDisposable {
   }
 }
 
-/** A certificate for this machine, and `server-ca.pem`, which is trusted for it. */
+/** Creates a certificate for this machine, and `server-ca.pem`, which has signed it. */
 async function certify(folder: string): Promise<void> {
   const ca = await TestCa.make("P-256");
   const { cert, key } = await ca.issue("127.0.0.1");
@@ -165,7 +165,7 @@ async function certify(folder: string): Promise<void> {
   writeFileSync(join(folder, "key.pem"), String(key));
 }
 
-/** What an IDE sends to begin a run on the commit that it has checked out. */
+/** The `_meta` with which an IDE begins a run on its checked-out commit. */
 export function openingOf({ url, revision }: Project): object {
   return { cwd: "", mcpServers: [], _meta: { remote: { url, branch: "main", revision } } };
 }

@@ -9,24 +9,24 @@ interface Target {
   readonly revision: string;
 }
 
-/** A turn that was asked for, and what is known of its end. */
+/** A turn that was requested, and what is known about its end. */
 export interface SoakTurn {
   readonly file: string;
   readonly content: string;
-  /** How it ended, where an answer came: then the branch has it. */
+  /** How it ended, if an answer came: the branch then contains it. */
   run?: string;
   target?: Target;
 }
 
-/** The longest that a turn works before it ends, in milliseconds. */
+/** The longest time that a turn works, in milliseconds. */
 const LONGEST_WORK = 400;
-/** An IDE gives up a request after this long, but for a turn (remote run guide, "Connection"). */
+/** Milliseconds after which an IDE gives up a request, except a prompt (remote run guide, "Connection"). */
 const REQUEST_LIMIT = 60_000;
 
 /**
- * An IDE with one session, which disconnects now and then, also in the middle of turns, and whose
- * server may be killed at any time. It goes on as a person would: connects again, loads the session
- * and asks for the next thing.
+ * An IDE with one session. It sometimes disconnects, even during turns, and its server may be killed at
+ * any time. It then continues as a person would: connects again, loads the session, and sends the next
+ * prompt.
  */
 export class SoakSession {
   readonly project: Project;
@@ -51,7 +51,7 @@ export class SoakSession {
   async work(turns: number): Promise<void> {
     await this.#begin();
     for (let at = 1; at < turns; at++) await this.#turn(at, this.#random.once(3));
-    // The last one is waited for, however often that takes.
+    // It waits for the last turn, with as many attempts as that takes.
     for (let at = turns; this.turns.at(-1)?.run !== "pushed"; at++) await this.#turn(at, false);
   }
 
@@ -90,7 +90,7 @@ export class SoakSession {
         .catch(() => undefined);
       if (answer === undefined) return;
       if (/is working on a prompt/.test(JSON.stringify(answer.error ?? ""))) {
-        // Ten prompts a minute are taken of one connection: it asks again when the other turn has ended.
+        // A connection may send ten prompts a minute, so it sends the next after the other turn has ended.
         const since = ide.messages.length;
         await Promise.race([ide.until(() => endOfTurn(ide, since)), delay(10_000)]).catch(() => {});
         continue;
@@ -103,7 +103,7 @@ export class SoakSession {
     }
   }
 
-  /** A connection to which the session is known; undefined where it was lost again meanwhile. */
+  /** A connection on which the session is loaded; undefined if it was lost again. */
   async #connected(): Promise<AcpSocket | undefined> {
     if (this.#ide?.socket.readyState === 1) return this.#ide;
     const setup = { sessionId: this.id, cwd: "", mcpServers: [] };
@@ -114,7 +114,7 @@ export class SoakSession {
     return this.#ide;
   }
 
-  /** Undefined where the connection was lost. Throws what the server refuses. */
+  /** Undefined if the connection was lost. Throws if the server refuses. */
   async #ask(method: string, params: object) {
     try {
       if (this.#ide?.socket.readyState !== 1) this.#ide = await this.#run.connect();
@@ -132,7 +132,7 @@ export class SoakSession {
   }
 }
 
-/** What ends a turn, in words for the person. */
+/** Whether an update tells the person that a turn has ended. */
 function endOfTurn({ messages }: AcpSocket, since: number): true | undefined {
   const isEnd = /_(?:Pushed|Nothing was changed|Not pushed|Committed as)/;
   const texts = messages.slice(since).map(({ params }) => params?.update?.content?.text);

@@ -12,7 +12,7 @@ import { SoakSession } from "./soak-session.ts";
 export interface SoakOptions {
   readonly sessions: number;
   readonly repositories: number;
-  /** Turns of each session, and more where the last was lost. */
+  /** Turns of each session, and more if the last was lost. */
   readonly turns: number;
   /** How often the server is killed with SIGKILL while sessions work. */
   readonly kills: number;
@@ -27,8 +27,8 @@ export interface SoakResult {
 }
 
 /**
- * Many sessions at once on a server that is killed again and again, and whose clients come and go.
- * Throws where a finished turn is not on the remote, or is there twice, or anything is left behind.
+ * Runs many sessions at once on a server that is killed again and again, and whose clients reconnect.
+ * Throws if a finished turn is missing on the remote, or is there twice, or if anything is left behind.
  */
 export async function soak(options: SoakOptions): Promise<SoakResult> {
   const { sessions: count, repositories, turns, kills, seed } = options;
@@ -46,7 +46,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   const work = Promise.all(sessions.map((session) => session.work(turns))).finally(
     () => (progress.isOver = true),
   );
-  // The failure of one of them must not wait for the next kill.
+  // If one fails, the test ends without waiting for the next kill.
   const killing = (async () => {
     for (let kill = 1; kill <= kills && !progress.isOver; kill++) {
       const due = Math.floor((kill * count * turns) / (kills + 1));
@@ -71,7 +71,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
       sessions.filter((session) => session.project === project),
     );
   }
-  // Those too that no client knows of, since the server was killed before it could answer.
+  // Including sessions that no client knows, because the server was killed before it could answer.
   const workspaces = readdirSync(join(run.folder, "work"));
   await cleanUp(run);
   const left = [...leftOfRuns(run.rig.root, run.folder), ...controlGroups(workspaces)];
@@ -85,7 +85,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   };
 }
 
-/** Each session has its one branch on the remote, with each finished turn on it once. */
+/** Checks that each session has one branch on the remote, with each finished turn on it once. */
 function check(bare: string, sessions: readonly SoakSession[]): void {
   const git = (...args: string[]): string =>
     execFileSync("git", ["--git-dir", bare, ...args], { encoding: "utf8" }).trim();
@@ -129,7 +129,7 @@ function check(bare: string, sessions: readonly SoakSession[]): void {
   }
 }
 
-/** Deletes all sessions, those that no client knows of too, and ends the server. */
+/** Deletes all sessions, including those that no client knows, and ends the server. */
 async function cleanUp(run: RunRig): Promise<void> {
   {
     using ide = await run.connect();

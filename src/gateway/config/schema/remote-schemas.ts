@@ -7,18 +7,18 @@ const AUTHOR = {
       type: "string",
       minLength: 1,
       pattern: "^[^<>\\n]+$",
-      description: "As commits have it.",
+      description: "The name in commits.",
     },
     email: {
       type: "string",
       minLength: 1,
       pattern: "^[^<>\\s]+$",
-      description: "As commits have it.",
+      description: "The address in commits.",
     },
   },
 } as const;
 
-/** Agents that work on a revision of a repository, as it is written in a configuration file. */
+/** The settings of remote runs in a configuration file. */
 export const REMOTE_SCHEMAS = {
   RemoteSettings: {
     description: "Remote runs: agents that work here on a revision of a repository.",
@@ -30,26 +30,26 @@ export const REMOTE_SCHEMAS = {
         items: { type: "string", pattern: "^[A-Za-z0-9*._:-]+$" },
         default: [],
         description:
-          "Hosts whose repositories may be worked on; `*.example.com` stands for all below it. Empty: " +
+          "Hosts whose repositories agents may work on; `*.example.com` matches all subdomains. Empty: " +
           "every public host.",
       },
       allowPrivate: {
         type: "boolean",
         default: false,
         description:
-          "Whether repositories on private addresses may be worked on, this machine's too.",
+          "Whether agents may work on repositories at private addresses, including this machine.",
       },
       protocols: {
         type: "array",
         items: { enum: ["https", "ssh", "http", "file"] },
         default: ["https", "ssh"],
-        description: "How repositories may be reached.",
+        description: "Protocols by which repositories may be reached.",
       },
       sandbox: {
         enum: ["on", "unsafe-off"],
         default: "on",
         description:
-          "Whether agents of remote runs work in a sandbox. Without one they can do whatever you can.",
+          "Whether agents of remote runs work in a sandbox. Without one they can do everything that you can.",
       },
       egress: {
         type: "object",
@@ -60,8 +60,8 @@ export const REMOTE_SCHEMAS = {
             items: { type: "string", pattern: "^[A-Za-z0-9*._-]+$" },
             default: [],
             description:
-              "Hosts that programs in a sandbox may reach, such as a registry of packages; " +
-              "`*.example.com` stands for all below it. Providers of models are reached besides.",
+              "Hosts that programs in a sandbox may reach, such as a package registry; `*.example.com` " +
+              "matches all subdomains. Configured model providers can always be reached.",
           },
         },
       },
@@ -69,25 +69,25 @@ export const REMOTE_SCHEMAS = {
         type: "object",
         additionalProperties: false,
         description:
-          "How many turns may run at once; the others wait, and are told their position in the queue.",
+          "How many turns may run at once. Further turns wait in a queue, and clients see their position.",
         properties: {
           running: {
             type: "integer",
             minimum: 1,
             default: 32,
-            description: "Turns that run at once, of all tokens together.",
+            description: "Turns of all tokens together that run at once.",
           },
           runningEach: {
             type: "integer",
             minimum: 1,
             default: 16,
-            description: "Turns that run at once, of one token.",
+            description: "Turns of one token that run at once.",
           },
           waitingEach: {
             type: "integer",
             minimum: 0,
             default: 100,
-            description: "Turns that wait, of one token; further ones are refused.",
+            description: "Turns of one token that may wait; further ones are refused.",
           },
         },
       },
@@ -96,62 +96,66 @@ export const REMOTE_SCHEMAS = {
         minimum: 1,
         maximum: 100,
         default: 4,
-        description: "Checked-out revisions that are kept of each repository.",
+        description:
+          "Checked-out revisions that are kept for each repository, in addition to those in use.",
       },
       hibernateAfter: {
         type: "integer",
         minimum: 1,
         default: 86400,
         description:
-          "Seconds after which the files of a run that nobody has open are kept as a commit only. " +
-          "Files that git ignores are lost then; they stay until then.",
+          "Seconds after which the files of a closed run are stored as a commit only. Files that git " +
+          "ignores are deleted then.",
       },
       setup: { $ref: "#SetupSettings" },
-      coAuthor: { ...AUTHOR, description: "Who is named as co-author of commits: the user." },
+      coAuthor: {
+        ...AUTHOR,
+        description: "The co-author of all commits, mostly the user of the server.",
+      },
       pullRequest: {
         enum: ["off", "draft", "ready"],
         default: "off",
         description:
-          "Whether a pull request (on GitLab: a merge request) is opened for a run's branch; clients " +
-          "may ask otherwise. It needs a token of the identity that fits the repository.",
+          "Whether a pull request (on GitLab: a merge request) is opened for a run's branch, unless the " +
+          "client asks for something else. It needs a token of the identity that matches the repository.",
       },
       forges: {
         type: "object",
         additionalProperties: { enum: ["github", "gitlab", "gitea"] },
         default: {},
         description:
-          "Whose software self-hosted forges run, by host; for opening pull requests. Forgejo is `gitea`.",
+          "The software of self-hosted forges, by host, for pull requests. Use `gitea` for Forgejo.",
       },
       scan: {
         type: "object",
         additionalProperties: false,
-        description: "What may not be committed.",
+        description: "Limits on what a run may commit.",
         properties: {
           maxFile: {
             type: "integer",
             minimum: 1,
             default: 10485760,
-            description: "Bytes of a file that is added or changed.",
+            description: "The most bytes of an added or changed file.",
           },
           maxTotal: {
             type: "integer",
             minimum: 1,
             default: 104857600,
-            description: "Bytes of all that is added or changed in a turn.",
+            description: "The most bytes of all added and changed files of a turn.",
           },
           maxFiles: {
             type: "integer",
             minimum: 1,
             default: 5000,
-            description: "Files that may change in a turn.",
+            description: "The most files that may change in a turn.",
           },
           deny: {
             type: "array",
             items: { type: "string", minLength: 1 },
             default: [],
             description:
-              "Names and paths of files that are not committed either, such as " +
-              "`.github/workflows/*`; `*` stands for any text within a name.",
+              "Further names and paths of files that are never committed, such as " +
+              "`.github/workflows/*`; `*` matches any text without a slash.",
           },
         },
       },

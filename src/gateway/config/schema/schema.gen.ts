@@ -375,69 +375,72 @@ export interface ServeSettings {
 /** Remote runs: agents that work here on a revision of a repository. */
 export interface RemoteSettings {
   /**
-   * Hosts whose repositories may be worked on; `*.example.com` stands for all below it. Empty:
+   * Hosts whose repositories agents may work on; `*.example.com` matches all subdomains. Empty:
    * every public host.
    */
   readonly allowHosts?: readonly string[];
-  /** Whether repositories on private addresses may be worked on, this machine's too. */
+  /** Whether agents may work on repositories at private addresses, including this machine. */
   readonly allowPrivate?: boolean;
-  /** How repositories may be reached. */
+  /** Protocols by which repositories may be reached. */
   readonly protocols?: readonly ("https" | "ssh" | "http" | "file")[];
-  /** Whether agents of remote runs work in a sandbox. Without one they can do whatever you can. */
+  /**
+   * Whether agents of remote runs work in a sandbox. Without one they can do everything that you
+   * can.
+   */
   readonly sandbox?: "on" | "unsafe-off";
   readonly egress?: {
     /**
-     * Hosts that programs in a sandbox may reach, such as a registry of packages; `*.example.com`
-     * stands for all below it. Providers of models are reached besides.
+     * Hosts that programs in a sandbox may reach, such as a package registry; `*.example.com`
+     * matches all subdomains. Configured model providers can always be reached.
      */
     readonly allowHosts?: readonly string[];
   };
-  /** How many turns may run at once; the others wait, and are told their position in the queue. */
+  /**
+   * How many turns may run at once. Further turns wait in a queue, and clients see their position.
+   */
   readonly turns?: {
-    /** Turns that run at once, of all tokens together. */
+    /** Turns of all tokens together that run at once. */
     readonly running?: number;
-    /** Turns that run at once, of one token. */
+    /** Turns of one token that run at once. */
     readonly runningEach?: number;
-    /** Turns that wait, of one token; further ones are refused. */
+    /** Turns of one token that may wait; further ones are refused. */
     readonly waitingEach?: number;
   };
-  /** Checked-out revisions that are kept of each repository. */
+  /** Checked-out revisions that are kept for each repository, in addition to those in use. */
   readonly bases?: number;
   /**
-   * Seconds after which the files of a run that nobody has open are kept as a commit only. Files
-   * that git ignores are lost then; they stay until then.
+   * Seconds after which the files of a closed run are stored as a commit only. Files that git
+   * ignores are deleted then.
    */
   readonly hibernateAfter?: number;
   readonly setup?: SetupSettings;
-  /** Who is named as co-author of commits: the user. */
+  /** The co-author of all commits, mostly the user of the server. */
   readonly coAuthor?: {
-    /** As commits have it. */
+    /** The name in commits. */
     readonly name: string;
-    /** As commits have it. */
+    /** The address in commits. */
     readonly email: string;
   };
   /**
-   * Whether a pull request (on GitLab: a merge request) is opened for a run's branch; clients may
-   * ask otherwise. It needs a token of the identity that fits the repository.
+   * Whether a pull request (on GitLab: a merge request) is opened for a run's branch, unless the
+   * client asks for something else. It needs a token of the identity that matches the repository.
    */
   readonly pullRequest?: "off" | "draft" | "ready";
-  /**
-   * Whose software self-hosted forges run, by host; for opening pull requests. Forgejo is `gitea`.
-   */
+  /** The software of self-hosted forges, by host, for pull requests. Use `gitea` for Forgejo. */
   readonly forges?: {
     readonly [key: string]: "github" | "gitlab" | "gitea";
   };
-  /** What may not be committed. */
+  /** Limits on what a run may commit. */
   readonly scan?: {
-    /** Bytes of a file that is added or changed. */
+    /** The most bytes of an added or changed file. */
     readonly maxFile?: number;
-    /** Bytes of all that is added or changed in a turn. */
+    /** The most bytes of all added and changed files of a turn. */
     readonly maxTotal?: number;
-    /** Files that may change in a turn. */
+    /** The most files that may change in a turn. */
     readonly maxFiles?: number;
     /**
-     * Names and paths of files that are not committed either, such as `.github/workflows/*`; `*`
-     * stands for any text within a name.
+     * Further names and paths of files that are never committed, such as `.github/workflows/*`; `*`
+     * matches any text without a slash.
      */
     readonly deny?: readonly string[];
   };
@@ -445,34 +448,39 @@ export interface RemoteSettings {
 
 /** Sessions: what they may use, and when they are closed. */
 export interface SessionSettings {
-  /** What each session may use; not limited where it is left out. */
+  /** What each session may use; no limit if left out. */
   readonly budget?: {
     /** Tokens of models, as agents report them. */
     readonly tokens?: number;
     /** US dollars, as agents report them. */
     readonly cost?: number;
-    /** Tool calls; of the built-in agent, also requests to the model. */
+    /** Tool calls, and for the built-in agent also requests to the model. */
     readonly steps?: number;
-    /** Seconds in which turns run, without those in which a person is asked or a turn is queued. */
+    /**
+     * Seconds in which turns run. Time in which a person is asked or a turn is queued does not
+     * count.
+     */
     readonly time?: number;
   };
   /**
-   * What each access token, and you yourself, may use in a day (UTC), unless the token has a limit
-   * of its own.
+   * What each access token, and you yourself, may use in a day (UTC), unless the token has its own
+   * limit.
    */
   readonly dailyBudget?: {
     /** Tokens of models, as agents report them. */
     readonly tokens?: number;
     /** US dollars, as agents report them. */
     readonly cost?: number;
-    /** Tool calls; of the built-in agent, also requests to the model. */
+    /** Tool calls, and for the built-in agent also requests to the model. */
     readonly steps?: number;
-    /** Seconds in which turns run, without those in which a person is asked or a turn is queued. */
+    /**
+     * Seconds in which turns run. Time in which a person is asked or a turn is queued does not
+     * count.
+     */
     readonly time?: number;
   };
   /**
-   * Sessions that each access token, and you yourself, may have open at once; not limited where it
-   * is left out.
+   * Sessions that each access token, and you yourself, may have open at once; no limit if left out.
    */
   readonly concurrent?: number;
   /**
@@ -482,40 +490,42 @@ export interface SessionSettings {
   readonly idle?: number;
 }
 
-/** What is run once, before agents work on a repository, and kept for all runs on it. */
+/** Commands that run once before agents work on a repository. All runs on it use their result. */
 export interface SetupSettings {
-  /** By `HOST/PATH` of the repository, such as `github.com/acme/*`; the first that fits counts. */
+  /** By `HOST/PATH` of the repository, such as `github.com/acme/*`; the first match applies. */
   readonly repositories?: {
     readonly [key: string]: RepositorySetup;
   };
   /**
-   * What of a repository's own may set it up, where no command is configured for it:
-   * `.trunkline/setup.sh`, or the lifecycle commands of its devcontainer.
+   * Which files of a repository may define its set-up if no `command` is configured for it:
+   * `.trunkline/setup.sh` (`script`), or its devcontainer.json (`devcontainer`).
    */
   readonly from?: readonly ("script" | "devcontainer")[];
-  /** Results of set-up that are kept of each repository. */
+  /** Results of set-up that are kept for each repository, in addition to those in use. */
   readonly layers?: number;
 }
 
 export interface RepositorySetup {
-  /** A line for a shell, such as `npm ci`; without it, what `from` finds. */
+  /** A shell command, such as `npm ci`. Without it, `from` applies. */
   readonly command?: string;
-  /** Variables for set-up alone; no secrets. */
+  /** Environment variables for set-up only. Use `secrets` for secrets. */
   readonly env?: {
     readonly [key: string]: string;
   };
-  /** Variables of the server that set-up gets, and agents do not. */
+  /** Environment variables of the server that set-up gets, and agents do not. */
   readonly secrets?: readonly string[];
   /**
-   * Files whose change makes set-up run again, such as `schema/*.sql`; default the usual lock
-   * files.
+   * Files that make set-up run again when they change, such as `schema/*.sql`. By default the usual
+   * lock files.
    */
   readonly keys?: readonly string[];
-  /** What is kept besides what git ignores, and never committed, as `.gitignore` has it. */
+  /**
+   * Patterns, as in `.gitignore`, of files that are kept like ignored ones, and never committed.
+   */
   readonly keep?: readonly string[];
-  /** Hosts that set-up may reach besides those of `remote.egress.allowHosts`. */
+  /** Hosts that set-up may reach in addition to `remote.egress.allowHosts`. */
   readonly allowHosts?: readonly string[];
-  /** Milliseconds that set-up may take; ten minutes when left out. */
+  /** Milliseconds that set-up may take; ten minutes by default. */
   readonly timeout?: number;
 }
 

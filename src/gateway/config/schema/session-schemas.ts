@@ -8,17 +8,17 @@ const BUDGET = {
   steps: {
     type: "integer",
     minimum: 1,
-    description: "Tool calls; of the built-in agent, also requests to the model.",
+    description: "Tool calls, and for the built-in agent also requests to the model.",
   },
   time: {
     type: "integer",
     minimum: 1,
     description:
-      "Seconds in which turns run, without those in which a person is asked or a turn is queued.",
+      "Seconds in which turns run. Time in which a person is asked or a turn is queued does not count.",
   },
 } as const;
 
-/** Conversations with agents, as it is written in a configuration file. */
+/** The settings of sessions in a configuration file. */
 export const SESSION_SCHEMAS = {
   SessionSettings: {
     description: "Sessions: what they may use, and when they are closed.",
@@ -29,23 +29,23 @@ export const SESSION_SCHEMAS = {
       budget: {
         type: "object",
         additionalProperties: false,
-        description: "What each session may use; not limited where it is left out.",
+        description: "What each session may use; no limit if left out.",
         properties: BUDGET,
       },
       dailyBudget: {
         type: "object",
         additionalProperties: false,
         description:
-          "What each access token, and you yourself, may use in a day (UTC), unless the token has " +
-          "a limit of its own.",
+          "What each access token, and you yourself, may use in a day (UTC), unless the token has its " +
+          "own limit.",
         properties: BUDGET,
       },
       concurrent: {
         type: "integer",
         minimum: 1,
         description:
-          "Sessions that each access token, and you yourself, may have open at once; not limited " +
-          "where it is left out.",
+          "Sessions that each access token, and you yourself, may have open at once; no limit if left " +
+          "out.",
       },
       idle: {
         type: "integer",

@@ -1,18 +1,18 @@
-/** How repositories are set up for remote runs, as it is written in a configuration file. */
+/** The settings of set-up for remote runs in a configuration file. */
 export const SETUP_SCHEMAS = {
   SetupSettings: {
     description:
-      "What is run once, before agents work on a repository, and kept for all runs on it.",
+      "Commands that run once before agents work on a repository. All runs on it use their result.",
     type: "object",
     additionalProperties: false,
     properties: {
       repositories: {
         type: "object",
         description:
-          "By `HOST/PATH` of the repository, such as `github.com/acme/*`; the first that fits counts.",
+          "By `HOST/PATH` of the repository, such as `github.com/acme/*`; the first match applies.",
         additionalProperties: { $ref: "#RepositorySetup" },
         default: {},
-        // Whoever sets a command and the names of secrets gets the secrets.
+        // A project's file could otherwise read any secret: with a command, and its name in `secrets`.
         "x-project": false,
       },
       from: {
@@ -20,15 +20,16 @@ export const SETUP_SCHEMAS = {
         items: { enum: ["script", "devcontainer"] },
         default: [],
         description:
-          "What of a repository's own may set it up, where no command is configured for it: " +
-          "`.trunkline/setup.sh`, or the lifecycle commands of its devcontainer.",
+          "Which files of a repository may define its set-up if no `command` is configured for it: " +
+          "`.trunkline/setup.sh` (`script`), or its devcontainer.json (`devcontainer`).",
       },
       layers: {
         type: "integer",
         minimum: 1,
         maximum: 100,
         default: 4,
-        description: "Results of set-up that are kept of each repository.",
+        description:
+          "Results of set-up that are kept for each repository, in addition to those in use.",
       },
     },
   },
@@ -39,41 +40,41 @@ export const SETUP_SCHEMAS = {
       command: {
         type: "string",
         minLength: 1,
-        description: "A line for a shell, such as `npm ci`; without it, what `from` finds.",
+        description: "A shell command, such as `npm ci`. Without it, `from` applies.",
       },
       env: {
         type: "object",
         additionalProperties: { type: "string" },
-        description: "Variables for set-up alone; no secrets.",
+        description: "Environment variables for set-up only. Use `secrets` for secrets.",
       },
       secrets: {
         type: "array",
         items: { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$" },
-        description: "Variables of the server that set-up gets, and agents do not.",
+        description: "Environment variables of the server that set-up gets, and agents do not.",
       },
       keys: {
         type: "array",
         items: { type: "string", minLength: 1 },
         description:
-          "Files whose change makes set-up run again, such as `schema/*.sql`; default the usual lock " +
-          "files.",
+          "Files that make set-up run again when they change, such as `schema/*.sql`. By default the " +
+          "usual lock files.",
       },
       keep: {
         type: "array",
         items: { type: "string", minLength: 1, pattern: "^[^!\\n]+$" },
         description:
-          "What is kept besides what git ignores, and never committed, as `.gitignore` has it.",
+          "Patterns, as in `.gitignore`, of files that are kept like ignored ones, and never committed.",
       },
       allowHosts: {
         type: "array",
         items: { type: "string", pattern: "^[A-Za-z0-9*._-]+$" },
-        description: "Hosts that set-up may reach besides those of `remote.egress.allowHosts`.",
+        description: "Hosts that set-up may reach in addition to `remote.egress.allowHosts`.",
       },
       timeout: {
         type: "integer",
         minimum: 1000,
         maximum: 86400000,
-        description: "Milliseconds that set-up may take; ten minutes when left out.",
+        description: "Milliseconds that set-up may take; ten minutes by default.",
       },
     },
   },

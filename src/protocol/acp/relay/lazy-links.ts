@@ -3,8 +3,8 @@ import type { Channel, Sink } from "../../../wire/channel.ts";
 import type { SessionLinks, SessionLinksOptions } from "./session-links.ts";
 
 /**
- * A client's way to sessions that other processes have open. Most clients need none, so the code for it
- * is loaded with the first such session.
+ * Connects a client to sessions that other processes have open. Most clients need no such session, so
+ * the code is loaded with the first one.
  */
 export class LazyLinks {
   readonly #links: Lazy<SessionLinks>;
@@ -22,7 +22,7 @@ export class LazyLinks {
     });
   }
 
-  /** The client's channel as its peer here sees it: what is for other processes does not arrive. */
+  /** The client's channel for its peer here, without the messages that are for other processes. */
   through(channel: Channel<string>): Channel<string> {
     this.#channel = channel;
     return {

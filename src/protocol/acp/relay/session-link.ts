@@ -14,13 +14,13 @@ export interface Asked {
   readonly after: number;
 }
 
-/** What a link hears from the process that holds the sessions. */
+/** Receives what the holder of the sessions sends. */
 export interface LinkListener {
   /** An update of a session, or a question to the client, as text. */
   told(text: string, sessionId: string): void | Room;
   /** The answer to a request of the client. `idText` is the JSON text of its id. */
   answered(idText: string, asked: Asked, text: string): void | Room;
-  /** The holder has ended. What it had been asked is lost. */
+  /** The holder has ended. Its unanswered requests are lost. */
   lost(): void;
 }
 
@@ -34,18 +34,18 @@ const CANCEL = acpDialect.cancel.method;
 let opened = 0;
 
 /**
- * A connection to the process that holds a session, on behalf of one client. What the two say to each
- * other passes as text. Only the ids of the holder's questions are replaced, since the client is asked
- * by several processes, and each counts for itself.
+ * A connection to the process that holds a session, on behalf of one client. Messages are forwarded as
+ * text. Only the ids of the holder's requests are replaced, because several processes send requests to
+ * the client, and each counts its own ids.
  */
 export class SessionLink implements Sink<string> {
   readonly #channel: Channel<string>;
   readonly #listener: LinkListener;
   readonly #number = ++opened;
-  /** Requests of ours. */
+  /** Our own requests. */
   readonly #own = new Map<string, OwnRequest>();
   readonly #asked = new Map<string, Asked>();
-  /** Questions of the holder: the id that the client sees, and the holder's own as JSON text. */
+  /** Requests of the holder: the id that the client sees, and the holder's own id as JSON text. */
   readonly #questions = new Map<string, string>();
   #isOver = false;
 
@@ -55,19 +55,19 @@ export class SessionLink implements Sink<string> {
     channel.receive(this);
   }
 
-  /** Requests of the client about a session that are not answered, oldest first. */
+  /** Unanswered requests of the client about a session, oldest first. */
   askedAbout(sessionId: string): [idText: string, Asked][] {
     return [...this.#asked].filter(([, asked]) => asked.sessionId === sessionId);
   }
 
-  /** Ids of the questions that the client has not answered. */
+  /** Ids of the holder's requests that the client has not answered. */
   get openQuestions(): readonly string[] {
     return [...this.#questions.keys()];
   }
 
   /**
-   * Asks the holder something of our own. Rejects with "unavailable" when it ends first. `heard` is
-   * called with the result before any message that follows it.
+   * Sends a request of our own to the holder. Rejects with "unavailable" if the holder ends first. `heard`
+   * is called with the result before any message that follows it.
    */
   request(
     method: string,
@@ -75,7 +75,7 @@ export class SessionLink implements Sink<string> {
     heard: (result: unknown) => void = () => {},
   ): Promise<unknown> {
     if (this.#isOver) return Promise.reject(holderEnded());
-    // An id that no client chooses for a request of its own.
+    // A random id, so that no request of the client has the same.
     const id = crypto.randomUUID();
     const answer = Promise.withResolvers<unknown>();
     this.#own.set(JSON.stringify(id), { ...answer, heard });
@@ -83,7 +83,7 @@ export class SessionLink implements Sink<string> {
     return answer.promise;
   }
 
-  /** Passes a message of the client on. A request is remembered until it is answered. */
+  /** Forwards a message of the client. A request is stored until it is answered. */
   pass(text: string, request?: { readonly idText: string; readonly asked: Asked }): Room {
     if (request !== undefined) this.#asked.set(request.idText, request.asked);
     return this.#channel.send(text);
@@ -93,7 +93,7 @@ export class SessionLink implements Sink<string> {
     return this.#asked.has(idText);
   }
 
-  /** Passes the client's answer to a question on. Undefined where the question is not of this link. */
+  /** Forwards the client's answer to a request. Undefined if the request did not come from this link. */
   answer(id: string, text: string): Room | undefined {
     const own = this.#questions.get(id);
     if (own === undefined) return undefined;
@@ -145,7 +145,7 @@ export class SessionLink implements Sink<string> {
     return this.#listener.answered(idText, asked, text);
   }
 
-  /** A question, the withdrawal of one, or another notification. */
+  /** A request, the cancellation of one, or another notification. */
   #told(text: string): void | Room {
     const { id, method, params } = JSON.parse(text) as Record<string, unknown>;
     const { sessionId, requestId } = isObject(params) ? params : {};
@@ -166,7 +166,7 @@ export class SessionLink implements Sink<string> {
   }
 }
 
-/** Tells a client that a question needs no answer any more. */
+/** Tells a client that a request needs no answer any more. */
 export function withdrawal(requestId: string): string {
   return JSON.stringify({ jsonrpc: "2.0", method: CANCEL, params: { requestId } });
 }

@@ -13,7 +13,7 @@ import { memoryPair } from "../../../wire/channel/memory.ts";
 import { LazyLinks } from "./lazy-links.ts";
 import type { LinkedClient } from "./session-links.ts";
 
-/** A process that has the session open: it answers what it is told to, and remembers the rest. */
+/** A process that has the session open. It gives scripted answers, and records other messages. */
 class HoldingProcess {
   readonly sink = new RecordingSink();
   readonly channel: Channel<string>;
@@ -56,18 +56,18 @@ class HoldingProcess {
   }
 }
 
-/** A client, and what its connection does here. */
+/** A client, and its connection to this process. */
 class Rig implements AsyncDisposable {
-  /** What the client is sent. */
+  /** The messages to the client. */
   readonly client = new RecordingSink();
-  /** What is served here. */
+  /** The messages that this process serves. */
   readonly here = new RecordingSink();
   readonly taken: { readonly sessionId: string; readonly after: number }[] = [];
   readonly links: LazyLinks;
   readonly #write: Channel<string>;
   readonly holders = new Map<string, HoldingProcess>();
   end: EndOfTurn | undefined;
-  /** The process that has the session open when it is to be taken over. */
+  /** The process that already has the session open when this one wants to take it over. */
   holder: string | undefined;
   countsEvents = false;
 
@@ -114,7 +114,7 @@ class Rig implements AsyncDisposable {
     background(this.#write.send(JSON.stringify({ jsonrpc: "2.0", ...message })), "Saying");
   }
 
-  /** Waits for the client to be sent a message like that. */
+  /** Waits for a matching message to the client. */
   async sent(matches: (message: Json) => boolean): Promise<Json> {
     const isIt = (text: string): boolean => matches(JSON.parse(text));
     await this.client.until(({ messages }) => messages.some(isIt));
@@ -135,7 +135,7 @@ function heldBy(holder: string): SessionError {
 const LOADED = { "session/load": { _meta: { trunkline: { seq: 7 } } } };
 
 describe("SessionLinks", { timeout: 20_000 }, () => {
-  it("greets the holder as the client did, and has it answer", async () => {
+  it("initializes the holder as the client did, and forwards the answer", async () => {
     await using rig = new Rig();
     const holder = rig.holding("h", LOADED);
     assert.deepEqual(await rig.join("h"), LOADED["session/load"]);
@@ -146,7 +146,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     });
   });
 
-  it("passes on what is about the session, and serves the rest here", async () => {
+  it("forwards messages about the session, and serves others here", async () => {
     await using rig = new Rig();
     const holder = rig.holding("h", { ...LOADED, "session/prompt": { stopReason: "end_turn" } });
     await rig.join("h");
@@ -172,7 +172,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     assert.deepEqual(counted["params"]._meta, { trunkline: { seq: 9 } });
   });
 
-  it("gives the questions of two holders different ids, and each its own answer", async () => {
+  it("gives the requests of two holders different ids, and each its own answer", async () => {
     await using rig = new Rig();
     const [one, two] = [rig.holding("one", LOADED), rig.holding("two", LOADED)];
     await rig.join("one");
@@ -194,7 +194,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     }
   });
 
-  it("withdraws a question and a request under the right ids", async () => {
+  it("cancels requests of both sides under the right ids", async () => {
     await using rig = new Rig();
     const holder = rig.holding("h", LOADED);
     await rig.join("h");
@@ -209,7 +209,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     await rig.here.until(({ messages }) => messages.length === 1);
   });
 
-  it("takes the session over after the last event shown, and ends the prompt as it ended", async () => {
+  it("takes the session over after the last shown event, and answers the prompt as its turn ended", async () => {
     await using rig = new Rig();
     const holder = rig.holding("h", LOADED);
     await rig.join("h");
@@ -225,14 +225,14 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     assert.deepEqual((await rig.sent((it) => it["id"] === 3))["result"], rig.end);
     assert.deepEqual(rig.taken, [{ sessionId: "s1", after: 12 }]);
     await rig.sent((it) => it["method"] === "$/cancel_request" && it["params"].requestId === id);
-    // What can be asked twice is asked here, and all that follows.
+    // Other requests are sent again here, and so is everything after them.
     await rig.here.until(({ messages }) => messages.length === 1);
     rig.say({ id: 5, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
     await rig.here.until(({ messages }) => messages.length === 2);
     assert.match(rig.here.messages[0] ?? "", /set_mode/);
   });
 
-  it("says that a turn was interrupted, and sends a prompt again that was never begun", async () => {
+  it("reports an interrupted turn, and sends a prompt again whose turn never began", async () => {
     await using rig = new Rig();
     for (const end of [{ stopReason: "interrupted" } as const, undefined]) {
       const holder = rig.holding("h", LOADED);
@@ -263,7 +263,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     assert.deepEqual((await rig.sent(({ id }) => id === 1))["result"], { ok: true });
   });
 
-  it("leaves a holder with the last session that is closed there", async () => {
+  it("disconnects from a holder when its last session is closed", async () => {
     await using rig = new Rig();
     const holder = rig.holding("h", { ...LOADED, "session/close": {} });
     await rig.join("h");
@@ -274,7 +274,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     await rig.here.until(({ messages }) => messages.length === 1);
   });
 
-  it("rejects where the holder cannot be reached, or ends before it answers", async () => {
+  it("rejects if the holder cannot be reached, or ends before it answers", async () => {
     await using rig = new Rig();
     await assert.rejects(rig.join("nobody"), { code: "unavailable" });
     const holder = rig.holding("h");

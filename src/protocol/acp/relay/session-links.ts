@@ -16,19 +16,19 @@ import type { OldSessionParams } from "../schema.gen.ts";
 import { toWire } from "../session-errors.ts";
 import { type Asked, SessionLink, withdrawal } from "./session-link.ts";
 
-/** Connects to the process with that id, which serves ACP as it would to the principal itself. */
+/** Connects to the process with that id, which serves ACP to the principal. */
 export type Reach = (holder: string, principal: Principal) => Promise<Channel<string>>;
 
-/** The client whose sessions are elsewhere, and what can be done for it here. */
+/** A client whose sessions are open in other processes, and what this process can do for it. */
 export interface LinkedClient {
   readonly principal: Principal;
-  /** Its `initialize`, with which holders are greeted. */
+  /** Its `initialize`, which is repeated to holders. */
   readonly introduction: object;
-  /** Wants the number of each event. */
+  /** Whether it wants the number of each event. */
   readonly countsEvents: boolean;
-  /** Opens a session here and shows it what came after an event. Throws where another process has it. */
+  /** Opens a session here and shows the client the later events. Throws if another process has it open. */
   takeOver(params: OldSessionParams, after: number): Promise<void>;
-  /** How the turn of a prompt ended that was sent after an event; undefined if it never began. */
+  /** How the turn of a prompt ended that was sent after an event; undefined if the turn never began. */
   endOf(sessionId: string, prompt: unknown, after: number): Promise<EndOfTurn | undefined>;
 }
 
@@ -47,26 +47,26 @@ interface Joined {
   params: SessionParams;
   /** Number of the last event that the client was shown. */
   last: number;
-  /** Undefined while the session changes hands. */
+  /** Undefined while the session is being taken over. */
   link: SessionLink | undefined;
-  /** The holder has answered that the client is in. */
+  /** Whether the holder has accepted the client. */
   isIn: boolean;
-  /** Messages of the client that came meanwhile. */
+  /** Messages of the client that came while there was no link. */
   readonly waiting: string[];
-  /** Messages for the client that wait until it has been answered. */
+  /** Updates for the client that wait until its request has been answered. */
   shows: string[] | undefined;
 }
 
-/** What a session is begun or opened with. */
+/** The params of a request that begins or opens a session. */
 type SessionParams = Omit<OldSessionParams, "sessionId"> & { readonly sessionId?: string };
 
 /** Milliseconds within which a session whose holder has ended must be open again somewhere. */
 const TAKEN_OVER_WITHIN = 10_000;
 const RETRY = 50;
 
-/** The number that a holder gives with each event: always the last thing in the message. */
+/** The number that a holder adds to each event, always at the end of the message. */
 const SEQ = /,"_meta":\{"trunkline":\{"seq":(\d+)\}\}\}\}$/;
-/** Longer than the match can be. */
+/** Characters; longer than the longest match. */
 const SEQ_LENGTH = 64;
 
 /** Methods after which a client is no longer in a session. */
@@ -76,8 +76,8 @@ const LEAVING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The sessions of one client that other processes have open: each is reached through the process that
- * holds it. When that process ends, the session is opened here, or joined where another was faster.
+ * The sessions of one client that other processes have open. Each is reached through the process that
+ * holds it. When that process ends, the session is opened here, or in the process that was faster.
  */
 export class SessionLinks {
   readonly #reach: Reach;
@@ -98,9 +98,8 @@ export class SessionLinks {
   }
 
   /**
-   * Has another process answer a request about a session, or begin one, and passes on to it whatever
-   * the client says about that session from then on. Rejects with "unavailable" where that process
-   * cannot be reached.
+   * Forwards a request about a session, or for a new one, to another process, and later all messages of
+   * the client about that session. Rejects with "unavailable" if the process cannot be reached.
    */
   async request(holder: string, method: string, params: SessionParams): Promise<unknown> {
     const link = await this.#linkTo(holder);
@@ -109,7 +108,7 @@ export class SessionLinks {
     if (sessionId !== undefined) this.#joined.set(sessionId, joined);
     try {
       return await link.request(method, params, (answer) => {
-        // A session that was begun or forked is named by the answer.
+        // The answer contains the id of a new or forked session.
         const { sessionId: named = sessionId } = objectOf(answer);
         if (typeof named !== "string") return;
         sessionId = named;
@@ -118,7 +117,7 @@ export class SessionLinks {
       });
     } catch (error) {
       if (sessionId !== undefined) this.#leave(sessionId);
-      for (const text of joined.waiting) background(this.take(text), "Taking a message");
+      for (const text of joined.waiting) background(this.take(text), "Forwarding a message");
       throw error;
     }
   }
@@ -129,8 +128,8 @@ export class SessionLinks {
     joined.isIn = true;
     if (typeof seq === "number") joined.last = Math.max(joined.last, seq);
     this.#joined.set(sessionId, joined);
-    // ACP message specification § Streaming Message Ordering: what comes after the answer here comes
-    // after it at the client, too. The peer sends the answer in this turn of the event loop.
+    // ACP message specification § Streaming Message Ordering: updates after the answer must reach the client
+    // after it. The peer sends the answer in this turn of the event loop, so updates wait for the next.
     joined.shows = [];
     setImmediate(() => {
       const { shows = [] } = joined;
@@ -147,7 +146,7 @@ export class SessionLinks {
     await Promise.all(links.map(async (link) => (await link.catch(() => undefined))?.close()));
   }
 
-  /** A message of the client: for a holder, or for the peer here. */
+  /** Takes a message of the client, for a holder or for the peer here. */
   take(text: string): void | Room {
     const passed = this.#joined.size === 0 ? undefined : this.#pass(text);
     return passed ?? this.#own.message(text);
@@ -163,7 +162,7 @@ export class SessionLinks {
     if (method === acpDialect.cancel.method) {
       return isId(requestId) ? this.#cancel(`${holdId(requestId, text)}`, text) : undefined;
     }
-    // A fork is a new session, which begins here.
+    // A fork is a new session, which is opened here.
     if (typeof sessionId !== "string" || method === METHODS.forkSession.name) return undefined;
     const joined = this.#joined.get(sessionId);
     if (joined === undefined) return undefined;
@@ -265,12 +264,12 @@ export class SessionLinks {
     for (const [sessionId, joined] of this.#joined) {
       if (joined.link !== link) continue;
       joined.link = undefined;
-      // Whoever is still asking to be let in is told so, and asks again.
+      // A client that was not accepted yet gets an error for its request, and retries.
       if (joined.isIn) background(this.#recover(sessionId, joined, link), "Taking a session over");
     }
   }
 
-  /** Has the session go on after its holder has ended, here or at another process. */
+  /** Opens the session again after its holder has ended, here or in another process. */
   async #recover(sessionId: string, joined: Joined, link: SessionLink): Promise<void> {
     const asked = link.askedAbout(sessionId);
     try {
@@ -278,21 +277,22 @@ export class SessionLinks {
     } catch (error) {
       this.#joined.delete(sessionId);
       for (const [idText] of asked) this.#fail(idText, error);
-      for (const text of joined.waiting) background(this.take(text), "Taking a message");
+      for (const text of joined.waiting) background(this.take(text), "Forwarding a message");
       return;
     }
     for (const [idText, one] of asked) await this.#askAgain(idText, one);
-    for (const text of joined.waiting.splice(0)) background(this.take(text), "Taking a message");
+    for (const text of joined.waiting.splice(0))
+      background(this.take(text), "Forwarding a message");
   }
 
-  /** A prompt is not run twice: it is answered as its turn ended. Anything else is asked for again. */
+  /** Answers a prompt with the end of its turn, so that it does not run twice. Sends other requests again. */
   async #askAgain(idText: string, { method, sessionId, text, after }: Asked): Promise<void> {
     if (method === METHODS.prompt.name) {
       const { prompt } = objectOf(parsed(text).params);
       const end = await this.#client.endOf(sessionId, prompt, after);
       if (end !== undefined) return this.#endPrompt(idText, end);
     }
-    background(this.take(text), "Asking again");
+    background(this.take(text), "Sending a request again");
   }
 
   async #reopen(sessionId: string, joined: Joined): Promise<void> {
@@ -318,7 +318,7 @@ export class SessionLinks {
     } catch (error) {
       const holder = holderOf(error);
       if (holder === undefined) throw error;
-      // Another process was faster, or the end of the last one has not been noticed yet.
+      // Another process was faster, or the end of the previous holder was not noticed yet.
       const link = await this.#linkTo(holder);
       const _meta = { ...params._meta, trunkline: { ...ours(params._meta), after: last } };
       joined.link = link;
@@ -328,7 +328,8 @@ export class SessionLinks {
 
   #endPrompt(idText: string, end: EndOfTurn): void {
     if (end.stopReason === "interrupted") {
-      const why = "The process that worked on this prompt has ended. The session goes on.";
+      const why =
+        "The process that worked on this prompt has ended. Send the prompt again to continue the session.";
       this.#fail(idText, RpcError.of(STANDARD.internal, why, { interrupted: true }));
       return;
     }
