@@ -17,6 +17,7 @@ import { readGitContext, readRepositoryContext } from "./detect/git-context.ts";
 import type { SigningReadiness } from "./signing/signing-readiness.ts";
 import { TokenCommands } from "./tokens/token-commands.ts";
 import { Tokens } from "./tokens/tokens.ts";
+import type { Readiness } from "./validate/readiness.ts";
 import type { ValidateOptions, Validation } from "./validate/validate.ts";
 import { AuditLog } from "../store/audit/audit-log.ts";
 import { timestamp } from "../tool/audit.ts";
@@ -209,6 +210,13 @@ export class IdentityCommands implements AsyncDisposable {
     return await Promise.all(
       all.map((identity) => validateIdentity(identity, { ...options, tokens, env })),
     );
+  }
+
+  /** What an identity has on this machine, and what is missing. */
+  async readiness(name: string): Promise<Readiness> {
+    const { identityReadiness } = await import("./validate/readiness.ts");
+    const { tokens, env } = this;
+    return await identityReadiness(this.identities.find(name), { tokens, env });
   }
 
   /** Whether an identity, or the one here, can sign. */

@@ -25,7 +25,7 @@ export interface DocumentEntry extends DocumentChange {
   readonly size: number;
 }
 
-const MIGRATIONS = [
+export const DOCUMENT_MIGRATIONS = [
   `CREATE TABLE document_change (
      id INTEGER PRIMARY KEY,
      path TEXT NOT NULL,
@@ -70,7 +70,7 @@ export class Documents implements Disposable {
   }
 
   static async open(path: string): Promise<Documents> {
-    return new Documents(await Database.open(path, MIGRATIONS));
+    return new Documents(await Database.open(path, DOCUMENT_MIGRATIONS));
   }
 
   async read(path: string): Promise<DocumentRow | undefined> {

@@ -95,16 +95,37 @@ export class Holder implements Disposable {
 
   /** Removes the lock files of processes that were killed. */
   clean(): void {
-    if (!existsSync(this.#folder)) return;
-    for (const name of readdirSync(this.#folder)) {
+    for (const name of this.leftovers()) {
       const { name: id, ext } = parse(name);
-      if ((ext === LOCK || ext === SOCKET) && !this.isAlive(id)) this.#remove(id);
-      if (ext !== NEW) continue;
+      if (ext === NEW) rmSync(join(this.#folder, name), { force: true });
+      else this.#remove(id);
+    }
+    if (this.#id === undefined && existsSync(this.#folder)) this.#removeFolder();
+  }
+
+  /** The names of the files that processes which were killed have left. */
+  leftovers(): string[] {
+    return this.#names().filter((name) => {
+      const { name: id, ext } = parse(name);
+      if (ext === LOCK || ext === SOCKET) return !this.isAlive(id);
+      if (ext !== NEW) return false;
       const path = join(this.#folder, name);
       const { mtimeMs = Infinity } = statSync(path, { throwIfNoEntry: false }) ?? {};
-      if (mtimeMs < Date.now() - ABANDONED) rmSync(path, { force: true });
-    }
-    if (this.#id === undefined) this.#removeFolder();
+      return mtimeMs < Date.now() - ABANDONED;
+    });
+  }
+
+  /** The ids of the other processes that are alive. */
+  others(): string[] {
+    const ids = this.#names().flatMap((name) => {
+      const { name: id, ext } = parse(name);
+      return ext === LOCK && id !== this.#id ? [id] : [];
+    });
+    return ids.filter((id) => this.isAlive(id));
+  }
+
+  #names(): string[] {
+    return existsSync(this.#folder) ? readdirSync(this.#folder) : [];
   }
 
   #begin(): string {

@@ -17,7 +17,7 @@ export interface StoredTaskRecord {
   readonly error?: { readonly code: number; readonly message: string } | undefined;
 }
 
-const MIGRATIONS = [
+export const TASK_MIGRATIONS = [
   `CREATE TABLE task (
      id TEXT PRIMARY KEY,
      -- The process that works on it; none once it is over.
@@ -54,7 +54,7 @@ export class TaskRecords implements Disposable {
   }
 
   static async open(data: string, now: () => number = Date.now): Promise<TaskRecords> {
-    const database = await Database.open(join(data, "tasks.sqlite"), MIGRATIONS);
+    const database = await Database.open(join(data, "tasks.sqlite"), TASK_MIGRATIONS);
     return new TaskRecords(database, Holder.at(join(data, HOLDERS)), now);
   }
 

@@ -4,12 +4,26 @@ export const doctor: Command = {
   name: "doctor",
   summary: "Check the setup, and say how to fix what is wrong",
   description:
-    "Checks Node, git, the configuration, the data folder, that `trunkline mcp` answers, the port, " +
-    "access to the gateway, the MCP servers, the plugins, the language models, and which sandbox is in " +
-    "force for commands and for remote runs. Exits with 1 if a check fails.",
-  options: { json },
+    "Checks Node, git, the configuration, the data folder and the files in it, that `trunkline mcp` " +
+    "answers, the port, access to the gateway and its certificate, the agents, the MCP servers, the " +
+    "plugins, the language models, the identities and the guard of this repository, and which sandbox " +
+    "is in force for commands and for remote runs. All of it runs at the same time and takes less than " +
+    "five seconds. Exits with 1 if a check fails.\n\n" +
+    "`--fix` makes the data folder private, deletes lock files and sockets of programs that were " +
+    "killed, and installs a guard again that was left by a moved Trunkline. It deletes nothing that is " +
+    "yours: a damaged file is renamed, and only if you agree. Afterwards it checks again.",
+  options: {
+    fix: { type: "boolean", describe: "Fix what can be fixed safely, then check again" },
+    yes: { type: "boolean", describe: "With --fix: rename damaged files without asking" },
+    deep: {
+      type: "boolean",
+      describe: "Wait up to a minute for slow servers and large files, and start each agent",
+    },
+    json,
+  },
   examples: [
     { run: "trunkline doctor", explains: "Check the setup for the current folder." },
+    { run: "trunkline doctor --fix", explains: "Fix what can be fixed, and say what is left." },
     { run: "trunkline doctor --json", explains: "Print the findings for a script." },
   ],
   load: () => import("./doctor.ts"),

@@ -1,68 +1,82 @@
-import type { LoadedConfig } from "../../gateway/config/config.ts";
+import { isVerbose } from "../shell/host.ts";
 import type { Invocation } from "../shell/command.ts";
-import { configFlags } from "../shell/open-house.ts";
-import { checkAccess } from "./access.ts";
-import { checkConfig } from "./config.ts";
-import { checkData } from "./data.ts";
-import { checkModels } from "./models.ts";
-import { checkGit, checkNode } from "./programs.ts";
-import { checkPort } from "./port.ts";
-import { checkRuns } from "./runs.ts";
-import { checkBus, checkServers } from "./servers.ts";
-import { checkSandbox } from "./sandbox.ts";
-import { checkStart } from "./start.ts";
 import { paint } from "../shell/style.ts";
+import { type Examined, examine } from "./examine.ts";
+import { FIX_COMMAND, type Finding } from "./finding.ts";
+import { Checks } from "./run-checks.ts";
 
-/** What a check found. */
-export interface Finding {
-  /** "warn": works, with a drawback. "fail": does not work. */
-  readonly state: "ok" | "warn" | "fail";
-  readonly what: string;
-  readonly says: string;
-  /** What to do about it. */
-  readonly next?: string;
-}
+/** Milliseconds for all checks together, of the five seconds that a person waits. */
+const PATIENCE = 4_000;
+/** The same with `--deep`: servers may download something first. */
+const DEEP_PATIENCE = 60_000;
+/** Milliseconds for ending what the checks have started. */
+const TIDYING = 500;
+
+type Values = {
+  readonly json?: boolean;
+  readonly fix?: boolean;
+  readonly yes?: boolean;
+  readonly deep?: boolean;
+};
 
 /** `trunkline doctor` */
-export async function run(invocation: Invocation): Promise<number> {
-  const findings: Finding[] = [];
-  const print = (finding: Finding): void => {
-    findings.push(finding);
-    if (invocation.values.json !== true) invocation.out(lineOf(finding, invocation.color));
-  };
-  for await (const finding of examine(invocation)) print(finding);
-  const ok = findings.every(({ state }) => state !== "fail");
-  if (invocation.values.json === true) {
-    invocation.out(`${JSON.stringify({ ok, findings }, null, 2)}\n`);
+export async function run(invocation: Invocation<Values>): Promise<number> {
+  const { values, out } = invocation;
+  const isJson = values.json === true;
+  const started = performance.now();
+  const print = isJson ? () => {} : (finding: Finding) => out(lineOf(finding, invocation.color));
+  const first = await examineAll(invocation, print);
+  if (values.fix !== true) {
+    const milliseconds = Math.round(performance.now() - started);
+    if (isJson) out(`${JSON.stringify({ ...first, milliseconds }, null, 2)}\n`);
+    else out(hintOf(first.findings));
+    return first.ok ? 0 : 1;
   }
-  return ok ? 0 : 1;
+  const { applyFixes } = await import("./fix.ts");
+  const fixed = await applyFixes(invocation, first.findings);
+  // Whether a fix has helped is only known by looking again.
+  const again = fixed.length === 0 ? first : await examineAll(invocation, () => {});
+  const left = again.findings.filter(({ state }) => state !== "ok");
+  if (isJson) {
+    const milliseconds = Math.round(performance.now() - started);
+    out(`${JSON.stringify({ ...again, fixed, milliseconds }, null, 2)}\n`);
+  } else {
+    out(left.length === 0 ? "\nNothing is left to be done.\n" : "\nLeft to be done:\n");
+    for (const finding of left) print(finding);
+  }
+  return again.ok ? 0 : 1;
 }
 
-async function* examine(invocation: Invocation): AsyncGenerator<Finding> {
-  const { cwd, env } = invocation;
-  yield checkNode(process.versions.node);
-  yield checkGit(cwd, env);
-  const flags = configFlags(invocation.values);
-  const { findings, loaded } = await checkConfig({ cwd, env, flags });
-  yield* findings;
-  // The other checks need a configuration.
-  if (loaded !== undefined) yield* examineHouse(invocation, loaded);
+async function examineAll(
+  invocation: Invocation<Values>,
+  found: (finding: Finding) => void,
+): Promise<Examined> {
+  const isDeep = invocation.values.deep === true;
+  const checks = new Checks({
+    patience: isDeep ? DEEP_PATIENCE : PATIENCE,
+    ifLate: isDeep
+      ? "Find out what it waits for with `trunkline doctor --verbose`."
+      : "`trunkline doctor --deep` waits longer.",
+    isVerbose: isVerbose(invocation.env),
+  });
+  const findings: Finding[] = [];
+  for await (const finding of examine(invocation, checks, isDeep)) {
+    findings.push(finding);
+    found(finding);
+  }
+  if (!(await checks.settled(TIDYING))) leaveSoon();
+  return { ok: findings.every(({ state }) => state !== "fail"), findings };
 }
 
-async function* examineHouse(
-  invocation: Invocation,
-  loaded: LoadedConfig,
-): AsyncGenerator<Finding> {
-  const { config } = loaded;
-  yield* await checkData(config.data);
-  yield* await checkStart(invocation);
-  yield await checkPort(config);
-  yield* await checkAccess(config);
-  yield* await checkServers(invocation);
-  yield* await checkBus(invocation, loaded);
-  yield* await checkModels(loaded, invocation.env);
-  yield* await checkRuns(config, invocation.env);
-  yield await checkSandbox(config);
+/**
+ * Ends the process if a check that was given up keeps it alive, such as a keychain that waits for a
+ * person. Programs that it started are ended by the watchdog.
+ */
+function leaveSoon(): void {
+  setTimeout(() => {
+    if (process.exitCode !== undefined) process.exit();
+    leaveSoon();
+  }, TIDYING).unref();
 }
 
 const STYLES = { ok: "green", warn: "yellow", fail: "red" } as const;
@@ -72,4 +86,11 @@ function lineOf({ state, what, says, next }: Finding, color: boolean): string {
   const shown = paint(STYLES[state], word, color);
   const advice = next === undefined ? "" : `     ${next}\n`;
   return `${shown} ${what}: ${says}\n${advice}`;
+}
+
+function hintOf(findings: readonly Finding[]): string {
+  const count = findings.filter(({ fix }) => fix !== undefined).length;
+  if (count === 0) return "";
+  const what = count === 1 ? "One of these" : `${count} of these`;
+  return `\n${what} can be fixed with \`${FIX_COMMAND}\`, which asks before it puts a file aside.\n`;
 }

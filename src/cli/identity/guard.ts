@@ -31,7 +31,7 @@ export async function status(invocation: Invocation<InRepository>): Promise<numb
   await using commands = await openCommands(invocation);
   const found = await commands.guardStatus(invocation.values.repo ?? ".");
   show(invocation, found);
-  return found.isInstalled ? 0 : 1;
+  return found.isInstalled && found.broken === undefined ? 0 : 1;
 }
 
 /** `trunkline identity guard allow` */

@@ -37,7 +37,10 @@ const detect: Command = {
 
 const status: Command = {
   name: "status",
-  summary: "Show which identity a repository uses, and which one fits it",
+  summary: "Show which identity a repository uses, which one fits it, and what it lacks",
+  description:
+    "Also shows whether there is a token, an SSH key, a signing key and the guard, and the command for " +
+    "each that is missing. Asks neither the forge nor a keychain; `validate` does.",
   options: { repo, json },
   examples: [{ run: "trunkline identity status", explains: "For the current folder." }],
   load: async () => ({ run: (await import("./identity.ts")).status }),

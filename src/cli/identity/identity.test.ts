@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { dirname } from "node:path";
 import { describe, it } from "node:test";
 
+import { resolveIdentity } from "../../identity/identity.ts";
+import { Tokens } from "../../identity/tokens/tokens.ts";
+import type { MissingPart } from "../../identity/validate/readiness.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
 const IDENTITIES = {
@@ -14,6 +19,12 @@ const IDENTITIES = {
   },
   home: { provider: "gitlab", user: "ada", email: "ada@home.test", signing: { format: "ssh" } },
 };
+
+const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
+
+function tokensOf({ home, env }: SampleCommandLine): Tokens {
+  return new Tokens({ data: home.data, configFolder: dirname(home.userFile), env });
+}
 
 /** A repository of acme, in which git has no author yet. */
 async function setUp(): Promise<SampleCommandLine> {
@@ -79,6 +90,34 @@ describe("trunkline identity status", () => {
     assert.match(after.out, /Identity +work\n/);
     assert.match(after.out, /work, which is used here\./);
   });
+
+  it("shows token, key and guard, and names the command for each that is missing", async () => {
+    const work = { ...IDENTITIES.work, sshKey: "~/id_work" };
+    await using line = await SampleCommandLine.create({ identities: { work } });
+    line.git("config", "user.email", "ada@acme.test");
+    const before = await line.run("identity", "status");
+    assert.match(before.out, /Token +No token is stored\./);
+    assert.match(before.out, /SSH key +The SSH key does not exist/);
+    assert.match(before.out, /Guard +The guard is not installed/);
+    const { missing } = await line.json<{ missing: MissingPart[] }>("identity", "status");
+    assert.deepEqual(
+      missing.map(({ what, command }) => [what, command]),
+      [
+        ["token", "trunkline identity token set 'work'"],
+        ["ssh-key", `ssh-keygen -t ed25519 -f '${line.home.path}/id_work' -C 'ada@acme.test'`],
+        ["guard", "trunkline identity guard install"],
+      ],
+    );
+    // Each of them mends what it is for; the token itself comes from standard input.
+    execFileSync("sh", ["-c", `${missing[1]?.command} -q -N ''`]);
+    await line.run(...(missing[2]?.command ?? "").split(" ").slice(1));
+    await tokensOf(line).save(resolveIdentity("work", { provider: "github", user: "ada" }), TOKEN);
+    const after = await line.run("identity", "status");
+    assert.doesNotMatch(after.out, /Missing/);
+    assert.match(after.out, /Token +In an encrypted file/);
+    assert.match(after.out, /Guard +The guard checks every commit and push/);
+    assert.ok(!after.out.includes(TOKEN));
+  });
 });
 
 describe("trunkline identity env", () => {
@@ -88,7 +127,6 @@ describe("trunkline identity env", () => {
       identities: { work: { ...IDENTITIES.work, displayName: name } },
     });
     const { out } = await line.run("identity", "env", "work");
-    const { execFileSync } = await import("node:child_process");
     const script = `${out}printf %s "$GIT_AUTHOR_NAME"`;
     assert.equal(execFileSync("sh", ["-c", script], { encoding: "utf8" }), name);
   });

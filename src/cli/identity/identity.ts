@@ -1,5 +1,9 @@
 import type { IdentityStatus } from "../../identity/detect/status.ts";
+import type { GuardStatus } from "../../identity/guard/install-guard.ts";
 import type { Identity } from "../../identity/identity.ts";
+import type { IdentityCommands } from "../../identity/identity-commands.ts";
+import type { SigningReadiness } from "../../identity/signing/signing-readiness.ts";
+import type { MissingPart } from "../../identity/validate/readiness.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openCommands, openIdentities } from "./open-identities.ts";
 import { columns, table } from "../shell/layout.ts";
@@ -41,11 +45,40 @@ export async function detect(invocation: Invocation<InRepository>): Promise<numb
 /** `trunkline identity status` */
 export async function status(invocation: Invocation<InRepository>): Promise<number> {
   const { values, out } = invocation;
-  const identities = await openIdentities(invocation);
-  const found = await identities.status(values.repo ?? ".");
-  if (values.json) out(toJson(found));
-  else out(statusLines(found, invocation.width));
+  await using commands = await openCommands(invocation, { asks: false });
+  const folder = values.repo ?? ".";
+  const found = await commands.identities.status(folder);
+  const has = await partsOf(commands, found, folder);
+  if (values.json) out(toJson({ ...found, ...has }));
+  else out(statusLines(found, has, invocation.width));
   return 0;
+}
+
+/** What the identity of a repository has on this machine, besides what git is configured to use. */
+interface IdentityParts {
+  readonly token?: string;
+  readonly key?: string;
+  readonly signingKey?: SigningReadiness;
+  readonly guard?: GuardStatus;
+  readonly missing: readonly MissingPart[];
+}
+
+async function partsOf(
+  commands: IdentityCommands,
+  { current, detected, worktree }: IdentityStatus,
+  folder: string,
+): Promise<IdentityParts> {
+  const name = current ?? detected.identity;
+  const { missingGuard } = await import("../../identity/validate/readiness.ts");
+  const [ready, guard] = await Promise.all([
+    name === undefined ? undefined : commands.readiness(name),
+    worktree === undefined ? undefined : commands.guardStatus(folder),
+  ]);
+  return {
+    ...(ready && { token: ready.token, key: ready.sshKey, signingKey: ready.signing }),
+    ...(guard && { guard }),
+    missing: [...(ready?.missing ?? []), ...(guard && name ? missingGuard(guard) : [])],
+  };
 }
 
 /** `trunkline identity env NAME` */
@@ -79,7 +112,7 @@ function listing(identities: readonly Identity[]): string {
   ]);
 }
 
-function statusLines(status: IdentityStatus, width: number): string {
+function statusLines(status: IdentityStatus, has: IdentityParts, width: number): string {
   const { author, signing, sshCommand, switched, current, detected, worktree } = status;
   const name = author.name ?? "(no name)";
   const rows: (readonly [string, string])[] = [
@@ -90,12 +123,31 @@ function statusLines(status: IdentityStatus, width: number): string {
     ["Detected", detectedText(status)],
     ["Signing", signing.commits ? `${signing.format}, ${signing.key ?? "default key"}` : "none"],
     ["SSH", sshCommand ?? "default key"],
+    ...(has.token === undefined ? [] : [["Token", has.token] as const]),
+    ...(has.key === undefined ? [] : [["SSH key", has.key] as const]),
+    ...(has.signingKey?.format === undefined
+      ? []
+      : [["Signing key", has.signingKey.says] as const]),
+    ...(has.guard === undefined ? [] : [["Guard", has.guard.says] as const]),
+    ...has.missing.map((part) => ["Missing", missingText(part)] as const),
     ...detected.notes.map((note) => ["Note", note] as const),
   ];
   return columns(rows, width)
     .map((line) => `${line}\n`)
     .join("");
 }
+
+function missingText({ what, says, command }: MissingPart): string {
+  const remedy = command === undefined ? says : `run \`${command}\``;
+  return `${PART_NAMES[what]}: ${remedy}`;
+}
+
+const PART_NAMES = {
+  token: "token",
+  "ssh-key": "SSH key",
+  signing: "signing key",
+  guard: "guard",
+} as const;
 
 /** Which identity fits the repository, and what to do if another one is used. */
 function detectedText({ detected, isRight, current }: IdentityStatus): string {

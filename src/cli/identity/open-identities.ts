@@ -27,14 +27,17 @@ export async function openIdentities(invocation: Invocation): Promise<Identities
 
 /**
  * The identities with their tokens and their guard, which the caller disposes of. Loaded only here:
- * commands that read identities start faster without it.
+ * commands that read identities start faster without it. `asks`: a person may be asked for a passphrase.
  */
-export async function openCommands(invocation: Invocation): Promise<IdentityCommands> {
+export async function openCommands(
+  invocation: Invocation,
+  { asks = true }: { readonly asks?: boolean } = {},
+): Promise<IdentityCommands> {
   const [options, { IdentityCommands }] = await Promise.all([
     identityOptions(invocation),
     import("../../identity/identity-commands.ts"),
   ]);
-  const canAsk = process.stdin.isTTY && process.stderr.isTTY;
+  const canAsk = asks && process.stdin.isTTY && process.stderr.isTTY;
   const commands = new IdentityCommands({ ...options, ...(canAsk ? { ask: askSecret } : {}) });
   await repair(invocation, commands.identities);
   return commands;

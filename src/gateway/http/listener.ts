@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 
@@ -6,6 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { Serving } from "../access/serving.ts";
 import { watchFiles } from "../config/watch-files.ts";
+import { readTls } from "./tls-files.ts";
 
 /** An HTTP server that is not listening yet; with TLS if that is configured. */
 export function createListener(
@@ -34,28 +34,6 @@ export function listen(server: Server, { host, port }: Serving): Promise<void> {
     server.once("error", (error: NodeJS.ErrnoException) => reject(explain(error, host, port)));
     server.listen(port, host, resolve);
   });
-}
-
-function readTls(tls: NonNullable<Serving["tls"]>): { cert: Buffer; key: Buffer } {
-  const read = (key: "certFile" | "keyFile"): Buffer => {
-    try {
-      return readFileSync(tls[key]);
-    } catch (error) {
-      throw wrongTls(`Cannot read '${tls[key]}', named by \`serve.tls.${key}\``, error);
-    }
-  };
-  const pair = { cert: read("certFile"), key: read("keyFile") };
-  try {
-    process.getBuiltinModule("node:tls").createSecureContext(pair);
-  } catch (error) {
-    throw wrongTls(`Cannot use '${tls.certFile}' with '${tls.keyFile}' for TLS`, error);
-  }
-  return pair;
-}
-
-function wrongTls(what: string, error: unknown): TrunklineError {
-  const { message } = error as Error;
-  return new TrunklineError("config", `${what}: ${message}`, { cause: error });
 }
 
 function explain(error: NodeJS.ErrnoException, host: string, port: number): TrunklineError {

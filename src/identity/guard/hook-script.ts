@@ -35,6 +35,20 @@ export function guardScript(hook: GuardHook, program: OwnProgram, next: string):
   ].join("\n");
 }
 
+/**
+ * The files without which a hook of ours fails: Node, the program, and the configuration if it is
+ * named. Read from the text, since the hook may be anybody's and must not be run.
+ */
+export function filesNeededBy(script: string): string[] {
+  const line = script.split("\n").find((each) => each.includes(`'identity' 'guard' 'check'`)) ?? "";
+  const words = Array.from(line.matchAll(/'((?:[^']|'\\'')*)'/g), ([, word = ""]) => {
+    return word.replaceAll(String.raw`'\''`, "'");
+  });
+  const at = words.indexOf("--config");
+  const config = at < 0 ? [] : words.slice(at + 1, at + 2);
+  return [...words.slice(0, words.indexOf("identity")), ...config];
+}
+
 /** A hook that only runs the one that existed before. */
 export function passingScript(next: string): string {
   return [

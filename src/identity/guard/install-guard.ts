@@ -1,4 +1,5 @@
-import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
@@ -8,7 +9,7 @@ import { hooksFolder, hooksIn, type Repository } from "../../git/repository.ts";
 import type { OwnProgram } from "../credential/helper-command.ts";
 import { shellQuote } from "../git-settings.ts";
 import type { GitContext } from "../detect/git-context.ts";
-import { guardScript, HOOK_MARK, keptName, passingScript } from "./hook-script.ts";
+import { guardScript, HOOK_MARK, keptName, passingScript, filesNeededBy } from "./hook-script.ts";
 import { GUARD_HOOKS, type GuardHook } from "./verdict.ts";
 
 type InRepository = GitContext & { readonly repository: Repository };
@@ -20,6 +21,8 @@ export interface GuardStatus {
   readonly guarded: readonly GuardHook[];
   /** Existing hooks that run after the guard. */
   readonly chained: readonly string[];
+  /** Why git cannot run the hooks as they are: then it refuses every commit, or checks none. */
+  readonly broken: string | undefined;
   readonly says: string;
 }
 
@@ -137,6 +140,7 @@ export async function guardStatus(
   for (const hook of GUARD_HOOKS) {
     if ((await textOf(join(hooks, hook)))?.includes(HOOK_MARK)) guarded.push(hook);
   }
+  const broken = await brokenHook(hooks, guarded);
   const isInstalled = guarded.length === GUARD_HOOKS.length;
   const names = await readdir(hooks).catch(() => []);
   const chained = names
@@ -146,12 +150,35 @@ export async function guardStatus(
     });
   const missing = GUARD_HOOKS.filter((hook) => !guarded.includes(hook));
   const next = "Run `trunkline identity guard install`";
-  const says = isInstalled
-    ? `The guard checks every commit and push (${hooks}).`
-    : guarded.length > 0
-      ? `The guard is incomplete: ${missing.join(", ")} missing in ${hooks}. ${next}.`
-      : `The guard is not installed in ${hooks}. ${next}.`;
-  return { isInstalled, hooks, guarded, chained, says };
+  const says =
+    broken !== undefined
+      ? `${broken} ${next}.`
+      : isInstalled
+        ? `The guard checks every commit and push (${hooks}).`
+        : guarded.length > 0
+          ? `The guard is incomplete: ${missing.join(", ")} missing in ${hooks}. ${next}.`
+          : `The guard is not installed in ${hooks}. ${next}.`;
+  return { isInstalled, hooks, guarded, chained, broken, says };
+}
+
+/** What keeps the first such hook from running. */
+async function brokenHook(
+  hooks: string,
+  guarded: readonly GuardHook[],
+): Promise<string | undefined> {
+  for (const hook of guarded) {
+    const path = join(hooks, hook);
+    const needed = filesNeededBy((await textOf(path)) ?? "");
+    const missing = needed.find((each) => !existsSync(each));
+    if (missing !== undefined) {
+      return `The guard refuses every ${hook === "pre-push" ? "push" : "commit"}: ${path} needs '${missing}', which does not exist. Perhaps Trunkline or Node was moved.`;
+    }
+    if (process.platform === "win32") continue;
+    const { mode } = await stat(path);
+    // githooks(5): a hook that is not executable is ignored.
+    if ((mode & 0o111) === 0) return `The guard checks nothing: ${path} is not executable.`;
+  }
+  return undefined;
 }
 
 function ownFolder({ commonDir }: Repository): string {

@@ -29,7 +29,7 @@ describe("gpgReadiness()", { skip: GPG_IS_MISSING }, () => {
     const ready = await signingReadiness(signer({ format: "openpgp" }), { env: gpg.env });
     assert.equal(ready.canSign, false);
     assert.match(ready.says, /locked: its passphrase/);
-    assert.match(ready.guidance, /RunQuietly the person/);
+    assert.match(ready.guidance, /Ask the person/);
   });
 
   it("reports a missing key", async () => {

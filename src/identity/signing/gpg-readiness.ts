@@ -22,8 +22,7 @@ export async function gpgReadiness(
   };
   const list = await ask("gpg", [...QUIET, "--list-secret-keys", "--", wanted]);
   if (list.isMissing) {
-    const guidance =
-      "RunQuietly the person to install GnuPG, or use an identity that signs with SSH.";
+    const guidance = "Ask the person to install GnuPG, or use an identity that signs with SSH.";
     return say({ isFound: false, says: "gpg is not installed.", guidance });
   }
   if (list.isLate) return say(late("gpg"));
@@ -31,7 +30,7 @@ export async function gpgReadiness(
   const key = keys.findLast(({ isValid }) => isValid) ?? keys.at(-1);
   if (key === undefined) {
     const says = `gpg has no secret key for '${wanted}' that can sign.`;
-    const guidance = `RunQuietly the person to import it, or to configure another: \`trunkline identity edit ${identity.name} --signing-key KEY\`.`;
+    const guidance = `Ask the person to import it, or to configure another: \`trunkline identity edit ${identity.name} --signing-key KEY\`.`;
     return say({ isFound: false, says, guidance });
   }
   const found = { key: key.fingerprint };
@@ -40,7 +39,7 @@ export async function gpgReadiness(
     return say({
       ...found,
       says,
-      guidance: "RunQuietly the person to renew it, or to configure another.",
+      guidance: "Ask the person to renew it, or to configure another.",
     });
   }
   if (key.secret === "missing") {
@@ -48,7 +47,7 @@ export async function gpgReadiness(
     return say({
       ...found,
       says,
-      guidance: "RunQuietly the person to import it, or connect its device.",
+      guidance: "Ask the person to import it, or connect its device.",
     });
   }
   const hardware = key.secret === "device" || signing.hardware === true;
@@ -81,7 +80,7 @@ async function deviceTrouble(
     const says = card.isLate
       ? "The hardware device with the key does not answer."
       : `The hardware device with the key (${key.device}) is not connected.`;
-    return { needsTouch: false, says, guidance: "RunQuietly the person to connect it." };
+    return { needsTouch: false, says, guidance: "Ask the person to connect it." };
   }
   const { touchPolicy } = signing;
   // The device's answer counts; without one, the configured policy.
@@ -102,7 +101,7 @@ function outcome(
     return {
       canSign: false,
       says: `The key is locked: its ${secret} is needed.`,
-      guidance: `RunQuietly the person to sign something once in a terminal, so that gpg-agent remembers the ${secret}: \`echo | gpg --clearsign\`.`,
+      guidance: `Ask the person to sign something once in a terminal, so that gpg-agent remembers the ${secret}: \`echo | gpg --clearsign\`.`,
     };
   }
   const [last = "gpg could not sign"] = tried.err.trim().split("\n").slice(-1);

@@ -41,7 +41,7 @@ export async function sshReadiness(
   const found = await sshKeyFacts(key, ask);
   if (found === undefined) {
     const says = `Cannot read the SSH key '${key}'.`;
-    const guidance = `RunQuietly the person to configure another: \`trunkline identity edit ${identity.name} --signing-key FILE\`.`;
+    const guidance = `Ask the person to configure another: \`trunkline identity edit ${identity.name} --signing-key FILE\`.`;
     return say({ isFound: false, says, guidance });
   }
   const hardware = found.isDevice || signing.hardware === true;
@@ -73,6 +73,6 @@ export async function sshReadiness(
     says: isLocked
       ? "The key is locked, or only its public part is here, and no agent holds it."
       : `ssh-keygen cannot sign: ${tried.err.trim().split("\n").at(-1)}`,
-    guidance: `RunQuietly the person to add it to an agent: \`ssh-add ${key.replace(/\.pub$/, "")}\`.`,
+    guidance: `Ask the person to add it to an agent: \`ssh-add ${key.replace(/\.pub$/, "")}\`.`,
   });
 }

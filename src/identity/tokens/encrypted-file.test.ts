@@ -42,6 +42,16 @@ describe("EncryptedFile", () => {
     await assert.rejects(fileIn(folder.path, {}).get(WORK), /TRUNKLINE_TOKEN_KEY/);
   });
 
+  it("tells whether it has a token: without the passphrase too, but not with a wrong one", async () => {
+    await using folder = await SampleFolder.create();
+    assert.equal(await fileIn(folder.path).has(WORK), false);
+    await fileIn(folder.path).set(WORK, TOKEN);
+    assert.equal(await fileIn(folder.path, {}).has(WORK), true);
+    assert.equal(await fileIn(folder.path, {}).has(HOME), false);
+    const wrong = fileIn(folder.path, { TRUNKLINE_TOKEN_KEY: "word" });
+    await assert.rejects(wrong.has(WORK), /the key is wrong/);
+  });
+
   it("refuses a token that was moved under another name", async () => {
     await using folder = await SampleFolder.create();
     const file = fileIn(folder.path);

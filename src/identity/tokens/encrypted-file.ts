@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { replaceFile, withLock } from "../../store/replace-file.ts";
-import { fileKey, type FileKeyOptions, type KeyKind, readPrivate } from "./file-key.ts";
+import { fileKey, givenWords, type FileKeyOptions, type KeyKind, readPrivate } from "./file-key.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 
 /** scrypt parameters (RFC 7914). They cost a tenth of a second and 32 MiB. */
@@ -61,6 +61,15 @@ export class EncryptedFile implements SecretStore {
     const found = file?.secrets.find((each) => isSame(each, name));
     if (file === undefined || found === undefined) return undefined;
     return open(await this.#keyOf(file), name, found, this.path);
+  }
+
+  /** Whether it has a secret, which is decrypted unless a person would be asked for the passphrase. */
+  async has(name: SecretName): Promise<boolean> {
+    const file = await this.#read();
+    if (file === undefined || !file.secrets.some((each) => isSame(each, name))) return false;
+    if (file.key === "passphrase" && (await givenWords(this.#options.env)) === undefined)
+      return true;
+    return (await this.get(name)) !== undefined;
   }
 
   async set(name: SecretName, secret: string): Promise<void> {

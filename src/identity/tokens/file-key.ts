@@ -41,7 +41,8 @@ export async function fileKey(
   return { kind: "generated", words: await generatedWords(keyFile, kind === undefined) };
 }
 
-async function givenWords(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+/** The passphrase that the environment gives or names, if any. */
+export async function givenWords(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const { TRUNKLINE_TOKEN_KEY: words, TRUNKLINE_TOKEN_KEY_FILE: file } = env;
   if (words !== undefined && words !== "") return words;
   if (file === undefined || file === "") return undefined;

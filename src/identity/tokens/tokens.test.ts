@@ -39,6 +39,19 @@ describe("Tokens", () => {
     assert.equal(await tokens.clear(identity()), false);
   });
 
+  it("knows where a token is kept without asking a keychain, which may ask a person", async () => {
+    await using folder = await SampleFolder.create();
+    assert.equal(await tokensIn(folder.path).whereKept(identity()), undefined);
+    await tokensIn(folder.path, new SampleKeychain()).save(identity(), TOKEN);
+    assert.equal(await tokensIn(folder.path).whereKept(identity()), "the system's keychain");
+    const elsewhere = identity({ tokenSource: { kind: "keychain", service: "other" } });
+    assert.match((await tokensIn(folder.path).whereKept(elsewhere)) ?? "", /as 'other'$/);
+    const variable = identity({ tokenSource: { kind: "environment", variable: "MINE" } });
+    assert.equal(await tokensIn(folder.path).whereKept(variable), undefined);
+    const set = tokensIn(folder.path, undefined, { MINE: TOKEN });
+    assert.equal(await set.whereKept(variable), "the variable MINE");
+  });
+
   it("stores them in an encrypted file otherwise, and says which and why", async () => {
     await using folder = await SampleFolder.create();
     const tokens = tokensIn(folder.path);

@@ -73,6 +73,20 @@ export class Tokens {
     }
   }
 
+  /**
+   * Where an identity has a token, in words; undefined if it has none. Never asks a keychain or another
+   * program, which may ask a person, so it goes by what is known of the last time.
+   */
+  async whereKept(identity: Identity): Promise<string | undefined> {
+    const { kind, service } = identity.tokenSource;
+    if (kind === "none" || kind === "environment") return (await this.find(identity))?.where;
+    if (kind === "command-line") return (forgeProgram(identity) ?? [])[0];
+    const { store } = await this.record(identity);
+    if (store === "keychain") return "the system's keychain";
+    if (await this.#file.has(nameOf(identity))) return this.#file.describe;
+    return service === undefined ? undefined : `the system's keychain, as '${service}'`;
+  }
+
   /** The token as it would be stored. Throws "usage" if it is malformed or not ours to store. */
   check(identity: Identity, token: string): string {
     checkStored(identity, "store");

@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 
+import { shellQuote } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import { signingReadiness } from "../signing/signing-readiness.ts";
 import { isExpired, type Tokens } from "../tokens/tokens.ts";
@@ -11,6 +12,8 @@ export interface Finding {
   readonly outcome: "pass" | "fail" | "warn" | "skip";
   readonly what: "ssh-key" | "ssh" | "token" | "api" | "signing";
   readonly says: string;
+  /** The command that mends it, as it is typed in a shell. */
+  readonly command?: string;
 }
 
 export interface Validation {
@@ -48,7 +51,7 @@ export async function validateIdentity(
   return { identity: identity.name, isOk, findings };
 }
 
-async function checkKeyFile({ sshKey }: Identity): Promise<Finding[]> {
+export async function checkKeyFile({ sshKey, email }: Identity): Promise<Finding[]> {
   const what = "ssh-key";
   if (sshKey === undefined) {
     return [
@@ -60,10 +63,13 @@ async function checkKeyFile({ sshKey }: Identity): Promise<Finding[]> {
     if ((mode & 0o077) === 0 || process.platform === "win32") {
       return [{ what, outcome: "pass", says: `The SSH key exists: ${sshKey}` }];
     }
-    const says = `ssh will not use ${sshKey}: other users may read it. Make it private with: chmod 600 '${sshKey}'`;
-    return [{ what, outcome: "fail", says }];
+    const command = `chmod 600 ${shellQuote(sshKey)}`;
+    const says = `ssh will not use ${sshKey}: other users may read it. Make it private with: ${command}`;
+    return [{ what, outcome: "fail", says, command }];
   } catch {
-    return [{ what, outcome: "fail", says: `The SSH key does not exist: ${sshKey}` }];
+    const comment = email === undefined ? "" : ` -C ${shellQuote(email)}`;
+    const command = `ssh-keygen -t ed25519 -f ${shellQuote(sshKey)}${comment}`;
+    return [{ what, outcome: "fail", says: `The SSH key does not exist: ${sshKey}`, command }];
   }
 }
 
@@ -88,12 +94,13 @@ async function checkToken(
   if (identity.tokenSource.kind === "none") {
     return [{ what: "token", outcome: "skip", says: "No token, as configured." }];
   }
+  const command = setTokenCommand(identity);
   const fail = (what: "token" | "api", says: string): Finding => ({ what, outcome: "fail", says });
   try {
     const found = await tokens.find(identity);
     if (found === undefined) {
       const says = `No token is stored. Store one with \`trunkline identity token set ${name}\`.`;
-      return [{ what: "token", outcome: "warn", says }];
+      return [{ what: "token", outcome: "warn", says, command }];
     }
     const is: Finding = {
       what: "token",
@@ -101,7 +108,7 @@ async function checkToken(
       says: `The token is in ${found.where}.`,
     };
     if (isExpired(found.record)) {
-      return [fail("token", `The token expired on ${found.record.expires}.`)];
+      return [{ ...fail("token", `The token expired on ${found.record.expires}.`), command }];
     }
     if (!testAuth) return [is];
     const facts = await askForge(identity, found.token, { timeout });
@@ -120,6 +127,11 @@ async function checkToken(
   } catch (error) {
     return [fail("api", (error as Error).message)];
   }
+}
+
+/** What stores a token of an identity. */
+export function setTokenCommand({ name }: Identity): string {
+  return `trunkline identity token set ${shellQuote(name)}`;
 }
 
 const SOON = 14 * 24 * 60 * 60_000;

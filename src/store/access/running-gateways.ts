@@ -46,22 +46,23 @@ export async function announceGateway(
 export async function runningGateways(data: string): Promise<RunningGateway[]> {
   const folder = join(data, FOLDER);
   const running: RunningGateway[] = [];
-  for (const name of namesIn(folder)) {
-    const path = join(folder, name.slice(0, -".json".length));
-    if (!FileLock.isTaken(`${path}.lock`)) {
-      // Left behind by a process that was killed.
-      forget(path);
-      continue;
-    }
+  for (const path of leftGateways(data)) forget(path);
+  for (const path of pathsIn(folder)) {
     const found = read(`${path}.json`);
     if (found !== undefined) running.push(found);
   }
   return running.toSorted((one, other) => other.started.localeCompare(one.started));
 }
 
-function namesIn(folder: string): string[] {
+/** Where gateways were announced that were killed since, each without the ending of its files. */
+export function leftGateways(data: string): string[] {
+  return pathsIn(join(data, FOLDER)).filter((path) => !FileLock.isTaken(`${path}.lock`));
+}
+
+function pathsIn(folder: string): string[] {
   try {
-    return readdirSync(folder).filter((name) => name.endsWith(".json"));
+    const names = readdirSync(folder).filter((name) => name.endsWith(".json"));
+    return names.map((name) => join(folder, name.slice(0, -".json".length)));
   } catch {
     return [];
   }

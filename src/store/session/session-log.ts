@@ -51,7 +51,7 @@ export interface HeldSession {
   readonly last: number;
 }
 
-const SESSION_MIGRATIONS = [
+export const SESSION_MIGRATIONS = [
   `CREATE TABLE session (
      id INTEGER PRIMARY KEY,
      uuid TEXT NOT NULL UNIQUE,

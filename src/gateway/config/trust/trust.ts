@@ -26,6 +26,11 @@ export class TrustStore {
     this.path = join(data, "trust.json");
   }
 
+  /** Throws if the file cannot be used. */
+  check(): void {
+    this.#read();
+  }
+
   isTrusted(file: string, text: string): boolean {
     return this.#read()[placeOf(file)] === digestOf(text);
   }
@@ -46,7 +51,11 @@ export class TrustStore {
     try {
       text = readRegularFile(this.path, { most: MAX_SIZE })?.toString("utf8");
     } catch (error) {
-      throw this.#broken((error as Error).message, error);
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code !== "EACCES" && code !== "EPERM") throw this.#broken(message, error);
+      const next = "Choose a data folder of your own with --data or TRUNKLINE_DATA.";
+      const says = `Cannot read '${this.path}': ${message}. ${next}`;
+      throw new TrunklineError("config", says, { cause: error });
     }
     if (text === undefined) return {};
     try {

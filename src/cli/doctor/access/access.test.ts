@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdtempDisposableSync } from "node:fs";
+import { chmodSync, mkdtempDisposableSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { defaultConfig } from "../../gateway/config/config.ts";
-import type { Config } from "../../gateway/config/config.ts";
-import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { SampleCommandLine } from "../../../../test/samples/sample-command-line.ts";
+import { defaultConfig } from "../../../gateway/config/config.ts";
+import type { Config } from "../../../gateway/config/config.ts";
+import { AccessTokens } from "../../../store/access/access-tokens.ts";
+import { OwnerToken } from "../../../store/access/owner-token.ts";
 import { checkAccess } from "./access.ts";
 
 async function check(data: string, host: string, serve: Partial<Config["serve"]> = {}) {
@@ -26,6 +28,18 @@ describe("checkAccess()", () => {
     assert.deepEqual(await check(folder.path, "127.0.0.1"), [`${who}, 0 other tokens`]);
     await new AccessTokens(folder.path).create("ci", { scopes: ["tools"] }, undefined);
     assert.deepEqual(await check(folder.path, "127.0.0.1"), [`${who}, 1 other token`]);
+  });
+
+  it("warns about an owner's token that is not accepted, and the command replaces it", async () => {
+    await using line = await SampleCommandLine.create();
+    const owner = new OwnerToken(line.home.data);
+    await owner.ensure();
+    const local = async () => (await check(line.home.data, "127.0.0.1")).slice(1);
+    assert.deepEqual(await local(), []);
+    chmodSync(owner.path, 0o644);
+    assert.match((await local())[0] ?? "", /^warn the owner's token in .* is not accepted/);
+    await line.run("token", "rotate");
+    assert.deepEqual(await local(), []);
   });
 
   it("warns about clear text if other machines can connect", async () => {

@@ -1,7 +1,7 @@
-import type { LoadedConfig } from "../../gateway/config/config.ts";
-import { Log } from "../../base/log.ts";
-import { ModelCommands } from "../../agent/models/model-commands.ts";
-import type { Finding } from "./doctor.ts";
+import type { LoadedConfig } from "../../../gateway/config/config.ts";
+import { Log } from "../../../base/log.ts";
+import { ModelCommands } from "../../../agent/models/model-commands.ts";
+import type { Finding } from "../finding.ts";
 
 const what = "Models";
 

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 
-import type { Config } from "../../gateway/config/config.ts";
-import type { Finding } from "./doctor.ts";
+import type { Config } from "../../../gateway/config/config.ts";
+import type { Finding } from "../finding.ts";
 
 const what = "Port";
 /** Milliseconds to wait for an answer. */

@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 
-import { defaultConfig } from "../../gateway/config/config.ts";
+import { defaultConfig } from "../../../gateway/config/config.ts";
 import { checkPort } from "./port.ts";
 
 const { serve } = defaultConfig("/data");

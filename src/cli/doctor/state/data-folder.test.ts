@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { checkData } from "./data.ts";
+import { checkDataFolder } from "./data-folder.ts";
 
-describe("checkData()", () => {
+describe("checkDataFolder()", () => {
   it("passes for a private folder, and leaves nothing in it", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
-    const [found] = await checkData(folder.path);
+    const [found] = await checkDataFolder(folder.path);
     assert.deepEqual(found, { state: "ok", what: "Data folder", says: folder.path });
     assert.deepEqual(readdirSync(folder.path), []);
   });
@@ -17,14 +17,14 @@ describe("checkData()", () => {
   it("warns about a folder that others can read, with the command that fixes it", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
     chmodSync(folder.path, 0o755);
-    const [found] = await checkData(folder.path);
+    const [found] = await checkDataFolder(folder.path);
     assert.equal(found?.state, "warn");
     assert.equal(found?.next, `Run: chmod 700 '${folder.path}'`);
   });
 
   it("says that a folder will be created, however many levels are missing", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
-    const [found] = await checkData(join(folder.path, "a/b/c"));
+    const [found] = await checkDataFolder(join(folder.path, "a/b/c"));
     assert.equal(found?.state, "ok");
     assert.match(found?.says ?? "", /will be created/);
     assert.deepEqual(readdirSync(folder.path), []);
@@ -34,17 +34,17 @@ describe("checkData()", () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
     const file = join(folder.path, "data");
     writeFileSync(file, "");
-    const [own] = await checkData(file);
+    const [own] = await checkDataFolder(file);
     assert.deepEqual([own?.state, own?.says], ["fail", `${file} is not a folder`]);
-    const [below] = await checkData(join(file, "sub"));
+    const [below] = await checkDataFolder(join(file, "sub"));
     assert.equal(below?.state, "fail");
   });
 
   it("fails for a folder that not even root can write to, and says what to do", async (test) => {
     if (process.platform !== "linux") return test.skip("needs /proc, which only Linux has");
-    const [found] = await checkData("/proc/self");
+    const [found] = await checkDataFolder("/proc/self");
     assert.equal(found?.state, "fail");
-    assert.match(found?.says ?? "", /^cannot write to \/proc\/self: /);
+    assert.match(found?.says ?? "", /^cannot use \/proc\/self: /);
     assert.match(found?.next ?? "", /--data/);
   });
 });

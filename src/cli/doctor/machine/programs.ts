@@ -1,5 +1,5 @@
-import { Git } from "../../git/git.ts";
-import type { Finding } from "./doctor.ts";
+import { Git } from "../../../git/git.ts";
+import type { Finding } from "../finding.ts";
 
 /** The same as `engines` in package.json. */
 const NODE = { major: 26, minor: 1 };

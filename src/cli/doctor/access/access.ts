@@ -1,8 +1,11 @@
-import { TrunklineError } from "../../base/errors.ts";
-import { AccessTokens } from "../../store/access/access-tokens.ts";
-import { clearTextWarning, resolveServing, type Serving } from "../../gateway/access/serving.ts";
-import type { Config } from "../../gateway/config/config.ts";
-import type { Finding } from "./doctor.ts";
+import { existsSync } from "node:fs";
+
+import { TrunklineError } from "../../../base/errors.ts";
+import { AccessTokens } from "../../../store/access/access-tokens.ts";
+import { clearTextWarning, resolveServing, type Serving } from "../../../gateway/access/serving.ts";
+import type { Config } from "../../../gateway/config/config.ts";
+import { OwnerToken } from "../../../store/access/owner-token.ts";
+import { byCommand, type Finding } from "../finding.ts";
 
 const what = "Access";
 
@@ -10,11 +13,16 @@ const what = "Access";
 export async function checkAccess(config: Config): Promise<Finding[]> {
   try {
     const serving = resolveServing(config);
-    const findings = [entryFinding(serving, config.data), ...tlsFindings(serving)];
+    const findings = [
+      entryFinding(serving, config.data),
+      ...ownerFindings(config.data),
+      ...tlsFindings(serving),
+    ];
     return [...findings, ...(await issuerFindings(serving))];
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
-    return [{ state: "fail", what, says: error.message }];
+    const next = "Change what the message names, then check with `trunkline doctor`.";
+    return [{ state: "fail", what, says: error.message, next }];
   }
 }
 
@@ -26,9 +34,19 @@ function entryFinding(serving: Serving, data: string): Finding {
   return { state: "ok", what, says: `${who} can log in with ${ways.join(", ")}` };
 }
 
+/** An owner's token that is not accepted. `trunkline serve` replaces it when it starts. */
+function ownerFindings(data: string): Finding[] {
+  const owner = new OwnerToken(data);
+  if (!existsSync(owner.path) || owner.read() !== undefined) return [];
+  const says = `the owner's token in ${owner.path} is not accepted: the file is damaged, or others could have read it`;
+  return [{ state: "warn", what, says, ...byCommand("trunkline token rotate") }];
+}
+
 function tlsFindings(serving: Serving): Finding[] {
   const warning = clearTextWarning(serving);
-  const findings: Finding[] = warning === undefined ? [] : [{ state: "warn", what, says: warning }];
+  const setting = "Set `serve.tls.certFile` and `serve.tls.keyFile`, or `serve.publicUrl`.";
+  const findings: Finding[] =
+    warning === undefined ? [] : [{ state: "warn", what, says: warning, next: setting }];
   if (serving.publicUrl?.startsWith("http:") === true && serving.isOpen) {
     const says = `\`serve.publicUrl\` is ${serving.publicUrl}, which is not encrypted`;
     findings.push({ state: "warn", what, says, next: "Use an https address." });
@@ -39,7 +57,7 @@ function tlsFindings(serving: Serving): Finding[] {
 /** Whether the keys that verify OAuth tokens can be fetched (RFC 8414, OpenID Connect Discovery). */
 async function issuerFindings({ oauth }: Serving): Promise<Finding[]> {
   if (oauth === undefined) return [];
-  const { findKeysUrl } = await import("../../gateway/access/issuer-keys.ts");
+  const { findKeysUrl } = await import("../../../gateway/access/issuer-keys.ts");
   return Promise.all(
     oauth.authorizationServers.map(async (issuer): Promise<Finding> => {
       try {

@@ -2,12 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 
-import type { Invocation } from "../shell/command.ts";
-import type { Finding } from "./doctor.ts";
+import type { Invocation } from "../../shell/command.ts";
+import type { Finding } from "../finding.ts";
 
 const what = "trunkline mcp";
-/** Milliseconds; about as long as assistants wait. */
-const PATIENCE = 20_000;
 const SLOW = 2_000;
 
 const INITIALIZE = {
@@ -32,8 +30,8 @@ interface Run {
  * Whether an assistant that starts `trunkline mcp` gets an answer to `initialize`, and nothing else
  * on stdout (MCP 2025-11-25, Transports § stdio).
  */
-export async function checkStart(invocation: Invocation): Promise<Finding[]> {
-  const { out, err, code, milliseconds } = await start(invocation);
+export async function checkStart(invocation: Invocation, signal?: AbortSignal): Promise<Finding[]> {
+  const { out, err, code, milliseconds } = await start(invocation, signal);
   const lines = out.split("\n").filter((line) => line !== "");
   const answers = lines.filter(isAnswer);
   if (answers.length !== 1 || code !== 0) {
@@ -56,11 +54,15 @@ export async function checkStart(invocation: Invocation): Promise<Finding[]> {
   return [speed, { state: "fail", what, says, next }];
 }
 
-async function start({ cwd, env, values }: Invocation): Promise<Run> {
+async function start(
+  { cwd, env, values }: Invocation,
+  signal: AbortSignal | undefined,
+): Promise<Run> {
   const started = performance.now();
   const args = [process.argv[1] ?? "", "mcp", ...globalOptions(values)];
   const child = spawn(process.execPath, [...process.execArgv, ...args], { cwd, env });
-  const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE);
+  const kill = (): boolean => child.kill("SIGKILL");
+  signal?.addEventListener("abort", kill);
   let milliseconds = 0;
   child.stdin.on("error", () => {});
   child.stdout.once("data", () => {
@@ -78,7 +80,7 @@ async function start({ cwd, env, values }: Invocation): Promise<Run> {
   } catch (error) {
     return { out: "", err: (error as Error).message, code: "none", milliseconds };
   } finally {
-    clearTimeout(timer);
+    signal?.removeEventListener("abort", kill);
   }
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import packageJson from "../../../package.json" with { type: "json" };
+import packageJson from "../../../../package.json" with { type: "json" };
 import { checkGit, checkNode } from "./programs.ts";
 
 describe("checkGit()", () => {

@@ -1,11 +1,15 @@
-import { TrunklineError } from "../../base/errors.ts";
-import type { ConfigInput, ConfigSource, LoadedConfig } from "../../gateway/config/config.ts";
-import { checkAll } from "../../gateway/config/file/check-file.ts";
-import type { Finding } from "./doctor.ts";
+import { TrunklineError } from "../../../base/errors.ts";
+import type { ConfigInput, ConfigSource, LoadedConfig } from "../../../gateway/config/config.ts";
+import { checkAll } from "../../../gateway/config/file/check-file.ts";
+import { loadConfig } from "../../../gateway/config/load.ts";
+import type { Finding } from "../finding.ts";
 
 const what = "Configuration";
 
-/** Whether every file that a server started here would read is valid. */
+/**
+ * Whether every file that a server started here would read is valid. If only the project's file cannot
+ * be used, the rest is examined without it.
+ */
 export async function checkConfig(
   input: ConfigInput,
 ): Promise<{ findings: Finding[]; loaded?: LoadedConfig }> {
@@ -15,13 +19,16 @@ export async function checkConfig(
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
     const next = "Fix it, then run `trunkline config check`.";
-    return { findings: [{ state: "fail", what, says: error.message, next }] };
+    const findings: Finding[] = [{ state: "fail", what, says: error.message, next }];
+    const own = await loadConfig({ ...input, ignoreProject: true }).catch(() => undefined);
+    return own === undefined ? { findings } : { findings, loaded: own };
   }
   const findings = loaded.files.map(fileFinding);
   const isTold = (warning: string): boolean =>
     loaded.files.some(({ path, isTrusted }) => isTrusted === false && warning.startsWith(path));
   for (const warning of loaded.warnings.filter((each) => !isTold(each))) {
-    findings.push({ state: "warn", what, says: warning });
+    const next = "Change it, then run `trunkline config check`.";
+    findings.push({ state: "warn", what, says: warning, next });
   }
   return { findings, loaded };
 }

@@ -2,7 +2,7 @@ import { describe, it } from "node:test";
 import assert from "node:assert/strict";
 
 import { checkModels } from "./models.ts";
-import { defaultConfig, type LoadedConfig } from "../../gateway/config/config.ts";
+import { defaultConfig, type LoadedConfig } from "../../../gateway/config/config.ts";
 
 function loaded(models: object = {}): LoadedConfig {
   const config = defaultConfig("/nonexistent");

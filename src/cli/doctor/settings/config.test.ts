@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { SampleHome } from "../../../test/samples/sample-home.ts";
+import { SampleHome } from "../../../../test/samples/sample-home.ts";
 import { checkConfig } from "./config.ts";
 
 async function statesIn(home: SampleHome) {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { defaultConfig } from "../../gateway/config/config.ts";
+import { defaultConfig } from "../../../gateway/config/config.ts";
 import { checkRuns } from "./runs.ts";
 
 describe("checkRuns()", () => {

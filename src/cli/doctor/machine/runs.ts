@@ -1,6 +1,6 @@
-import { examineRuns, type RunsExamined } from "../../gateway/runs/examine-runs.ts";
-import type { Config } from "../../gateway/config/config.ts";
-import type { Finding } from "./doctor.ts";
+import { examineRuns, type RunsExamined } from "../../../gateway/runs/examine-runs.ts";
+import type { Config } from "../../../gateway/config/config.ts";
+import type { Finding } from "../finding.ts";
 
 const what = "Remote runs";
 

@@ -1,0 +1,210 @@
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { chmod, open } from "node:fs/promises";
+import { join } from "node:path";
+
+import { AccessTokens } from "../../../store/access/access-tokens.ts";
+import { ApprovalsFile } from "../../../store/approval/approvals-file.ts";
+import { checkDatabases } from "../../../store/check-databases.ts";
+import { DOCUMENT_MIGRATIONS } from "../../../store/documents.ts";
+import { REVIEW_MIGRATIONS } from "../../../store/review/reviews-schema.ts";
+import { SESSION_MIGRATIONS } from "../../../store/session/session-log.ts";
+import { approvalsPath, REVIEWS_FILE } from "../../../store/store-files.ts";
+import { TASK_MIGRATIONS } from "../../../store/task-records.ts";
+import { TrustStore } from "../../../gateway/config/trust/trust.ts";
+import { shellQuote } from "../../../identity/git-settings.ts";
+import { EncryptedFile } from "../../../identity/tokens/encrypted-file.ts";
+import { Journal } from "../../../identity/switch/journal.ts";
+import { journalPath } from "../../../identity/switch/journal-path.ts";
+import { byCommand, byFix, FIX_COMMAND, type Finding, type Fix } from "../finding.ts";
+import type { Allowance } from "../run-checks.ts";
+import { setAside } from "./set-aside.ts";
+
+const what = "Data files";
+
+interface KnownDatabase {
+  readonly file: string;
+  readonly holds: string;
+  /** The version of the schema that this Trunkline has. */
+  readonly version: number;
+}
+
+const DATABASES: readonly KnownDatabase[] = [
+  { file: "sessions.sqlite", holds: "sessions", version: SESSION_MIGRATIONS.length },
+  { file: REVIEWS_FILE, holds: "review threads", version: REVIEW_MIGRATIONS.length },
+  { file: "tasks.sqlite", holds: "tasks", version: TASK_MIGRATIONS.length },
+  { file: "documents.sqlite", holds: "documents of plugins", version: DOCUMENT_MIGRATIONS.length },
+];
+
+interface KnownFile {
+  readonly path: string;
+  /** What becomes of it when a new file is begun. */
+  readonly afterwards: string;
+  /** Throws if it cannot be used. */
+  readonly check: () => unknown;
+}
+
+function knownFiles(data: string): KnownFile[] {
+  const tokenFile = join(data, "identity", "tokens.enc");
+  return [
+    {
+      path: approvalsPath(data),
+      afterwards: "The tools of all servers then count as seen for the first time.",
+      check: () => new ApprovalsFile(data).read(),
+    },
+    {
+      path: join(data, "access-tokens.json"),
+      afterwards: "No token is valid then, until you create new ones.",
+      check: () => new AccessTokens(data).list(),
+    },
+    {
+      path: join(data, "trust.json"),
+      afterwards: "Projects then have to be trusted again with `trunkline config trust`.",
+      check: () => new TrustStore(data).check(),
+    },
+    {
+      path: journalPath(data),
+      afterwards: "Earlier switches of identities cannot be undone then.",
+      check: () => new Journal(data).entries(),
+    },
+    {
+      path: tokenFile,
+      afterwards:
+        "The tokens of identities then have to be stored again with `trunkline identity token set`.",
+      // Looks for a token that is not there, for which no key is needed.
+      check: () =>
+        new EncryptedFile(tokenFile, { env: {}, keyFile: "" }).has({ service: "", account: "" }),
+    },
+    {
+      path: join(data, "audit.ndjson"),
+      afterwards: "The audit goes on in a new file.",
+      check: () => checkLines(join(data, "audit.ndjson")),
+    },
+  ];
+}
+
+/** Whether what Trunkline keeps can be read: its databases and other files. */
+export async function checkFiles(data: string, allowance: Allowance): Promise<Finding[]> {
+  if (!existsSync(data)) return [];
+  const [databases, files] = await Promise.all([
+    databaseFindings(data, allowance),
+    Promise.all(knownFiles(data).map((file) => fileFindings(data, file))),
+  ]);
+  const findings = [...databases, ...files.flat()];
+  if (findings.some(({ state }) => state !== "ok")) return findings;
+  return [...findings, { state: "ok", what, says: "all can be read" }];
+}
+
+/** Milliseconds before the check is given up, so that what is known by then is reported. */
+const MARGIN = 300;
+
+async function databaseFindings(data: string, { patience, signal }: Allowance): Promise<Finding[]> {
+  const present = DATABASES.filter(({ file }) => existsSync(join(data, file)));
+  const closed = present.flatMap(({ file }) => closedFindings(join(data, file)));
+  const there = present.filter(({ file }) => closedFindings(join(data, file)).length === 0);
+  const enough = AbortSignal.any([signal, AbortSignal.timeout(Math.max(patience - MARGIN, 100))]);
+  const checked = await checkDatabases(
+    there.map(({ file }) => join(data, file)),
+    enough,
+  );
+  const findings = checked.flatMap(({ path, problem, version }, index): Finding[] => {
+    const { holds = "", version: known = 0 } = there[index] ?? {};
+    if (problem !== undefined) {
+      const says = `${path} is damaged: ${problem.replaceAll(/\s+/g, " ")}`;
+      const fix = setAside(data, path);
+      const next = `Restore it from a backup, or run \`${FIX_COMMAND}\`, which renames it after a question. Its ${holds} are then not available.`;
+      return [{ state: "fail", what, says, ...byFix(fix), next }];
+    }
+    if (version === undefined) {
+      const says = `${path} is large, and was not read to its end in time`;
+      return [{ state: "ok", what, says, ...byCommand("trunkline doctor --deep") }];
+    }
+    if (version <= known) return [];
+    const says = `${path} was made by a newer Trunkline (version ${version} of its ${holds}, this one knows ${known})`;
+    const next = "Update Trunkline, or choose another folder with --data or TRUNKLINE_DATA.";
+    return [{ state: "fail", what, says, next }];
+  });
+  return [...closed, ...findings];
+}
+
+/** A file that we may not read or write. It may be whole. */
+function closedFindings(path: string): Finding[] {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    const { mode } = statSync(path);
+    if (!path.endsWith(".enc") || (mode & 0o077) === 0) return [];
+    const says = `${path} can be read by others on this machine, so it is not used`;
+    return [
+      { state: "fail", what, says, ...byCommand(`chmod 600 ${shellQuote(path)}`), fix: own(path) },
+    ];
+  } catch (error) {
+    const says = `cannot use ${path}: ${(error as Error).message}`;
+    const user = process.getuid?.() ?? 0;
+    const isOurs = statSync(path, { throwIfNoEntry: false })?.uid === user;
+    if (!isOurs)
+      return [
+        { state: "fail", what, says, ...byCommand(`sudo chown ${user} ${shellQuote(path)}`) },
+      ];
+    return [
+      { state: "fail", what, says, ...byCommand(`chmod 600 ${shellQuote(path)}`), fix: own(path) },
+    ];
+  }
+}
+
+function own(path: string): Fix {
+  return {
+    does: `Make ${path} accessible to you, and to nobody else`,
+    apply: () => chmod(path, 0o600),
+  };
+}
+
+async function fileFindings(data: string, file: KnownFile): Promise<Finding[]> {
+  const { path, afterwards, check } = file;
+  if (!existsSync(path)) return [];
+  const closed = closedFindings(path);
+  if (closed.length > 0) return closed;
+  try {
+    await check();
+    return [];
+  } catch (error) {
+    // The messages of the stores end with advice for whoever has no doctor.
+    const [says = ""] = (error as Error).message.split(/(?<=\.) (?=[A-Z])/, 1);
+    const next = `Repair it, or run \`${FIX_COMMAND}\`, which renames it after a question. ${afterwards}`;
+    return [{ state: "fail", what, says, ...byFix(setAside(data, path)), next }];
+  }
+}
+
+/** Bytes at the start and at the end of a long file that are looked at. */
+const SAMPLE = 256 * 1024;
+
+/** Throws unless the lines at the start and at the end of a file are JSON objects. */
+async function checkLines(path: string): Promise<void> {
+  await using file = await open(path, "r");
+  const { size } = await file.stat();
+  const head = await readAt(file, 0, Math.min(size, SAMPLE));
+  const from = Math.max(SAMPLE, size - SAMPLE);
+  const tail = from < size ? await readAt(file, from, size - from) : "";
+  // The last line of each piece may be torn, and the first of the second.
+  const lines = [...head.split("\n").slice(0, -1), ...tail.split("\n").slice(1, -1)];
+  const bad = lines.filter((line) => line !== "" && !isObject(line)).length;
+  const isOneLongLine = lines.length === 0 && size >= SAMPLE;
+  if (bad === 0 && !isOneLongLine) return;
+  throw new Error(`Cannot read '${path}': ${bad || "its first"} lines are not JSON.`);
+}
+
+async function readAt(
+  file: Awaited<ReturnType<typeof open>>,
+  position: number,
+  length: number,
+): Promise<string> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, position);
+  return buffer.toString("utf8", 0, bytesRead);
+}
+
+function isObject(line: string): boolean {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null;
+  } catch {
+    return false;
+  }
+}
