@@ -1,4 +1,5 @@
 import { agent } from "./agent/agent-command.ts";
+import { chat } from "./chat/chat-command.ts";
 import { config } from "./config/config-command.ts";
 import { doctor } from "./doctor/doctor-command.ts";
 import { completion, help } from "./help/help-command.ts";
@@ -40,6 +41,7 @@ export const PROGRAM: Command = {
     open,
     mcp,
     acp,
+    chat,
     run,
     session,
     agent,
