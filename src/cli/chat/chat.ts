@@ -111,12 +111,13 @@ export async function openChat(
   const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
   if (warning !== undefined) err(`${warning}\n`);
   const house = await quietHouse(invocation);
-  const wanted: Wanted =
+  const wanted: Wanted & { readonly agent?: string | undefined } =
     values.session === undefined
       ? { cwd, agent: values.agent }
       : await findSession(house, values.session, url !== undefined, cwd);
   const channel = await openChannel(house, opened, url, env);
-  const status = new Status(values.agent ?? (values.session ? "session" : house.config.agent.name));
+  const isNew = !("sessionId" in wanted);
+  const status = new Status(wanted.agent ?? (isNew ? house.config.agent.name : "session"));
   const session = await attachTo(channel, wanted, {
     permit,
     update: (each) => {

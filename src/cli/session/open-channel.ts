@@ -26,11 +26,11 @@ export async function findSession(
   id: string,
   isElsewhere: boolean,
   cwd: string,
-): Promise<{ sessionId: string; cwd: string }> {
+): Promise<{ sessionId: string; cwd: string; agent?: string }> {
   await using commands = await SessionCommands.open(house.config.data);
   try {
-    const { id: sessionId, cwd: folder } = await commands.find(id);
-    return { sessionId, cwd: folder };
+    const { id: sessionId, cwd: folder, agent } = await commands.find(id);
+    return { sessionId, cwd: folder, agent };
   } catch (error) {
     if (isElsewhere && error instanceof TrunklineError) return { sessionId: id, cwd };
     throw error;

@@ -69,6 +69,15 @@ describe("setValue()", () => {
     assert.equal(await readFile(home.userFile, "utf8"), before);
   });
 
+  it("refuses a data folder that would stop every command", async () => {
+    await using home = await SampleHome.create();
+    await assert.rejects(set(home, "data", "/proc/1/x"), /^TrunklineError: Cannot keep state in/);
+    await assert.rejects(readFile(home.userFile), { code: "ENOENT" });
+    await home.write(join(home.path, "file"), "");
+    const flags = { data: join(home.path, "file/below") };
+    await assert.rejects(set(home, "log.level", "debug", { flags }), /Choose another folder with/);
+  });
+
   it("mends a value that is wrong in the file, but leaves a file that is no JSON alone", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, '{ "server": { "port": "x" } }');

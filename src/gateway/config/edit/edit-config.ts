@@ -42,7 +42,8 @@ export async function editConfig(
   if (kind === "project") refuseLink(file);
   const user = layerOf("user", own, readText(own) ?? "", env);
   const { layer: environment } = await environmentLayer(cwd, env);
-  const data = await dataFolder([user, environment, flagsLayer(input)], env);
+  const stronger = [environment, flagsLayer(input)];
+  const data = await dataFolder([user, ...stronger], env);
   let edits: readonly ConfigFileEdit[] = [];
   const { before, after, backup } = await editConfigFile(
     file,
@@ -60,6 +61,8 @@ export async function editConfig(
         const layer = withWords(layerOf(kind, file, text, env), edits);
         // A project's file may set a part of what the user's began.
         await checkedValues(kind === "user" ? [layer] : [user, layer]);
+        // A folder that cannot be used would stop every command, also the one that mends it.
+        if (kind === "user") await dataFolder([layer, ...stronger], env);
       },
     },
   );

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
+import { TrunklineError } from "../../../base/errors.ts";
 import { keepBackup } from "./keep-backup.ts";
 import { textOf, userLayer, valuesOf } from "./files.ts";
 import { parseFile } from "./parse-file.ts";
@@ -46,7 +47,7 @@ export async function editConfigFile(
   edits: readonly ConfigFileEdit[] | DecideEdits,
   { env, data, mode = 0o600, check = (text) => checkUserFile(file, text, env) }: EditOptions,
 ): Promise<EditedFile> {
-  await mkdir(data, { recursive: true, mode: 0o700 });
+  await makeData(data);
   return await withLock(join(data, "config.lock"), async () => {
     const now = await readCurrent(file, mode);
     const before = now.bytes === undefined ? undefined : textOf(file, now.bytes);
@@ -68,6 +69,17 @@ export async function editConfigFile(
     await replace(change, id);
     return { before, after, ...(backup === undefined ? {} : { backup }) };
   });
+}
+
+async function makeData(data: string): Promise<void> {
+  try {
+    await mkdir(data, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const says = `Cannot keep state in '${data}': ${(error as Error).message}`;
+    throw new TrunklineError("config", `${says}. Choose another folder with --data.`, {
+      cause: error,
+    });
+  }
 }
 
 async function checkUserFile(file: string, text: string, env: NodeJS.ProcessEnv): Promise<void> {
