@@ -1,3 +1,5 @@
+import { agent } from "./agent/agent-command.ts";
+import { chat } from "./chat/chat-command.ts";
 import { config } from "./config/config-command.ts";
 import { doctor } from "./doctor/doctor-command.ts";
 import { completion, help } from "./help/help-command.ts";
@@ -7,6 +9,7 @@ import { plugin } from "./plugin/plugin-command.ts";
 import { review } from "./review/review-command.ts";
 import { run } from "./run/run-command.ts";
 import { acp, mcp, open, orchestrator, serve } from "./serve/serve-command.ts";
+import { server } from "./server/server-command.ts";
 import { session } from "./session/session-command.ts";
 import { setup } from "./setup/setup-command.ts";
 import { token } from "./token/token-command.ts";
@@ -38,10 +41,13 @@ export const PROGRAM: Command = {
     open,
     mcp,
     acp,
+    chat,
     run,
     session,
+    agent,
     models,
     orchestrator,
+    server,
     tools,
     plugin,
     review,

@@ -69,6 +69,9 @@ writeFileSync(
     mcpServers: {
       notes: { command: process.execPath, args: [join(ROOT, "test/support/notes-server.mjs")] },
     },
+    agents: {
+      helper: { command: process.execPath, args: [join(ROOT, "test/support/acp-agent.mjs")] },
+    },
     identities: {
       work: { ...identityOf("ada"), organizations: ["acme"] },
       old: identityOf("lovelace"),
@@ -92,6 +95,8 @@ const SHOWN_ELSEWHERE = [
   /^trunkline open\b/,
   // test/e2e/remote-run.test.ts
   /^trunkline run /,
+  // test/e2e/chat.test.ts
+  /^trunkline chat$/,
   // src/agent/models/model-commands.test.ts
   /\bmodels key\b/,
 ];
@@ -100,6 +105,11 @@ const SHOWN_ELSEWHERE = [
 const AFTER: Readonly<Record<string, string>> = {
   "trunkline identity undo": "trunkline identity switch work",
   "trunkline identity guard status": "trunkline identity guard install",
+  "trunkline config unset log.level": "trunkline config set log.level debug",
+  "trunkline server remove files": "trunkline server add files -- npx files-server",
+  "trunkline models remove local": "trunkline models add local --base-url http://127.0.0.1:8000/v1",
+  "trunkline plugin remove tools.greet": "trunkline plugin add ./greet.mjs",
+  "trunkline agent remove gemini": "trunkline agent add gemini -- gemini --acp",
 };
 
 describe("every command in the documents", { timeout: 180_000 }, () => {
@@ -162,11 +172,17 @@ function isComplete(command: string): boolean {
   return kind !== "no-command" && kind !== "misuse";
 }
 
+let edits = 0;
+
 async function run(command: string): Promise<{ code: unknown; err: string }> {
   // What serves does so beside the bus that is there, on ports of its own.
   const isServing = /^(?:[A-Z_]+=\S+ )*trunkline (?:serve|orchestrator)\b/.test(command);
   const ports = { TRUNKLINE_SERVER_PORT: "0", TRUNKLINE_BUS_LISTEN: "localhost:0" };
-  const env = isServing ? { ...ENV, ...ports } : ENV;
+  // What is added is not started by the commands that follow: they would download it.
+  const isEditing =
+    /trunkline (?:config (?:un)?set|(?:server|agent|plugin|models) (?:add|remove)) /.test(command);
+  const own = { TRUNKLINE_CONFIG: join(home, `edited-${edits++}.jsonc`) };
+  const env = { ...ENV, ...(isServing ? ports : {}), ...(isEditing ? own : {}) };
   const child = spawn("bash", ["-c", command], { env, cwd: project });
   let err = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));

@@ -1,11 +1,12 @@
-import { type Command, json } from "../shell/command.ts";
+import { type Command, json, project } from "../shell/command.ts";
 
 export const config: Command = {
   name: "config",
-  summary: "Show and check the configuration",
+  summary: "Show, check and change the configuration",
   examples: [
     { run: "trunkline config show --origin", explains: "Every value and where it was set." },
     { run: "trunkline config check", explains: "Find mistakes before you start a server." },
+    { run: "trunkline config set log.level debug", explains: "Change a value in your file." },
   ],
   commands: [
     {
@@ -23,6 +24,38 @@ export const config: Command = {
         },
       ],
       load: async () => ({ run: (await import("./config.ts")).show }),
+    },
+    {
+      name: "set",
+      summary: "Set a value in your configuration file",
+      description:
+        "Comments and layout of the file stay as they are, and its earlier text is kept in the data " +
+        "folder. A value that the configuration does not allow is refused, and nothing is written.",
+      args: [
+        { name: "KEY", describe: "Key with dots, such as server.port; brackets as for --set" },
+        { name: "VALUE", describe: "Value as JSON, or as plain text" },
+      ],
+      options: { project, json },
+      examples: [
+        { run: "trunkline config set log.level debug", explains: "Set a text." },
+        {
+          run: `trunkline config set agent.egress.allowHosts '["registry.npmjs.org"]'`,
+          explains: "Set a list.",
+        },
+        {
+          run: "trunkline config set --project log.level warn",
+          explains: "Set it for everybody who works on this project.",
+        },
+      ],
+      load: async () => ({ run: (await import("./edit.ts")).set }),
+    },
+    {
+      name: "unset",
+      summary: "Remove a value from your configuration file",
+      args: [{ name: "KEY", describe: "Key with dots, such as server.port" }],
+      options: { project, json },
+      examples: [{ run: "trunkline config unset log.level", explains: "Use the default again." }],
+      load: async () => ({ run: (await import("./edit.ts")).unset }),
     },
     {
       name: "path",

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import type { Invocation, Values } from "../shell/command.ts";
+import { set, unset } from "./edit.ts";
 import { check, path, schema, show, trust, untrust } from "./config.ts";
 
 interface Ran {
@@ -204,5 +205,24 @@ describe("trunkline config trust and untrust", () => {
     await run(trust, home, { data: "state" });
     assert.equal((await home.load()).config.server.port, 4180);
     assert.equal((await home.load({ flags: { data: "state" } })).config.server.port, 1);
+  });
+});
+
+describe("trunkline config set and unset", () => {
+  it("change the file, name it, and print JSON", async () => {
+    await using home = await SampleHome.create();
+    const made = await run(set, home, {}, "log.level", "debug");
+    assert.equal(made.out, `Set 'log.level' in ${home.userFile} (new file).\n`);
+    const again = await run(set, home, {}, "log.level", "debug");
+    assert.equal(again.out, `Nothing had to be changed in ${home.userFile}.\n`);
+    await home.write(home.projectFile, '{ "log": { "level": "warn" } }');
+    const hidden = await run(set, home, { set: ["server.port=1"] }, "log.level", "error");
+    assert.match(hidden.err, /^note: 'log\.level' keeps its value, .*\.trunkline\.jsonc:1:21\n$/);
+    const { out } = await run(unset, home, { json: true }, "log.level");
+    const { file, isChanged, backup, notes } = JSON.parse(out);
+    assert.deepEqual([file, isChanged, notes.length], [home.userFile, true, 1]);
+    assert.match(backup, /config-backups/);
+    await run(set, home, { project: true }, "log.level", "info");
+    assert.equal((await home.load()).config.log.level, "info");
   });
 });

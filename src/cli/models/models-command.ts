@@ -7,7 +7,7 @@ const VARIABLE = {
 
 export const models: Command = {
   name: "models",
-  summary: "List language models for the built-in agent, and store their API keys",
+  summary: "List and add language models for the built-in agent, and store their API keys",
   examples: [{ run: "trunkline models list", explains: "Ask every provider for its models." }],
   commands: [
     {
@@ -16,6 +16,65 @@ export const models: Command = {
       options: { json },
       examples: [{ run: "trunkline models list", explains: "Ask every provider." }],
       load: async () => ({ run: (await import("./models.ts")).list }),
+    },
+    {
+      name: "add",
+      summary: "Add a provider of language models to your configuration file",
+      description:
+        "Its key never is an argument, nor in the file: it is in an environment variable, or in the " +
+        "system's keychain under the name of that variable.",
+      args: [
+        { name: "NAME", describe: "Name of the provider, the first part of its models' names" },
+      ],
+      options: {
+        type: {
+          type: "string",
+          value: "TYPE",
+          describe: "API of the provider",
+          choices: ["openai-compatible", "anthropic", "openai", "google"],
+        },
+        "base-url": {
+          type: "string",
+          value: "URL",
+          describe: "Address of the provider, such as http://127.0.0.1:8000/v1",
+        },
+        "key-variable": {
+          type: "string",
+          value: "VARIABLE",
+          describe: "Environment variable of the key; with --key, NAME_API_KEY when left out",
+        },
+        key: {
+          type: "boolean",
+          describe: "Ask for the key, or read it from standard input, and store it in the keychain",
+        },
+        model: {
+          type: "string",
+          value: "MODEL",
+          multiple: true,
+          describe: "Model to offer even if the provider does not list it; may be repeated",
+        },
+        replace: { type: "boolean", describe: "Replace a provider with the same name" },
+        json,
+      },
+      examples: [
+        {
+          run: "trunkline models add local --base-url http://127.0.0.1:8000/v1",
+          explains: "Add a server on this machine.",
+        },
+        {
+          run: "trunkline models add proxy --type anthropic --base-url https://llm.example.com --key-variable PROXY_KEY",
+          explains: "Add a provider whose key is in a variable.",
+        },
+      ],
+      load: async () => ({ run: (await import("./edit.ts")).add }),
+    },
+    {
+      name: "remove",
+      summary: "Remove a provider from your configuration file",
+      args: [{ name: "NAME", describe: "Name of the provider" }],
+      options: { json },
+      examples: [{ run: "trunkline models remove local", explains: "Its key stays where it is." }],
+      load: async () => ({ run: (await import("./edit.ts")).remove }),
     },
     {
       name: "key",

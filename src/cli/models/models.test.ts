@@ -54,3 +54,26 @@ describe("trunkline models list", () => {
     assert.doesNotMatch(out + err, /sk-secret/);
   });
 });
+
+describe("trunkline models add and remove", () => {
+  it("write a provider without its key, and refuse a wrong one", async () => {
+    await using line = await SampleCommandLine.create();
+    const args = ["--type", "anthropic", "--key-variable", "P_KEY", "--model", "a", "--model", "b"];
+    const url = ["--base-url", "https://llm.example.com"];
+    const added = await line.run("models", "add", "proxy", ...args, ...url);
+    assert.equal(added.code, 0, added.err);
+    assert.deepEqual((await line.home.load()).config.models.providers, {
+      proxy: {
+        type: "anthropic",
+        baseUrl: "https://llm.example.com",
+        keyVariable: "P_KEY",
+        models: ["a", "b"],
+      },
+    });
+    const wrong = await line.run("models", "add", "x", "--base-url", "nowhere");
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.err, /Cannot set 'models\.providers\.x': 'models\.providers\.x\.baseUrl' /);
+    assert.equal((await line.run("models", "remove", "proxy")).code, 0);
+    assert.deepEqual((await line.home.load()).config.models.providers, {});
+  });
+});

@@ -1,4 +1,4 @@
-import { type Command, json, type Options } from "../shell/command.ts";
+import { type Command, json, type Options, project } from "../shell/command.ts";
 
 /** How to connect to a running bus. */
 const bus: Options = {
@@ -16,9 +16,10 @@ const bus: Options = {
 
 export const plugin: Command = {
   name: "plugin",
-  summary: "Create plugins, and manage those that are running",
+  summary: "Create and add plugins, and manage those that are running",
   description:
-    "`new` creates a plugin. The other commands talk to a running bus: `trunkline orchestrator`, or " +
+    "`new` creates a plugin, `add` adds one to the configuration. The other commands talk to a " +
+    "running bus: `trunkline orchestrator`, or " +
     "`trunkline serve` with plugins in its configuration.",
   examples: [
     { run: "trunkline plugin new greeter", explains: "Create a plugin with a test." },
@@ -37,6 +38,50 @@ export const plugin: Command = {
         { run: "trunkline plugin new greeter", explains: "Create it in the folder greeter." },
       ],
       load: async () => ({ run: (await import("./plugin.ts")).create }),
+    },
+    {
+      name: "add",
+      summary: "Add a plugin to your configuration file",
+      description:
+        "A file is the plugin's program. A folder or an installed npm package names it by " +
+        "`trunkline` or `bin` in its package.json; without these it is plugin.ts. The program is asked " +
+        "for its id. A running gateway starts the plugin at once.",
+      args: [
+        { name: "PLUGIN", describe: "File, folder or installed npm package" },
+        {
+          name: "ARGUMENT",
+          describe: "Arguments of the program, after `--`",
+          optional: true,
+          variadic: true,
+        },
+      ],
+      options: {
+        id: { type: "string", value: "ID", describe: "Id of the plugin, instead of asking it" },
+        env: {
+          type: "string",
+          value: "NAME=VALUE",
+          multiple: true,
+          describe: "Environment variable for the program; may be repeated",
+        },
+        replace: { type: "boolean", describe: "Replace a plugin with the same id" },
+        project,
+        json,
+      },
+      examples: [
+        { run: "trunkline plugin add ./greet.mjs", explains: "Add a file." },
+        { run: "trunkline plugin add PACKAGE", explains: "Add an npm package that is installed." },
+      ],
+      load: async () => ({ run: (await import("./edit.ts")).add }),
+    },
+    {
+      name: "remove",
+      summary: "Remove a plugin from your configuration file",
+      args: [{ name: "ID", describe: "The plugin" }],
+      options: { project, json },
+      examples: [
+        { run: "trunkline plugin remove tools.greet", explains: "A running gateway ends it." },
+      ],
+      load: async () => ({ run: (await import("./edit.ts")).remove }),
     },
     {
       name: "list",

@@ -47,3 +47,18 @@ describe("trunkline plugin list, call, logs and restart", () => {
     assert.equal((await line.run("plugin", "call", "greet", "--args", "[]")).code, 2);
   });
 });
+
+describe("trunkline plugin add and remove", () => {
+  it("write the program of a plugin under its own id", async () => {
+    await using line = await SampleCommandLine.create();
+    const file = join(line.home.project, "p.mjs");
+    await line.home.write(file, `console.log('{ "id": "tools.p" }')`);
+    const added = await line.run("plugin", "add", "p.mjs", "--env", "A=1", "--", "--fast");
+    assert.equal(added.code, 0, added.err);
+    const plugin = { command: process.execPath, args: [file, "--fast"], env: { A: "1" } };
+    assert.deepEqual((await line.home.load()).config.bus.plugins, { "tools.p": plugin });
+    assert.match((await line.run("plugin", "add", "p.mjs")).err, /--replace replaces it/);
+    assert.equal((await line.run("plugin", "remove", "tools.p")).code, 0);
+    assert.deepEqual((await line.home.load()).config.bus.plugins, {});
+  });
+});

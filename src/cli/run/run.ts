@@ -1,14 +1,11 @@
-import { createInterface } from "node:readline";
-
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { ownAcpChannel, remoteAcpChannel } from "../../gateway/door/acp-channel.ts";
-import { ownerTokenFor } from "../../gateway/http/local-gateway.ts";
 import { findRevision } from "../../gateway/runs/find-revision.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
-import { attachTo, type AttachOptions, type Ended } from "../../protocol/acp/attach.ts";
-import { Questions, questionText } from "../session/questions.ts";
+import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
+import { openChannel } from "../session/open-channel.ts";
+import { permitting } from "../session/permitting.ts";
 import { SessionText } from "../session/session-text.ts";
 import type { Invocation } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
@@ -27,8 +24,6 @@ interface RunValues {
   readonly "unsafe-no-sandbox"?: boolean;
 }
 
-type Permit = AttachOptions["permit"];
-
 /** `trunkline run REPO PROMPT`: one turn of an agent on a repository, and the branch that it made. */
 export async function run(invocation: Invocation<RunValues>): Promise<number> {
   const { values, positionals, cwd, env, out, err, color, data } = invocation;
@@ -46,10 +41,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   show(`Working on ${visibleLine(remote.url)} at ${remote.revision.slice(0, 12)} …\n`);
   const text = new SessionText(color);
   await using opened = new AsyncDisposableStack();
-  const channel =
-    url === undefined
-      ? ownAcpChannel(house, opened)
-      : await remoteAcpChannel(url, await tokenFor(house.config.data, url, env));
+  const channel = await openChannel(house, opened, url, env);
   const wanted = {
     remote,
     agent: values.agent,
@@ -58,7 +50,10 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   };
   await using session = await attachTo(channel, wanted, {
     update: (update) => show(text.update(update)),
-    permit: permitting(invocation, opened),
+    permit: permitting(
+      { isYes: values.yes === true, isSilent: values.json === true, out, err },
+      opened,
+    ),
   });
   const lost = session.ended.then((): never => {
     throw new Error("The server closed the connection. The turn goes on there.");
@@ -72,47 +67,4 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   if (values.json === true) data(`${JSON.stringify(result)}\n`);
   else out(resultText(result));
   return result.isGood ? 0 : 1;
-}
-
-/** A gateway of ours on this machine is sent our token; another, the one that was given. */
-async function tokenFor(
-  data: string,
-  url: string,
-  { TRUNKLINE_TOKEN }: NodeJS.ProcessEnv,
-): Promise<string | undefined> {
-  return TRUNKLINE_TOKEN ?? (await ownerTokenFor(data, url))?.token;
-}
-
-/** Who answers what the agent asks: `--yes`, a person at a terminal, or nobody, who refuses. */
-function permitting(
-  { values, out, err }: Invocation<RunValues>,
-  opened: AsyncDisposableStack,
-): Permit {
-  if (values.yes === true) return ({ options }) => Promise.resolve(optionOf(options, "allow"));
-  if (!process.stdin.isTTY || values.json === true) {
-    return ({ toolCall, options }) => {
-      const { title = "what it asked" } = toolCall as { title?: string };
-      err(`Refused: ${visibleLine(title)}. --yes allows it.\n`);
-      return Promise.resolve(optionOf(options, "reject"));
-    };
-  }
-  const questions = new Questions(out);
-  const input = createInterface({ input: process.stdin });
-  opened.defer(() => input.close());
-  input.on("line", (line) => questions.answer(line));
-  return async ({ toolCall, options }, signal) => {
-    const names = options.map(({ name }) => name);
-    const chosen = await questions.ask(questionText(toolCall), names, signal);
-    return chosen === undefined ? undefined : options[chosen]?.optionId;
-  };
-}
-
-/** The narrowest of the options that allow, or that refuse; null where there is none. */
-function optionOf(
-  options: Parameters<Permit>[0]["options"],
-  what: "allow" | "reject",
-): string | null {
-  const fitting = options.filter(({ kind }) => kind.startsWith(what));
-  const option = fitting.find(({ kind }) => kind.endsWith("_once")) ?? fitting[0];
-  return option?.optionId ?? null;
 }

@@ -1,15 +1,12 @@
 import { createInterface } from "node:readline";
 
 import { background } from "../../base/background.ts";
-import { TrunklineError } from "../../base/errors.ts";
-import { ownerTokenFor } from "../../gateway/http/local-gateway.ts";
-import { ownAcpChannel, remoteAcpChannel } from "../../gateway/door/acp-channel.ts";
-import type { House } from "../../gateway/house.ts";
 import { type Attached, attachTo } from "../../protocol/acp/attach.ts";
-import { SessionCommands } from "../../gateway/session/session-commands.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
-import { Questions, questionText } from "./questions.ts";
+import { findSession, openChannel } from "./open-channel.ts";
+import { askingWith } from "./permitting.ts";
+import { Questions } from "./questions.ts";
 import { SessionText } from "./session-text.ts";
 
 interface AttachValues {
@@ -22,23 +19,15 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   const { values, positionals, env, cwd, out, err, color } = invocation;
   const house = await quietHouse(invocation);
   const found = await findSession(house, positionals[0] ?? "", values.url !== undefined, cwd);
-  const gateway = await gatewayOf(house.config.data, values.url, env.TRUNKLINE_TOKEN);
   const text = new SessionText(color);
   const input = createInterface({ input: process.stdin });
   const lines = input[Symbol.asyncIterator]();
   const questions = new Questions(out);
   await using opened = new AsyncDisposableStack();
-  const channel =
-    gateway.url === undefined
-      ? ownAcpChannel(house, opened)
-      : await remoteAcpChannel(gateway.url, gateway.token);
+  const channel = await openChannel(house, opened, values.url, env);
   await using session = await attachTo(channel, found, {
     update: (update) => out(text.update(update)),
-    permit: async ({ toolCall, options }, signal) => {
-      const names = options.map(({ name }) => name);
-      const chosen = await questions.ask(questionText(toolCall), names, signal);
-      return chosen === undefined ? undefined : options[chosen]?.optionId;
-    },
+    permit: askingWith(questions),
   });
   background(
     session.ended.then(() => input.close()),
@@ -65,17 +54,6 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   return code;
 }
 
-/** The gateway to connect to. One with the same data folder gets the owner's token. */
-async function gatewayOf(
-  data: string,
-  url: string | undefined,
-  token: string | undefined,
-): Promise<{ url?: string; token?: string }> {
-  if (url === undefined) return {};
-  if (token !== undefined) return { url, token };
-  return (await ownerTokenFor(data, url)) ?? { url };
-}
-
 async function say(
   session: Attached,
   line: string,
@@ -86,22 +64,5 @@ async function say(
     out(stopReason === "end_turn" ? "\n" : `\n(${stopReason})\n`);
   } catch (error) {
     err(`\ntrunkline: ${(error as Error).message}\n`);
-  }
-}
-
-/** The session with this id. One that only a gateway elsewhere knows is passed on as it is. */
-async function findSession(
-  house: House,
-  id: string,
-  isElsewhere: boolean,
-  cwd: string,
-): Promise<{ sessionId: string; cwd: string }> {
-  await using commands = await SessionCommands.open(house.config.data);
-  try {
-    const { id: sessionId, cwd: folder } = await commands.find(id);
-    return { sessionId, cwd: folder };
-  } catch (error) {
-    if (isElsewhere && error instanceof TrunklineError) return { sessionId: id, cwd };
-    throw error;
   }
 }

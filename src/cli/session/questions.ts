@@ -22,6 +22,11 @@ export class Questions {
     return this.#open.length > 0;
   }
 
+  /** How many options the question has that is shown; 0 if there is none. */
+  get choices(): number {
+    return this.#open[0]?.options.length ?? 0;
+  }
+
   /** Resolves when a question is open and the input has ended. */
   get unanswerable(): Promise<void> {
     return this.#unanswerable.promise;

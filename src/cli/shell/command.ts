@@ -138,3 +138,9 @@ export function optionsOf(command: Command): Options {
 
 /** The option of every command that prints data. */
 export const json = { type: "boolean", describe: "Print JSON" } as const;
+
+/** The option of every command that changes the configuration. */
+export const project = {
+  type: "boolean",
+  describe: "Change the project's .trunkline.jsonc instead of your own file",
+} as const;

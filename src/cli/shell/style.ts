@@ -29,6 +29,7 @@ const STYLES = {
   red: [31, 39],
   green: [32, 39],
   yellow: [33, 39],
+  cyan: [36, 39],
 } as const;
 
 export type StyleName = keyof typeof STYLES;
@@ -44,6 +45,16 @@ export function paint(style: StyleName, text: string, color: boolean): string {
   if (!color) return text;
   const [begin, end] = STYLES[style];
   return `${MARK}${begin}m${text}${MARK}${end}m`;
+}
+
+/** Moves to the start of the line and empties it (ECMA-48 § 8.3.9, CHA, and § 8.3.41, EL). */
+export const ERASE_LINE = `${MARK}1G${MARK}2K`;
+
+/** Paints each line by itself, so that no style runs over the end of one. */
+export function paintLines(style: StyleName, text: string, color: boolean): string {
+  if (!color) return text;
+  const lines = text.split("\n");
+  return lines.map((line) => (line === "" ? "" : paint(style, line, true))).join("\n");
 }
 
 /** The text to write: hidden characters escaped, and our own styles as escape sequences. */

@@ -34,8 +34,7 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   if (user.text !== undefined) {
     layers.push(userLayer(user.path, await parsed(user.path, user.text), env));
   }
-  const data = dataFolder([...layers, environment, flags]) ?? defaultData(env);
-  if (data.startsWith("/proc")) (await import("./data-folder.ts")).checkData(data);
+  const data = await dataFolder([...layers, environment, flags], env);
 
   const projectPath = input.ignoreProject ? undefined : findProjectFile(cwd);
   const projectText = projectPath === undefined ? undefined : readText(projectPath);
@@ -82,7 +81,12 @@ function readUserFile(input: ConfigInput): { path: string; text: string | undefi
 }
 
 /** The data folder of the strongest layer that sets it. A wrong value is refused by the check. */
-function dataFolder(layers: readonly Layer[]): string | undefined {
+export async function dataFolder(
+  layers: readonly Layer[],
+  env: NodeJS.ProcessEnv,
+): Promise<string> {
   const { values } = layers.findLast((layer) => layer.values.data !== undefined) ?? {};
-  return typeof values?.data === "string" ? values.data : undefined;
+  const data = typeof values?.data === "string" ? values.data : defaultData(env);
+  if (data.startsWith("/proc")) (await import("./data-folder.ts")).checkData(data);
+  return data;
 }

@@ -46,6 +46,16 @@ export function findProjectFile(cwd: string): string | undefined {
   return nearest === own ? own : undefined;
 }
 
+/** The project file that holds for a folder, or the place for one: the root of its git work tree. */
+export function projectFilePlace(cwd: string): string {
+  const found = findProjectFile(cwd);
+  if (found !== undefined) return found;
+  for (let folder = resolve(cwd); folder !== dirname(folder); folder = dirname(folder)) {
+    if (existsSync(inside(folder, ".git"))) return inside(folder, PROJECT_FILE);
+  }
+  return inside(resolve(cwd), PROJECT_FILE);
+}
+
 /** Faster than join(): a start looks in every folder up to the root. */
 function inside(folder: string, name: string): string {
   return folder.endsWith(sep) ? folder + name : folder + sep + name;

@@ -10,8 +10,18 @@ export interface Assignment {
 /** A key, or one in brackets and quotes: `limits.messages["fs/*"]`. */
 const STEP = /(?:^|(?<=[^.])\.)([^.[\]="]+)|\[("(?:[^"\\]|\\.)*")\]/y;
 
-/** Reads `key.path=value`. The value is JSON, or else the text itself. */
-export function parseAssignment(text: string): Assignment {
+/** Reads a key such as `server.port`. */
+export function parseKey(text: string): KeyPath {
+  const { path, end } = readKey(text);
+  if (path.length === 0 || end !== text.length || path.includes("__proto__")) {
+    const form = 'Write it as server.port, or as mcpServers["my.server"].cwd.';
+    throw new TrunklineError("usage", `Cannot read '${text}' as a key. ${form}`);
+  }
+  return path;
+}
+
+/** The key that a text begins with, and where it ends. */
+function readKey(text: string): { readonly path: readonly string[]; readonly end: number } {
   const path: string[] = [];
   STEP.lastIndex = 0;
   let end = 0;
@@ -20,6 +30,12 @@ export function parseAssignment(text: string): Assignment {
     const step = match[1] ?? jsonOr(match[2] ?? "", "");
     path.push(String(step));
   }
+  return { path, end };
+}
+
+/** Reads `key.path=value`. The value is JSON, or else the text itself. */
+export function parseAssignment(text: string): Assignment {
+  const { path, end } = readKey(text);
   if (path.length === 0 || text[end] !== "=" || text.includes("__proto__")) {
     const form = "Write it as --set key.path=value, such as --set log.level=debug.";
     throw new TrunklineError("usage", `Cannot read '--set ${text}'. ${form}`);

@@ -1,16 +1,17 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { acpDialect } from "./dialect.ts";
 import { CLIENT_METHODS, METHODS } from "./methods.ts";
-import type { PermissionParams, UpdateParams } from "./schema.gen.ts";
+import type { PermissionParams, SettingsResult, UpdateParams } from "./schema.gen.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { route, routes } from "../../rpc/route.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Channel } from "../../wire/channel.ts";
 
-/** A session that is there, or a new run on a revision of a repository. */
+/** A session that is there, a new one in a folder, or a new run on a revision of a repository. */
 export type Wanted =
   | { readonly sessionId: string; readonly cwd: string }
+  | { readonly cwd: string; readonly agent?: string | undefined }
   | {
       readonly remote: RemoteRevision;
       readonly agent?: string | undefined;
@@ -39,12 +40,15 @@ export interface AttachOptions {
 /** How a turn ended. */
 export interface Ended {
   readonly stopReason: string;
+  readonly usage?: Readonly<Record<string, unknown>> | null;
   readonly _meta?: Readonly<Record<string, unknown>> | null;
 }
 
 /** A person at a session. */
 export interface Attached extends AsyncDisposable {
   readonly sessionId: string;
+  /** Its modes, models and options when it was opened. */
+  readonly settings: SettingsResult;
   prompt(text: string): Promise<Ended>;
   cancel(): void;
   /** Resolves when the gateway is gone. */
@@ -74,10 +78,11 @@ export async function attachTo(
   opening.defer(() => peer.close());
   const clientInfo = { name: "terminal", version: VERSION };
   await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo });
-  const sessionId = await openSession(peer, wanted).catch(inWords);
+  const { sessionId, settings } = await openSession(peer, wanted).catch(inWords);
   const open = opening.move();
   return {
     sessionId,
+    settings,
     ended: peer.ended,
     prompt: async (text) => {
       const prompt = [{ type: "text", text }];
@@ -92,17 +97,20 @@ export async function attachTo(
   };
 }
 
-async function openSession(peer: Peer, wanted: Wanted): Promise<string> {
+async function openSession(
+  peer: Peer,
+  wanted: Wanted,
+): Promise<Pick<Attached, "sessionId" | "settings">> {
   if ("sessionId" in wanted) {
     const { sessionId, cwd } = wanted;
-    await peer.request(METHODS.loadSession, { sessionId, cwd, mcpServers: [] });
-    return sessionId;
+    const settings = await peer.request(METHODS.loadSession, { sessionId, cwd, mcpServers: [] });
+    return { sessionId, settings };
   }
-  const { remote, ...trunkline } = wanted;
-  // What is undefined is not sent.
+  const { remote, cwd, ...trunkline } = { remote: undefined, cwd: "", ...wanted };
+  // What is undefined is not sent. A run has its files on the server: where we are means nothing there.
   const _meta = { remote, trunkline };
-  // The server has the files: where we are means nothing there.
-  return (await peer.request(METHODS.newSession, { cwd: "", mcpServers: [], _meta })).sessionId;
+  const settings = await peer.request(METHODS.newSession, { cwd, mcpServers: [], _meta });
+  return { sessionId: settings.sessionId, settings };
 }
 
 /** What was answered as an error, for a person to read. */

@@ -8,7 +8,7 @@ import { editConfigFile } from "./edit-file.ts";
 
 const ADA = { provider: "github", user: "ada", email: "ada@example.com" };
 
-function edit(home: SampleHome, name: string, value: unknown): Promise<void> {
+function edit(home: SampleHome, name: string, value: unknown): Promise<unknown> {
   return editConfigFile(home.userFile, [{ path: ["identities", name], value }], {
     env: { HOME: home.path },
     data: home.data,

@@ -1,10 +1,12 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
-import { userLayer } from "./files.ts";
+import { TrunklineError } from "../../../base/errors.ts";
+import { keepBackup } from "./keep-backup.ts";
+import { textOf, userLayer, valuesOf } from "./files.ts";
 import { parseFile } from "./parse-file.ts";
 import { setInJsonc } from "./set-in-jsonc.ts";
-import { checkedValues, type KeyPath } from "../layer.ts";
+import { checkedValues, type KeyPath, type Values } from "../layer.ts";
 import { prepare, readCurrent, replace } from "../../../identity/switch/file-change.ts";
 import { withLock } from "../../../store/replace-file.ts";
 
@@ -14,43 +16,74 @@ export interface ConfigFileEdit {
   readonly value: unknown;
 }
 
+/** Decides on the edits when it sees what the file sets. Nobody else changes the file meanwhile. */
+export type DecideEdits = (now: Values) => readonly ConfigFileEdit[];
+
 export interface EditOptions {
   readonly env: NodeJS.ProcessEnv;
-  /** The data folder, which holds the lock against concurrent changes. */
+  /** The data folder, which holds the lock against concurrent changes, and the backups. */
   readonly data: string;
+  /** Permissions of a file that does not exist yet; its owner's only when left out. */
+  readonly mode?: number;
+  /** Throws if a text must not be written; when left out, it has to be right as the user's file. */
+  readonly check?: (text: string) => Promise<void>;
+}
+
+/** What an edit has done. */
+export interface EditedFile {
+  /** The whole text before; undefined if there was no file. */
+  readonly before: string | undefined;
+  readonly after: string;
+  /** Where the text before is kept, if it was replaced. */
+  readonly backup?: string;
 }
 
 /**
- * Changes values in the user's configuration file, and keeps comments, order and layout. The file is
- * written whole or not at all, and only if it is valid before and afterwards.
+ * Changes values in a configuration file, and keeps comments, order and layout. The file is written
+ * whole or not at all, and only if it can be parsed before and is right afterwards.
  */
 export async function editConfigFile(
   file: string,
-  edits: readonly ConfigFileEdit[],
-  { env, data }: EditOptions,
-): Promise<void> {
-  await mkdir(data, { recursive: true, mode: 0o700 });
-  await withLock(join(data, "config.lock"), async () => {
-    const now = await readCurrent(file, 0o600);
-    const before = now.bytes?.toString("utf8") ?? "";
-    const check = async (text: string): Promise<void> => {
-      await checkedValues([userLayer(file, parseFile(file, text), env)]);
-    };
-    await check(before);
-    const after = edited(before, edits);
-    await check(after);
-    if (after === before) return;
+  edits: readonly ConfigFileEdit[] | DecideEdits,
+  { env, data, mode = 0o600, check = (text) => checkUserFile(file, text, env) }: EditOptions,
+): Promise<EditedFile> {
+  await makeData(data);
+  return await withLock(join(data, "config.lock"), async () => {
+    const now = await readCurrent(file, mode);
+    const before = now.bytes === undefined ? undefined : textOf(file, now.bytes);
+    const values = valuesOf(file, parseFile(file, before ?? ""));
+    const after = edited(before ?? "", typeof edits === "function" ? edits(values) : edits);
+    const bytes = Buffer.from(after, "utf8");
+    await check(textOf(file, bytes));
+    if (after === (before ?? "")) return { before, after };
+    const backup = before === undefined ? undefined : await keepBackup(data, file, before);
     const change = {
       path: now.path,
       before: now.bytes,
-      after: Buffer.from(after, "utf8"),
+      after: bytes,
       mode: now.mode,
       isGitConfig: false,
     };
     const id = crypto.randomUUID();
     await prepare(change, id);
     await replace(change, id);
+    return { before, after, ...(backup === undefined ? {} : { backup }) };
   });
+}
+
+async function makeData(data: string): Promise<void> {
+  try {
+    await mkdir(data, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const says = `Cannot keep state in '${data}': ${(error as Error).message}`;
+    throw new TrunklineError("config", `${says}. Choose another folder with --data.`, {
+      cause: error,
+    });
+  }
+}
+
+async function checkUserFile(file: string, text: string, env: NodeJS.ProcessEnv): Promise<void> {
+  await checkedValues([userLayer(file, parseFile(file, text), env)]);
 }
 
 function edited(text: string, edits: readonly ConfigFileEdit[]): string {

@@ -99,7 +99,12 @@ export function readText(path: string): string | undefined {
     const { code, message } = error as NodeJS.ErrnoException;
     throw unreadable(path, code === "EACCES" ? "permission denied" : message, error);
   }
-  if (bytes === undefined) return undefined;
+  return bytes === undefined ? undefined : textOf(path, bytes);
+}
+
+/** The text of the bytes of a configuration file. Throws if it would not be read. */
+export function textOf(path: string, bytes: Buffer): string {
+  if (bytes.length > MAX_SIZE) throw unreadable(path, `it is over ${MAX_SIZE} bytes`);
   if (!isUtf8(bytes)) throw unreadable(path, "it is not valid UTF-8");
   return bytes.toString("utf8");
 }

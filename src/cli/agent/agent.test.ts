@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+
+const AGENT = join(import.meta.dirname, "../../../test/support/acp-agent.mjs");
+
+describe("trunkline agent", () => {
+  it("adds an agent, makes it the default, lists and removes it", async () => {
+    await using line = await SampleCommandLine.create();
+    const added = await line.run("agent", "add", "x", "--default", "--", process.execPath, AGENT);
+    assert.equal(added.code, 0, added.err);
+    const { config } = await line.home.load();
+    assert.deepEqual(config.agents, { x: { command: process.execPath, args: [AGENT] } });
+    assert.equal(config.agent.name, "x");
+    const { out } = await line.run("agent", "list");
+    assert.match(out, /^ +trunkline +built in$/m);
+    assert.match(out, /^\* +x +your file +\S/m);
+    assert.equal((await line.run("agent", "remove", "x")).code, 0);
+    assert.deepEqual((await line.home.load()).config.agents, {});
+  });
+
+  it("does not add one with the name of the built-in agent", async () => {
+    await using line = await SampleCommandLine.create();
+    const { code, err } = await line.run("agent", "add", "trunkline", "--", "x");
+    assert.equal(code, 2);
+    assert.match(err, /the built-in agent has that name/);
+  });
+});
+
+describe("trunkline agent test", () => {
+  it("tells an agent that answers from one that does not", async () => {
+    await using line = await SampleCommandLine.create({
+      agents: {
+        good: { command: process.execPath, args: [AGENT] },
+        ends: { command: process.execPath, args: ["-e", "process.exit(3)"] },
+        absent: { command: "no-such-program" },
+      },
+    });
+    const good = await line.run("agent", "test", "good");
+    assert.equal(good.code, 0, good.err);
+    assert.match(good.out, /^'good' works: it answered after \d+ ms/);
+    const ends = await line.run("agent", "test", "ends");
+    assert.equal(ends.code, 1);
+    assert.match(ends.err, /^trunkline: Agent 'ends' (?:ended at once|does not work: it ended)/);
+    const absent = await line.run("agent", "test", "absent");
+    assert.equal(absent.code, 1);
+    assert.match(absent.err, /no-such-program/);
+    assert.doesNotMatch(absent.err, /bug/);
+    assert.match((await line.run("agent", "test", "god")).err, /Did you mean 'good'\?/);
+  });
+});

@@ -1,0 +1,114 @@
+import { dirname, relative, resolve } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { suggest } from "../../base/text/suggest.ts";
+import { editConfig } from "../../gateway/config/edit/edit-config.ts";
+import { isValues, valueAt, type Values } from "../../gateway/config/layer.ts";
+import { loadConfig } from "../../gateway/config/load.ts";
+import { projectFilePlace, userFile } from "../../gateway/config/locations.ts";
+import { findProgram } from "../../gateway/runs/find-program.ts";
+import type { Invocation } from "../shell/command.ts";
+import { type Editing, inputOf, kindOf, tellEdited } from "./tell-edited.ts";
+
+/** A part of the configuration that has entries by name, such as `mcpServers`. */
+export interface EntrySection {
+  /** What an entry is called in messages. */
+  readonly what: string;
+  readonly path: readonly string[];
+}
+
+export type Adding = Editing & { readonly replace?: boolean };
+
+/** Adds an entry to the configuration file, and says what to do next. */
+export async function addEntry(
+  invocation: Invocation<Adding>,
+  { what, path }: EntrySection,
+  name: string,
+  value: Values,
+  next?: string,
+): Promise<number> {
+  if (name === "") throw new TrunklineError("usage", `Cannot add a ${what} without a name.`);
+  const edited = await editConfig(inputOf(invocation), kindOf(invocation), (now) => {
+    const isThere = valueAt(now, [...path, name]) !== undefined;
+    if (isThere && invocation.values.replace !== true) {
+      const says = `there is one with that name. --replace replaces it`;
+      throw new TrunklineError("conflict", `Cannot add ${what} '${name}': ${says}.`);
+    }
+    return [{ path: [...path, name], value }];
+  });
+  return tellEdited(invocation, edited, `Added ${what} '${name}' to`, next);
+}
+
+/** Removes an entry from the configuration file. */
+export async function removeEntry(
+  invocation: Invocation<Editing>,
+  { what, path }: EntrySection,
+  name: string,
+): Promise<number> {
+  const input = inputOf(invocation);
+  const kind = kindOf(invocation);
+  // Loaded before: it tells where the entry is, if not in the file that is to be changed.
+  const elsewhere = await loadConfig(input).catch(() => undefined);
+  const edited = await editConfig(input, kind, (now) => {
+    const entries = valueAt(now, path);
+    const names = isValues(entries) ? Object.keys(entries) : [];
+    if (names.includes(name)) return [{ path: [...path, name], value: undefined }];
+    const isElsewhere = valueAt(elsewhere?.config, [...path, name]) !== undefined;
+    const next = isElsewhere ? whereToRemove(kind) : nearest(name, names);
+    const says = `${fileWords(kind)} has no ${what} with that name. ${next}`;
+    throw new TrunklineError("not-found", `Cannot remove ${what} '${name}': ${says}`);
+  });
+  return tellEdited(invocation, edited, `Removed ${what} '${name}' from`);
+}
+
+function fileWords(kind: "user" | "project"): string {
+  return kind === "user" ? "your own file" : "the project's file";
+}
+
+function whereToRemove(kind: "user" | "project"): string {
+  if (kind === "project") return "Leave out --project to remove it from your own file.";
+  return "`trunkline config show --origin` shows where it is set; --project removes it from the project's file.";
+}
+
+function nearest(name: string, names: readonly string[]): string {
+  const [near] = suggest(name, names);
+  if (near !== undefined) return `Did you mean '${near}'?`;
+  return names.length === 0 ? "It has none at all." : `It has: ${names.join(", ")}.`;
+}
+
+/** The program of an entry, as it is written into a file. */
+export interface ProgramEntry {
+  readonly command: string;
+  readonly args?: readonly string[];
+}
+
+/**
+ * A command line as an entry. A relative path counts from the folder of the configuration file, not
+ * from where the command was typed, so it is written as what it means.
+ */
+export function programOf(
+  invocation: Invocation<Editing>,
+  [command = "", ...args]: readonly string[],
+): ProgramEntry {
+  const isRelative = /^\.\.?\//.test(command);
+  const written = isRelative ? pathFor(invocation, command) : command;
+  const path = isRelative ? resolve(invocation.cwd, command) : command;
+  if (findProgram(path, invocation.env.PATH ?? "") === undefined) {
+    invocation.err(`note: There is no program '${command}' here, or it cannot be run.\n`);
+  }
+  return { command: written, ...(args.length === 0 ? {} : { args }) };
+}
+
+/** A path as the changed file has it: absolute in the user's, relative in one that others have too. */
+export function pathFor(invocation: Invocation<Editing>, path: string): string {
+  const absolute = resolve(invocation.cwd, path);
+  if (kindOf(invocation) === "user") return absolute;
+  const way = relative(dirname(projectFilePlace(invocation.cwd)), absolute);
+  return way.startsWith("..") ? way : `./${way}`;
+}
+
+/** The file that an entry came from, in words for a list. */
+export function fileOf(invocation: Invocation<Editing>, where: string): string {
+  const file = where.replace(/:\d+:\d+$/, "");
+  return file === userFile(inputOf(invocation)).path ? "your file" : file;
+}

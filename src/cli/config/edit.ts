@@ -1,0 +1,17 @@
+import { setValue, unsetValue } from "../../gateway/config/edit/set-value.ts";
+import type { Invocation } from "../shell/command.ts";
+import { type Editing, kindOf, inputOf, tellEdited } from "./tell-edited.ts";
+
+/** `trunkline config set KEY VALUE` */
+export async function set(invocation: Invocation<Editing>): Promise<number> {
+  const [key = "", value = ""] = invocation.positionals;
+  const edited = await setValue(inputOf(invocation), kindOf(invocation), key, value);
+  return tellEdited(invocation, edited, `Set '${key}' in`);
+}
+
+/** `trunkline config unset KEY` */
+export async function unset(invocation: Invocation<Editing>): Promise<number> {
+  const [key = ""] = invocation.positionals;
+  const edited = await unsetValue(inputOf(invocation), kindOf(invocation), key);
+  return tellEdited(invocation, edited, `Removed '${key}' from`);
+}

@@ -1,0 +1,34 @@
+import { askPluginId, findPlugin } from "../../plugin/installed-plugin.ts";
+import { addEntry, type EntrySection, removeEntry } from "../config/edit-entry.ts";
+import { readPairs } from "../config/read-pairs.ts";
+import type { Editing } from "../config/tell-edited.ts";
+import type { Invocation } from "../shell/command.ts";
+
+const PLUGINS: EntrySection = { what: "plugin", path: ["bus", "plugins"] };
+
+type PluginValues = Editing & {
+  readonly id?: string;
+  readonly env?: readonly string[];
+  readonly replace?: boolean;
+};
+
+/** `trunkline plugin add PATH|PACKAGE` */
+export async function add(invocation: Invocation<PluginValues>): Promise<number> {
+  const { values, positionals, cwd } = invocation;
+  const [where = "", ...args] = positionals;
+  const { command, args: first = [] } = findPlugin(where, cwd);
+  const id = values.id ?? (await askPluginId({ command, args: first }));
+  const all = [...first, ...args];
+  const env = await readPairs("--env", values.env);
+  const settings = {
+    command,
+    ...(all.length === 0 ? {} : { args: all }),
+    ...(values.env === undefined ? {} : { env }),
+  };
+  return addEntry(invocation, PLUGINS, id, settings, "`trunkline plugin list` shows its state.");
+}
+
+/** `trunkline plugin remove ID` */
+export async function remove(invocation: Invocation<Editing>): Promise<number> {
+  return removeEntry(invocation, PLUGINS, invocation.positionals[0] ?? "");
+}

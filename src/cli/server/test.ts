@@ -1,0 +1,87 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { suggest } from "../../base/text/suggest.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import type { Config } from "../../gateway/config/config.ts";
+import { House } from "../../gateway/house.ts";
+import { openTools } from "../../gateway/tool/open-tools.ts";
+import type { UpstreamStatus } from "../../upstream/upstream.ts";
+import type { Invocation } from "../shell/command.ts";
+import { firstLine } from "../shell/layout.ts";
+import { quietHouse } from "../shell/open-house.ts";
+
+/** Milliseconds after which it is said that we wait. */
+const SLOW = 3_000;
+
+/** `trunkline server test NAME` */
+export async function test(invocation: Invocation<{ readonly json?: boolean }>): Promise<number> {
+  const { values, positionals, out, err } = invocation;
+  const [name = ""] = positionals;
+  const { config } = await quietHouse(invocation);
+  await using opened = await openTools(new House(alone(config, name)));
+  const started = performance.now();
+  const slow = setTimeout(() => {
+    err(`'${visibleLine(name)}' is still starting. Its first start may download it.\n`);
+  }, SLOW);
+  await opened.started().finally(() => clearTimeout(slow));
+  const milliseconds = Math.round(performance.now() - started);
+  const [status] = opened.status();
+  const { tools } = opened.offer;
+  const offered = tools.list().filter(({ source }) => source?.server === name);
+  const held = tools.held().filter(({ source }) => source.server === name);
+  const isUp = status?.state === "up";
+  if (values.json === true) {
+    const names = offered.map(({ definition }) => definition.name);
+    const heldNames = held.map(({ tool }) => tool.definition.name);
+    out(`${JSON.stringify({ ...status, milliseconds, tools: names, held: heldNames }, null, 2)}\n`);
+    return isUp ? 0 : 1;
+  }
+  if (!isUp) {
+    err(failureText(name, status));
+    return 1;
+  }
+  const count = offered.length + held.length;
+  const speaks = status.revision === undefined ? "" : `, MCP ${status.revision}`;
+  out(`'${visibleLine(name)}' works: ${count} tools after ${milliseconds} ms${speaks}.\n`);
+  for (const { definition } of offered) out(toolLine(definition));
+  for (const { tool } of held) out(toolLine(tool.definition, "(held) "));
+  if (held.length > 0) err("Check held tools with `trunkline tools diff`.\n");
+  return 0;
+}
+
+/** The configuration with this server only: nothing else is started. */
+function alone(config: Config, name: string): Config {
+  const { mcpServers, bus, log } = config;
+  const settings = Object.hasOwn(mcpServers, name) ? mcpServers[name] : undefined;
+  if (settings === undefined) throw unknownServer(name, Object.keys(mcpServers));
+  return {
+    ...config,
+    mcpServers: { [name]: settings },
+    bus: { ...bus, plugins: {} },
+    // What went wrong is said once, in our own words.
+    log: log.verbose ? log : { level: "error", verbose: false },
+  };
+}
+
+function unknownServer(name: string, names: readonly string[]): TrunklineError {
+  const [near] = suggest(name, names);
+  const all = names.length === 0 ? "There are none." : `There are: ${names.join(", ")}.`;
+  const next = near === undefined ? all : `Did you mean '${near}'?`;
+  return new TrunklineError("not-found", `Cannot test server '${name}': no such server. ${next}`);
+}
+
+function failureText(name: string, status: UpstreamStatus | undefined): string {
+  const why = status?.lastError ?? "it did not start";
+  // The error may quote its last line, and a server that is tried twice says the same twice.
+  const lines = [...new Set(status?.said)].filter((line) => !why.includes(line)).slice(-5);
+  const said = lines.map((line) => `  ${visibleLine(line)}\n`);
+  const heard = said.length === 0 ? "" : `Its last output:\n${said.join("")}`;
+  return `'${visibleLine(name)}' does not work: ${visibleLine(why)}\n${heard}`;
+}
+
+function toolLine(
+  { name, title, description }: { name: string; title?: unknown; description?: unknown },
+  mark = "",
+): string {
+  const says = [title, description].find((text) => typeof text === "string");
+  return `  ${visibleLine(name)}  ${mark}${firstLine(says ?? "")}`.trimEnd() + "\n";
+}

@@ -1,0 +1,38 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { ownAcpChannel, remoteAcpChannel } from "../../gateway/door/acp-channel.ts";
+import type { House } from "../../gateway/house.ts";
+import { ownerTokenFor } from "../../gateway/http/local-gateway.ts";
+import { SessionCommands } from "../../gateway/session/session-commands.ts";
+
+/**
+ * A channel to the gateway at a URL, or to a door in this process, which reaches sessions that
+ * another process holds. A gateway with the same data folder gets the owner's token.
+ */
+export async function openChannel(
+  house: House,
+  opened: AsyncDisposableStack,
+  url: string | undefined,
+  { TRUNKLINE_TOKEN: token }: NodeJS.ProcessEnv,
+): Promise<ReturnType<typeof ownAcpChannel>> {
+  if (url === undefined) return ownAcpChannel(house, opened);
+  if (token !== undefined) return remoteAcpChannel(url, token);
+  const own = await ownerTokenFor(house.config.data, url);
+  return remoteAcpChannel(own?.url ?? url, own?.token);
+}
+
+/** The session with this id. One that only a gateway elsewhere knows is passed on as it is. */
+export async function findSession(
+  house: House,
+  id: string,
+  isElsewhere: boolean,
+  cwd: string,
+): Promise<{ sessionId: string; cwd: string; agent?: string }> {
+  await using commands = await SessionCommands.open(house.config.data);
+  try {
+    const { id: sessionId, cwd: folder, agent } = await commands.find(id);
+    return { sessionId, cwd: folder, agent };
+  } catch (error) {
+    if (isElsewhere && error instanceof TrunklineError) return { sessionId: id, cwd };
+    throw error;
+  }
+}
