@@ -12,7 +12,8 @@ import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
-const GIT_TOKEN = "token-of-alice-0123456789abcdef";
+/** Of this file alone: other tests run meanwhile, and all processes are looked at. */
+const GIT_TOKEN = `token-of-alice-${crypto.randomUUID()}`;
 const MODEL_KEY = "key-of-the-model-0123456789";
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");

@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+import { selfCommand } from "../../base/process/self-command.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { valueAt } from "./format/format.ts";
 import { placesOf } from "./places.ts";
@@ -53,7 +54,7 @@ for (const target of TARGETS) {
       assert.match(text, /mine/);
       for (const { path, role } of entries) {
         const entry = JSON.stringify(valueAt(format.read(text), path));
-        const words = [process.execPath, import.meta.filename, role];
+        const words = [...selfCommand(), role];
         for (const word of words) assert.ok(entry.includes(JSON.stringify(word)), entry);
       }
       assert.match((await line.run("setup", name)).out, /^Nothing to change: '/);
@@ -185,9 +186,10 @@ describe("trunkline setup", () => {
     const { code, out, err } = await line.run("setup", "neovim");
     assert.equal(code, 0);
     assert.match(err, /Neovim has no file for this/);
+    const [node, program] = selfCommand();
     assert.ok(
       out.includes(
-        `acp_providers = {\n    trunkline = { command = "${process.execPath}", args = { "${import.meta.filename}", "acp" } }`,
+        `acp_providers = {\n    trunkline = { command = "${node}", args = { "${program}", "acp" } }`,
       ),
       out,
     );

@@ -9,7 +9,8 @@ import type { Workspace } from "../../run/workspace/workspace.ts";
 import { probeSandbox } from "../../sandbox/probe.ts";
 import { setupPlaces } from "./setup-place.ts";
 
-const { parts, findings } = await probeSandbox(join(tmpdir(), "setup-place-probe"));
+using probed = mkdtempDisposableSync(join(tmpdir(), "trunkline-probe-"));
+const { parts, findings } = await probeSandbox(probed.path);
 const skip = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
 
 /** A place for set-up, whose workspace has no git. */
