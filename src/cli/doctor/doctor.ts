@@ -6,11 +6,13 @@ import { FIX_COMMAND, type Finding } from "./finding.ts";
 import { Checks } from "./run-checks.ts";
 
 /** Milliseconds for all checks together, of the five seconds that a person waits. */
-const PATIENCE = 4_000;
+const PATIENCE = 3_800;
 /** The same with `--deep`: servers may download something first. */
 const DEEP_PATIENCE = 60_000;
 /** Milliseconds for ending what the checks have started. */
-const TIDYING = 500;
+const TIDYING = 400;
+/** Milliseconds after the last line for a process that ends by itself. */
+const LEAVING = 100;
 
 type Values = {
   readonly json?: boolean;
@@ -76,7 +78,7 @@ function leaveSoon(): void {
   setTimeout(() => {
     if (process.exitCode !== undefined) process.exit();
     leaveSoon();
-  }, TIDYING).unref();
+  }, LEAVING).unref();
 }
 
 const STYLES = { ok: "green", warn: "yellow", fail: "red" } as const;

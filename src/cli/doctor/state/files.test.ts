@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -99,6 +100,17 @@ describe("checkFiles()", () => {
     assert.match(found?.command ?? "", /^chmod 600 /);
     await found?.fix?.apply();
     assert.equal((await check(folder.path))[0]?.state, "ok");
+  });
+
+  it("does not open a pipe in the place of a file, which would wait for ever", async (test) => {
+    if (process.platform === "win32") return test.skip("needs pipes with a name: not on Windows");
+    await using folder = await SampleFolder.create();
+    mkdirSync(folder.path);
+    const pipe = join(folder.path, "audit.ndjson");
+    execFileSync("mkfifo", [pipe]);
+    const [found] = await check(folder.path);
+    assert.deepEqual([found?.state, found?.says], ["fail", `${pipe} is not a file`]);
+    assert.match(found?.next ?? "", /mv '/);
   });
 
   it("finds a database of a newer Trunkline, and leaves it alone", async () => {

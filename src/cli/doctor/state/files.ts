@@ -84,7 +84,7 @@ function knownFiles(data: string): KnownFile[] {
 
 /** Whether what Trunkline keeps can be read: its databases and other files. */
 export async function checkFiles(data: string, allowance: Allowance): Promise<Finding[]> {
-  if (!existsSync(data)) return [];
+  if (!existsSync(data)) return [{ state: "ok", what, says: "none yet" }];
   const [databases, files] = await Promise.all([
     databaseFindings(data, allowance),
     Promise.all(knownFiles(data).map((file) => fileFindings(data, file))),
@@ -112,7 +112,7 @@ async function databaseFindings(data: string, { patience, signal }: Allowance): 
       const says = `${path} is damaged: ${problem.replaceAll(/\s+/g, " ")}`;
       const fix = setAside(data, path);
       const next = `Restore it from a backup, or run \`${FIX_COMMAND}\`, which renames it after a question. Its ${holds} are then not available.`;
-      return [{ state: "fail", what, says, ...byFix(fix), next }];
+      return [fail(says, { ...byFix(fix), next })];
     }
     if (version === undefined) {
       const says = `${path} is large, and was not read to its end in time`;
@@ -121,40 +121,41 @@ async function databaseFindings(data: string, { patience, signal }: Allowance): 
     if (version <= known) return [];
     const says = `${path} was made by a newer Trunkline (version ${version} of its ${holds}, this one knows ${known})`;
     const next = "Update Trunkline, or choose another folder with --data or TRUNKLINE_DATA.";
-    return [{ state: "fail", what, says, next }];
+    return [fail(says, { next })];
   });
   return [...closed, ...findings];
 }
 
-/** A file that we may not read or write. It may be whole. */
+/** What keeps a file from being opened, whether it is whole or not. */
 function closedFindings(path: string): Finding[] {
+  const { mode, uid } = statSync(path);
+  // Opening a pipe would wait for somebody to write to it.
+  if ((mode & constants.S_IFMT) !== constants.S_IFREG) {
+    return [fail(`${path} is not a file`, { next: `Move it away: mv ${shellQuote(path)} ~` })];
+  }
+  const isSecret = path.endsWith(".enc");
+  const mine = { ...byCommand(`chmod 600 ${shellQuote(path)}`), fix: makePrivate(path) };
+  if (isSecret && (mode & 0o077) !== 0 && process.platform !== "win32") {
+    return [fail(`${path} can be read by others on this machine, so it is not used`, mine)];
+  }
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
-    const { mode } = statSync(path);
-    if (!path.endsWith(".enc") || (mode & 0o077) === 0) return [];
-    const says = `${path} can be read by others on this machine, so it is not used`;
-    return [
-      { state: "fail", what, says, ...byCommand(`chmod 600 ${shellQuote(path)}`), fix: own(path) },
-    ];
+    return [];
   } catch (error) {
+    const own = process.getuid?.() ?? uid;
+    const theirs = byCommand(`sudo chown ${own} ${shellQuote(path)}`);
     const says = `cannot use ${path}: ${(error as Error).message}`;
-    const user = process.getuid?.() ?? 0;
-    const isOurs = statSync(path, { throwIfNoEntry: false })?.uid === user;
-    if (!isOurs)
-      return [
-        { state: "fail", what, says, ...byCommand(`sudo chown ${user} ${shellQuote(path)}`) },
-      ];
-    return [
-      { state: "fail", what, says, ...byCommand(`chmod 600 ${shellQuote(path)}`), fix: own(path) },
-    ];
+    return [fail(says, uid === own ? mine : theirs)];
   }
 }
 
-function own(path: string): Fix {
-  return {
-    does: `Make ${path} accessible to you, and to nobody else`,
-    apply: () => chmod(path, 0o600),
-  };
+function makePrivate(path: string): Fix {
+  const does = `Make ${path} accessible to you, and to nobody else`;
+  return { does, apply: () => chmod(path, 0o600) };
+}
+
+function fail(says: string, remedy: Pick<Finding, "next" | "command" | "fix">): Finding {
+  return { state: "fail", what, says, ...remedy };
 }
 
 async function fileFindings(data: string, file: KnownFile): Promise<Finding[]> {
@@ -169,7 +170,7 @@ async function fileFindings(data: string, file: KnownFile): Promise<Finding[]> {
     // The messages of the stores end with advice for whoever has no doctor.
     const [says = ""] = (error as Error).message.split(/(?<=\.) (?=[A-Z])/, 1);
     const next = `Repair it, or run \`${FIX_COMMAND}\`, which renames it after a question. ${afterwards}`;
-    return [{ state: "fail", what, says, ...byFix(setAside(data, path)), next }];
+    return [fail(says, { ...byFix(setAside(data, path)), next })];
   }
 }
 
