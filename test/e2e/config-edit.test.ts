@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { Program } from "../support/program.ts";
 
@@ -63,6 +64,8 @@ describe("changing the configuration by commands", { timeout: 60_000 }, () => {
     assistant.write({ jsonrpc: "2.0", id: 1, method: "initialize", params });
     await assistant.answers(1);
     assistant.write({ jsonrpc: "2.0", method: "notifications/initialized" });
+    // The folder of its configuration is created while it watches.
+    await sleep(400);
     const { code, err } = home.run("", "server", "add", "notes", "--", process.execPath, NOTES);
     assert.equal(code, 0, err);
     await assistant.until(({ lines }) => lines.some((line) => line.includes("list_changed")));

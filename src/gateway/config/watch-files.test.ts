@@ -44,6 +44,21 @@ describe("watchFiles()", { timeout: 20_000 }, () => {
     await watcher.next();
   });
 
+  it("reports a file in a folder that is created after the watch has begun", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-watch-"));
+    const file = join(folder.path, "config/trunkline/a");
+    using watcher = watching([file]);
+    await sleep(400);
+    writeFileSync(join(folder.path, "other"), "1");
+    mkdirSync(join(folder.path, "config"));
+    await sleep(50);
+    mkdirSync(join(folder.path, "config/trunkline"));
+    writeFileSync(file, "1");
+    await watcher.next();
+    writeFileSync(file, "2");
+    await watcher.next();
+  });
+
   it("reports no other file in the folder, and nothing after it is stopped", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-watch-"));
     const [file, other] = [join(folder.path, "a"), join(folder.path, "b")];
