@@ -253,7 +253,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
   });
 
   it("stops when the budget of a token is used up, and pushes the changes so far", async () => {
-    const options = "--scope sessions --budget-time 1s --concurrent 1";
+    const options = "--scope sessions --budget-time 3s --concurrent 1";
     const token = (await rig.must(`trunkline token create guest ${options}`)).trim();
     const project = checkedOut("https");
     using ide = await connect("?agent=scripted", token);
@@ -262,13 +262,13 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     const end = await prompt(ide, sessionId, "run w|sh|-c|echo part > part.txt; sleep 600");
     assert.equal(end.stopReason, "max_turn_requests");
     assert.equal(end._meta.trunkline.run, "pushed");
-    assert.match(ide.text, /Stopped: 1 of 1 seconds of today's budget are used/);
+    assert.match(ide.text, /Stopped: \d+ of 3 seconds of today's budget are used/);
     const { branch = "" } = end._meta.target ?? {};
     assert.equal(project.git("--git-dir", project.bare, "show", `${branch}:part.txt`), "part");
     const refused = /Cannot begin a turn: .* access token 'guest' \(--budget-time\)/;
     await assert.rejects(prompt(ide, sessionId, "say more"), refused);
     const listed = await rig.must("trunkline token list");
-    assert.match(listed, /guest .* used today: 1 step, \d+ of 1 seconds/);
+    assert.match(listed, /guest .* used today: 1 step, \d+ of 3 seconds/);
   });
 
   it("leaves neither a mount, a process nor a secret behind", async () => {
