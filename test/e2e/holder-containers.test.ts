@@ -61,6 +61,7 @@ describe("a session in two containers", { timeout: 60_000 }, () => {
       assert.equal(other.text(), "hello");
       await first.prompt(sessionId, "say and good bye");
     }
+    await other.program.until(() => other.text().length > "hello".length);
     assert.match(other.text(), /^helloand good bye/);
     assert.equal((await other.prompt(sessionId, "say again")).stopReason, "end_turn");
   });

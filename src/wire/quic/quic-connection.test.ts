@@ -37,6 +37,7 @@ describe("QuicConnection", () => {
     lost.engine.tell(EVENT.closed, lost.connection.id, { trouble: "idle", detail: "silence" });
     await assert.rejects(stream.readAll(10), { trouble: "idle", message: /^Cannot continue with/ });
     assert.equal((await lost.connection.closed).trouble, "idle");
+    await assert.rejects(lost.connection.openStream().readAll(10), { trouble: "idle" });
   });
 
   it("closes after its last stream when it drains, and opens none meanwhile", async () => {

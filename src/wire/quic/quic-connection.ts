@@ -29,6 +29,7 @@ export class QuicConnection implements Connection {
   #isDraining = false;
   #wear = 0;
   #state: "opening" | "open" | "closing" | "over" = "opening";
+  #ending: Ending = { trouble: "closed", detail: "" };
 
   constructor(
     session: EngineSession,
@@ -69,9 +70,7 @@ export class QuicConnection implements Connection {
   openStream(): QuicStream {
     this.#wear += 1;
     const stream = this.#add(this.#session.nextId(), false);
-    if (this.isClosed) {
-      stream.fail(this.#trouble("open a stream", { trouble: "closed", detail: "" }));
-    }
+    if (this.isClosed) stream.fail(this.#trouble("open a stream", this.#ending));
     return stream;
   }
 
@@ -90,7 +89,7 @@ export class QuicConnection implements Connection {
     if (this.#state === "opening" || this.#state === "open") {
       this.#state = "closing";
       this.#session.sendClose(this.id, code, reason);
-      this.#failStreams(this.#trouble("continue", { trouble: "closed", detail: "" }));
+      this.#failStreams(this.#trouble("continue", this.#ending));
     }
     await this.#closed.promise;
   }
@@ -118,6 +117,7 @@ export class QuicConnection implements Connection {
     const what = this.#state === "opening" ? `connect` : `continue`;
     const error = this.#trouble(what, ending);
     this.#state = "over";
+    this.#ending = ending;
     this.#opened.reject(error);
     this.#failStreams(error);
     this.#closed.resolve(error);
