@@ -151,6 +151,7 @@ async function bundle(): Promise<Build> {
   for (const [name, content] of plugin.files) chunks.set(name, content);
   const inputs = [...Object.keys(split.metafile.inputs), ...plugin.inputs];
   chunks.set("THIRD-PARTY-LICENSES.txt", await licenses(ROOT, inputs));
+  chunks.set("newer-node.js", await readFile(join(ROOT, "scripts/newer-node.js"), "utf8"));
   const text = launcherText(await readFile(join(ROOT, "scripts/launcher.js"), "utf8"), pack, {
     main: chunkOf(join(ROOT, ENTRY)),
     starts,
@@ -163,7 +164,9 @@ function isBuildFailure(error: unknown): error is BuildFailure {
 }
 
 try {
-  await installBuild(join(ROOT, "dist"), await bundle());
+  // A package contains this build only.
+  const keepMs = process.argv.includes("--alone") ? 0 : undefined;
+  await installBuild(join(ROOT, "dist"), await bundle(), new Date(), keepMs);
 } catch (error) {
   // esbuild has printed the errors.
   if (!isBuildFailure(error)) throw error;

@@ -28,6 +28,13 @@ test("installBuild() writes the chunks and an executable launcher, and nothing e
   assert.equal((await stat(join(dist.path, "start.js"))).mode & 0o777, 0o755);
 });
 
+test("installBuild() keeps nothing of an earlier build if asked to", async () => {
+  await using dist = await folder();
+  await installBuild(dist.path, build("a-1.js", "b-1.js"), hours(0));
+  await installBuild(dist.path, build("a-2.js", "b-1.js"), hours(1), 0);
+  assert.deepEqual((await readdir(dist.path)).toSorted(), ["a-2.js", "b-1.js", "start.js"]);
+});
+
 test("installBuild() keeps replaced chunks for a day after they were replaced", async () => {
   await using dist = await folder();
   await installBuild(dist.path, build("a-1.js", "b-1.js"), hours(0));

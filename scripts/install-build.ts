@@ -13,9 +13,14 @@ export interface Build {
 /**
  * Installs a build, the launcher last: a program that starts meanwhile finds either the complete old
  * build or the complete new one. A running plugin loads the chunks that its module was built with, so
- * replaced chunks are kept for a day.
+ * replaced chunks are kept, by default for a day.
  */
-export async function installBuild(folder: string, build: Build, now = new Date()): Promise<void> {
+export async function installBuild(
+  folder: string,
+  build: Build,
+  now = new Date(),
+  keepMs = DAY_MS,
+): Promise<void> {
   const { chunks, launcher } = build;
   await mkdir(folder, { recursive: true });
   const replaced = await installedBuild(folder, launcher.name);
@@ -30,7 +35,7 @@ export async function installBuild(folder: string, build: Build, now = new Date(
   for (const name of replaced) {
     await utimes(join(folder, name), before, before).catch(ignoreMissing);
   }
-  await removeOlderThan(folder, now.getTime() - DAY_MS);
+  await removeOlderThan(folder, now.getTime() - keepMs);
 }
 
 async function install(

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Becomes dist/trunkline.js. Old Nodes can parse its syntax, so that it can tell them that they are too old.
+// Becomes dist/trunkline.js. Old Nodes can parse its syntax, so that a newer one can be found for it.
 
 /** Filled in by the build: the script of each fast command, and the file with all other code. */
 const BUILD = "BUILD";
@@ -17,12 +17,9 @@ const loaded = new Map();
 (() => {
   const [major, minor] = process.versions.node.split(".").map(Number);
   if (major < 26 || (major === 26 && minor < 1)) {
-    const found = `Node ${process.versions.node} at ${process.execPath}`;
-    process.stderr.write(
-      `Trunkline needs Node 26.1 or newer; this is ${found}. Get a current one from ` +
-        "https://nodejs.org/en/download; a checkout of Trunkline brings its own: npm start.\n",
+    void import("./newer-node.js").then(({ startWithNewerNode }) =>
+      startWithNewerNode(process.argv[1], process.argv.slice(2)),
     );
-    process.exitCode = 1;
     return;
   }
   openPack();

@@ -69,20 +69,19 @@ async function installed(made = build()) {
   return { path, start, code, [Symbol.asyncDispose]: () => folder.remove() };
 }
 
-for (const version of ["10.24.1", "20.20.2", "26.0.9"]) {
-  test(`launcher tells Node ${version} in one sentence that it is too old`, () => {
-    let said = "";
-    const old = {
-      versions: { node: version },
-      execPath: "/opt/node",
-      exitCode: 0,
-      stderr: { write: (text: string) => (said += text) },
+for (const version of ["12.22.12", "20.20.2", "26.0.9"]) {
+  test(`launcher has Node ${version} search for a newer one`, async () => {
+    const { promise, resolve } = Promise.withResolvers<unknown[]>();
+    const process = { versions: { node: version }, argv: ["node", "/opt/trunkline.js", "mcp"] };
+    const imported = async (file: string): Promise<object> => {
+      assert.equal(file, "./newer-node.js");
+      return { startWithNewerNode: (...args: unknown[]) => resolve(args) };
     };
-    runInNewContext(LAUNCHER, { process: old });
-    assert.ok(said.startsWith("Trunkline needs Node 26.1 or newer; this is Node "), said);
-    assert.ok(said.includes(`Node ${version} at /opt/node.`), said);
-    assert.equal(said.indexOf("\n"), said.length - 1);
-    assert.equal(old.exitCode, 1);
+    // A script in a context of its own cannot import.
+    runInNewContext(LAUNCHER.replaceAll("import(", "imported("), { process, imported });
+    const [program, args] = await promise;
+    assert.equal(program, "/opt/trunkline.js");
+    assert.deepEqual(Array.from(args as string[]), ["mcp"]);
   });
 }
 

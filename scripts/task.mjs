@@ -42,6 +42,11 @@ const TASKS = {
       shape: SHAPE,
     }),
   build: () => build(),
+  prepack: () => node(["scripts/build.ts", "--alone"]),
+  executable: async (args) => {
+    await build();
+    return node(["scripts/executable/build.ts", ...args]);
+  },
   bench: async (args) => {
     await build();
     return node(["bench/run.ts", ...args]);

@@ -1,6 +1,7 @@
 import { dirname, resolve } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { selfCommand } from "../base/process/self-command.ts";
 import { mask, maskText } from "../base/text/mask.ts";
 import { Git } from "../git/git.ts";
 import type { CredentialVerdict } from "./credential/credential-helper.ts";
@@ -68,7 +69,7 @@ export class IdentityCommands implements AsyncDisposable {
   get program(): OwnProgram {
     const { data, file } = this.#options;
     return {
-      command: [process.execPath, resolve(process.argv[1] ?? "trunkline")],
+      command: selfCommand(),
       ...(file.isNamed ? { config: file.path } : {}),
       data,
     };

@@ -19,9 +19,9 @@ export interface CheckedDatabase {
  * write at that moment, what is read makes no sense, so a problem is looked for again with locks.
  */
 const SCRIPT = `
-const { existsSync } = require("node:fs");
-const { pathToFileURL } = require("node:url");
-const { DatabaseSync } = require("node:sqlite");
+import { existsSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { DatabaseSync } from "node:sqlite";
 function check(path, isImmutable) {
   let database;
   try {
@@ -58,7 +58,7 @@ export async function checkDatabases(
   let said = "";
   await using child = await OwnedChild.start({
     command: process.execPath,
-    args: ["--no-warnings", "-e", SCRIPT, ...paths],
+    args: ["--no-warnings", "--input-type=module", "--eval", SCRIPT, ...paths],
     env: usualVariables(),
     stderr: (line) => (said = line),
   });

@@ -2,6 +2,7 @@ import { dirname } from "node:path";
 
 import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { selfCommand } from "../../base/process/self-command.ts";
 import { BUILT_IN } from "../config/config.ts";
 import type { House } from "../house.ts";
 import { ConfinedAgent } from "./confined-agent.ts";
@@ -39,17 +40,18 @@ export async function innerAgent(
     run,
     parts,
     agent,
-    needs: name === BUILT_IN ? [dirname(ownProgram())] : [],
+    needs:
+      name === BUILT_IN
+        ? selfCommand()
+            .slice(1)
+            .map((path) => dirname(path))
+        : [],
     allowHosts: config.remote.egress.allowHosts,
     models: modelServices(process.env),
   });
 }
 
 function builtIn(): Pick<ExternalAgentOptions, "command" | "args" | "env"> {
-  return { command: process.execPath, args: [ownProgram(), "acp", "--agent", BUILT_IN] };
-}
-
-/** The program that runs now. */
-function ownProgram(): string {
-  return process.argv[1] ?? "";
+  const [command, ...args] = selfCommand();
+  return { command, args: [...args, "acp", "--agent", BUILT_IN] };
 }

@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
+import { VERSION } from "../../base/version.ts";
 import { quoted, scaffoldFiles } from "./scaffold-files.ts";
 
 /** It becomes the id of a plugin and the name of a package. */
@@ -10,7 +11,7 @@ const NAME = /^(?!ca$|node_modules$)[a-z0-9][a-z0-9._-]{0,99}$/;
 
 /**
  * Begins a plugin in a folder that is empty or not there yet. Returns what to do next, in words.
- * Until there is a registry to install Trunkline from, the plugin uses the copy that made it.
+ * The plugin uses the copy of Trunkline that made it, so both are of the same version.
  */
 export async function scaffoldPlugin(folder: string, name: string): Promise<string> {
   const path = resolve(folder);
@@ -24,7 +25,9 @@ export async function scaffoldPlugin(folder: string, name: string): Promise<stri
     const what = `it is not empty (${shown}${found.length > 3 ? ", …" : ""})`;
     throw new TrunklineError("usage", `Cannot make a plugin in '${path}': ${what}. Name another`);
   }
-  const trunkline = `file:${await ownPackage()}`;
+  const { isSea } = process.getBuiltinModule("node:sea");
+  // The standalone executable has no folder that npm could install from.
+  const trunkline = isSea() ? `^${VERSION}` : `file:${await ownPackage()}`;
   const node = process.execPath;
   try {
     makeFolder(path);

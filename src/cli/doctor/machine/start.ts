@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 
+import { selfCommand } from "../../../base/process/self-command.ts";
 import type { Invocation } from "../../shell/command.ts";
 import type { Finding } from "../finding.ts";
 
@@ -59,8 +60,9 @@ async function start(
   signal: AbortSignal | undefined,
 ): Promise<Run> {
   const started = performance.now();
-  const args = [process.argv[1] ?? "", "mcp", ...globalOptions(values)];
-  const child = spawn(process.execPath, [...process.execArgv, ...args], { cwd, env });
+  const [command, ...args] = selfCommand();
+  const all = [...process.execArgv, ...args, "mcp", ...globalOptions(values)];
+  const child = spawn(command, all, { cwd, env });
   const kill = (): boolean => child.kill("SIGKILL");
   signal?.addEventListener("abort", kill);
   let milliseconds = 0;
