@@ -49,8 +49,7 @@ if (values.platform.startsWith("linux")) strip(base);
 
 const assets: Record<string, string> = { "main.js": join(import.meta.dirname, "main.js") };
 for (const name of readdirSync(join(ROOT, "dist"))) {
-  // The files of the plugin SDK are for programs that import it from npm.
-  if (!/\.d\.ts$|^plugin/.test(name)) assets[name] = join(ROOT, "dist", name);
+  if (!name.endsWith(".d.ts")) assets[name] = join(ROOT, "dist", name);
 }
 addPackage("@napi-rs/keyring", join(ROOT, "node_modules/@napi-rs/keyring"));
 const native = `@napi-rs/keyring-${platform.keyring}`;

@@ -1,6 +1,7 @@
 import { agent } from "./agent/agent-command.ts";
 import { chat } from "./chat/chat-command.ts";
 import { config } from "./config/config-command.ts";
+import { demo } from "./demo/demo-command.ts";
 import { doctor } from "./doctor/doctor-command.ts";
 import { completion, help } from "./help/help-command.ts";
 import { identity } from "./identity/identity-command.ts";
@@ -56,6 +57,7 @@ export const PROGRAM: Command = {
     config,
     setup,
     doctor,
+    demo,
     completion,
     help,
   ],

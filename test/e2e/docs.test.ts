@@ -95,6 +95,8 @@ const SHOWN_ELSEWHERE = [
   /^trunkline open\b/,
   // test/e2e/remote-run.test.ts
   /^trunkline run /,
+  // test/e2e/demo.test.ts
+  /^trunkline demo\b/,
   // test/e2e/chat.test.ts
   /^trunkline chat$/,
   // src/agent/models/model-commands.test.ts

@@ -1,0 +1,141 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { OwnedChild } from "../../base/process/child-process.ts";
+import { usualVariables } from "../../base/process/environment.ts";
+import { selfCommand } from "../../base/process/self-command.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+
+export interface StageOptions {
+  /** Takes a line that a person sees. */
+  readonly show: (line: string) => void;
+  /** Columns of a line. */
+  readonly width: number;
+  readonly signal: AbortSignal;
+}
+
+/** A program that goes on while others run. */
+export interface Background {
+  /** The next line that it prints. */
+  line(): Promise<string>;
+  send(text: string): void;
+}
+
+/** A home, a configuration and a data folder in a temporary place, and what runs there. */
+export class Stage implements AsyncDisposable {
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly #options: StageOptions;
+  readonly #children = new Set<OwnedChild>();
+
+  private constructor(folder: string, options: StageOptions) {
+    this.folder = folder;
+    this.#options = options;
+    this.env = {
+      ...usualVariables(),
+      HOME: join(folder, "home"),
+      TRUNKLINE_DATA: join(folder, "data"),
+      TRUNKLINE_CONFIG: join(folder, "config.jsonc"),
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_TERMINAL_PROMPT: "0",
+      NO_COLOR: "1",
+    };
+  }
+
+  static async set(options: StageOptions): Promise<Stage> {
+    const stage = new Stage(await mkdtemp(join(tmpdir(), "trunkline-demo-")), options);
+    await mkdir(stage.path("home"));
+    return stage;
+  }
+
+  path(...names: string[]): string {
+    return join(this.folder, ...names);
+  }
+
+  async write(name: string, text: string): Promise<void> {
+    await writeFile(this.path(name), text);
+  }
+
+  /** Runs a line as a person types it; shows it, and what it printed. Fails if it ends otherwise. */
+  async type(
+    words: readonly string[],
+    { cwd = "app", code = 0, shown = 6 }: { cwd?: string; code?: number; shown?: number } = {},
+  ): Promise<string> {
+    this.say(`$ ${words.map(quoted).join(" ")}`);
+    const printed: string[] = [];
+    const child = await this.#start(words, cwd, (line) => printed.push(line));
+    child.stdin.end();
+    for await (const line of createInterface({ input: child.stdout })) printed.push(line);
+    const exit = await child.exit;
+    this.#children.delete(child);
+    for (const line of printed.slice(0, shown)) this.say(`  ${line}`);
+    if (printed.length > shown) this.say(`  … ${printed.length - shown} more lines`);
+    this.#options.signal.throwIfAborted();
+    if (exit === code) return printed.join("\n");
+    const what = `'${words.slice(0, 3).join(" ")}' ended with ${exit}, not ${code}`;
+    throw new TrunklineError("unavailable", `${what}: ${printed.slice(-3).join(" ")}`);
+  }
+
+  async start(words: readonly string[], cwd = "app"): Promise<Background> {
+    this.say(`$ ${words.map(quoted).join(" ")}`);
+    const said: string[] = [];
+    const child = await this.#start(words, cwd, (line) => said.push(line));
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const line = async (): Promise<string> => {
+      const next = await lines.next();
+      this.#options.signal.throwIfAborted();
+      if (next.done !== true) return next.value;
+      const what = `'${words.slice(0, 3).join(" ")}' ended early`;
+      throw new TrunklineError("unavailable", `${what}: ${said.slice(-3).join(" ")}`);
+    };
+    const send = (text: string): void => {
+      child.stdin.write(`${text}\n`);
+    };
+    return { line, send };
+  }
+
+  say(line: string): void {
+    const { show, width } = this.#options;
+    const text = visibleLine(line);
+    show(text.length > width ? `${text.slice(0, width - 1)}…` : text);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  /** Ends what runs, and leaves the folder. */
+  async end(): Promise<void> {
+    await Promise.all([...this.#children].map((child) => child[Symbol.asyncDispose]()));
+    this.#children.clear();
+  }
+
+  async #start(
+    words: readonly string[],
+    cwd: string,
+    stderr: (line: string) => void,
+  ): Promise<OwnedChild> {
+    this.#options.signal.throwIfAborted();
+    const [name = "", ...args] = words;
+    const [command, ...first] = name === "trunkline" ? selfCommand() : [name];
+    const child = await OwnedChild.start({
+      command,
+      args: [...first, ...args],
+      env: this.env,
+      cwd: this.path(cwd),
+      // A gateway takes its mounts down before it ends.
+      grace: 5_000,
+      stderr,
+    });
+    this.#children.add(child);
+    return child;
+  }
+}
+
+function quoted(word: string): string {
+  return /^[\w./:@=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
