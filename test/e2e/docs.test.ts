@@ -145,7 +145,7 @@ describe("every command in the documents", { timeout: 180_000 }, () => {
 
 /** What stands in backticks in README.md and docs/, and on lines of their own in examples. */
 function mentioned(): string[] {
-  const files = ["README.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: ROOT })];
+  const files = ["README.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md", { cwd: ROOT })];
   return files.flatMap((file) => {
     const text = readFileSync(join(ROOT, file), "utf8");
     const found = text.matchAll(/`((?:[A-Z_]+=\S+ )*trunkline [^`]+)`/g);

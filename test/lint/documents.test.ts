@@ -4,7 +4,12 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
 const ROOT = join(import.meta.dirname, "../..");
-const FILES = ["README.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: ROOT })];
+const FILES = [
+  "README.md",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  ...globSync("docs/**/*.md", { cwd: ROOT }),
+];
 const PARTS = new Set(globSync("src/*/", { cwd: ROOT }).map((path) => path.split("/")[1]));
 const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
 
