@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -193,20 +192,19 @@ describe("the start message of trunkline serve", { timeout: 60_000 }, () => {
     const token = readFileSync(join(home.data, "owner-token"), "utf8");
     assert.ok(!start.includes(token), "the token is on the screen");
     assert.doesNotMatch(start, /login#/, "a link is in what may be a log");
-    const [command = ""] = /claude mcp add[^]*?"\n/.exec(start) ?? [];
-    // Claude Code, as far as it is needed to see what it is told.
-    const script = `claude() { printf '%s\\n' "$@"; }\n${command}`;
-    const { stdout } = spawnSync("sh", ["-c", script], { encoding: "utf8" });
-    const words = stdout.trim().split("\n");
-    assert.deepEqual(words.slice(0, 5), ["mcp", "add", "--transport", "http", "trunkline"]);
-    const [url = "", , header = ""] = words.slice(5);
-    assert.equal(header, `Authorization: Bearer ${token}`);
+    assert.match(start, /^ {2}trunkline setup claude-code --http$/m);
+    const setup = home.start("setup", "claude-code", "--http");
+    assert.equal(await setup.exit, 0, setup.stderr);
+    const file = readFileSync(join(setup.home, ".claude.json"), "utf8");
+    await setup[Symbol.asyncDispose]();
+    const { url, headers } = JSON.parse(file).mcpServers.trunkline;
+    assert.notEqual(headers.Authorization, `Bearer ${token}`);
     const answer = await fetch(url, {
       method: "POST",
       headers: {
         ...JSON_TYPE,
         accept: "application/json, text/event-stream",
-        authorization: header.slice("Authorization: ".length),
+        authorization: headers.Authorization,
       },
       body: JSON.stringify(INITIALIZE),
     });

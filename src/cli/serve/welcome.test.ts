@@ -20,16 +20,15 @@ describe("serveWelcome()", () => {
     assert.match(serveWelcome(BASE), /Browser {2}run `trunkline open`/);
   });
 
-  it("quotes the token's file in the command for a shell", () => {
-    const tokenFile = "/home/it's me/owner-token";
-    const text = serveWelcome({ ...BASE, tokenFile });
-    assert.ok(text.includes(`Bearer $(cat '/home/it'\\''s me/owner-token')"`), text);
+  it("has a command that connects an assistant, and shows no token", () => {
+    const text = serveWelcome(BASE);
+    assert.match(text, /^ {2}trunkline setup claude-code --http$/m);
+    assert.doesNotMatch(text, /Bearer/);
   });
 
-  it("connects local programs to the local address, and shows the public one", () => {
+  it("shows the public address", () => {
     const text = serveWelcome({ ...BASE, publicUrl: "https://tools.example.com" });
     assert.match(text, /MCP {6}https:\/\/tools\.example\.com\/mcp/);
-    assert.match(text, /trunkline http:\/\/127\.0\.0\.1:4180\/mcp/);
     assert.match(text, /Other machines.*trunkline token create NAME/);
   });
 

@@ -19,16 +19,13 @@ export const NO_AUTH_WARNING =
   "still refused.";
 
 /**
- * What a person reads when the gateway has started, with a command that connects an assistant. The
- * command reads the token from its file, so that the token is neither on the screen nor in the
- * shell's history.
+ * What a person reads when the gateway has started, with a command that connects an assistant: it gives
+ * the assistant a token of its own, and shows no token to anyone.
  */
 export function serveWelcome(options: WelcomeOptions): string {
   const { url, publicUrl = url, tokenFile, login, noAuth = false, color } = options;
   const mcp = `${publicUrl}/mcp`;
   const acp = `${publicUrl.replace("http", "ws")}/acp`;
-  const header = `"Authorization: Bearer $(cat ${shellWord(tokenFile)})"`;
-  const command = `claude mcp add --transport http trunkline ${url}/mcp`;
   const lines = [
     paint("bold", `Trunkline ${VERSION} is running.`, color),
     "",
@@ -41,16 +38,11 @@ export function serveWelcome(options: WelcomeOptions): string {
     ...(noAuth ? [] : [`  Token    ${tokenFile}`]),
     "",
     "Next: connect an assistant, for example Claude Code:",
-    ...(noAuth ? [`  ${command}`] : [`  ${command} \\`, `    --header ${header}`]),
+    "  trunkline setup claude-code --http",
     ...(publicUrl === url
       ? []
       : ["Other machines need their own token: trunkline token create NAME"]),
     "Stop with Ctrl-C.",
   ];
   return `${lines.join("\n")}\n`;
-}
-
-/** Quotes a text as one word of a POSIX shell. */
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
