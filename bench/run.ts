@@ -10,6 +10,7 @@ import { interleave } from "./harness/interleave.ts";
 import { fillMeasured } from "./harness/measured-block.ts";
 import { type Report, reportOf } from "./harness/report.ts";
 import { renderReport } from "./harness/table.ts";
+import { guardBench } from "./guard.ts";
 import { identityBench } from "./identity.ts";
 import { mcpHttp } from "./mcp-http.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
@@ -42,6 +43,7 @@ const BENCHES = [
   busBench,
   busPlugins,
   identityBench,
+  guardBench,
   runSetup,
   runSetupLarge,
   runStarts,

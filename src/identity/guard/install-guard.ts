@@ -72,7 +72,7 @@ async function installBeside(folder: string, program: OwnProgram): Promise<void>
       }
       await rename(path, join(folder, keptName(hook)));
     }
-    await writeHook(path, guardScript(hook, program, `"$(dirname "$0")"/${keptName(hook)}`));
+    await writeHook(path, guardScript(hook, program, `"\${0%/*}"/${keptName(hook)}`));
   }
 }
 

@@ -16,15 +16,15 @@ export const MODE_WORDS: Readonly<Record<SecurityMode, string>> = {
 
 /** The security mode of signing. It applies to the user on this machine until it is changed. */
 export class SecurityModes {
-  readonly #path: string;
+  readonly path: string;
 
   constructor(data: string) {
-    this.#path = join(data, "identity", "security-mode.json");
+    this.path = join(data, "identity", "security-mode.json");
   }
 
   async get(): Promise<SecurityMode> {
     try {
-      const { mode } = JSON.parse(await readFile(this.#path, "utf8")) as { mode?: unknown };
+      const { mode } = JSON.parse(await readFile(this.path, "utf8")) as { mode?: unknown };
       const known = SECURITY_MODES.find((each) => each === mode);
       if (known !== undefined) return known;
     } catch (error) {
@@ -42,7 +42,7 @@ export class SecurityModes {
       const next = "Use developer_workflow, and let gpg-agent cache the PIN";
       throw new TrunklineError("usage", `Cannot set trusted_workstation: ${why}. ${next}`);
     }
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
-    await replaceFile(this.#path, `${JSON.stringify({ mode })}\n`);
+    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
+    await replaceFile(this.path, `${JSON.stringify({ mode })}\n`);
   }
 }
