@@ -4,6 +4,7 @@ import { isFor } from "./attachment.ts";
 import { Attachments } from "./attachments.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
 import { Delivery, toShown } from "./delivery.ts";
+import { roomIn } from "./fit-update.ts";
 import type { SessionLimits } from "../limits.ts";
 import { replay } from "../turn/replay.ts";
 import type { SessionStore } from "../store.ts";
@@ -60,7 +61,7 @@ export class Audience {
     const { notices } = client.capabilities;
     for (let from = after; ;) {
       const upTo = this.delivery.last;
-      const options = { upTo, notices, maxCharacters: this.#limits.updateSize / 8 };
+      const options = { upTo, notices, maxBytes: roomIn(this.#limits.updateSize) };
       const events = this.#store.read(this.#sessionId, from);
       for await (const { seq, update } of replay(events, options)) {
         await this.#showTo(client, seq, update);

@@ -1,0 +1,74 @@
+import { TextChunk } from "../../session/client/text-chunk.ts";
+import type { UpdateParams } from "./schema.gen.ts";
+
+/** RFC 8259 § 7: characters of a JSON string that are not escaped. */
+const PLAIN = String.raw`[^"\\\u0000-\u001f]`;
+const TEXT = new RegExp(String.raw`^${PLAIN}*(?:\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})${PLAIN}*)*$`);
+const NAME = `${PLAIN}{1,256}`;
+const MESSAGE_ID = `"messageId":"${NAME}"`;
+
+const ENVELOPE = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
+/** Up to the text of the chunk. */
+const HEAD = new RegExp(
+  `^(${RegExp.escape(ENVELOPE)}(${NAME})","update":)` +
+    String.raw`\{"sessionUpdate":"((?:agent_message|agent_thought|user_message)_chunk)",` +
+    String.raw`(${MESSAGE_ID},)?"content":\{"type":"text","text":"`,
+);
+/** After the text: the content, the update, the parameters and the message end. */
+const TAIL = new RegExp(String.raw`"\}(,${MESSAGE_ID})?\}\}\}$`);
+/** Braces that end the parameters and the message. */
+const CLOSING = 2;
+
+/** Longer lines are parsed, after their cost is estimated. */
+const LONGEST = 64 * 1024;
+
+/** What the lines of one message have in common. */
+interface Frame {
+  readonly head: string;
+  readonly tail: string;
+  readonly sessionId: string;
+  readonly kind: string;
+  /** Where the update begins. */
+  readonly from: number;
+  readonly updateHead: string;
+  readonly updateTail: string;
+}
+
+/**
+ * Reads lines in which an agent sends a piece of text, without parsing them: only those that are spelt
+ * exactly as agents' libraries spell them. Such a line is valid JSON and has every member once. All
+ * other lines are left to the parser.
+ */
+export class ChunkLines {
+  /** Of the last line, from which the next one often differs only in its text. */
+  #frame: Frame | undefined;
+
+  /** The parameters of the line's `session/update`; undefined if the line has to be parsed. */
+  read(line: string): UpdateParams | undefined {
+    if (line.length > LONGEST) return undefined;
+    let frame = this.#frame;
+    if (frame === undefined || !line.startsWith(frame.head) || !line.endsWith(frame.tail)) {
+      frame = line.startsWith(ENVELOPE) ? frameOf(line) : undefined;
+      if (frame === undefined) return undefined;
+      this.#frame = frame;
+    }
+    const { head, tail, sessionId, kind, from, updateHead, updateTail } = frame;
+    const body = line.slice(head.length, -tail.length);
+    // A text that ends within the head or the tail makes the line too short.
+    if (head.length + body.length + tail.length !== line.length || !TEXT.test(body))
+      return undefined;
+    const json = line.slice(from, -CLOSING);
+    return { sessionId, update: new TextChunk(kind, updateHead, body, updateTail, json) };
+  }
+}
+
+function frameOf(line: string): Frame | undefined {
+  const [head, before = "", sessionId = "", kind = "", idBefore] = HEAD.exec(line) ?? [];
+  const [tail, idAfter] = TAIL.exec(line) ?? [];
+  if (head === undefined || tail === undefined) return undefined;
+  if (idBefore !== undefined && idAfter !== undefined) return undefined;
+  const from = before.length;
+  const updateHead = head.slice(from);
+  const updateTail = tail.slice(0, -CLOSING);
+  return { head, tail, sessionId, kind, from, updateHead, updateTail };
+}
