@@ -1,3 +1,4 @@
+import { ownCopy } from "../../base/text/own-copy.ts";
 import { TextChunk } from "../../session/client/text-chunk.ts";
 import type { UpdateParams } from "./schema.gen.ts";
 
@@ -19,6 +20,8 @@ const TAIL = new RegExp(String.raw`"\}(,${MESSAGE_ID})?\}\}\}$`);
 /** Braces that end the parameters and the message. */
 const CLOSING = 2;
 
+/** Sessions whose frames are kept. */
+const MOST_FRAMES = 256;
 /** Longer lines are parsed, after their cost is estimated. */
 const LONGEST = 64 * 1024;
 
@@ -40,17 +43,19 @@ interface Frame {
  * other lines are left to the parser.
  */
 export class ChunkLines {
-  /** Of the last line, from which the next one often differs only in its text. */
-  #frame: Frame | undefined;
+  /** By session. The next line of a session often differs from the last only in its text. */
+  readonly #frames = new Map<string, Frame>();
 
   /** The parameters of the line's `session/update`; undefined if the line has to be parsed. */
   read(line: string): UpdateParams | undefined {
-    if (line.length > LONGEST) return undefined;
-    let frame = this.#frame;
+    if (line.length > LONGEST || !begins(line, ENVELOPE)) return undefined;
+    const session = line.slice(ENVELOPE.length, line.indexOf('"', ENVELOPE.length));
+    let frame = this.#frames.get(session);
     if (frame === undefined || !begins(line, frame.head) || !line.endsWith(frame.tail)) {
-      frame = begins(line, ENVELOPE) ? frameOf(line) : undefined;
+      frame = frameOf(line);
       if (frame === undefined) return undefined;
-      this.#frame = frame;
+      if (this.#frames.size >= MOST_FRAMES) this.#frames.clear();
+      this.#frames.set(frame.sessionId, frame);
     }
     const { head, tail, sessionId, kind, from, updateHead, updateTail } = frame;
     const body = line.slice(head.length, -tail.length);
@@ -73,7 +78,13 @@ function frameOf(line: string): Frame | undefined {
   if (head === undefined || tail === undefined) return undefined;
   if (idBefore !== undefined && idAfter !== undefined) return undefined;
   const from = before.length;
-  const updateHead = head.slice(from);
-  const updateTail = tail.slice(0, -CLOSING);
-  return { head, tail, sessionId, kind, from, updateHead, updateTail };
+  return {
+    head: ownCopy(head),
+    tail: ownCopy(tail),
+    sessionId: ownCopy(sessionId),
+    kind: ownCopy(kind),
+    from,
+    updateHead: ownCopy(head.slice(from)),
+    updateTail: ownCopy(tail.slice(0, -CLOSING)),
+  };
 }

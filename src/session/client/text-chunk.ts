@@ -1,3 +1,4 @@
+import { ownCopy } from "../../base/text/own-copy.ts";
 import type { SessionUpdate } from "../agent.ts";
 
 const KINDS: ReadonlySet<string> = new Set([
@@ -85,7 +86,8 @@ export class TextChunk {
     if (head !== next.head || tail !== next.tail) return undefined;
     const bytes = this.bytes + Buffer.byteLength(next.body);
     if (bytes > maxBytes) return undefined;
-    const joined = new TextChunk(sessionUpdate, head, this.body + next.body, tail);
+    const body = this.body + ownCopy(next.body);
+    const joined = new TextChunk(sessionUpdate, head, body, tail);
     // Counting the whole text again for each chunk would make long texts slow.
     joined.#bytes = bytes;
     return joined;
