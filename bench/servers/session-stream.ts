@@ -188,7 +188,7 @@ function hear(input: Readable, turns: ReadonlyMap<string, Turn>): Promise<void> 
   let heard = 0;
   streamChannel(input, new PassThrough()).receive({
     message: (text) => {
-      const params = (lines.read(text) ?? (JSON.parse(text) as Line).params) as Line["params"];
+      const params = lines.read(text) ?? (JSON.parse(text) as Line).params;
       const stored = turns.get(params.sessionId)?.update(params.update);
       return ++heard % 1024 === 0 ? stored : undefined;
     },
