@@ -12,6 +12,7 @@ import type {
   Turn,
   TurnEnd,
 } from "../session/agent.ts";
+import { TextChunk } from "../session/client/text-chunk.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
 import type { AgentIdentity } from "./command-environment.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
@@ -33,8 +34,10 @@ interface Memory {
   readonly sessionId?: string;
 }
 
-/** Updates after which reading from the agent waits for the disk. */
-const WAIT_EVERY = 256;
+/** Characters of updates after which reading from the agent waits for the disk. */
+const WAIT_EVERY = 256 * 1024;
+/** What an update counts that is not only text. */
+const STRUCTURED = 1024;
 
 /** One session of an agent that is another program. */
 export class ExternalSession implements AgentSession {
@@ -46,6 +49,7 @@ export class ExternalSession implements AgentSession {
   #remoteId = "";
   #settings: SessionSettings | undefined;
   #turn: Turn | undefined;
+  /** Characters since reading last waited. */
   #heard = 0;
   /** ACP session-setup § Loading Sessions: the agent replays the session, which our log has already. */
   #isLoading = false;
@@ -152,7 +156,10 @@ export class ExternalSession implements AgentSession {
     }
     const stored = this.#say(this.services.terminals.translate(update));
     // Waiting for each update would need a commit for each.
-    return ++this.#heard % WAIT_EVERY === 0 ? stored : undefined;
+    this.#heard += TextChunk.is(update) ? update.json.length : STRUCTURED;
+    if (this.#heard < WAIT_EVERY) return undefined;
+    this.#heard = 0;
+    return stored;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

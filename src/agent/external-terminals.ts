@@ -77,7 +77,9 @@ export class ExternalTerminals {
 
   /** Replaces terminals of ours in an update by their output as text. */
   translate(update: SessionUpdate): SessionUpdate {
-    const { content, toolCallId } = update;
+    const { toolCallId } = update;
+    if (toolCallId === undefined) return update;
+    const { content } = update;
     if (!Array.isArray(content)) return update;
     const parts = content as readonly Content[];
     const own = parts.map(({ terminalId }) => String(terminalId)).filter((id) => this.#isOwn(id));

@@ -62,14 +62,15 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
       silence.refresh();
       if (part.type === "text-delta") {
         question.said(part.text);
-        await speaker.text(part.text);
-      } else if (part.type === "reasoning-delta") await speaker.thought(part.text);
+        await speaker.stream("text", part.text);
+      } else if (part.type === "reasoning-delta") await speaker.stream("thought", part.text);
       else if (part.type === "tool-call") calls.push(callOf(part));
       else if (part.type === "finish") {
         finish = part.finishReason;
         usage = usageOf(part.totalUsage);
       } else if (part.type === "error") throw part.error;
     }
+    await speaker.settled();
     abort.signal.throwIfAborted();
     if (finish === undefined || finish === "error") throw new Error("the answer broke off");
     const said = await result.responseMessages;

@@ -10,12 +10,17 @@ export const SUMMARY = "trunkline/summary";
 
 /** Characters of one chunk, far below the limit of a `session/update`. */
 const LONGEST = 16_000;
+/** Characters of a model's answer after which reading it waits for the disk. */
+const WAIT_EVERY = 64 * 1024;
 
 /** Sends the updates of one turn. */
 export class Speaker {
   readonly #turn: Turn;
   #isMidLine = false;
   #said = "";
+  /** The last piece of the model's answer, and the characters since reading last waited. */
+  #streamed: Promise<void> | undefined;
+  #unstored = 0;
 
   constructor(turn: Turn) {
     this.#turn = turn;
@@ -27,13 +32,34 @@ export class Speaker {
   }
 
   async text(text: string): Promise<void> {
-    this.#said = (this.#said + text).slice(0, LONGEST);
+    this.#note(text);
     await this.#chunks("agent_message_chunk", text);
-    if (text !== "") this.#isMidLine = !text.endsWith("\n");
   }
 
-  async thought(text: string): Promise<void> {
-    await this.#chunks("agent_thought_chunk", text);
+  /**
+   * A piece of the model's answer. Models send them faster than a disk writes each, so many are stored
+   * in one commit: a promise is returned when there is much to write. `settled` waits for all.
+   */
+  stream(kind: "text" | "thought", text: string): Promise<void> | undefined {
+    if (text === "") return undefined;
+    if (kind === "text") this.#note(text);
+    const sessionUpdate = kind === "text" ? "agent_message_chunk" : "agent_thought_chunk";
+    const isLong = text.length > LONGEST;
+    const sent = isLong
+      ? this.#chunks(sessionUpdate, text)
+      : this.#turn.update({ sessionUpdate, content: { type: "text", text } });
+    // `settled` reports it.
+    if (sent !== this.#streamed) sent.catch(() => {});
+    this.#streamed = sent;
+    this.#unstored += text.length;
+    if (!isLong && this.#unstored < WAIT_EVERY) return undefined;
+    this.#unstored = 0;
+    return sent;
+  }
+
+  /** Resolves when the model's answer is stored as far as it was streamed. Rejects if it cannot be. */
+  async settled(): Promise<void> {
+    await this.#streamed;
   }
 
   /** A message about the work: as a notice where the client shows notices, else in the text. */
@@ -68,6 +94,11 @@ export class Speaker {
 
   async update(update: SessionUpdate): Promise<void> {
     await this.#turn.update(update);
+  }
+
+  #note(text: string): void {
+    if (this.#said.length < LONGEST) this.#said = (this.#said + text).slice(0, LONGEST);
+    if (text !== "") this.#isMidLine = !text.endsWith("\n");
   }
 
   async #chunks(

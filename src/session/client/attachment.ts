@@ -1,4 +1,5 @@
 import { background } from "../../base/background.ts";
+import { ownCopy } from "../../base/text/own-copy.ts";
 import { Holding } from "../../base/limit/byte-budget.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
 
@@ -42,7 +43,7 @@ export class Attachment {
       this.#send(shown);
       return;
     }
-    this.#waiting.push(shown);
+    this.#waiting.push({ ...shown, text: ownCopy(shown.text) });
     this.#characters += shown.text.length;
     const { updates, characters } = this.#limit;
     const isMuch = this.#waiting.length > updates || this.#characters > characters;

@@ -1,9 +1,11 @@
 import { background } from "../../base/background.ts";
+import { ownCopy } from "../../base/text/own-copy.ts";
 import type { SessionUpdate } from "../agent.ts";
 import { isFor } from "./attachment.ts";
 import { Attachments } from "./attachments.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
 import { Delivery, toShown } from "./delivery.ts";
+import { roomIn } from "./fit-update.ts";
 import type { SessionLimits } from "../limits.ts";
 import { replay } from "../turn/replay.ts";
 import type { SessionStore } from "../store.ts";
@@ -60,7 +62,7 @@ export class Audience {
     const { notices } = client.capabilities;
     for (let from = after; ;) {
       const upTo = this.delivery.last;
-      const options = { upTo, notices, maxCharacters: this.#limits.updateSize / 8 };
+      const options = { upTo, notices, maxBytes: roomIn(this.#limits.updateSize) };
       const events = this.#store.read(this.#sessionId, from);
       for await (const { seq, update } of replay(events, options)) {
         await this.#showTo(client, seq, update);
@@ -87,7 +89,7 @@ export class Audience {
   #keep(early: ShownUpdate[], shown: ShownUpdate): void {
     // Each client gets the current commands when it attaches.
     if (shown.kind === "available_commands_update") return;
-    early.push(shown);
+    early.push({ ...shown, text: ownCopy(shown.text) });
     this.#earlyCharacters += shown.text.length;
     const { updates, characters } = this.#limits.backlog;
     const isTooMuch = early.length > updates || this.#earlyCharacters > characters;

@@ -1,8 +1,9 @@
 import type { Rate } from "../../base/limit/rate-limiter.ts";
 import type { SessionUpdate } from "../agent.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
-import { fits, fitUpdate } from "./fit-update.ts";
+import { fits, fitUpdate, roomIn } from "./fit-update.ts";
 import { mergeUpdates } from "./merge-updates.ts";
+import { jsonOf, parsedUpdate } from "./text-chunk.ts";
 
 /** A stored update that is about to be sent to the attached clients. */
 export interface PendingUpdate extends ShownUpdate {
@@ -75,7 +76,7 @@ export class Delivery {
     const merged =
       before === undefined || before.except !== pending.except
         ? undefined
-        : mergeUpdates(before.update, pending.update, this.#options.maxSize / 8);
+        : mergeUpdates(before.update, pending.update, roomIn(this.#options.maxSize));
     if (merged === undefined) this.#waiting.push(pending);
     else this.#waiting[this.#waiting.length - 1] = { ...pending, update: merged, text: "" };
     this.#wait();
@@ -154,9 +155,9 @@ export class Delivery {
 
 /** The messages for an update: one, or several where it exceeds the size limit. */
 export function toShown(pending: PendingUpdate, maxSize: number): ShownUpdate[] {
-  const { seq, kind, update } = pending;
-  const text = pending.text === "" ? JSON.stringify(update) : pending.text;
-  const parts = fitUpdate(update, text, maxSize);
-  if (parts.length === 1 && parts[0] === update) return [{ seq, kind, text }];
+  const { seq, kind } = pending;
+  const text = pending.text === "" ? jsonOf(pending.update) : pending.text;
+  if (fits(text, maxSize)) return [{ seq, kind, text }];
+  const parts = fitUpdate(parsedUpdate(pending.update), text, maxSize);
   return parts.map((part) => ({ seq, kind, text: JSON.stringify(part) }));
 }

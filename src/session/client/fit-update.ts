@@ -5,9 +5,14 @@ const AROUND = 256;
 /** JSON takes at most six bytes for a UTF-16 unit: `\\u0000`. */
 const WORST = 6;
 
+/** Bytes of an update in a message of at most so many bytes. */
+export function roomIn(maxSize: number): number {
+  return maxSize - AROUND;
+}
+
 /** Whether an update with this JSON text fits into one message. */
 export function fits(text: string, maxSize: number): boolean {
-  const room = maxSize - AROUND;
+  const room = roomIn(maxSize);
   return text.length * 3 <= room || Buffer.byteLength(text) <= room;
 }
 
@@ -18,7 +23,7 @@ export function fits(text: string, maxSize: number): boolean {
  */
 export function fitUpdate(update: SessionUpdate, text: string, maxSize: number): SessionUpdate[] {
   if (fits(text, maxSize)) return [update];
-  const room = maxSize - AROUND;
+  const room = roomIn(maxSize);
   const content = update.content as { type?: unknown; text?: unknown } | undefined;
   if (content?.type === "text" && typeof content.text === "string") {
     const around = Buffer.byteLength(text) - Buffer.byteLength(JSON.stringify(content.text));

@@ -15,21 +15,24 @@ const tool = (more: object): SessionUpdate => ({
   ...more,
 });
 
+const merged = (first: SessionUpdate, second: SessionUpdate, maxBytes: number): unknown =>
+  JSON.parse(JSON.stringify(mergeUpdates(first, second, maxBytes)));
+
 describe("mergeUpdates()", () => {
   it("joins text of one message, up to the limit", () => {
-    assert.deepEqual(mergeUpdates(chunk("ab"), chunk("cd"), 4), chunk("abcd"));
-    assert.equal(mergeUpdates(chunk("ab"), chunk("cde"), 4), undefined);
+    const most = Buffer.byteLength(JSON.stringify(chunk("abcd")));
+    assert.deepEqual(merged(chunk("ab"), chunk("cd"), most), chunk("abcd"));
+    assert.equal(mergeUpdates(chunk("ab"), chunk("cd"), most - 1), undefined);
     const id = { messageId: "m" };
-    assert.deepEqual(mergeUpdates(chunk("a", id), chunk("b", id), 9), chunk("ab", id));
+    assert.deepEqual(merged(chunk("a", id), chunk("b", id), 999), chunk("ab", id));
   });
 
   it("uses the later fields of a tool call", () => {
-    const merged = mergeUpdates(
+    const [begun, failed] = [
       tool({ status: "in_progress", title: "T" }),
       tool({ status: "failed" }),
-      1,
-    );
-    assert.deepEqual(merged, tool({ status: "failed", title: "T" }));
+    ];
+    assert.deepEqual(merged(begun, failed, 1), tool({ status: "failed", title: "T" }));
   });
 
   for (const [what, first, second] of [

@@ -1,25 +1,15 @@
 import type { SessionUpdate } from "../agent.ts";
-
-const CHUNKS: ReadonlySet<string> = new Set([
-  "agent_message_chunk",
-  "agent_thought_chunk",
-  "user_message_chunk",
-  "compaction_summary_chunk",
-]);
-
-interface Text {
-  readonly type: "text";
-  readonly text: string;
-}
+import { TextChunk } from "./text-chunk.ts";
 
 /**
  * Merges two updates into one with the same effect; undefined where that is not possible. Text of one
- * message is joined; of two updates of a tool call, the later fields win (ACP tool-calls § Updating).
+ * message is joined up to so many bytes of JSON; of two updates of a tool call, the later fields win
+ * (ACP tool-calls § Updating).
  */
 export function mergeUpdates(
   first: SessionUpdate,
   second: SessionUpdate,
-  maxCharacters: number,
+  maxBytes: number,
 ): SessionUpdate | undefined {
   const kind = first.sessionUpdate;
   if (kind !== second.sessionUpdate) return undefined;
@@ -27,17 +17,6 @@ export function mergeUpdates(
     if (first._meta !== undefined || second._meta !== undefined) return undefined;
     return { ...first, ...second };
   }
-  const [one, other] = [plainText(first), plainText(second)];
-  if (one === undefined || other === undefined) return undefined;
-  if (first.messageId !== second.messageId) return undefined;
-  if (one.text.length + other.text.length > maxCharacters) return undefined;
-  return { ...first, content: { type: "text", text: one.text + other.text } };
-}
-
-/** The content of a chunk that is plain text without annotations. */
-function plainText(update: SessionUpdate): Text | undefined {
-  if (!CHUNKS.has(update.sessionUpdate) || update._meta !== undefined) return undefined;
-  const content = update.content as Partial<Text> | undefined;
-  if (content?.type !== "text" || typeof content.text !== "string") return undefined;
-  return Object.keys(content).length === 2 ? (content as Text) : undefined;
+  const [one, other] = [TextChunk.from(first), TextChunk.from(second)];
+  return one === undefined || other === undefined ? undefined : one.join(other, maxBytes);
 }

@@ -40,7 +40,7 @@ async function* stored(...events: SessionEvent[]): AsyncGenerator<StoredEvent> {
 }
 
 const shown = (events: AsyncIterable<StoredEvent>, upTo = Infinity, notices = true) =>
-  Array.fromAsync(replay(events, { upTo, notices, maxCharacters: 1_000 }));
+  Array.fromAsync(replay(events, { upTo, notices, maxBytes: 1_000 }));
 
 describe("replay()", () => {
   const prompt = [{ type: "text", text: "Hello" }];

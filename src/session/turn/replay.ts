@@ -13,7 +13,7 @@ export interface Replayed {
 /** ACP session-setup § Loading Sessions: the stored events as updates for a client that attaches. */
 export async function* replay(
   events: AsyncIterable<StoredEvent>,
-  options: { readonly upTo: number; readonly notices: boolean; readonly maxCharacters: number },
+  options: { readonly upTo: number; readonly notices: boolean; readonly maxBytes: number },
 ): AsyncGenerator<Replayed> {
   let count = 0;
   let held: Replayed | undefined;
@@ -25,7 +25,7 @@ export async function* replay(
         continue;
       }
       const merged: SessionUpdate | undefined =
-        ++count < VERBATIM ? undefined : mergeUpdates(held.update, update, options.maxCharacters);
+        ++count < VERBATIM ? undefined : mergeUpdates(held.update, update, options.maxBytes);
       if (merged === undefined) {
         yield held;
         held = { seq, update };

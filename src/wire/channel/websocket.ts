@@ -13,6 +13,7 @@ import {
   type Sink,
   SlowReaderError,
 } from "../channel.ts";
+import { encodeTextFrames } from "./text-frames.ts";
 
 /** RFC 6455 § 7.4.1: close codes that end a conversation without a fault. */
 const NORMAL = 1000;
@@ -22,10 +23,12 @@ const NO_STATUS = 1005;
 const TRY_AGAIN_LATER = 1013;
 /** RFC 6455 § 5.2: bytes of a masked control frame besides its data. */
 const CONTROL_HEAD = 6;
+/** Characters of queued frames that are written before the turn of the event loop ends. */
+const MOST_QUEUED = 64 * 1024;
 
 export interface WebSocketChannelOptions {
   readonly limits?: Partial<ChannelLimits>;
-  /** The connection below. Where it is known, the frames of one turn leave in one write. */
+  /** The connection below, of a server. Where it is known, the frames of one turn leave in one write. */
   readonly socket?: Duplex;
 }
 
@@ -60,7 +63,9 @@ class WebSocketChannel implements Channel<string> {
   #sink: Sink<string> | undefined;
   #failure: Error | undefined;
   #disposed = false;
-  #corked = false;
+  /** Frames of this turn of the event loop. */
+  #queue: string[] = [];
+  #queuedCharacters = 0;
   /** Promises for which the input is held. */
   #holds = 0;
   #room: PromiseWithResolvers<void> | undefined;
@@ -97,10 +102,12 @@ class WebSocketChannel implements Channel<string> {
 
   send(message: string): Promise<void> {
     if (this.#disposed || this.#ws.readyState !== this.#ws.OPEN) return ROOM;
-    if (this.#socket === undefined) aboutToSend();
-    else this.#cork(this.#socket);
-    this.#ws.send(message, this.#sent);
-    const { bufferedAmount } = this.#ws;
+    if (this.#socket !== undefined) this.#enqueue(message);
+    else {
+      aboutToSend();
+      this.#ws.send(message, this.#sent);
+    }
+    const bufferedAmount = this.#ws.bufferedAmount + this.#queuedCharacters;
     const hasRoom = this.#socket === undefined || this.#unsent.set(bufferedAmount);
     if (bufferedAmount <= this.#limits.highWater && hasRoom) return ROOM;
     if (bufferedAmount > this.#limits.maxUnsent || !hasRoom) {
@@ -122,6 +129,7 @@ class WebSocketChannel implements Channel<string> {
     this.#sink = undefined;
     if (this.#ws.readyState === this.#ws.CLOSED) return;
     this.#ws.resume();
+    this.#flush();
     this.#ws.close(NORMAL);
     const timer = setTimeout(() => this.#ws.terminate(), this.#limits.closeGrace);
     await this.#closed.promise;
@@ -141,6 +149,7 @@ class WebSocketChannel implements Channel<string> {
     if (this.#unfinished.set(this.#arrivedBytes)) return;
     this.#socket?.off("data", this.#arrived);
     this.#failure ??= new Error("Too much is being sent to this server at once");
+    this.#flush();
     this.#ws.close(TRY_AGAIN_LATER, "Too much is being sent at once");
     // Nothing more is read; who is told and does not go is gone soon.
     this.#ws.pause();
@@ -173,18 +182,20 @@ class WebSocketChannel implements Channel<string> {
     hold.then(release, release);
   }
 
-  /** Holds the frames of this turn of the event loop together. */
-  #cork(socket: Duplex): void {
-    if (this.#corked) return;
-    this.#corked = true;
-    socket.cork();
-    setImmediate(this.#uncork);
+  #enqueue(message: string): void {
+    if (this.#queue.push(message) === 1) setImmediate(this.#flush);
+    this.#queuedCharacters += message.length;
+    if (this.#queuedCharacters > MOST_QUEUED) this.#flush();
   }
 
-  readonly #uncork = (): void => {
-    this.#corked = false;
+  readonly #flush = (): void => {
+    const queue = this.#queue;
+    if (queue.length === 0) return;
+    this.#queue = [];
+    this.#queuedCharacters = 0;
+    if (this.#ws.readyState !== this.#ws.OPEN) return;
     aboutToSend();
-    this.#socket?.uncork();
+    this.#socket?.write(encodeTextFrames(queue), this.#sent);
   };
 
   readonly #sent = (): void => {
