@@ -1,68 +1,49 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setImmediate, setTimeout as pause } from "node:timers/promises";
 
+import { git, SampleRuns } from "../../test/samples/sample-runs.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
 import { Stopper } from "../base/stop.ts";
 import type { Agent, AgentOpenOptions, SessionUpdate, Turn, TurnEnd } from "../session/agent.ts";
 import { patchOf } from "./patch.ts";
 import { RunAgent } from "./run-agent.ts";
-import { Runs } from "./runs.ts";
-import { DENIED_NAMES } from "./change/forbidden-name.ts";
-import { CopyDriver } from "./workspace/copy.ts";
-
-const ADA = { name: "Ada", email: "ada@example.com" };
+import type { Runs } from "./runs.ts";
 
 class Rig implements AsyncDisposable {
-  readonly folder: string;
-  readonly remote: string;
-  readonly revision: string;
-  readonly runs: Runs;
+  readonly #sample: SampleRuns;
   readonly updates: SessionUpdate[] = [];
 
-  private constructor(folder: string, remote: string, revision: string, runs: Runs) {
-    this.folder = folder;
-    this.remote = remote;
-    this.revision = revision;
-    this.runs = runs;
+  private constructor(sample: SampleRuns) {
+    this.#sample = sample;
   }
 
   static async open(): Promise<Rig> {
-    const folder = await mkdtemp(join(tmpdir(), "runs-"));
-    const remote = join(folder, "remote.git");
-    git(folder, "init", "--quiet", "--bare", "--initial-branch=main", remote);
-    const clone = join(folder, "clone");
-    git(folder, "clone", "--quiet", remote, clone);
-    writeFileSync(join(clone, "README.md"), "hello\n");
-    git(clone, "add", ".");
-    git(clone, "commit", "--quiet", "-m", "Begin");
-    git(clone, "push", "--quiet", "origin", "HEAD:main");
-    const runs = await Runs.open({
-      folder: join(folder, "run"),
-      driver: new CopyDriver("copy"),
-      policy: { allowHosts: [], allowPrivate: true, protocols: ["file"] },
-      scan: { maxFile: 1 << 20, maxTotal: 1 << 22, maxFiles: 100, denied: DENIED_NAMES },
-      turns: { running: 1, runningEach: 1, waitingEach: 5 },
-      mostBases: 2,
-      hibernateAfter: 60_000,
-      identify: async () => ({ credentials: { scope: "" }, author: ADA }),
-      coAuthor: { name: "Bob", email: "bob@example.com" },
-      pushAgain: { firstWait: 20, longestWait: 20, mostFailures: 1000, rest: 20 },
-      log: new Log("error"),
-    });
-    return new Rig(folder, remote, git(clone, "rev-parse", "HEAD"), runs);
+    return new Rig(await SampleRuns.open());
+  }
+
+  get folder(): string {
+    return this.#sample.folder;
+  }
+
+  get remote(): string {
+    return this.#sample.remote;
+  }
+
+  get revision(): string {
+    return this.#sample.revision;
+  }
+
+  get runs(): Runs {
+    return this.#sample.runs;
   }
 
   get meta(): object {
-    const { remote: url, revision } = this;
-    return { remote: { url: `file://${url}`, branch: "main", revision } };
+    return this.#sample.meta;
   }
 
   /** Opens a session whose agent does `work` in each turn. */
@@ -115,15 +96,8 @@ class Rig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.runs[Symbol.asyncDispose]();
-    await rm(this.folder, { recursive: true, force: true });
+    await this.#sample[Symbol.asyncDispose]();
   }
-}
-
-function git(cwd: string, ...args: string[]): string {
-  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
-  const who = ["-c", "user.name=Eve", "-c", "user.email=eve@example.com"];
-  return execFileSync("git", [...who, ...args], { cwd, env, encoding: "utf8" }).trim();
 }
 
 describe("a run", () => {

@@ -137,6 +137,7 @@ export function defaultConfig(data: string): Config {
       egress: { allowHosts: [] },
       turns: { running: 32, runningEach: 16, waitingEach: 100 },
       bases: 4,
+      spares: 2,
       pullRequest: "off",
       forges: {},
       hibernateAfter: 86_400,

@@ -8,8 +8,8 @@ import type { House } from "../house.ts";
 import { ConfinedAgent } from "./confined-agent.ts";
 import { modelServices } from "./model-services.ts";
 import type { Run } from "../../run/run.ts";
+import type { InnerAgent } from "../../run/spares.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
-import type { Agent } from "../../session/agent.ts";
 
 export interface InnerAgentOptions {
   readonly run: Run;
@@ -25,7 +25,7 @@ export async function innerAgent(
   { config, log }: House,
   name: string,
   { run, parts }: InnerAgentOptions,
-): Promise<Agent & AsyncDisposable> {
+): Promise<InnerAgent> {
   const settings = name === BUILT_IN ? builtIn() : config.agents[name];
   if (settings === undefined) {
     throw new TrunklineError(

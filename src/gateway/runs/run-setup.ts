@@ -4,7 +4,6 @@ import type { RunSetup } from "../../run/environment/environments.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
 import type { Config } from "../config/config.ts";
 import { parseFile } from "../config/file/parse-file.ts";
-import { removeSandbox } from "./confined-agent.ts";
 import { setupPlaces } from "./setup-place.ts";
 
 /** The configured set-up of repositories. Secrets come from the environment of the server. */
@@ -16,7 +15,6 @@ export function runSetup(
   return {
     settings: setup,
     mostLayers: setup.layers,
-    removePlace: removeSandbox,
     openPlace: setupPlaces(parts, egress.allowHosts),
     findSecret: (name) => env[name],
     parse: (path, text) => parseFile(path, text).value,

@@ -6,7 +6,6 @@ import { usualVariables } from "../../base/process/environment.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { Credentials } from "../../git/server/credentials.ts";
 import type { CachedRepository } from "../repository-cache.ts";
-import type { FileOwner } from "../workspace/driver.ts";
 import { buildLayer, type LayerBuilderOptions, SetupError } from "./build-layer.ts";
 import { filesOf, layerKey, type RevisionFiles } from "./layer-key.ts";
 import type { Layer, LayerName } from "./layers.ts";
@@ -38,8 +37,6 @@ export interface RunSetup extends Pick<
 > {
   /** How many layers are kept for each repository. */
   readonly mostLayers: number;
-  /** Removes the sandbox of a set-up whose process was killed, and ends its programs. */
-  readonly removePlace: (name: string, owner: FileOwner | undefined) => Promise<void>;
 }
 
 /** A run's request for its environment. */
