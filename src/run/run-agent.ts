@@ -6,6 +6,7 @@ import type {
   AgentOpenOptions,
   AgentSession,
   ClientFiles,
+  McpServer,
   SessionSettings,
   SessionUpdate,
   Turn,
@@ -98,16 +99,27 @@ export class RunAgent implements Agent {
     ends: AsyncDisposableStack,
     spare: Spare | undefined,
   ): Promise<AgentSession> {
+    // Folders and programs of the client's machine do not exist here.
+    const [mcpServers, programs] = byPlace(options.mcpServers);
+    for (const { name } of programs) {
+      const why = "it is a program on your machine. Only servers with an HTTP address can be used";
+      tellOfProgress(options, `This run does not use the MCP server '${name}': ${why}.`);
+    }
     const inner = spare?.agent ?? (await this.#options.inner(run));
     if (spare === undefined) ends.defer(async () => inner[Symbol.asyncDispose]?.());
     return await inner.open({
       ...options,
       cwd: run.workspace.tree,
-      // Folders and programs of the client's machine do not exist here.
       additionalDirectories: [],
-      mcpServers: options.mcpServers.filter(({ type }) => type === "http" || type === "sse"),
+      mcpServers,
     });
   }
+}
+
+/** MCP servers with an address, and those that the client's machine would have to start. */
+function byPlace(servers: readonly McpServer[]): [McpServer[], McpServer[]] {
+  const hasAddress = ({ type }: McpServer): boolean => type === "http" || type === "sse";
+  return [servers.filter(hasAddress), servers.filter((server) => !hasAddress(server))];
 }
 
 function tellOfProgress(options: AgentOpenOptions, message: string): void {

@@ -50,11 +50,15 @@ class Rig implements AsyncDisposable {
   async session(
     work: (cwd: string, turn: Turn) => Promise<TurnEnd | void>,
     plan = this.runs.plan(this.meta),
+    mcpServers: AgentOpenOptions["mcpServers"] = [],
   ) {
     const inner: Agent = {
       name: "scripted",
-      open: async ({ cwd }) => ({
-        settings: { modes: { currentModeId: "build", availableModes: [] } },
+      open: async ({ cwd, mcpServers: given }) => ({
+        settings: {
+          _meta: { given: given.map(({ name }) => name) },
+          modes: { currentModeId: "build", availableModes: [] },
+        },
         prompt: async (turn) => {
           return (await work(cwd, turn)) ?? { stopReason: "end_turn" };
         },
@@ -73,7 +77,7 @@ class Rig implements AsyncDisposable {
       sessionId: "0d3adbee-0000-4000-8000-000000000001",
       cwd: "",
       additionalDirectories: [],
-      mcpServers: [],
+      mcpServers,
       update: (update: SessionUpdate) => void this.updates.push(update),
     } as unknown as AgentOpenOptions);
   }
@@ -101,6 +105,19 @@ class Rig implements AsyncDisposable {
 }
 
 describe("a run", () => {
+  it("uses MCP servers with an address, and says of the client's programs that it does not", async () => {
+    await using rig = await Rig.open();
+    const servers = [
+      { name: "local", command: "/bin/server", args: [], env: [] },
+      { type: "http", name: "web", url: "https://mcp.example/", headers: [] },
+    ];
+    await using session = await rig.session(async () => {}, undefined, servers);
+    assert.deepEqual(session.settings._meta?.given, ["web"]);
+    const said = JSON.stringify(rig.updates);
+    assert.match(said, /This run does not use the MCP server 'local': it is a program on your/);
+    assert.doesNotMatch(said, /'web'/);
+  });
+
   it("works on the exact revision, and pushes a branch", async () => {
     await using rig = await Rig.open();
     await using session = await rig.session(async (cwd) => {
