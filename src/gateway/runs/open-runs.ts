@@ -62,7 +62,7 @@ export async function openRuns(house: House, mostSpares = 0): Promise<OpenedRuns
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
     users,
-    setup: runSetup(remote, parts),
+    setup: runSetup(remote, { parts, log }),
     removePlace: removeSandbox,
     log,
   });
