@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import { setImmediate, setTimeout as pause } from "node:timers/promises";
 
 import { git, SampleRuns } from "../../test/samples/sample-runs.ts";
+import { covers } from "../../test/support/requirement.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { OWNER } from "../base/principal.ts";
 import { Stopper } from "../base/stop.ts";
@@ -51,6 +52,7 @@ class Rig implements AsyncDisposable {
     work: (cwd: string, turn: Turn) => Promise<TurnEnd | void>,
     plan = this.runs.plan(this.meta),
     mcpServers: AgentOpenOptions["mcpServers"] = [],
+    { answerWithin, isReady } = { answerWithin: 60_000, isReady: Promise.resolve() },
   ) {
     const inner: Agent = {
       name: "scripted",
@@ -67,10 +69,13 @@ class Rig implements AsyncDisposable {
     };
     const agent = new RunAgent({
       runs: this.runs,
-      inner: async () => inner,
+      inner: async () => {
+        await isReady;
+        return inner;
+      },
       name: "scripted",
       plan,
-      answerWithin: 60_000,
+      answerWithin,
       budgetGrace: 50,
     });
     return await agent.open({
@@ -106,6 +111,7 @@ class Rig implements AsyncDisposable {
 
 describe("a run", () => {
   it("uses MCP servers with an address, and says of the client's programs that it does not", async () => {
+    covers("run.new.mcp-servers");
     await using rig = await Rig.open();
     const servers = [
       { name: "local", command: "/bin/server", args: [], env: [] },
@@ -118,7 +124,47 @@ describe("a run", () => {
     assert.doesNotMatch(said, /'web'/);
   });
 
+  it("works on a revision that is not the newest of its branch", async () => {
+    covers("run.git.fetch", "run.git.checkout", "run.remote.branch");
+    await using rig = await Rig.open();
+    const clone = join(rig.folder, "clone");
+    writeFileSync(join(clone, "README.md"), "changed\n");
+    git(clone, "commit", "--quiet", "--all", "-m", "Change");
+    git(clone, "push", "--quiet", "origin", "HEAD:feature/my-branch");
+    const remote = { url: `file://${rig.remote}`, branch: "feature/my-branch" };
+    const files: string[] = [];
+    for (const revision of [rig.revision, git(clone, "rev-parse", "HEAD")]) {
+      const plan = rig.runs.plan({ remote: { ...remote, revision } });
+      await using session = await rig.session(async (cwd) => {
+        files.push(readFileSync(join(cwd, "README.md"), "utf8"));
+        writeFileSync(join(cwd, "new.txt"), "new\n");
+      }, plan);
+      const end = await session.prompt(rig.turn("Add"));
+      const { target } = end._meta as { target: { branch: string } };
+      assert.equal(git(rig.remote, "rev-parse", `${target.branch}^`), revision);
+    }
+    assert.deepEqual(files, ["hello\n", "changed\n"]);
+  });
+
+  it("answers in time though its workspace takes longer, and works when that is ready", async () => {
+    covers("run.connection.timeout");
+    await using rig = await Rig.open();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const write = async (cwd: string): Promise<void> => {
+      writeFileSync(join(cwd, "new.txt"), "new\n");
+    };
+    const slow = { answerWithin: 1, isReady: promise };
+    await using session = await rig.session(write, undefined, [], slow);
+    const { target: planned } = session.settings._meta as { target: { branch: string } };
+    const prompted = session.prompt(rig.turn("Add"));
+    resolve();
+    const { target } = (await prompted)._meta as { target: { branch: string } };
+    assert.equal(target.branch, planned.branch);
+    assert.equal(git(rig.remote, "show", `${target.branch}:new.txt`), "new");
+  });
+
   it("works on the exact revision, and pushes a branch", async () => {
+    covers("run.git.branch", "run.git.execute", "run.git.commit", "run.git.push", "run.git.return");
     await using rig = await Rig.open();
     await using session = await rig.session(async (cwd) => {
       assert.equal(readFileSync(join(cwd, "README.md"), "utf8"), "hello\n");

@@ -9,6 +9,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
+import { covers } from "../support/requirement.ts";
 import { leftOfRuns } from "../support/remote-run/run-leftovers.ts";
 import { openingOf, promptOf, RunRig } from "../support/remote-run/run-rig.ts";
 
@@ -44,7 +45,11 @@ describe("remote runs", { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox }, (
     assert.ok(!abandoned.includes(spare ?? ""));
     await run.killAndRestart();
     using ide = await run.connect();
-    await ide.ask("session/load", { sessionId, cwd: "", mcpServers: [] });
+    covers("run.target.responses");
+    const resumed = await ide.ask("session/resume", { sessionId, cwd: "", mcpServers: [] });
+    assert.equal(resumed._meta.target.branch, `agent/${spare}`);
+    const loaded = await ide.ask("session/load", { sessionId, cwd: "", mcpServers: [] });
+    assert.deepEqual(loaded._meta.target, resumed._meta.target);
     const end = await ide.ask("session/prompt", promptOf(sessionId, "put new.txt|new|0"));
     assert.equal(end._meta.target.branch, `agent/${spare}`);
     const shown = project.git("--git-dir", project.bare, "show", `agent/${spare}:new.txt`);
