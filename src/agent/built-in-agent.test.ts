@@ -17,6 +17,22 @@ for (const anthropic of [false, true]) {
       assert.equal(turn.ofKind("usage_update").length, 1);
     });
 
+    it("reports the cost of the session so far, if the model has a price", async () => {
+      const usage = anthropic
+        ? { input_tokens: 1_000_000, output_tokens: 100_000 }
+        : { prompt_tokens: 1_000_000, completion_tokens: 100_000 };
+      await using llm = await FakeLlm.start([
+        { content: "One.", usage },
+        { content: "Two.", usage },
+      ]);
+      await using rig = new AgentRig({ llm, anthropic, cost: { "*": { input: 3, output: 15 } } });
+      const session = await rig.open();
+      for (const amount of [4.5, 9]) {
+        const { turn } = await rig.turnOf(session, "hi");
+        assert.deepEqual(turn.ofKind("usage_update").at(-1)?.cost, { amount, currency: "USD" });
+      }
+    });
+
     it("calls tools and gives the model their results", async () => {
       await using llm = await FakeLlm.start([
         { toolCalls: [{ name: "read_file", arguments: { path: "a.txt" } }] },

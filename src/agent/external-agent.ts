@@ -70,6 +70,11 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     return session;
   }
 
+  /** Starts the process for an owner's sessions before the first of them needs it. */
+  async start(owner: string): Promise<void> {
+    await this.process(owner, undefined);
+  }
+
   /** The process for an owner and an identity. Starts it if it is not running. */
   process(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
     const key = `${owner}\n${identity?.name ?? ""}`;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { errorText, RpcError } from "./rpc-error.ts";
+import { TrunklineError } from "../base/errors.ts";
+import { errorText, RpcError, toRpcError } from "./rpc-error.ts";
 
 describe("errorText()", () => {
   it("escapes hidden characters in values of the message", () => {
@@ -11,5 +12,20 @@ describe("errorText()", () => {
     };
     assert.equal(message, String.raw`No 'a\u202eb'`);
     assert.equal(data, "\u202e", "data is for programs");
+  });
+});
+
+describe("toRpcError()", () => {
+  const fail = (): never => assert.fail("it is no fault of the program");
+
+  it("has the words of a limit first, since the code's own are about another limit", () => {
+    const words = "Cannot begin a turn: 5 of 5 seconds are used.";
+    const { code, message } = toRpcError(new TrunklineError("limit", words), fail);
+    assert.deepEqual([code, message], [-32028, words]);
+  });
+
+  it("has the code's words before those of other failures", () => {
+    const { code, message } = toRpcError(new TrunklineError("usage", "'x' is missing"), fail);
+    assert.deepEqual([code, message], [-32602, "Invalid params: 'x' is missing"]);
   });
 });

@@ -74,12 +74,18 @@ export function toRpcError(
 ): RpcError {
   const error = originalError(failure);
   if (error instanceof RpcError) return error;
-  if (error instanceof TrunklineError) return RpcError.of(CODE_OF[error.code], error.message);
+  if (error instanceof TrunklineError) return fromOurs(error);
   const words = diskWords(error);
   if (words !== undefined) return RpcError.of(STANDARD.internal, words);
   const correlationId = crypto.randomUUID();
   report(correlationId, failure);
   return RpcError.of(STANDARD.internal, undefined, { correlationId });
+}
+
+function fromOurs({ code, message }: TrunklineError): RpcError {
+  // The code's own words are about requests in flight, which is only one of the limits.
+  if (code === "limit") return new RpcError(CODE_OF.limit.code, message);
+  return RpcError.of(CODE_OF[code], message);
 }
 
 /** What a message that was not read whole is answered with. */

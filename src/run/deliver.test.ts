@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { covers } from "../../test/support/requirement.ts";
 import { NO_CREDENTIALS } from "../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../test/support/server-repository.ts";
 import { CHECKPOINT, Deliverer, type Delivery } from "./deliver.ts";
@@ -149,6 +150,7 @@ describe("Deliverer", () => {
   });
 
   it("reports a push only after the remote has confirmed it", async () => {
+    covers("run.target.pushed");
     using repository = new ServerRepository();
     const deliverer = await begin(repository);
     const hook = join(repository.remote, "hooks/post-receive");

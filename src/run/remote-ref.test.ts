@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../test/support/requirement.ts";
 import { parseRemoteUrl } from "../git/remote-url.ts";
 import { checkRemoteUrl, pinAddresses, readRemoteRef, type RemotePolicy } from "./remote-ref.ts";
 
@@ -12,12 +13,14 @@ const read = (remote: object) =>
 
 describe("readRemoteRef()", () => {
   it("is undefined if a client does not ask for a run", () => {
+    covers("run.new.plain");
     for (const meta of [undefined, null, {}, { remote: null }]) {
       assert.equal(readRemoteRef(meta), undefined);
     }
   });
 
   it("accepts the full name of a branch, even as the guide misspells it", () => {
+    covers("run.remote.branch");
     for (const branch of ["main", "refs/heads/main", "refs/head/main"]) {
       assert.equal(read({ branch })?.branch, "main");
     }
@@ -25,6 +28,7 @@ describe("readRemoteRef()", () => {
   });
 
   it("throws if the revision is not a full hash", () => {
+    covers("run.remote.revision");
     for (const revision of [
       undefined,
       "",
@@ -76,6 +80,7 @@ describe("checkRemoteUrl()", () => {
   const policy: RemotePolicy = { allowHosts: [], allowPrivate: false, protocols: ["https", "ssh"] };
 
   it("accepts HTTPS and SSH, in both of its forms", () => {
+    covers("run.remote.url");
     for (const url of [URL, "ssh://git@example.com/a.git", "git@example.com:acme/app.git"]) {
       assert.equal(checkRemoteUrl(url, policy).host, "example.com");
     }

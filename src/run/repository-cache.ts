@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { Stopper } from "../base/stop.ts";
@@ -155,14 +155,19 @@ export class CachedRepository implements AsyncDisposable {
 
   /** Protects a commit from garbage collection while a session is based on it. */
   async keep(session: string, revision: string): Promise<void> {
-    // Written without git, which saves a process. Nobody else writes this ref.
-    const live = join(this.git.gitDir, "refs/trunkline/live");
-    await mkdir(live, { recursive: true });
-    await writeFile(join(live, session), `${revision}\n`);
+    // Written without git, which saves a process. Nobody else writes this ref, and nobody packs refs.
+    const path = this.#live(session);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, `${revision}\n`);
   }
 
   async release(session: string): Promise<void> {
-    await this.git.run(["update-ref", "-d", `refs/trunkline/live/${session}`], { accepts: [0, 1] });
+    // Without git as well: it would remove the empty folder, in which another session is just written.
+    await rm(this.#live(session), { force: true });
+  }
+
+  #live(session: string): string {
+    return join(this.git.gitDir, "refs/trunkline/live", session);
   }
 
   async #alone<T>(work: () => Promise<T>): Promise<T> {

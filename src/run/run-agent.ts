@@ -6,22 +6,27 @@ import type {
   AgentOpenOptions,
   AgentSession,
   ClientFiles,
+  McpServer,
   SessionSettings,
   SessionUpdate,
   Turn,
   TurnClient,
   TurnEnd,
 } from "../session/agent.ts";
-import type { Delivery, Target } from "./deliver.ts";
+import type { Target } from "./deliver.ts";
 import { progressUpdate } from "./progress.ts";
-import { type ProposalResult, wordsOnRequest } from "./pull-request.ts";
+import { wordsOnRequest } from "./pull-request.ts";
 import type { Run } from "./run.ts";
 import type { Runs } from "./runs.ts";
+import type { InnerAgent, Spare, Spares } from "./spares.ts";
+import { requestOf, resultOf, wordsOn, wordsOnPush } from "./turn-result.ts";
 
 export interface RunAgentOptions {
   readonly runs: Runs;
   /** The agent that works in the workspace once it is ready. */
-  readonly inner: (run: Run) => Promise<Agent & Partial<AsyncDisposable>>;
+  readonly inner: (run: Run) => Promise<InnerAgent>;
+  /** Workspaces and agents that were prepared in advance, if there are some. */
+  readonly spares?: Spares | undefined;
   readonly name: string;
   /** The stored plan of the session's run. */
   readonly plan: unknown;
@@ -64,7 +69,11 @@ export class RunAgent implements Agent {
     options: AgentOpenOptions,
     ends: AsyncDisposableStack,
   ): Promise<AgentSession> {
-    const workspace = await run.prepare((message) => tellOfProgress(options, message));
+    const { spares } = this.#options;
+    const spare = await spares?.take(run.plan.workspace, this.name);
+    ends.defer(async () => spare?.agent[Symbol.asyncDispose]?.());
+    const tell = (message: string): void => tellOfProgress(options, message);
+    const workspace = await run.prepare(tell, { spare: spare?.workspace });
     if (!workspace.isNew) {
       const tellOfPush = (target: Target): void => tellOfProgress(options, wordsOnPush(target));
       const pushed = run.pushKept(tellOfPush).then(async () => {
@@ -74,9 +83,12 @@ export class RunAgent implements Agent {
       background(pushed, "Pushing what an earlier turn has committed");
     }
     // The agent starts while the remote answers.
-    const opening = this.#openInner(run, options, ends, workspace.tree);
+    const opening = this.#openInner(run, options, ends, spare);
     const [check, inner] = await Promise.allSettled([run.checkPush(), opening]);
-    if (check.status === "fulfilled" && inner.status === "fulfilled") return inner.value;
+    if (check.status === "fulfilled" && inner.status === "fulfilled") {
+      if (workspace.isNew) spares?.begun({ ref: run.plan, agent: this.name, owner: options.owner });
+      return inner.value;
+    }
     if (inner.status === "fulfilled") await inner.value[Symbol.asyncDispose]();
     throw check.status === "rejected" ? check.reason : (inner as PromiseRejectedResult).reason;
   }
@@ -85,18 +97,29 @@ export class RunAgent implements Agent {
     run: Run,
     options: AgentOpenOptions,
     ends: AsyncDisposableStack,
-    cwd: string,
+    spare: Spare | undefined,
   ): Promise<AgentSession> {
-    const inner = await this.#options.inner(run);
-    ends.defer(async () => inner[Symbol.asyncDispose]?.());
+    // Folders and programs of the client's machine do not exist here.
+    const [mcpServers, programs] = byPlace(options.mcpServers);
+    for (const { name } of programs) {
+      const why = "it is a program on your machine. Only servers with an HTTP address can be used";
+      tellOfProgress(options, `This run does not use the MCP server '${name}': ${why}.`);
+    }
+    const inner = spare?.agent ?? (await this.#options.inner(run));
+    if (spare === undefined) ends.defer(async () => inner[Symbol.asyncDispose]?.());
     return await inner.open({
       ...options,
-      cwd,
-      // Folders and programs of the client's machine do not exist here.
+      cwd: run.workspace.tree,
       additionalDirectories: [],
-      mcpServers: options.mcpServers.filter(({ type }) => type === "http" || type === "sse"),
+      mcpServers,
     });
   }
+}
+
+/** MCP servers with an address, and those that the client's machine would have to start. */
+function byPlace(servers: readonly McpServer[]): [McpServer[], McpServer[]] {
+  const hasAddress = ({ type }: McpServer): boolean => type === "http" || type === "sse";
+  return [servers.filter(hasAddress), servers.filter((server) => !hasAddress(server))];
 }
 
 function tellOfProgress(options: AgentOpenOptions, message: string): void {
@@ -343,46 +366,4 @@ async function say(turn: Turn, text: string): Promise<void> {
   const content = { type: "text", text: `\n\n_${text}_\n` };
   const _meta = { "trunkline/aside": true };
   await turn.update({ sessionUpdate: "agent_message_chunk", content, _meta });
-}
-
-function wordsOn(delivery: Delivery): string {
-  switch (delivery.kind) {
-    case "unchanged":
-      return "Nothing was changed, so nothing was pushed.";
-    case "pushed":
-      return wordsOnPush(delivery.target);
-    case "refused": {
-      const files = delivery.problems.map(({ path, why }) => `'${path}': ${why}`).join("; ");
-      return `Not pushed. ${files}. Fix that, and the next turn pushes everything.`;
-    }
-    case "unpushed":
-      return `Committed as ${delivery.revision.slice(0, 12)}, but not pushed: ${delivery.why.message} It is tried again; \`trunkline session export --patch\` gives the change meanwhile.`;
-  }
-}
-
-function wordsOnPush({ branch, revision }: Target): string {
-  return `Pushed ${branch} at ${revision.slice(0, 12)}.`;
-}
-
-/** Remote run guide: the fields that a client reads, and additional ones. */
-function resultOf(
-  delivery: Delivery,
-  target: Target | undefined,
-  pullRequest: object | undefined,
-): Readonly<Record<string, unknown>> {
-  const changes = delivery.kind === "pushed" ? { changes: delivery.changes } : {};
-  const request = pullRequest === undefined ? {} : { pullRequest };
-  const trunkline = { run: delivery.kind, ...changes, ...request };
-  return { ...(target === undefined ? {} : { target }), trunkline };
-}
-
-/** What a client is told of a request, in `_meta.trunkline.pullRequest`. */
-function requestOf(proposed: ProposalResult | undefined): object | undefined {
-  if (proposed === undefined) return undefined;
-  if (proposed.state === "failed") {
-    const { why, page } = proposed;
-    return { error: why, ...(page === undefined ? {} : { page }) };
-  }
-  const { url, number } = proposed;
-  return { url, number };
 }

@@ -25,6 +25,15 @@ export function isPlan(value: unknown): value is RunPlan {
   );
 }
 
+/** A plan with a workspace and a branch of its own. */
+export function newPlan(
+  ref: RemoteRef,
+  options: Pick<RunPlan, "pullRequest" | "retrySetup"> = {},
+): RunPlan {
+  const workspace = newId();
+  return { ...ref, workspace, target: `agent/${workspace}`, ...options };
+}
+
 /** Letters and digits only, because it is part of paths and of a branch name. */
 export function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(10));

@@ -37,6 +37,13 @@ export interface RunOptions extends RunsOptions {
   readonly environments: Environments | undefined;
 }
 
+export interface PrepareOptions {
+  /** The workspace that was prepared in advance. */
+  readonly spare?: Workspace | undefined;
+  /** Whether the workspace is prepared in advance, for a session that does not exist yet. */
+  readonly isSpare?: boolean;
+}
+
 /** Shortest interval between checkpoints, in milliseconds. */
 const CHECKPOINT_EVERY = 2_000;
 
@@ -98,22 +105,27 @@ export class Run {
   }
 
   /** Prepares the workspace. */
-  async prepare(tell: (message: string) => void): Promise<Workspace> {
+  async prepare(tell: (message: string) => void, how: PrepareOptions = {}): Promise<Workspace> {
     const { plan, repository, credentials, workspaces } = this.#options;
     const { url, branch, revision, workspace: session } = plan;
+    this.#workspace = how.spare;
     if (!(await repository.has(revision))) tell(`Fetching ${revision.slice(0, 12)} of ${url} …`);
     await repository.need({ url, branch, revision }, credentials);
     const layer = await this.#layer(tell);
-    const workspace = await workspaces.open({
-      session,
-      repository,
-      revision,
-      branch: plan.target,
-      owner: this.owner,
-      layer,
-      keep: layer?.keep,
-    });
+    const workspace =
+      how.spare ??
+      (await workspaces.open({
+        session,
+        repository,
+        revision,
+        branch: plan.target,
+        owner: this.owner,
+        layer,
+        keep: layer?.keep,
+        isSpare: how.isSpare,
+      }));
     this.#workspace = workspace;
+    if (how.spare !== undefined) await workspaces.claim(workspace);
     this.#deliverer = this.#deliverTo(workspace.git, workspace.tree);
     await this.#deliverer.begin(revision);
     await this.#takeUp(workspace, this.#deliverer);

@@ -1,79 +1,66 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setImmediate, setTimeout as pause } from "node:timers/promises";
 
+import { git, SampleRuns } from "../../test/samples/sample-runs.ts";
+import { covers } from "../../test/support/requirement.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
 import { Stopper } from "../base/stop.ts";
 import type { Agent, AgentOpenOptions, SessionUpdate, Turn, TurnEnd } from "../session/agent.ts";
 import { patchOf } from "./patch.ts";
 import { RunAgent } from "./run-agent.ts";
-import { Runs } from "./runs.ts";
-import { DENIED_NAMES } from "./change/forbidden-name.ts";
-import { CopyDriver } from "./workspace/copy.ts";
-
-const ADA = { name: "Ada", email: "ada@example.com" };
+import type { Runs } from "./runs.ts";
 
 class Rig implements AsyncDisposable {
-  readonly folder: string;
-  readonly remote: string;
-  readonly revision: string;
-  readonly runs: Runs;
+  readonly #sample: SampleRuns;
   readonly updates: SessionUpdate[] = [];
 
-  private constructor(folder: string, remote: string, revision: string, runs: Runs) {
-    this.folder = folder;
-    this.remote = remote;
-    this.revision = revision;
-    this.runs = runs;
+  private constructor(sample: SampleRuns) {
+    this.#sample = sample;
   }
 
   static async open(): Promise<Rig> {
-    const folder = await mkdtemp(join(tmpdir(), "runs-"));
-    const remote = join(folder, "remote.git");
-    git(folder, "init", "--quiet", "--bare", "--initial-branch=main", remote);
-    const clone = join(folder, "clone");
-    git(folder, "clone", "--quiet", remote, clone);
-    writeFileSync(join(clone, "README.md"), "hello\n");
-    git(clone, "add", ".");
-    git(clone, "commit", "--quiet", "-m", "Begin");
-    git(clone, "push", "--quiet", "origin", "HEAD:main");
-    const runs = await Runs.open({
-      folder: join(folder, "run"),
-      driver: new CopyDriver("copy"),
-      policy: { allowHosts: [], allowPrivate: true, protocols: ["file"] },
-      scan: { maxFile: 1 << 20, maxTotal: 1 << 22, maxFiles: 100, denied: DENIED_NAMES },
-      turns: { running: 1, runningEach: 1, waitingEach: 5 },
-      mostBases: 2,
-      hibernateAfter: 60_000,
-      identify: async () => ({ credentials: { scope: "" }, author: ADA }),
-      coAuthor: { name: "Bob", email: "bob@example.com" },
-      pushAgain: { firstWait: 20, longestWait: 20, mostFailures: 1000, rest: 20 },
-      log: new Log("error"),
-    });
-    return new Rig(folder, remote, git(clone, "rev-parse", "HEAD"), runs);
+    return new Rig(await SampleRuns.open());
+  }
+
+  get folder(): string {
+    return this.#sample.folder;
+  }
+
+  get remote(): string {
+    return this.#sample.remote;
+  }
+
+  get revision(): string {
+    return this.#sample.revision;
+  }
+
+  get runs(): Runs {
+    return this.#sample.runs;
   }
 
   get meta(): object {
-    const { remote: url, revision } = this;
-    return { remote: { url: `file://${url}`, branch: "main", revision } };
+    return this.#sample.meta;
   }
 
   /** Opens a session whose agent does `work` in each turn. */
   async session(
     work: (cwd: string, turn: Turn) => Promise<TurnEnd | void>,
     plan = this.runs.plan(this.meta),
+    mcpServers: AgentOpenOptions["mcpServers"] = [],
+    { answerWithin, isReady } = { answerWithin: 60_000, isReady: Promise.resolve() },
   ) {
     const inner: Agent = {
       name: "scripted",
-      open: async ({ cwd }) => ({
-        settings: { modes: { currentModeId: "build", availableModes: [] } },
+      open: async ({ cwd, mcpServers: given }) => ({
+        settings: {
+          _meta: { given: given.map(({ name }) => name) },
+          modes: { currentModeId: "build", availableModes: [] },
+        },
         prompt: async (turn) => {
           return (await work(cwd, turn)) ?? { stopReason: "end_turn" };
         },
@@ -82,17 +69,20 @@ class Rig implements AsyncDisposable {
     };
     const agent = new RunAgent({
       runs: this.runs,
-      inner: async () => inner,
+      inner: async () => {
+        await isReady;
+        return inner;
+      },
       name: "scripted",
       plan,
-      answerWithin: 60_000,
+      answerWithin,
       budgetGrace: 50,
     });
     return await agent.open({
       sessionId: "0d3adbee-0000-4000-8000-000000000001",
       cwd: "",
       additionalDirectories: [],
-      mcpServers: [],
+      mcpServers,
       update: (update: SessionUpdate) => void this.updates.push(update),
     } as unknown as AgentOpenOptions);
   }
@@ -115,19 +105,66 @@ class Rig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.runs[Symbol.asyncDispose]();
-    await rm(this.folder, { recursive: true, force: true });
+    await this.#sample[Symbol.asyncDispose]();
   }
 }
 
-function git(cwd: string, ...args: string[]): string {
-  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
-  const who = ["-c", "user.name=Eve", "-c", "user.email=eve@example.com"];
-  return execFileSync("git", [...who, ...args], { cwd, env, encoding: "utf8" }).trim();
-}
-
 describe("a run", () => {
+  it("uses MCP servers with an address, and says of the client's programs that it does not", async () => {
+    covers("run.new.mcp-servers");
+    await using rig = await Rig.open();
+    const servers = [
+      { name: "local", command: "/bin/server", args: [], env: [] },
+      { type: "http", name: "web", url: "https://mcp.example/", headers: [] },
+    ];
+    await using session = await rig.session(async () => {}, undefined, servers);
+    assert.deepEqual(session.settings._meta?.given, ["web"]);
+    const said = JSON.stringify(rig.updates);
+    assert.match(said, /This run does not use the MCP server 'local': it is a program on your/);
+    assert.doesNotMatch(said, /'web'/);
+  });
+
+  it("works on a revision that is not the newest of its branch", async () => {
+    covers("run.git.fetch", "run.git.checkout", "run.remote.branch");
+    await using rig = await Rig.open();
+    const clone = join(rig.folder, "clone");
+    writeFileSync(join(clone, "README.md"), "changed\n");
+    git(clone, "commit", "--quiet", "--all", "-m", "Change");
+    git(clone, "push", "--quiet", "origin", "HEAD:feature/my-branch");
+    const remote = { url: `file://${rig.remote}`, branch: "feature/my-branch" };
+    const files: string[] = [];
+    for (const revision of [rig.revision, git(clone, "rev-parse", "HEAD")]) {
+      const plan = rig.runs.plan({ remote: { ...remote, revision } });
+      await using session = await rig.session(async (cwd) => {
+        files.push(readFileSync(join(cwd, "README.md"), "utf8"));
+        writeFileSync(join(cwd, "new.txt"), "new\n");
+      }, plan);
+      const end = await session.prompt(rig.turn("Add"));
+      const { target } = end._meta as { target: { branch: string } };
+      assert.equal(git(rig.remote, "rev-parse", `${target.branch}^`), revision);
+    }
+    assert.deepEqual(files, ["hello\n", "changed\n"]);
+  });
+
+  it("answers in time though its workspace takes longer, and works when that is ready", async () => {
+    covers("run.connection.timeout");
+    await using rig = await Rig.open();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const write = async (cwd: string): Promise<void> => {
+      writeFileSync(join(cwd, "new.txt"), "new\n");
+    };
+    const slow = { answerWithin: 1, isReady: promise };
+    await using session = await rig.session(write, undefined, [], slow);
+    const { target: planned } = session.settings._meta as { target: { branch: string } };
+    const prompted = session.prompt(rig.turn("Add"));
+    resolve();
+    const { target } = (await prompted)._meta as { target: { branch: string } };
+    assert.equal(target.branch, planned.branch);
+    assert.equal(git(rig.remote, "show", `${target.branch}:new.txt`), "new");
+  });
+
   it("works on the exact revision, and pushes a branch", async () => {
+    covers("run.git.branch", "run.git.execute", "run.git.commit", "run.git.push", "run.git.return");
     await using rig = await Rig.open();
     await using session = await rig.session(async (cwd) => {
       assert.equal(readFileSync(join(cwd, "README.md"), "utf8"), "hello\n");

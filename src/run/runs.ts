@@ -14,10 +14,10 @@ import { type Propose, readRequestMode, type RequestMode } from "./pull-request.
 import { checkRemoteUrl, pinAddresses, readRemoteRef, type RemotePolicy } from "./remote-ref.ts";
 import { RepositoryCache } from "./repository-cache.ts";
 import type { ScanLimits } from "./change/scan.ts";
-import { isPlan, newId, type RunPlan } from "./run-plan.ts";
+import { isPlan, newPlan, type RunPlan } from "./run-plan.ts";
 import { type QueueLimits, TurnQueue } from "./turn-queue.ts";
 import { Bases } from "./workspace/bases.ts";
-import type { WorkspaceDriver } from "./workspace/driver.ts";
+import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import type { RunUsers } from "./workspace/run-users.ts";
 import { Tidy } from "./workspace/tidy.ts";
 import { Workspaces } from "./workspace/workspace.ts";
@@ -40,6 +40,10 @@ export interface RunsOptions {
   readonly coAuthor?: Author | undefined;
   /** How repositories are set up before agents work on them; undefined if none is. */
   readonly setup?: RunSetup | undefined;
+  /** Removes the sandbox of a workspace whose process was killed, and ends its programs. */
+  readonly removePlace?:
+    | ((workspace: string, owner: FileOwner | undefined) => Promise<void>)
+    | undefined;
   /** System users, one for each workspace; undefined if all run as our own user. */
   readonly users?: RunUsers | undefined;
   /** Whether pull requests are opened, unless a client asks for something else. */
@@ -73,8 +77,9 @@ export class Runs implements AsyncDisposable {
     const bases = new Bases({ folder: join(folder, "bases"), most: mostBases });
     const layers = new Layers({ folder: join(folder, "layers"), most: setup?.mostLayers ?? 0 });
     const work = join(folder, "work");
-    const abandoned = async (name: string): Promise<void> => {
-      await setup?.removePlace(name, users?.of(name));
+    const abandoned = async (name: string, key: string | undefined): Promise<void> => {
+      if (key !== undefined) await this.#cache.byKey(key).release(name);
+      await options.removePlace?.(name, users?.of(name));
       users?.free(name);
     };
     const kept = { folder: work, bases, layers, driver, abandoned };
@@ -103,10 +108,8 @@ export class Runs implements AsyncDisposable {
     const ref = readRemoteRef(meta);
     if (ref === undefined) return undefined;
     checkRemoteUrl(ref.url, this.#options.policy);
-    const workspace = newId();
     const pullRequest = readRequestMode(meta, this.#options.pullRequest?.mode ?? "off");
-    const retrySetup = readRetrySetup(meta);
-    return { ...ref, workspace, target: `agent/${workspace}`, pullRequest, retrySetup };
+    return newPlan(ref, { pullRequest, retrySetup: readRetrySetup(meta) });
   }
 
   /** The folder of a run's files, which may not exist yet. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { BuiltInAgent, type BuiltInAgentOptions } from "../../src/agent/built-in-agent.ts";
-import type { ProviderType } from "../../src/agent/models/provider.ts";
+import type { ModelSettings, ProviderType } from "../../src/agent/models/provider.ts";
 import { Models } from "../../src/agent/models/models.ts";
 import { Log } from "../../src/base/log.ts";
 import { Stopper } from "../../src/base/stop.ts";
@@ -27,6 +27,8 @@ export interface AgentRigOptions extends Partial<BuiltInAgentOptions> {
   /** Starts the MCP servers of sessions for real. */
   readonly realServers?: boolean;
   readonly files?: Readonly<Record<string, string>>;
+  /** Prices of models. */
+  readonly cost?: NonNullable<ModelSettings["cost"]>;
 }
 
 export const KEY = "sk-the-key-that-nobody-may-see-0123456789";
@@ -44,7 +46,7 @@ export class AgentRig implements AsyncDisposable {
   readonly #sessions: AgentSession[] = [];
 
   constructor(options: AgentRigOptions = {}) {
-    const { llm, anthropic, type, realServers, files = {}, ...parts } = options;
+    const { llm, anthropic, type, realServers, files = {}, cost = {}, ...parts } = options;
     mkdirSync(this.cwd);
     for (const [name, text] of Object.entries(files)) this.write(name, text);
     const env: Record<string, string> = {};
@@ -58,8 +60,8 @@ export class AgentRig implements AsyncDisposable {
     const fake = { type: type ?? "openai", baseUrl, keyVariable: "FAKE_KEY", models: ["fake-1"] };
     const settings =
       type === undefined
-        ? { local: false }
-        : { local: false, default: "fake/fake-1", providers: { fake } };
+        ? { local: false, cost }
+        : { local: false, cost, default: "fake/fake-1", providers: { fake } };
     const models = new Models({ find: (name) => env[name], settings, log, timeout: 2_000 });
     this.agent = new BuiltInAgent({
       models,

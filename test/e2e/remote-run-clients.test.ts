@@ -9,6 +9,7 @@ import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { loadSdk, packages, type Stream } from "../acp/oracle.ts";
 import type { Json } from "../support/acp-house.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
+import { covers } from "../support/requirement.ts";
 import { openingOf, promptOf, RunRig } from "../support/remote-run/run-rig.ts";
 
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
@@ -87,6 +88,8 @@ describe(
     });
 
     it("serves the guide's IDE over ssh: text frames, 32-bit ids, an empty folder, a merge with local commits", async () => {
+      covers("run.connection.upgrade", "run.connection.json-rpc", "run.connection.token");
+      covers("run.new.cwd", "run.ide.fetch", "run.ide.merge");
       const project = run.project("ide", "ssh");
       const { acp, authorization } = await run.address();
       // Remote run guide, "Connection": the raw token, and no subprotocol.
@@ -134,8 +137,15 @@ describe(
     });
 
     it("refuses clients without a token, or with a wrong one", async () => {
-      const { acp } = await run.address();
-      for (const headers of [{}, { authorization: "tlk_other" }] as const) {
+      covers("run.connection.refused");
+      const { acp, authorization } = await run.address();
+      const allowed = { headers: { authorization: `Bearer ${authorization}` }, ...trust };
+      const connected = new WebSocket(acp, allowed);
+      await once(connected, "open");
+      connected.terminate();
+      // An entry without a token has `"token": ""` in the guide's example.
+      const refused = [{}, { authorization: "" }, { authorization: "tlk_other" }];
+      for (const headers of refused) {
         const socket = new WebSocket(acp, { headers, ...trust });
         const [, response] = await once(socket, "unexpected-response");
         assert.equal(response.statusCode, 401);

@@ -10,6 +10,7 @@ import { GitRig } from "../support/git-rig/git-rig.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { type Ready, readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
+import { covers } from "../support/requirement.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const ALICES = "token-of-alice-0123456789abcdef";
@@ -89,6 +90,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
 
   for (const way of ["https", "ssh"] as const) {
     it(`pushes a branch that the IDE fetches and merges, by ${way}`, async () => {
+      covers("run.new.method", "run.target.url", "run.target.branch", "run.target.revision");
       const project = checkedOut(way);
       using ide = await connect();
       const created = await begin(ide, project);
@@ -113,6 +115,7 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
   }
 
   it("answers before it sends updates, also for the guide's other method name", async () => {
+    covers("run.new.create");
     const project = checkedOut("https");
     using ide = await connect();
     const id = ide.send("session/create", {

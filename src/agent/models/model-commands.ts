@@ -15,6 +15,8 @@ export type ShownModel = Pick<ModelEntry, "id" | "name" | "contextWindow"> & {
 
 export interface ConfiguredModelsOptions {
   readonly settings: ModelSettings;
+  /** Names of further secrets that may be stored, such as those for set-up of remote runs. */
+  readonly secrets?: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
 }
@@ -73,9 +75,10 @@ export class ModelCommands {
   }
 
   #check(variable: string): void {
-    const known = keyVariables(this.#options.settings);
+    const { settings, secrets = [] } = this.#options;
+    const known = [...keyVariables(settings), ...secrets];
     if (known.includes(variable)) return;
-    const says = `No provider's key is called '${variable}'. There are: ${known.join(", ")}.`;
+    const says = `No key of a provider, nor a secret for set-up, is called '${variable}'. There are: ${known.join(", ")}.`;
     throw new TrunklineError("not-found", says);
   }
 

@@ -2,6 +2,7 @@ import type { LanguageModel } from "ai";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
+import { glob } from "../../base/text/glob.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -11,6 +12,7 @@ import {
   type FindKey,
   keyVariables,
   type LocalPort,
+  type ModelCost,
   type ModelSettings,
   openModel,
   type Provider,
@@ -25,6 +27,8 @@ export interface ModelEntry {
   readonly description: string;
   /** Tokens. */
   readonly contextWindow: number;
+  /** Its price, if one is configured. */
+  readonly cost?: ModelCost | undefined;
   /** Found on a local port, on which any program may listen. */
   readonly isFound?: boolean;
   /** Undefined for the offline entry. */
@@ -91,7 +95,13 @@ export class Models implements ModelSource {
   }
 
   list(): readonly ModelEntry[] {
-    return [...this.#providers.flatMap((provider) => this.#entriesOf(provider)), OFFLINE];
+    const prices = Object.entries(this.#options.settings?.cost ?? {});
+    const entries = this.#providers.flatMap((provider) => this.#entriesOf(provider));
+    const priced = entries.map((each) => {
+      const cost = prices.find(([pattern]) => glob(pattern)(each.id))?.[1];
+      return cost === undefined ? each : { ...each, cost };
+    });
+    return [...priced, OFFLINE];
   }
 
   first(): ModelEntry {

@@ -29,7 +29,15 @@ export interface ModelSettings {
   readonly local?: boolean;
   readonly maxSteps?: number;
   readonly toolTimeout?: number;
+  readonly cost?: Readonly<Record<string, ModelCost>>;
   readonly providers?: Readonly<Record<string, ProviderSettings>>;
+}
+
+/** The price of a model, in US dollars for a million tokens. */
+export interface ModelCost {
+  readonly input: number;
+  readonly output: number;
+  readonly cachedInput?: number;
 }
 
 export interface ProviderSettings {

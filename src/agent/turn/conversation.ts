@@ -1,5 +1,6 @@
 import type { ModelMessage, ToolResultPart } from "ai";
 
+import type { ModelCost } from "../models/provider.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
 import type { ToolCall } from "../tools/tool-runner.ts";
 import { tokensOf } from "./compact.ts";
@@ -10,6 +11,8 @@ export class Conversation {
   #messages: ModelMessage[];
   /** The provider's last count of tokens, and the number of messages it was for. */
   #counted = { tokens: 0, messages: 0 };
+
+  #cost: number | undefined;
 
   constructor(messages: readonly ModelMessage[] = []) {
     this.#messages = [...messages];
@@ -40,6 +43,18 @@ export class Conversation {
 
   counted({ inputTokens, outputTokens }: TokenUsage): void {
     this.#counted = { tokens: inputTokens + outputTokens, messages: this.#messages.length };
+  }
+
+  /** US dollars since the session was opened; undefined if no model that was used has a price. */
+  get cost(): number | undefined {
+    return this.#cost;
+  }
+
+  spent(usage: TokenUsage, price: ModelCost): void {
+    const { inputTokens, outputTokens, cachedReadTokens: cached } = usage;
+    const { input, output, cachedInput = input } = price;
+    const sum = (inputTokens - cached) * input + cached * cachedInput + outputTokens * output;
+    this.#cost = (this.#cost ?? 0) + sum / 1_000_000;
   }
 
   replace(messages: readonly ModelMessage[]): void {

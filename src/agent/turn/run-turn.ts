@@ -204,13 +204,15 @@ export class TurnRun {
     const { conversation, speaker, model } = this.#options;
     if (usage !== undefined) {
       conversation.counted(usage);
+      if (model.cost !== undefined) conversation.spent(usage, model.cost);
       this.#used.inputTokens += usage.inputTokens;
       this.#used.outputTokens += usage.outputTokens;
       this.#used.cachedReadTokens += usage.cachedReadTokens;
       this.#used.thoughtTokens += usage.thoughtTokens;
     }
     const turnTokens = this.#used.inputTokens + this.#used.outputTokens;
-    await speaker.usage(conversation.size, model.contextWindow, turnTokens);
+    const { size, cost } = conversation;
+    await speaker.usage({ used: size, size: model.contextWindow, turnTokens, cost });
   }
 
   #end(stopReason: StopReason): TurnEnd {

@@ -13,6 +13,16 @@ const LONGEST = 16_000;
 /** Characters of a model's answer after which reading it waits for the disk. */
 const WAIT_EVERY = 64 * 1024;
 
+export interface UsageReport {
+  /** Tokens in the context, and how many it may have. */
+  readonly used: number;
+  readonly size: number;
+  /** Tokens that the turn has used so far, which budgets go by: ACP has no member for it. */
+  readonly turnTokens: number;
+  /** US dollars of the session so far, if the model has a price. */
+  readonly cost: number | undefined;
+}
+
 /** Sends the updates of one turn. */
 export class Speaker {
   readonly #turn: Turn;
@@ -82,10 +92,10 @@ export class Speaker {
     });
   }
 
-  /** `turnTokens` is what the turn has used so far, which budgets go by: ACP has no member for it. */
-  async usage(used: number, size: number, turnTokens: number): Promise<void> {
+  async usage({ used, size, turnTokens, cost }: UsageReport): Promise<void> {
     const _meta = { trunkline: { turnTokens } };
-    await this.update({ sessionUpdate: "usage_update", used, size, _meta });
+    const spent = cost === undefined ? {} : { cost: { amount: cost, currency: "USD" } };
+    await this.update({ sessionUpdate: "usage_update", used, size, ...spent, _meta });
   }
 
   async plan(entries: readonly Readonly<Record<string, unknown>>[]): Promise<void> {

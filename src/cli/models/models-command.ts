@@ -79,7 +79,9 @@ export const models: Command = {
     {
       name: "key",
       summary: "Store API keys of providers in the system's keychain",
-      description: "A key in the environment takes precedence over one in the keychain.",
+      description:
+        "A key in the environment takes precedence over one in the keychain. Secrets that " +
+        "`remote.setup` names for remote runs are stored in the same way.",
       examples: [
         {
           run: "trunkline models key set OPENAI_API_KEY",

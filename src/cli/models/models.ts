@@ -55,5 +55,7 @@ export async function clearKey(invocation: Invocation<Printing>): Promise<number
 
 async function open(invocation: Invocation): Promise<ModelCommands> {
   const { config, log } = await quietHouse(invocation);
-  return new ModelCommands({ settings: config.models, env: invocation.env, log });
+  const { repositories } = config.remote.setup;
+  const secrets = Object.values(repositories).flatMap((each) => each.secrets ?? []);
+  return new ModelCommands({ settings: config.models, secrets, env: invocation.env, log });
 }

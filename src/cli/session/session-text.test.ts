@@ -77,6 +77,7 @@ describe("sessionTable()", () => {
     created: 0,
     updated: 0,
     isHeld: false,
+    state: "" as const,
     isDeleted: false,
     notes: {},
     seq: 0,
@@ -90,7 +91,7 @@ describe("sessionTable()", () => {
   });
 
   it("marks open sessions, and sessions without a prompt", () => {
-    const text = sessionTable([{ ...SESSION, isHeld: true }], 80);
+    const text = sessionTable([{ ...SESSION, state: "open" }], 80);
     assert.match(text, / open {2}trunkline {2}\(no prompt yet\) /);
   });
 });

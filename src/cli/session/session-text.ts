@@ -97,12 +97,17 @@ function planOf(entries: unknown): string {
 
 const LONGEST_TITLE = 40;
 
+/** A session, and whether it is open, or in which state a run is that is not. */
+export interface ListedSession extends SessionRecord {
+  readonly state: "open" | "closed" | "hibernated" | "";
+}
+
 /** One line per session. */
-export function sessionTable(sessions: readonly SessionRecord[], width: number): string {
-  const rows = sessions.map(({ id, agent, title, updated, cwd, isHeld, notes }) => [
+export function sessionTable(sessions: readonly ListedSession[], width: number): string {
+  const rows = sessions.map(({ id, agent, title, updated, cwd, state }) => [
     id.slice(0, 8),
     new Date(updated).toISOString().slice(0, 16).replace("T", " "),
-    isHeld ? "open" : notes.run === undefined ? "" : "hibernated",
+    state,
     visibleLine(agent),
     firstLine(title ?? "(no prompt yet)").slice(0, LONGEST_TITLE),
     visibleLine(cwd),

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
@@ -68,18 +70,27 @@ describe("trunkline session", () => {
     assert.deepEqual(shown.budget, { tokens: 2_000 });
   });
 
-  it("tells of a remote run that is not open that it is hibernated", async () => {
+  it("tells of a remote run that is not open whether it is closed or hibernated", async () => {
     await using line = await setUp();
     {
       await using log = await SessionLog.open(line.home.data);
-      const run = { workspace: "abcdefgh" };
-      const session = { id: "bbbb1", cwd: "/w", agent: "goose", title: "Run it", notes: { run } };
-      const { key } = await log.create(session);
-      await log.release(key);
+      for (const [id, isAway] of [
+        ["bbbb1", false],
+        ["cccc1", true],
+      ] as const) {
+        const folder = join(line.home.data, "run/work", id);
+        await mkdir(folder, { recursive: true });
+        await writeFile(join(folder, "workspace.json"), JSON.stringify({ isAway }));
+        const notes = { run: { workspace: id } };
+        const session = { id, cwd: join(folder, "tree"), agent: "goose", title: "Run it", notes };
+        const { key } = await log.create(session);
+        await log.release(key);
+      }
     }
     const { out } = await line.run("session", "list");
-    assert.match(out, /^bbbb1 .* hibernated +goose/m);
-    assert.doesNotMatch(out, /^aaaa1 .* hibernated/m);
+    assert.match(out, /^bbbb1 .* closed +goose/m);
+    assert.match(out, /^cccc1 .* hibernated +goose/m);
+    assert.doesNotMatch(out, /^aaaa1 .* (?:closed|hibernated)/m);
   });
 
   it("finds a session by the beginning of its id, where that is enough", async () => {

@@ -20,8 +20,10 @@ export async function list(
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
   const sessions = await commands.list(folder);
   if (values.json === true) out(`${JSON.stringify({ sessions }, null, 2)}\n`);
-  else if (sessions.length > 0) out(sessionTable(sessions, width));
-  else err("There are no sessions. An editor that runs `trunkline acp` starts one.\n");
+  else if (sessions.length > 0) {
+    const { withState } = await import("./session-state.ts");
+    out(sessionTable(await Promise.all(sessions.map(withState)), width));
+  } else err("There are no sessions. An editor that runs `trunkline acp` starts one.\n");
   return 0;
 }
 

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+import { covers } from "../../../test/support/requirement.ts";
 
 const URL = "wss://trunkline.example.com/acp";
 
@@ -16,10 +17,11 @@ async function setUp(): Promise<{ line: SampleCommandLine; file: string } & Asyn
 
 describe("trunkline setup jetbrains", () => {
   it("adds a server to the existing file, and removes it again", async () => {
+    covers("run.config.url", "run.config.token", "run.config.others");
     await using home = await setUp();
     const { line, file } = home;
     const own =
-      '{\n  // mine\n  "remote": {\n    "Other": { "url": "wss://other.example" }\n  }\n}\n';
+      '{\n  "agent_servers": { "Local": { "command": "node" } },\n  // mine\n  "remote": {\n    "Other": { "url": "wss://other.example" }\n  }\n}\n';
     await line.home.write(file, own);
     const added = await line.run("setup", "jetbrains", "--remote", URL);
     const out = `Wrote 'Trunkline' in ${file}.\nThe file as it was: ${file}.trunkline-backup\n`;
@@ -27,6 +29,7 @@ describe("trunkline setup jetbrains", () => {
     const text = readFileSync(file, "utf8");
     assert.match(text, /\/\/ mine/);
     assert.match(text, /"Other"/);
+    assert.match(text, /"Local"/);
     assert.match(text, /"url": "wss:\/\/trunkline\.example\.com\/acp"/);
     assert.match(text, /"token": "secret"/);
     assert.match((await line.run("setup", "jetbrains", "--remote", URL)).out, /^Nothing to change/);

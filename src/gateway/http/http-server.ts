@@ -99,7 +99,7 @@ export class HttpServer {
         else this.#metrics.connectionClosed("mcp");
       },
     });
-    this.#runs = new LazyRuns(house);
+    this.#runs = new LazyRuns(house, house.config.remote.spares);
     this.#sessions = new LazySessions(house, { offer: async () => offer, runs: this.#runs });
     this.#acp = new AcpDoor({
       sessions: this.#sessions.open,

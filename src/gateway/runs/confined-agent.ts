@@ -99,6 +99,10 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
     return new ConfinedAgent(inner, sandbox, egress, refused);
   }
 
+  start(owner: string): Promise<void> {
+    return this.#agent.start(owner);
+  }
+
   open(options: AgentOpenOptions): Promise<AgentSession> {
     this.#refused.tellTo((update) => options.update(update));
     return this.#agent.open(options);

@@ -8,8 +8,8 @@ import type { House } from "../house.ts";
 import { ConfinedAgent } from "./confined-agent.ts";
 import { modelServices } from "./model-services.ts";
 import type { Run } from "../../run/run.ts";
+import type { InnerAgent } from "../../run/spares.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
-import type { Agent } from "../../session/agent.ts";
 
 export interface InnerAgentOptions {
   readonly run: Run;
@@ -25,8 +25,8 @@ export async function innerAgent(
   { config, log }: House,
   name: string,
   { run, parts }: InnerAgentOptions,
-): Promise<Agent & AsyncDisposable> {
-  const settings = name === BUILT_IN ? builtIn() : config.agents[name];
+): Promise<InnerAgent> {
+  const settings = name === BUILT_IN ? builtIn(config) : config.agents[name];
   if (settings === undefined) {
     throw new TrunklineError(
       "not-found",
@@ -51,7 +51,12 @@ export async function innerAgent(
   });
 }
 
-function builtIn(): Pick<ExternalAgentOptions, "command" | "args" | "env"> {
+/** It cannot read the configuration in its sandbox, so it is told the prices of models. */
+function builtIn({
+  models: { cost },
+}: House["config"]): Pick<ExternalAgentOptions, "command" | "args" | "env"> {
   const [command, ...args] = selfCommand();
-  return { command, args: [...args, "acp", "--agent", BUILT_IN] };
+  const set =
+    Object.keys(cost).length === 0 ? [] : ["--set", `models.cost=${JSON.stringify(cost)}`];
+  return { command, args: [...args, "acp", "--agent", BUILT_IN, ...set] };
 }

@@ -9,10 +9,11 @@ import type { OpenedRuns } from "./open-runs.ts";
 export class LazyRuns implements AsyncDisposable {
   readonly #runs: Lazy<OpenedRuns>;
 
-  constructor(house: House) {
+  /** `spares` is how many sessions are prepared in advance: a program for one session needs none. */
+  constructor(house: House, spares = 0) {
     this.#runs = new Lazy(async () => {
       const { openRuns } = await import("./open-runs.ts");
-      return openRuns(house);
+      return openRuns(house, spares);
     });
   }
 

@@ -3,9 +3,11 @@ import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { limitRefusal, type Principal, mayUseRepository } from "../../base/principal.ts";
+import type { Run } from "../../run/run.ts";
 import { RunAgent } from "../../run/run-agent.ts";
 import { isPlan } from "../../run/run-plan.ts";
 import { Runs } from "../../run/runs.ts";
+import { type InnerAgent, Spares } from "../../run/spares.ts";
 import { DENIED_NAMES } from "../../run/change/forbidden-name.ts";
 import { canReflink, CopyDriver } from "../../run/workspace/copy.ts";
 import type { WorkspaceDriver } from "../../run/workspace/driver.ts";
@@ -33,7 +35,7 @@ export interface OpenedRuns extends AsyncDisposable {
 }
 
 /** Opens remote runs as configured. Throws if they need a sandbox and there is none. */
-export async function openRuns(house: House): Promise<OpenedRuns> {
+export async function openRuns(house: House, mostSpares = 0): Promise<OpenedRuns> {
   const { config, log } = house;
   const { remote } = config;
   // Users of sandboxes have to pass through this folder. The folder above it keeps other users out.
@@ -60,39 +62,53 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
     users,
-    setup: runSetup(remote, parts),
+    setup: runSetup(remote, { parts, log }),
+    removePlace: removeSandbox,
     log,
   });
   opening.use(runs);
+  const inner = (name: string, run: Run): Promise<InnerAgent> =>
+    innerAgent(house, name, { run, parts });
+  const remove = async (plan: unknown): Promise<void> => {
+    await runs.remove(plan);
+    if (!isPlan(plan)) return;
+    await removeSandbox(plan.workspace, users?.of(plan.workspace));
+    // Only now, when no file of this user is left that the next workspace could find.
+    users?.free(plan.workspace);
+  };
+  const spares = opening.use(
+    new Spares({ most: mostSpares, open: (plan) => runs.open(plan, ""), inner, remove, log }),
+  );
   const open = opening.move();
   return {
-    place: (meta, principal) => place(runs, meta, principal),
+    place: (meta, principal) => place(runs, spares, meta, principal),
     agent: (name, plan) =>
       new RunAgent({
         runs,
         name,
         plan,
         answerWithin: ANSWER_WITHIN,
-        inner: (run) => innerAgent(house, name, { run, parts }),
+        inner: (run) => inner(name, run),
+        spares,
       }),
-    remove: async (plan) => {
-      await runs.remove(plan);
-      if (!isPlan(plan)) return;
-      await removeSandbox(plan.workspace, users?.of(plan.workspace));
-      // Only now, when no file of this user is left that the next workspace could find.
-      users?.free(plan.workspace);
-    },
+    remove,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }
 
-function place(runs: Runs, meta: unknown, principal: Principal): SessionSetup | undefined {
-  const plan = runs.plan(meta);
-  if (plan === undefined) return undefined;
-  if (!mayUseRepository(principal, [plan.url])) {
-    const why = limitRefusal(principal, `the repository '${plan.url}'`, `--repo ${plan.url}`);
+function place(
+  runs: Runs,
+  spares: Spares,
+  meta: unknown,
+  principal: Principal,
+): SessionSetup | undefined {
+  const wanted = runs.plan(meta);
+  if (wanted === undefined) return undefined;
+  if (!mayUseRepository(principal, [wanted.url])) {
+    const why = limitRefusal(principal, `the repository '${wanted.url}'`, `--repo ${wanted.url}`);
     throw new SessionError("permission-denied", why);
   }
+  const plan = spares.reserve(wanted, principal.id);
   const cwd = runs.treeOf(plan);
   return { cwd, additionalDirectories: [], mcpServers: [], run: plan, meta: meta as never };
 }

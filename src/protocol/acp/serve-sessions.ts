@@ -3,6 +3,7 @@ import type { Principal } from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
+import type { McpServer } from "../../session/agent.ts";
 import { chooseMode, chooseModel, chooseOption } from "../../session/choose.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionSetup } from "../../session/sessions.ts";
@@ -114,8 +115,11 @@ export async function reopenSession(
   const open = sessions.get(params.sessionId);
   if (open !== undefined) return open;
   const { principal } = client;
+  const run = await sessions.setupOfRun(params.sessionId);
   const setup =
-    (await sessions.setupOfRun(params.sessionId)) ?? (await setupOf(door, params, principal));
+    run === undefined
+      ? await setupOf(door, params, principal)
+      : { ...run, mcpServers: serversOf(params, principal) };
   return sessions.open(params.sessionId, setup, principal);
 }
 
@@ -124,11 +128,10 @@ async function setupOf(
   params: NewSessionParams,
   principal: Principal,
 ): Promise<SessionSetup> {
-  const { cwd, additionalDirectories, mcpServers, _meta } = params;
-  const servers = normaliseServers(mcpServers);
-  refusePrograms(servers, principal);
+  const { cwd, additionalDirectories, _meta } = params;
+  const mcpServers = serversOf(params, principal);
   const prepared = await door.options.setUpSession?.(params, principal);
-  if (prepared !== undefined) return prepared;
+  if (prepared !== undefined) return { ...prepared, mcpServers };
   // ACP session-setup § Working Directory: the path must be absolute.
   if (!isAbsolutePath(cwd)) {
     throw RpcError.of(STANDARD.invalidParams, "'params.cwd' must be an absolute path");
@@ -136,11 +139,17 @@ async function setupOf(
   const setup = {
     cwd: clean(cwd),
     additionalDirectories: additionalDirectories ?? [],
-    mcpServers: servers,
+    mcpServers,
     meta: _meta ?? undefined,
   };
   await refuseFolders(door, setup, principal);
   return setup;
+}
+
+function serversOf({ mcpServers }: NewSessionParams, principal: Principal): McpServer[] {
+  const servers = normaliseServers(mcpServers);
+  refusePrograms(servers, principal);
+  return servers;
 }
 
 /** Different spellings of a folder are the same workspace. */

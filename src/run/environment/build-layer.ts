@@ -7,6 +7,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import { giveTo } from "../workspace/copy.ts";
+import { diskUse } from "../workspace/disk-use.ts";
 import type { FileOwner, WorkspaceDriver } from "../workspace/driver.ts";
 import type { RunUsers } from "../workspace/run-users.ts";
 import type { Workspaces } from "../workspace/workspace.ts";
@@ -22,6 +23,8 @@ export interface LayerBuilderOptions {
   readonly driver: WorkspaceDriver;
   readonly openPlace: OpenSetupPlace;
   readonly users?: RunUsers | undefined;
+  /** The most bytes that a layer may take. */
+  readonly maxLayer: number;
 }
 
 export interface LayerRequest {
@@ -100,6 +103,7 @@ export async function buildLayer(
     const hasHome = (await readdir(home)).length > 0;
     if (user !== undefined && hasHome) await giveTo(home, ourselves());
     const from = { tree, ...(hasHome ? { home } : {}) };
+    await checkSize([...roots.map((root) => join(tree, root)), home], options.maxLayer);
     const facts = { roots, keep: recipe.keep };
     const layer = await layers.add(repository, name, from, facts, async (folder) => {
       const removed = await removeSecrets(folder, search);
@@ -118,6 +122,18 @@ export async function buildLayer(
     await workspaces.remove(session, repository);
     users?.free(session);
   }
+}
+
+async function checkSize(paths: readonly string[], most: number): Promise<void> {
+  let bytes = 0;
+  for (const path of paths) bytes += await diskUse(path);
+  if (bytes <= most) return;
+  const what = `its result takes ${megabytes(bytes)}, and ${megabytes(most)} are allowed`;
+  throw new TrunklineError("limit", `${what}. Install less, or raise \`remote.setup.maxLayer\``);
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1_048_576).toLocaleString("en")} MiB`;
 }
 
 /** How often changes are undone: undoing one may bring up others. */

@@ -180,6 +180,17 @@ describe("Environments", () => {
     assert.equal(rig.said.includes("tok-0123456789"), false);
   });
 
+  it("are refused when they are too large, and nothing of them stays", async () => {
+    await using rig = new EnvironmentRig();
+    const revision = await rig.commit();
+    const command = "mkdir deps; head -c 2000000 /dev/urandom > deps/large";
+    assert.equal(await rig.prepare(rig.environments({ command }), revision), undefined);
+    const says =
+      /could not be set up .*: its result takes \d+ MiB, and 1 MiB are allowed\. Install/;
+    assert.match(rig.told.join("\n"), says);
+    assert.deepEqual(readdirSync(join(rig.sample.folder, "work")), []);
+  });
+
   it("report a failure with the end of its log, leave nothing behind, and retry later", async () => {
     await using rig = new EnvironmentRig();
     const revision = await rig.commit();

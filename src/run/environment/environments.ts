@@ -6,7 +6,6 @@ import { usualVariables } from "../../base/process/environment.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { Credentials } from "../../git/server/credentials.ts";
 import type { CachedRepository } from "../repository-cache.ts";
-import type { FileOwner } from "../workspace/driver.ts";
 import { buildLayer, type LayerBuilderOptions, SetupError } from "./build-layer.ts";
 import { filesOf, layerKey, type RevisionFiles } from "./layer-key.ts";
 import type { Layer, LayerName } from "./layers.ts";
@@ -23,7 +22,7 @@ import { mayTry, wordsOnEarlier, wordsOnFailure, wordsOnNext } from "./setup-fai
 export interface EnvironmentsOptions extends LayerBuilderOptions {
   readonly settings: SetupSettings;
   /** Finds the value of a secret. */
-  readonly findSecret: (name: string) => string | undefined;
+  readonly findSecret: (name: string) => Promise<string | undefined>;
   /** Parses JSON with comments. Throws if it is invalid. */
   readonly parse: (path: string, text: string) => unknown;
   /** Identifies the system that results are built for. */
@@ -34,12 +33,10 @@ export interface EnvironmentsOptions extends LayerBuilderOptions {
 /** The configuration of set-up, and what the gateway provides for it. */
 export interface RunSetup extends Pick<
   EnvironmentsOptions,
-  "settings" | "openPlace" | "findSecret" | "parse" | "machine"
+  "settings" | "openPlace" | "findSecret" | "parse" | "machine" | "maxLayer"
 > {
   /** How many layers are kept for each repository. */
   readonly mostLayers: number;
-  /** Removes the sandbox of a set-up whose process was killed, and ends its programs. */
-  readonly removePlace: (name: string, owner: FileOwner | undefined) => Promise<void>;
 }
 
 /** A run's request for its environment. */
@@ -229,7 +226,7 @@ export class Environments {
     const begun = performance.now();
     const seconds = (): string => `${((performance.now() - begun) / 1_000).toFixed(1)} s`;
     try {
-      const secrets = secretsFor(recipe, this.#options.findSecret);
+      const secrets = await secretsFor(recipe, this.#options.findSecret);
       const layer = await buildLayer(this.#options, { ...wanted, secrets });
       log.info("run.setup-miss", { url, layer: layer.id, seconds: seconds() });
       tell(`The environment is set up (${recipe.title}): ${seconds()}.`);

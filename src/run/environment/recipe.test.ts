@@ -80,12 +80,10 @@ describe("workspaceFolder()", () => {
 });
 
 describe("secretsFor()", () => {
-  it("names the secret that is not set", () => {
+  it("names the secret that is not set", async () => {
     const needs = { secrets: ["A", "B"] } as unknown as Recipe;
-    assert.deepEqual(
-      secretsFor(needs, (name) => `${name}!`),
-      { A: "A!", B: "B!" },
-    );
-    assert.throws(() => secretsFor(needs, (name) => (name === "A" ? "1" : "")), /secret 'B'/);
+    assert.deepEqual(await secretsFor(needs, async (name) => `${name}!`), { A: "A!", B: "B!" });
+    const onlyA = async (name: string): Promise<string> => (name === "A" ? "1" : "");
+    await assert.rejects(secretsFor(needs, onlyA), /secret 'B' .* `trunkline models key set B`/);
   });
 });

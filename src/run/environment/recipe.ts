@@ -118,15 +118,18 @@ function inShell(command: string): Found {
 }
 
 /** The values of the secrets that a recipe names. Throws "config" if one is not set. */
-export function secretsFor(
+export async function secretsFor(
   { secrets }: Recipe,
-  find: (name: string) => string | undefined,
-): Record<string, string> {
-  const entries = secrets.map((name): [string, string] => {
-    const value = find(name);
-    if (value !== undefined && value !== "") return [name, value];
-    const next = "Set it as an environment variable of the server";
-    throw new TrunklineError("config", `Cannot find the secret '${name}' for set-up. ${next}.`);
-  });
-  return Object.fromEntries(entries);
+  find: (name: string) => Promise<string | undefined>,
+): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const name of secrets) {
+    const value = await find(name);
+    if (value === undefined || value === "") {
+      const next = `Set it as an environment variable of the server, or store it with \`trunkline models key set ${name}\``;
+      throw new TrunklineError("config", `Cannot find the secret '${name}' for set-up. ${next}.`);
+    }
+    found[name] = value;
+  }
+  return found;
 }

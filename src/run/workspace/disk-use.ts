@@ -1,11 +1,12 @@
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Bytes that a folder and everything in it take on disk. Other mounts below it do not count. */
+/** Bytes that a file, or a folder with everything in it, takes on disk. Other mounts below it do not count. */
 export async function diskUse(folder: string): Promise<number> {
-  const { blocks, dev } = await lstat(folder);
+  const top = await lstat(folder);
+  const { blocks, dev } = top;
   let bytes = blocks * 512;
-  const waiting = [folder];
+  const waiting = top.isDirectory() ? [folder] : [];
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     for (const name of await readdir(path)) {
       const status = await lstat(join(path, name)).catch(() => undefined);

@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, readdir, readFile, rm, stat, utimes } from "node:fs/promises";
+import { copyFile, mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
 import { basename, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { ResolveHost } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { FileLock } from "../../store/file-lock.ts";
-import { replaceFile } from "../../store/replace-file.ts";
 import type { Layer, Layers } from "../environment/layers.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base, Bases } from "./bases.ts";
@@ -24,6 +23,7 @@ import {
   restoreFiles,
 } from "./hibernate.ts";
 import { diskUse } from "./disk-use.ts";
+import { type Facts, FACTS, readFacts, writeFacts } from "./workspace-facts.ts";
 
 export interface WorkspaceRequest {
   readonly session: string;
@@ -37,28 +37,20 @@ export interface WorkspaceRequest {
   readonly layer?: Pick<Layer, "id" | "tree" | "home"> | undefined;
   /** Patterns, as in .gitignore, of files that are never committed. */
   readonly keep?: readonly string[] | undefined;
+  /** Whether no session has it yet. If we are killed before `claim`, `sweep` removes it. */
+  readonly isSpare?: boolean | undefined;
 }
 
 export interface WorkspacesOptions {
   readonly folder: string;
   readonly bases: Bases;
   readonly layers?: Layers | undefined;
-  /** Called after the workspace of an interrupted set-up was removed. */
-  readonly abandoned?: (session: string) => Promise<void>;
+  /** Called after a workspace was removed that no session has. */
+  readonly abandoned?: (workspace: string, repository: string | undefined) => Promise<void>;
   readonly driver: WorkspaceDriver;
   readonly askpass: string;
   readonly protocols?: readonly string[];
   readonly resolve?: ResolveHost | undefined;
-}
-
-/** What is stored about a workspace beside its files. */
-interface Facts {
-  readonly base: string;
-  readonly repository: string;
-  readonly driver: WorkspaceDriver["name"];
-  readonly layer?: string | undefined;
-  /** The tree is not on disk: its files are in a commit of the git folder. */
-  readonly isAway?: boolean;
 }
 
 /** Milliseconds that opening waits for a workspace that is being hibernated. */
@@ -154,16 +146,22 @@ export class Workspaces implements AsyncDisposable {
 
   async #sweep(): Promise<void> {
     await this.#options.bases.sweep();
-    for (const { path } of await this.#all()) {
+    for (const { path, facts } of await this.#all()) {
       if (this.#isOver) return;
       if (FileLock.isTaken(join(path, LOCK))) continue;
       using _ = await FileLock.take(join(path, LOCK));
       await this.#release(path);
-      // An interrupted set-up is never continued, so its workspace is removed.
-      if (!SETUP.test(basename(path))) continue;
+      // An interrupted set-up is never continued, and no session knows of a spare.
+      if (!SETUP.test(basename(path)) && facts?.isSpare !== true) continue;
       await removeTree(path);
-      await this.#options.abandoned?.(basename(path));
+      await this.#options.abandoned?.(basename(path), facts?.repository);
     }
+  }
+
+  /** Gives a spare to a session: from now on it is kept if we are killed. */
+  async claim({ folder }: Workspace): Promise<void> {
+    const { isSpare: _, ...facts } = (await readFacts(folder)) ?? {};
+    await writeFacts(folder, facts as Facts);
   }
 
   /** Stops the sweep. The driver is not used afterwards. */
@@ -236,8 +234,9 @@ export class Workspaces implements AsyncDisposable {
       repository: repository.key,
       driver: this.#options.driver.name,
       layer: layer?.id,
+      ...(request.isSpare === true ? { isSpare: true } : {}),
     };
-    await replaceFile(join(folder, FACTS), JSON.stringify(kept));
+    await writeFacts(folder, kept);
   }
 
   /** Opens an existing workspace. */
@@ -256,7 +255,7 @@ export class Workspaces implements AsyncDisposable {
     } else if (layer === undefined || layer.id === facts.layer) return;
     const { name: driver } = this.#options.driver;
     const kept: Facts = { ...facts, driver, layer: layer?.id ?? facts.layer };
-    await replaceFile(join(folder, FACTS), JSON.stringify(kept));
+    await writeFacts(folder, kept);
   }
 
   /** Whether the current driver can open a tree: a copying driver cannot mount an overlay. */
@@ -291,7 +290,7 @@ export class Workspaces implements AsyncDisposable {
       await driver.close(folder);
     }
     if (lost === "files" || (lost === "ignored" && !mayLoseIgnored)) return;
-    await replaceFile(join(folder, FACTS), JSON.stringify({ ...facts, isAway: true }));
+    await writeFacts(folder, { ...facts, isAway: true });
     await this.#removeTree(folder);
     await removeIndexes(git.gitDir);
   }
@@ -348,14 +347,8 @@ export class Workspaces implements AsyncDisposable {
 
 const SETUP = /^setup[0-9a-f]{16}$/;
 const HOME = "home";
-const FACTS = "workspace.json";
 /** Held by the process that has the workspace open. */
 const LOCK = "lock";
-
-async function readFacts(folder: string): Promise<Facts | undefined> {
-  const path = join(folder, FACTS);
-  return existsSync(path) ? (JSON.parse(await readFile(path, "utf8")) as Facts) : undefined;
-}
 
 /** An open workspace. */
 export class Workspace {

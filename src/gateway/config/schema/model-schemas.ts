@@ -32,6 +32,14 @@ export const MODEL_SCHEMAS = {
         default: 120_000,
         description: "Milliseconds that a tool of the agent may take, unless it has its own limit.",
       },
+      cost: {
+        type: "object",
+        additionalProperties: { $ref: "#ModelCost" },
+        default: {},
+        description:
+          "Prices of models, by `provider/model`; `*` stands for any text, and the first match applies. " +
+          "With them, sessions show their cost, and budgets can limit it.",
+      },
       providers: {
         type: "object",
         additionalProperties: { $ref: "#ModelProvider" },
@@ -41,6 +49,22 @@ export const MODEL_SCHEMAS = {
           "their keys are in the environment.",
         // Whoever sets an address and the name of a key gets the key.
         "x-project": false,
+      },
+    },
+  },
+
+  ModelCost: {
+    description: "The price of a model, in US dollars for a million tokens.",
+    type: "object",
+    additionalProperties: false,
+    required: ["input", "output"],
+    properties: {
+      input: { type: "number", minimum: 0, description: "What the model reads." },
+      output: { type: "number", minimum: 0, description: "What the model writes." },
+      cachedInput: {
+        type: "number",
+        minimum: 0,
+        description: "What the provider reads from its cache; the price of `input` when left out.",
       },
     },
   },

@@ -99,6 +99,15 @@ export const REMOTE_SCHEMAS = {
         description:
           "Checked-out revisions that are kept for each repository, in addition to those in use.",
       },
+      spares: {
+        type: "integer",
+        minimum: 0,
+        maximum: 20,
+        default: 2,
+        description:
+          "Sessions that `trunkline serve` prepares in advance: a workspace with a started agent. One is " +
+          "prepared after the second session of a token on the same revision, and ends after ten minutes.",
+      },
       hibernateAfter: {
         type: "integer",
         minimum: 1,

@@ -245,12 +245,29 @@ export interface ModelSettings {
   /** Milliseconds that a tool of the agent may take, unless it has its own limit. */
   readonly toolTimeout?: number;
   /**
+   * Prices of models, by `provider/model`; `*` stands for any text, and the first match applies.
+   * With them, sessions show their cost, and budgets can limit it.
+   */
+  readonly cost?: {
+    readonly [key: string]: ModelCost;
+  };
+  /**
    * Model providers, by name, in addition to Anthropic, OpenAI and Google, which are used when
    * their keys are in the environment.
    */
   readonly providers?: {
     readonly [key: string]: ModelProvider;
   };
+}
+
+/** The price of a model, in US dollars for a million tokens. */
+export interface ModelCost {
+  /** What the model reads. */
+  readonly input: number;
+  /** What the model writes. */
+  readonly output: number;
+  /** What the provider reads from its cache; the price of `input` when left out. */
+  readonly cachedInput?: number;
 }
 
 /** A provider of language models. */
@@ -409,6 +426,11 @@ export interface RemoteSettings {
   /** Checked-out revisions that are kept for each repository, in addition to those in use. */
   readonly bases?: number;
   /**
+   * Sessions that `trunkline serve` prepares in advance: a workspace with a started agent. One is
+   * prepared after the second session of a token on the same revision, and ends after ten minutes.
+   */
+  readonly spares?: number;
+  /**
    * Seconds after which the files of a closed run are stored as a commit only. Files that git
    * ignores are deleted then.
    */
@@ -503,6 +525,8 @@ export interface SetupSettings {
   readonly from?: readonly ("script" | "devcontainer")[];
   /** Results of set-up that are kept for each repository, in addition to those in use. */
   readonly layers?: number;
+  /** The most bytes that the result of a set-up may take on disk. */
+  readonly maxLayer?: number;
 }
 
 export interface RepositorySetup {
@@ -512,7 +536,10 @@ export interface RepositorySetup {
   readonly env?: {
     readonly [key: string]: string;
   };
-  /** Environment variables of the server that set-up gets, and agents do not. */
+  /**
+   * Environment variables that set-up gets, and agents do not: of the server, or stored in the
+   * system's keychain with `trunkline models key set NAME`.
+   */
   readonly secrets?: readonly string[];
   /**
    * Files that make set-up run again when they change, such as `schema/*.sql`. By default the usual
@@ -956,6 +983,7 @@ export const checkRemoteSettings: Check = (value) => {
       case "egress":
       case "turns":
       case "bases":
+      case "spares":
       case "hibernateAfter":
       case "setup":
       case "coAuthor":
@@ -964,7 +992,7 @@ export const checkRemoteSettings: Check = (value) => {
       case "scan":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
+        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "spares", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
     }
   }
   const allowHosts: unknown = value.allowHosts;
@@ -1075,6 +1103,14 @@ export const checkRemoteSettings: Check = (value) => {
     }
     if (bases < 1) return { path: ["bases"], says: "must be at least 1" };
     if (bases > 100) return { path: ["bases"], says: "must be at most 100" };
+  }
+  const spares: unknown = value.spares;
+  if (spares !== undefined) {
+    if (typeof spares !== "number" || !Number.isInteger(spares)) {
+      return { path: ["spares"], says: "must be an integer" };
+    }
+    if (spares < 0) return { path: ["spares"], says: "must be at least 0" };
+    if (spares > 20) return { path: ["spares"], says: "must be at most 20" };
   }
   const hibernateAfter: unknown = value.hibernateAfter;
   if (hibernateAfter !== undefined) {
@@ -1192,9 +1228,10 @@ export const checkSetupSettings: Check = (value) => {
       case "repositories":
       case "from":
       case "layers":
+      case "maxLayer":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["repositories", "from", "layers"]) };
+        return { path: [key], says: unknownKey(key, ["repositories", "from", "layers", "maxLayer"]) };
     }
   }
   const repositories: unknown = value.repositories;
@@ -1223,6 +1260,13 @@ export const checkSetupSettings: Check = (value) => {
     }
     if (layers < 1) return { path: ["layers"], says: "must be at least 1" };
     if (layers > 100) return { path: ["layers"], says: "must be at most 100" };
+  }
+  const maxLayer: unknown = value.maxLayer;
+  if (maxLayer !== undefined) {
+    if (typeof maxLayer !== "number" || !Number.isInteger(maxLayer)) {
+      return { path: ["maxLayer"], says: "must be an integer" };
+    }
+    if (maxLayer < 1) return { path: ["maxLayer"], says: "must be at least 1" };
   }
   return undefined;
 };
@@ -1921,10 +1965,11 @@ export const checkModelSettings: Check = (value) => {
       case "local":
       case "maxSteps":
       case "toolTimeout":
+      case "cost":
       case "providers":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["default", "local", "maxSteps", "toolTimeout", "providers"]) };
+        return { path: [key], says: unknownKey(key, ["default", "local", "maxSteps", "toolTimeout", "cost", "providers"]) };
     }
   }
   const default2: unknown = value.default;
@@ -1956,14 +2001,57 @@ export const checkModelSettings: Check = (value) => {
       return { path: ["toolTimeout"], says: "must be at most 2147483647" };
     }
   }
+  const cost: unknown = value.cost;
+  if (cost !== undefined) {
+    if (!isObject(cost)) return { path: ["cost"], says: "must be an object" };
+    for (const key2 in cost) {
+      const item: unknown = cost[key2];
+      const problem = checkModelCost(item);
+      if (problem !== undefined) return within(problem, "cost", key2);
+    }
+  }
   const providers: unknown = value.providers;
   if (providers !== undefined) {
     if (!isObject(providers)) return { path: ["providers"], says: "must be an object" };
-    for (const key2 in providers) {
-      const item: unknown = providers[key2];
-      const problem = checkModelProvider(item);
-      if (problem !== undefined) return within(problem, "providers", key2);
+    for (const key3 in providers) {
+      const item2: unknown = providers[key3];
+      const problem2 = checkModelProvider(item2);
+      if (problem2 !== undefined) return within(problem2, "providers", key3);
     }
+  }
+  return undefined;
+};
+
+export const checkModelCost: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "input":
+      case "output":
+      case "cachedInput":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["input", "output", "cachedInput"]) };
+    }
+  }
+  const input: unknown = value.input;
+  if (input === undefined) return { path: ["input"], says: "is missing" };
+  if (typeof input !== "number" || !Number.isFinite(input)) {
+    return { path: ["input"], says: "must be a number" };
+  }
+  if (input < 0) return { path: ["input"], says: "must be at least 0" };
+  const output: unknown = value.output;
+  if (output === undefined) return { path: ["output"], says: "is missing" };
+  if (typeof output !== "number" || !Number.isFinite(output)) {
+    return { path: ["output"], says: "must be a number" };
+  }
+  if (output < 0) return { path: ["output"], says: "must be at least 0" };
+  const cachedInput: unknown = value.cachedInput;
+  if (cachedInput !== undefined) {
+    if (typeof cachedInput !== "number" || !Number.isFinite(cachedInput)) {
+      return { path: ["cachedInput"], says: "must be a number" };
+    }
+    if (cachedInput < 0) return { path: ["cachedInput"], says: "must be at least 0" };
   }
   return undefined;
 };

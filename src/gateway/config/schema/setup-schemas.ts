@@ -31,6 +31,12 @@ export const SETUP_SCHEMAS = {
         description:
           "Results of set-up that are kept for each repository, in addition to those in use.",
       },
+      maxLayer: {
+        type: "integer",
+        minimum: 1,
+        default: 10737418240,
+        description: "The most bytes that the result of a set-up may take on disk.",
+      },
     },
   },
   RepositorySetup: {
@@ -50,7 +56,9 @@ export const SETUP_SCHEMAS = {
       secrets: {
         type: "array",
         items: { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$" },
-        description: "Environment variables of the server that set-up gets, and agents do not.",
+        description:
+          "Environment variables that set-up gets, and agents do not: of the server, or stored in the " +
+          "system's keychain with `trunkline models key set NAME`.",
       },
       keys: {
         type: "array",

@@ -1,0 +1,216 @@
+import { background } from "../base/background.ts";
+import type { Log } from "../base/log.ts";
+import type { Agent } from "../session/agent.ts";
+import type { RemoteRef } from "./remote-ref.ts";
+import type { Run } from "./run.ts";
+import { newPlan, type RunPlan } from "./run-plan.ts";
+import type { Workspace } from "./workspace/workspace.ts";
+
+/** An agent that works in a run's workspace. */
+export interface InnerAgent extends Agent, Partial<AsyncDisposable> {
+  /** Starts its process, if it has one, before a session needs it. */
+  start?(owner: string): Promise<void>;
+}
+
+/** A workspace, and an agent in it whose process runs. No session has used them. */
+export interface Spare {
+  readonly workspace: Workspace;
+  readonly agent: InnerAgent;
+}
+
+/** What a session has begun with; the next one may begin with the same. */
+export interface SpareRequest {
+  readonly ref: RemoteRef;
+  readonly agent: string;
+  /** The principal of the session. A spare is never given to another one. */
+  readonly owner: string;
+}
+
+export interface SparesOptions {
+  /** How many are kept. */
+  readonly most: number;
+  /** Milliseconds for which one is kept. */
+  readonly holds?: number;
+  readonly open: (plan: RunPlan) => Promise<Run>;
+  readonly inner: (agent: string, run: Run) => Promise<InnerAgent>;
+  /** Removes everything that is stored about a run. */
+  readonly remove: (plan: RunPlan) => Promise<void>;
+  readonly log: Log;
+}
+
+const HOLDS = 10 * 60_000;
+/** Milliseconds within which a second session has to begin. */
+const SOON = 10 * 60_000;
+/** Milliseconds after which the session that one was taken for has to be open. */
+const RESERVED = 60_000;
+/** Milliseconds after a session has begun, so that its answer is sent first. */
+const AFTER_ANSWER = 20;
+const MOST_REMEMBERED = 100;
+
+/** One that is kept, or still being prepared. */
+interface Entry extends SpareRequest {
+  readonly plan: RunPlan;
+  readonly stop: () => void;
+  /** Undefined if it could not be prepared. */
+  readonly made: Promise<Spare | undefined>;
+  timer?: NodeJS.Timeout;
+}
+
+/**
+ * Prepares the next session in advance. The start of a sandbox and of an agent takes ten times as long as
+ * everything else. One is prepared after the second session of a principal on the same revision with the
+ * same agent, so that single sessions cost nothing.
+ */
+export class Spares implements AsyncDisposable {
+  readonly #options: SparesOptions;
+  /** By key, the oldest first. */
+  readonly #kept = new Map<string, Entry>();
+  /** Given to a session that is not open yet, by workspace. */
+  readonly #reserved = new Map<string, Entry>();
+  /** When a session last began, by key. */
+  readonly #begun = new Map<string, number>();
+  readonly #ending = new Set<Promise<void>>();
+  #isOver = false;
+
+  constructor(options: SparesOptions) {
+    this.#options = options;
+  }
+
+  /** Names the workspace of a spare in a plan that fits one. `take` gets it, and has to be called soon. */
+  reserve(plan: RunPlan, owner: string): RunPlan {
+    // Who asks for another set-up does not want what the last one has left.
+    if (plan.retrySetup === true) return plan;
+    for (const [key, entry] of this.#kept) {
+      if (entry.owner !== owner || !isSame(entry.ref, plan)) continue;
+      this.#kept.delete(key);
+      const { workspace, target } = entry.plan;
+      this.#reserved.set(workspace, entry);
+      this.#endAfter(RESERVED, entry, () => this.#reserved.delete(workspace));
+      return { ...plan, workspace, target };
+    }
+    return plan;
+  }
+
+  /** The spare of a plan that `reserve` has changed. Undefined if there is none; then nothing of it is left. */
+  async take(workspace: string, agent: string): Promise<Spare | undefined> {
+    const entry = this.#reserved.get(workspace);
+    if (entry === undefined) return undefined;
+    this.#reserved.delete(workspace);
+    clearTimeout(entry.timer);
+    const spare = entry.agent === agent ? await entry.made : undefined;
+    if (spare === undefined) await this.#end(entry);
+    return spare;
+  }
+
+  /** Notes that a new session has begun, and prepares the next if that is the second one. */
+  begun(request: SpareRequest): void {
+    const { most, holds = HOLDS } = this.#options;
+    if (most === 0 || this.#isOver) return;
+    const key = keyOf(request);
+    const before = this.#begun.get(key) ?? -Infinity;
+    const now = performance.now();
+    this.#begun.delete(key);
+    this.#begun.set(key, now);
+    const [oldestKey = key] = this.#begun.keys();
+    if (this.#begun.size > MOST_REMEMBERED) this.#begun.delete(oldestKey);
+    if (now - before > SOON || this.#kept.has(key)) return;
+    const entry = this.#prepare(request);
+    this.#kept.set(key, entry);
+    this.#endAfter(holds, entry, () => this.#kept.delete(key));
+    if (this.#kept.size <= most) return;
+    const [[oldest, removed] = [key, entry]] = this.#kept;
+    this.#kept.delete(oldest);
+    background(this.#end(removed), "Removing what was prepared for a session");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    for (const entry of [...this.#kept.values(), ...this.#reserved.values()])
+      background(this.#end(entry), "Removing what was prepared for a session");
+    this.#kept.clear();
+    this.#reserved.clear();
+    await Promise.all(this.#ending);
+  }
+
+  #prepare(request: SpareRequest): Entry {
+    const { url, branch, revision } = request.ref;
+    const plan = newPlan({ url, branch, revision });
+    const stopped = Promise.withResolvers<void>();
+    let isStopped = false;
+    let run: Run | undefined;
+    const stop = (): void => {
+      isStopped = true;
+      run?.stop();
+      stopped.resolve();
+    };
+    const make = async (): Promise<Spare | undefined> => {
+      await Promise.race([
+        new Promise((resolve) => setTimeout(resolve, AFTER_ANSWER)),
+        stopped.promise,
+      ]);
+      if (isStopped) return undefined;
+      run = await this.#options.open(plan);
+      return await this.#fill(request, run, stop, () => isStopped);
+    };
+    const made = make().catch((error: unknown) => {
+      if (!isStopped) this.#options.log.warn("run.not-prepared", { url, error });
+      return undefined;
+    });
+    return { ...request, plan, stop, made };
+  }
+
+  async #fill(
+    { agent: name, owner }: SpareRequest,
+    run: Run,
+    stop: () => void,
+    isStopped: () => boolean,
+  ): Promise<Spare | undefined> {
+    await using ends = new AsyncDisposableStack();
+    ends.defer(() => run.close());
+    // What a session has to be told, such as that set-up has failed, nobody would hear now.
+    const workspace = await run.prepare(stop, { isSpare: true });
+    if (isStopped()) return undefined;
+    const agent = await this.#options.inner(name, run);
+    ends.defer(async () => agent[Symbol.asyncDispose]?.());
+    await agent.start?.(owner);
+    if (isStopped()) return undefined;
+    ends.move();
+    return { workspace, agent };
+  }
+
+  #endAfter(milliseconds: number, entry: Entry, forget: () => void): void {
+    clearTimeout(entry.timer);
+    entry.timer = setTimeout(() => {
+      forget();
+      background(this.#end(entry), "Removing what was prepared for a session");
+    }, milliseconds).unref();
+  }
+
+  /** Ends a spare, and removes everything of it. */
+  #end(entry: Entry): Promise<void> {
+    clearTimeout(entry.timer);
+    const ending = this.#remove(entry)
+      .catch((error: unknown) => {
+        this.#options.log.warn("run.spare-not-removed", { workspace: entry.plan.workspace, error });
+      })
+      .finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+    return ending;
+  }
+
+  async #remove({ plan, stop, made }: Entry): Promise<void> {
+    stop();
+    const spare = await made;
+    await spare?.agent[Symbol.asyncDispose]?.();
+    await spare?.workspace.close();
+    await this.#options.remove(plan);
+  }
+}
+
+function keyOf({ ref, agent, owner }: SpareRequest): string {
+  return JSON.stringify([ref.url, ref.revision, agent, owner]);
+}
+
+function isSame(one: RemoteRef, other: RemoteRef): boolean {
+  return one.url === other.url && one.revision === other.revision;
+}

@@ -1,0 +1,72 @@
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { Log } from "../../src/base/log.ts";
+import { DENIED_NAMES } from "../../src/run/change/forbidden-name.ts";
+import { Runs, type RunsOptions } from "../../src/run/runs.ts";
+import { CopyDriver } from "../../src/run/workspace/copy.ts";
+
+const ADA = { name: "Ada", email: "ada@example.com" };
+
+/** Remote runs, without a sandbox, and a repository with one commit. */
+export class SampleRuns implements AsyncDisposable {
+  readonly folder: string;
+  /** The bare repository. */
+  readonly remote: string;
+  readonly revision: string;
+  readonly runs: Runs;
+
+  private constructor(folder: string, remote: string, revision: string, runs: Runs) {
+    this.folder = folder;
+    this.remote = remote;
+    this.revision = revision;
+    this.runs = runs;
+  }
+
+  static async open(options: Partial<RunsOptions> = {}): Promise<SampleRuns> {
+    const folder = await mkdtemp(join(tmpdir(), "runs-"));
+    const remote = join(folder, "remote.git");
+    git(folder, "init", "--quiet", "--bare", "--initial-branch=main", remote);
+    const clone = join(folder, "clone");
+    git(folder, "clone", "--quiet", remote, clone);
+    writeFileSync(join(clone, "README.md"), "hello\n");
+    git(clone, "add", ".");
+    git(clone, "commit", "--quiet", "-m", "Begin");
+    git(clone, "push", "--quiet", "origin", "HEAD:main");
+    const runs = await Runs.open({
+      folder: join(folder, "run"),
+      driver: new CopyDriver("copy"),
+      policy: { allowHosts: [], allowPrivate: true, protocols: ["file"] },
+      scan: { maxFile: 1 << 20, maxTotal: 1 << 22, maxFiles: 100, denied: DENIED_NAMES },
+      turns: { running: 1, runningEach: 1, waitingEach: 5 },
+      mostBases: 2,
+      hibernateAfter: 60_000,
+      identify: async () => ({ credentials: { scope: "" }, author: ADA }),
+      coAuthor: { name: "Bob", email: "bob@example.com" },
+      pushAgain: { firstWait: 20, longestWait: 20, mostFailures: 1000, rest: 20 },
+      log: new Log("error"),
+      ...options,
+    });
+    return new SampleRuns(folder, remote, git(clone, "rev-parse", "HEAD"), runs);
+  }
+
+  get meta(): object {
+    const { remote: url, revision } = this;
+    return { remote: { url: `file://${url}`, branch: "main", revision } };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.runs[Symbol.asyncDispose]();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs git without anybody's configuration. */
+export function git(cwd: string, ...args: string[]): string {
+  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+  const who = ["-c", "user.name=Eve", "-c", "user.email=eve@example.com"];
+  return execFileSync("git", [...who, ...args], { cwd, env, encoding: "utf8" }).trim();
+}
