@@ -64,6 +64,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params = {}, ...answer } = JSON.parse(line);
   if (method === undefined) answers.get(id)?.(answer);
   else if (id !== undefined && Object.hasOwn(METHODS, method)) {
-    Promise.resolve(METHODS[method](params)).then((result) => send({ id, result }));
+    void Promise.resolve(METHODS[method](params)).then((result) => send({ id, result }));
   } else if (id !== undefined) send({ id, error: { code: -32601, message: "Method not found" } });
 }

@@ -123,11 +123,9 @@ export class McpWindow implements AsyncDisposable {
 
   /** The text that a tool answers with. */
   async textOf(id: number): Promise<string> {
-    const { result, error } = (await this.answerTo(id)) as {
-      result?: { content: { text: string }[] };
-      error?: { message: string };
-    };
-    return result?.content[0]?.text ?? `error: ${error?.message}`;
+    const { result, error } = await this.answerTo(id);
+    const [first] = (result?.content ?? []) as { text: string }[];
+    return first?.text ?? `error: ${String(error?.message)}`;
   }
 
   /** Ends the input, as an assistant that closes. Resolves to the exit code. */

@@ -3,6 +3,7 @@ import { repairIdentities } from "../../identity/switch/repair.ts";
 import { serveMcpOnStdio } from "../../gateway/door/mcp-on-stdio.ts";
 import type { House } from "../../gateway/house.ts";
 import { gatewaySockets } from "../../gateway/relay/gateway-sockets.ts";
+import { relayStdio } from "../../gateway/relay/relay-stdio.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 
@@ -34,7 +35,6 @@ async function serve(house: House, env: NodeJS.ProcessEnv): Promise<void> {
   const sockets = gatewaySockets(house.config.data);
   // Whoever wants every message in the log wants it in this one.
   if (sockets.length > 0 && !house.config.log.verbose) {
-    const { relayStdio } = await import("../../gateway/relay/relay-stdio.ts");
     if (await relayStdio(house, sockets, env)) return;
   }
   await serveMcpOnStdio(house);

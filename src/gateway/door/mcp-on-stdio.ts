@@ -1,5 +1,5 @@
 import { OWNER } from "../../base/principal.ts";
-import { untilOver } from "./serve-stdio.ts";
+import { untilOver } from "./until-over.ts";
 import type { House } from "../house.ts";
 import { LazyTaskStore } from "../tool/lazy-tools.ts";
 import { openTools } from "../tool/open-tools.ts";

@@ -1,5 +1,4 @@
 import { readElements, readEnvelope } from "../../rpc/message/envelope.ts";
-import { hashOf } from "../../upstream/catalogue-key.ts";
 
 /** A request of the client that has no answer yet. */
 export interface OpenRequest {
@@ -68,7 +67,7 @@ export class Conversation {
       for (const one of readElements(text)) this.toClient(one);
       return;
     }
-    const { idText, method } = headOf(text);
+    const { idText, method } = ourHeadOf(text);
     if (idText === undefined) return;
     if (method === undefined) this.answered(idText, text);
     else {
@@ -118,7 +117,7 @@ export class Conversation {
         this.setUp.delete(`watch ${uriOf(text)}`);
         break;
       default:
-        if (method in LISTS) this.lists.set(method, { text, answer: hashOf(answer) });
+        if (method in LISTS) this.lists.set(method, { text, answer });
     }
   }
 }
@@ -126,6 +125,17 @@ export class Conversation {
 const CANCEL = "notifications/cancelled";
 /** An id that is written as its answer will write it. */
 const PLAIN_ID = /^(?:\d+|"[^\\]*")$/;
+
+/** How our own peer begins a message with an id, or a notification. */
+const OUR_HEAD = /^\{"jsonrpc":"2\.0",(?:"id":(\d+|"[^"\\]*"),"(?:result|error|method)"|"method")/;
+
+/** The same for a message of a gateway: it may be long, and its beginning says enough. */
+function ourHeadOf(text: string): ReturnType<typeof headOf> {
+  const idText = OUR_HEAD.exec(text)?.[1];
+  if (idText === undefined) return headOf(text);
+  const at = `{"jsonrpc":"2.0","id":,"`.length + idText.length;
+  return { idText, method: text.startsWith("method", at) ? "" : undefined };
+}
 
 /** The id and the method of a message. A method that is no string counts as one without a meaning. */
 export function headOf(text: string): {

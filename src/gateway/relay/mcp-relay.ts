@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
-
 import { recoverMessage } from "../../rpc/message/id.ts";
 import { errorText, faultError } from "../../rpc/rpc-error.ts";
 import type { Channel, FrameFault, Room, Sink } from "../../wire/channel.ts";
@@ -52,10 +50,10 @@ export class McpRelay implements Sink<string> {
   /** Waits at most `grace` milliseconds for the answers that the client waits for, and closes. */
   async close(grace: number): Promise<void> {
     if (this.#opening === undefined) {
-      const patience = new AbortController();
-      const late = sleep(grace, undefined, { signal: patience.signal }).catch(() => {});
-      await Promise.race([this.#conversation.drained(), this.#lost.promise, late]);
-      patience.abort();
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(late.resolve, grace);
+      await Promise.race([this.#conversation.drained(), this.#lost.promise, late.promise]);
+      clearTimeout(timer);
     }
     this.#isClosed = true;
     if (this.#opening === undefined) {

@@ -1,7 +1,6 @@
 import { background } from "../../base/background.ts";
 import { errorResult } from "../../tool/tool.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import { hashOf } from "../../upstream/catalogue-key.ts";
 import {
   type Channel,
   type FrameFault,
@@ -145,7 +144,7 @@ export class OwnServer implements Channel<string> {
   async #compareLists(): Promise<void> {
     for (const [method, { text, answer }] of this.#conversation.lists) {
       const { idText = "" } = headOf(text);
-      if (hashOf(await this.#repeat(idText, text)) === answer) continue;
+      if ((await this.#repeat(idText, text)) === answer) continue;
       const changed = { jsonrpc: "2.0", method: LISTS[method], params: {} };
       this.#client.send(JSON.stringify(changed));
     }

@@ -1,6 +1,4 @@
 import { rmSync } from "node:fs";
-import { connect, type Socket } from "node:net";
-import { once } from "node:events";
 
 import { SocketName } from "../../store/socket-name.ts";
 import type { Channel, ChannelLimits } from "../../wire/channel.ts";
@@ -21,10 +19,9 @@ export interface ReachOptions {
 
 /** A channel to the first gateway that takes us; undefined if none does. */
 export async function reachGateway(options: ReachOptions): Promise<Channel<string> | undefined> {
-  const late = AbortSignal.timeout(PATIENCE);
   for (const path of options.sockets) {
     try {
-      return await greet(path, options, late);
+      return await greet(path, options);
     } catch (error) {
       options.refused(error instanceof Error ? error.message : String(error));
     }
@@ -32,39 +29,26 @@ export async function reachGateway(options: ReachOptions): Promise<Channel<strin
   return undefined;
 }
 
-async function greet(
-  path: string,
-  { greeting, limits }: ReachOptions,
-  late: AbortSignal,
-): Promise<Channel<string>> {
-  const socket = await reach(path, late);
+async function greet(path: string, { greeting, limits }: ReachOptions): Promise<Channel<string>> {
+  // Every start of `trunkline mcp` loads this file, and most find no gateway.
+  const { connect } = await import("node:net");
+  using name = new SocketName(path);
+  const socket = connect(name.path);
   const channel = new GreetedChannel(streamChannel(socket, socket, { limits }));
-  const timeOut = (): void => channel.abort(new Error("does not answer"));
-  late.addEventListener("abort", timeOut);
+  const timer = setTimeout(() => channel.abort(new Error("does not answer")), PATIENCE);
   try {
-    channel.send(JSON.stringify(greeting));
+    void channel.send(JSON.stringify(greeting));
     const welcome = JSON.parse(await channel.greeting) as Welcome;
     if ("refused" in welcome) throw new Error(welcome.refused);
     return channel;
   } catch (error) {
     socket.destroy();
-    throw error;
-  } finally {
-    late.removeEventListener("abort", timeOut);
-  }
-}
-
-async function reach(path: string, signal: AbortSignal): Promise<Socket> {
-  using name = new SocketName(path);
-  const socket = connect(name.path);
-  try {
-    await once(socket, "connect", { signal });
-    return socket;
-  } catch (error) {
-    socket.destroy();
     const { code, message } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
     // A gateway that was killed leaves its socket, which has its name only once it is listened on.
     if (code === "ECONNREFUSED") rmSync(path, { force: true });
     throw new Error(`cannot be reached: ${message}`, { cause: error });
+  } finally {
+    clearTimeout(timer);
   }
 }

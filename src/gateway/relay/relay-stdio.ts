@@ -1,5 +1,6 @@
 import { stdioChannel } from "../../wire/channel/stdio.ts";
-import { untilOver } from "../door/serve-stdio.ts";
+import { openMcp } from "../door/mcp-on-stdio.ts";
+import { untilOver } from "../door/until-over.ts";
 import type { House } from "../house.ts";
 import { McpRelay } from "./mcp-relay.ts";
 import { reachGateway } from "./reach-gateway.ts";
@@ -27,10 +28,7 @@ export async function relayStdio(
   const relay = new McpRelay({
     client: stdioChannel(limits),
     gateway,
-    open: async (channel, firstId) => {
-      const { openMcp } = await import("../door/mcp-on-stdio.ts");
-      return openMcp(house, channel, firstId);
-    },
+    open: (channel, firstId) => openMcp(house, channel, firstId),
     tookOver: () => log.info("relay.took-over"),
   });
   await untilOver(relay);
