@@ -94,4 +94,52 @@ describe("`trunkline mcp` while `trunkline serve` runs", { timeout: 60_000 }, ()
     const code = `require("node:net").connect(${path}).on("error", ({ code }) => console.log(code))`;
     assert.match(await runAsOtherUser(code), /^EACCES/);
   });
+
+  it("gives each window an instance of a server with `instance: client`", async () => {
+    using place = new WindowPlace({ instance: "client" });
+    await using _gateway = await place.serve();
+    {
+      await using all = new AsyncDisposableStack();
+      const windows = await Promise.all([1, 2, 3].map(() => McpWindow.open(place)));
+      for (const window of windows) all.use(window);
+      const first = windows.map((window) => window.call("count"));
+      const texts = await Promise.all(windows.map((each, at) => each.textOf(first[at] ?? 0)));
+      assert.deepEqual(new Set(texts.map((text) => text.split(" ")[1])), new Set(["1"]));
+      assert.equal(new Set(texts).size, 3);
+      assert.equal(place.noted("start"), 3);
+      for (const window of windows) {
+        assert.match(await window.textOf(window.call("count")), /^\d+ 2$/);
+      }
+      assert.equal(place.noted("start"), 3);
+    }
+    await place.untilNoted("end", 3);
+  });
+
+  it("asks the window whose call it is, and nobody waits for another's answer", async () => {
+    using place = new WindowPlace();
+    await using gateway = await place.serve();
+    await using all = new AsyncDisposableStack();
+    const windows = await Promise.all(["one", "two", "three"].map(() => McpWindow.open(place)));
+    for (const window of windows) all.use(window);
+    for (const window of windows) await window.textOf(window.call("count"));
+    const [one, two, three] = windows as [McpWindow, McpWindow, McpWindow];
+    const open = one.call("ask", { question: "one?" });
+    const question = await one.find(({ method }) => method === "elicitation/create");
+    assert.equal(question.params?.message, "one?");
+    // It has not answered yet.
+    for (const [window, word] of [
+      [two, "two"],
+      [three, "three"],
+    ] as const) {
+      const asked = window.call("ask", { question: `${word}?` });
+      const { id, params } = await window.find(({ method }) => method === "elicitation/create");
+      assert.equal(params?.message, `${word}?`);
+      window.answer(id, { action: "accept", content: { word } });
+      assert.match(await window.textOf(asked), new RegExp(`^\\d+ ${word}$`));
+    }
+    one.answer(question.id, { action: "accept", content: { word: "one" } });
+    assert.match(await one.textOf(open), /^\d+ one$/);
+    assert.equal(place.noted("start"), 3);
+    await gateway.program.until(({ stderr }) => stderr.includes("upstream.instance-per-client"));
+  });
 });

@@ -1,5 +1,5 @@
 // An MCP server of 2025-11-25 that tells its instances apart: `counting-server.mjs FILE`. Each start is
-// a line in FILE, and so is each call of `write`, `append` and `look`.
+// a line in FILE, and so is its end and each call of `append` and `look`.
 import { appendFileSync, existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 
@@ -50,20 +50,25 @@ const METHODS = {
   }),
   ping: () => ({}),
   "tools/list": () => ({
-    tools: Object.entries(TOOLS).map(([name, { call: _, ...rest }]) => ({
+    tools: Object.entries(TOOLS).map(([name, { annotations }]) => ({
       name,
       inputSchema,
-      ...rest,
+      annotations,
     })),
   }),
   "tools/call": ({ name, arguments: args = {} }) => TOOLS[name].call(args),
 };
 
+async function answer(id, method, params) {
+  send({ id, result: await method(params) });
+}
+
 note(`start ${process.pid}`);
 for await (const line of createInterface({ input: process.stdin })) {
-  const { id, method, params = {}, ...answer } = JSON.parse(line);
-  if (method === undefined) answers.get(id)?.(answer);
+  const { id, method, params = {}, ...rest } = JSON.parse(line);
+  if (method === undefined) answers.get(id)?.(rest);
   else if (id !== undefined && Object.hasOwn(METHODS, method)) {
-    void Promise.resolve(METHODS[method](params)).then((result) => send({ id, result }));
+    answer(id, METHODS[method], params);
   } else if (id !== undefined) send({ id, error: { code: -32601, message: "Method not found" } });
 }
+note(`end ${process.pid}`);

@@ -121,6 +121,11 @@ export class McpWindow implements AsyncDisposable {
     return result;
   }
 
+  /** Answers a question of the server. */
+  answer(id: Message["id"], result: object): void {
+    this.program.write({ jsonrpc: "2.0", id, result });
+  }
+
   /** The text that a tool answers with. */
   async textOf(id: number): Promise<string> {
     const { result, error } = await this.answerTo(id);

@@ -133,8 +133,11 @@ export class McpRelay implements Sink<string> {
     const { client, gateway, open, tookOver } = this.#options;
     await gateway[Symbol.asyncDispose]();
     const own = await OwnServer.open(client, this.#conversation, open);
+    // What comes meanwhile waits behind it.
+    for (let text = this.#waiting.shift(); text !== undefined; text = this.#waiting.shift()) {
+      await own.message(text);
+    }
     this.#own = own;
-    for (const text of this.#waiting.splice(0)) own.message(text);
     tookOver();
   }
 }

@@ -118,7 +118,7 @@ export class OwnServer implements Channel<string> {
   async #setUp(): Promise<void> {
     for (const text of this.#conversation.setUp.values()) {
       const { idText } = headOf(text);
-      if (idText === undefined) this.#sink?.message(text);
+      if (idText === undefined) await this.#sink?.message(text);
       else await this.#repeat(idText, text);
     }
   }
@@ -129,15 +129,15 @@ export class OwnServer implements Channel<string> {
     if (open.some(([, { method }]) => method === "tools/call")) await offer.known();
     for (const [idText, request] of open) {
       if (request.method === LISTEN) this.#acknowledged++;
-      if (mayRepeat(request, offer)) this.#sink?.message(request.text);
+      if (mayRepeat(request, offer)) await this.#sink?.message(request.text);
       else this.#client.send(lostAnswer(idText, request));
     }
   }
 
-  #repeat(idText: string, text: string): Promise<string> {
+  async #repeat(idText: string, text: string): Promise<string> {
     const answer = new Promise<string>((resolve) => this.#repeated.set(idText, resolve));
-    this.#sink?.message(text);
-    return answer;
+    await this.#sink?.message(text);
+    return await answer;
   }
 
   /** Tells the client that a list has changed, if the new server has another than the gateway had. */

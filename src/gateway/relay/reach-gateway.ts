@@ -37,7 +37,7 @@ async function greet(path: string, { greeting, limits }: ReachOptions): Promise<
   const channel = new GreetedChannel(streamChannel(socket, socket, { limits }));
   const timer = setTimeout(() => channel.abort(new Error("does not answer")), PATIENCE);
   try {
-    void channel.send(JSON.stringify(greeting));
+    channel.send(JSON.stringify(greeting));
     const welcome = JSON.parse(await channel.greeting) as Welcome;
     if ("refused" in welcome) throw new Error(welcome.refused);
     return channel;

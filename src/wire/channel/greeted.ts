@@ -1,4 +1,4 @@
-import type { Channel, Sink } from "../channel.ts";
+import type { Channel, Room, Sink } from "../channel.ts";
 
 /** A channel whose first message is a greeting; all others go to its sink. */
 export class GreetedChannel implements Channel<string> {
@@ -37,7 +37,7 @@ export class GreetedChannel implements Channel<string> {
     this.#sink.resolve();
   }
 
-  send(text: string): Promise<void> {
+  send(text: string): Room {
     return this.#channel.send(text);
   }
 
