@@ -28,6 +28,8 @@ export interface PeerOptions<S> {
   readonly limits?: Partial<PeerLimits>;
   /** Errors that are answered without a pause; none where every error is. */
   readonly errorRate?: Rate;
+  /** The id of our first request, where ids below it are in use already; 1 when left out. */
+  readonly firstId?: number;
   readonly trace?: Trace;
   /** Where faults go that nobody else is told of. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
@@ -38,6 +40,7 @@ export interface ResolvedPeerOptions<S> {
   readonly routes: Routes<S>;
   readonly limits: PeerLimits;
   readonly errorRate: Rate | undefined;
+  readonly firstId: number;
   readonly trace: Trace | undefined;
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -48,6 +51,7 @@ export function resolvePeerOptions<S>(options: PeerOptions<S>): ResolvedPeerOpti
     routes: options.routes,
     limits: resolvePeerLimits(options.limits),
     errorRate: options.errorRate,
+    firstId: options.firstId ?? 1,
     trace: options.trace,
     report: options.report ?? (() => {}),
   };

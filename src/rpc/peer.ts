@@ -65,15 +65,16 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#errors = resolved.errorRate && new RateLimiter(resolved.errorRate);
     this.#trace = resolved.trace;
     this.#report = resolved.report;
-    this.#requests = new PendingRequests({
+    const link = {
       deadlines: this.deadlines,
-      send: (text, topic) => {
+      send: (text: string, topic: Topic | undefined) => {
         this.#send(text, topic);
       },
-      cancel: (requestId, reason) => {
+      cancel: (requestId: number, reason: string) => {
         this.notify({ name: this.#dialect.cancel.method }, { requestId, reason });
       },
-    });
+    };
+    this.#requests = new PendingRequests(link, resolved.firstId);
     channel.receive(this);
   }
 

@@ -93,11 +93,12 @@ export class PendingRequests {
   readonly #link: RequestLink;
   readonly #pending = new Map<number, PendingRequest>();
   /** Some peers hold ids in 32 bits, so they are small and counted up. */
-  #lastId = 0;
+  #nextId: number;
   #over: Error | undefined;
 
-  constructor(link: RequestLink) {
+  constructor(link: RequestLink, firstId = 1) {
     this.#link = link;
+    this.#nextId = firstId;
   }
 
   get size(): number {
@@ -111,7 +112,7 @@ export class PendingRequests {
   ): Promise<unknown> {
     const { signal, timeout, settler, stop = signal && new SignalStop(signal) } = options;
     if (this.#over !== undefined) return Promise.reject(this.#over);
-    const id = ++this.#lastId;
+    const id = this.#nextId++;
     // Before anything is remembered: it throws for parameters that JSON cannot hold.
     const text = JSON.stringify({ jsonrpc: "2.0", id, method: method.name, params });
     const answer = Promise.withResolvers<unknown>();

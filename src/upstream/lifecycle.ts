@@ -133,6 +133,19 @@ export class Lifecycle {
     await this.#link?.end();
   }
 
+  /** Ends it until it is needed again. */
+  async rest(): Promise<void> {
+    await this.#starting?.catch(() => {});
+    const { client } = this;
+    const link = this.#link;
+    if (client === undefined || this.#state === "stopped") return;
+    this.client = undefined;
+    this.#options.down();
+    this.#become("idle");
+    await client.close();
+    await link?.end();
+  }
+
   /** The error for callers while it is down. */
   down(what: string): TrunklineError {
     const why = this.#lastError === undefined ? "" : ` ${this.#lastError}`;

@@ -1,8 +1,14 @@
 import type { BackoffLimits } from "../base/limit/backoff.ts";
 import { QUESTION_LIMITS } from "../protocol/mcp/connect/questions.ts";
 
+/** What all kinds of MCP servers have. */
+interface ServerSettings {
+  /** Whether all clients share it, or each has an instance of its own; "shared" when left out. */
+  readonly instance?: "shared" | "client";
+}
+
 /** An MCP server that is started, and spoken to on its standard streams. */
-export interface CommandSettings {
+export interface CommandSettings extends ServerSettings {
   readonly command: string;
   readonly args?: readonly string[];
   /** Variables it gets besides the usual ones. */
@@ -11,7 +17,7 @@ export interface CommandSettings {
 }
 
 /** An MCP server that is reached over HTTP. */
-export interface AddressSettings {
+export interface AddressSettings extends ServerSettings {
   /** `sse` is the transport of 2024-11-05; anything else is Streamable HTTP. */
   readonly type?: string;
   readonly url: string;
@@ -33,6 +39,10 @@ export interface UpstreamLimits extends BackoffLimits {
   readonly gather: number;
   /** Milliseconds for the answer to a question of it, by the question's method. */
   readonly questions: Readonly<Record<string, number>>;
+  /** Instances that clients have of their own, besides the first. */
+  readonly instances: number;
+  /** Milliseconds after which such an instance is ended that is not used. */
+  readonly instanceIdle: number;
 }
 
 export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
@@ -46,4 +56,6 @@ export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
   firstList: 5_000,
   gather: 50,
   questions: QUESTION_LIMITS,
+  instances: 32,
+  instanceIdle: 30 * 60_000,
 };

@@ -10,10 +10,12 @@ export function upstreamPrompt(upstream: Upstream, entry: Entry, name: string): 
   return {
     definition: { ...entry, name },
     get: (args, context) =>
-      upstream.use(
-        (client) => client.getPrompt(original, args, context) as unknown as Promise<PromptResult>,
-        true,
-      ),
+      upstream
+        .for(context)
+        .use(
+          (client) => client.getPrompt(original, args, context) as unknown as Promise<PromptResult>,
+          true,
+        ),
     complete: (argument) => completion(upstream, { type: "ref/prompt", name: original }, argument),
   };
 }

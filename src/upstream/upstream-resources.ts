@@ -43,7 +43,8 @@ export class UpstreamResources implements ResourceProvider {
     const owner = this.#ownerOf(uri);
     if (owner === undefined) return undefined;
     try {
-      const result = await owner.use((client) => client.readResource(uri, context), true);
+      const instance = owner.for(context);
+      const result = await instance.use((client) => client.readResource(uri, context), true);
       const { contents } = result;
       return { ...result, contents: Array.isArray(contents) ? contents : [] };
     } catch (error) {

@@ -14,7 +14,8 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
     source: { server: upstream.name, name: original },
     ...(task === undefined ? {} : { task }),
     call: (args, context) =>
-      upstream.callTool(
+      upstream.callToolFor(
+        context,
         name,
         (client, around) =>
           task === "required"

@@ -6,9 +6,10 @@ import type { McpClientEvents } from "../protocol/mcp/connect/routes.ts";
 import type { Around } from "../protocol/mcp/connect/requests.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import type { Notice } from "../tool/notices.ts";
-import type { ToolResult } from "../tool/tool.ts";
+import type { ToolContext, ToolResult } from "../tool/tool.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import { Attempts } from "./attempts.ts";
+import { ClientInstances, type InstanceMode } from "./client-instances.ts";
 import { type Catalogue, CatalogueFile } from "./catalogue.ts";
 import { type CatalogueKind, CatalogueRefresh } from "./catalogue-refresh.ts";
 import { Lifecycle, type UpstreamState } from "./lifecycle.ts";
@@ -29,6 +30,11 @@ export interface UpstreamStatus {
   readonly restarts: number;
   readonly failuresInARow: number;
   readonly callsInFlight: number;
+  readonly instance: InstanceMode;
+  /** Each client has an instance of its own because the server asks questions, not by the settings. */
+  readonly isSwitched?: true;
+  /** Instances that run now. */
+  readonly instances: number;
   /** What it last said on stderr. */
   readonly said: readonly string[];
 }
@@ -47,6 +53,8 @@ export interface UpstreamOptions {
   readonly open?: OpenLink;
   readonly limits?: Partial<UpstreamLimits>;
   readonly channelLimits?: Partial<ChannelLimits>;
+  /** Of a further instance of a server: whose it is. */
+  readonly owner?: () => ToolContext | undefined;
 }
 
 /** Questions that it may have open at once, to all clients. */
@@ -75,6 +83,7 @@ export class Upstream {
   readonly #life: Lifecycle;
   readonly #watched = new Set<string>();
   readonly #messages: Throttle;
+  readonly #instances: ClientInstances;
 
   constructor(name: string, settings: UpstreamSettings, options: UpstreamOptions) {
     const { folder, open, channelLimits } = options;
@@ -92,6 +101,13 @@ export class Upstream {
     this.#messages = new Throttle(MESSAGES, () => {
       const data = "It said more than is passed on; some messages were left out";
       options.logged?.({ level: "warn", logger: name, data });
+    });
+    this.#instances = new ClientInstances({
+      main: this,
+      mode: settings.instance ?? "shared",
+      log: this.#log,
+      limits: this.#limits,
+      make: (owner) => this.#makeFurther(owner),
     });
     const faults = new Throttle(FAULTS, (count) => this.#log.warn("upstream.faults", { count }));
     this.#life = new Lifecycle({
@@ -134,6 +150,9 @@ export class Upstream {
       restarts,
       failuresInARow: backoff.failures,
       callsInFlight: client?.callsInFlight ?? 0,
+      instance: this.#instances.mode,
+      ...(this.#instances.isSwitched ? { isSwitched: true } : {}),
+      instances: this.#instances.running + (client === undefined ? 0 : 1),
       said: [...stderrLog.tail],
     };
   }
@@ -221,6 +240,37 @@ export class Upstream {
     }
   }
 
+  /** The instance for a caller. */
+  for(context: ToolContext): Upstream {
+    return this.#instances.for(context);
+  }
+
+  /** Calls a tool on the instance for a caller. */
+  callToolFor(
+    context: ToolContext,
+    name: string,
+    call: (client: McpClient, around?: Around<ToolResult>) => Promise<ToolResult>,
+    isHarmless: boolean,
+  ): Promise<ToolResult> {
+    const work = (): Promise<ToolResult> => {
+      return this.#instances.for(context).callTool(name, call, isHarmless);
+    };
+    const done = work();
+    if (!this.#instances.isContended) return done;
+    return this.#instances.guard(done, isHarmless ? work : undefined);
+  }
+
+  /** A client is gone. */
+  gone(client: string): void {
+    this.#instances.gone(client);
+  }
+
+  /** Ends it until it is needed again. */
+  async rest(): Promise<void> {
+    await this.#life.rest();
+    if (this.#watched.size > 0) this.#life.ready().catch(() => {});
+  }
+
   /**
    * The same for a tool call, the hot path. The catalogue may be from an earlier run: a tool that has
    * changed since is not called before it is listed again.
@@ -257,7 +307,7 @@ export class Upstream {
   /** Ends it. It is not started again. */
   async stop(): Promise<void> {
     this.#refresh.stop();
-    await this.#life.stop();
+    await Promise.all([this.#life.stop(), this.#instances.stop()]);
     await this.#file.written();
   }
 
@@ -275,15 +325,34 @@ export class Upstream {
         this.#log.debug("upstream.logged", { level, logger, data });
         this.#options.logged?.({ level, logger, data });
       },
+      asked: (context) => this.#instances.asked(context),
+      ambiguous: () => this.#instances.refused(),
+      owner: () => this.#options.owner?.() ?? this.#instances.owner,
     };
+  }
+
+  /** A further instance of the same server. When its lists differ, they are news for all. */
+  #makeFurther(owner: () => ToolContext | undefined): Upstream {
+    const further = new Upstream(this.name, this.settings, {
+      ...this.#options,
+      owner,
+      changed: (kind) => {
+        this.#refresh.catalogue = further.catalogue;
+        this.#learned(kind);
+      },
+    });
+    further.#life.era = this.#life.era;
+    further.#refresh.catalogue = this.catalogue;
+    return further;
   }
 
   #learned(kind: CatalogueKind): void {
     const { catalogue } = this;
     if (catalogue === undefined) return;
+    this.#options.changed(kind);
+    if (this.#options.owner !== undefined) return;
     this.#file.write({ era: this.#life.era, catalogue }).catch((error: unknown) => {
       this.#log.warn("upstream.not-remembered", { error });
     });
-    this.#options.changed(kind);
   }
 }

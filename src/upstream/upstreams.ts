@@ -1,5 +1,6 @@
 import type { Log } from "../base/log.ts";
 import type { Notices } from "../tool/notices.ts";
+import type { Clients } from "../tool/offer/clients.ts";
 import type { Prompt } from "../tool/prompt.ts";
 import type { Registry } from "../tool/offer/registry.ts";
 import type { Resources } from "../tool/offer/resources.ts";
@@ -23,6 +24,7 @@ export interface UpstreamOffer {
   readonly prompts: Pick<Registry<Prompt>, "add" | "get">;
   readonly resources: Pick<Resources, "add" | "changed" | "updated">;
   readonly notices: Pick<Notices, "post">;
+  readonly clients: Pick<Clients, "onGone">;
 }
 
 export interface UpstreamsOptions {
@@ -44,6 +46,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   readonly #tools: Published<Tool>;
   readonly #prompts: Published<Prompt>;
   readonly #removeResources: () => void;
+  readonly #unlisten: () => void;
   /** The state in which people were last told that an upstream is missing from lists. */
   readonly #told = new WeakMap<Upstream, string>();
   #all: readonly Upstream[] = [];
@@ -60,6 +63,9 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
       async () => this.known(),
     );
     this.#removeResources = offer.resources.add(this.#resources);
+    this.#unlisten = offer.clients.onGone((client) => {
+      for (const each of this.#all) each.gone(client);
+    });
   }
 
   /**
@@ -108,6 +114,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
+    this.#unlisten();
     await this.#configuring;
     await Promise.all(this.#all.map((each) => each.stop()));
     this.#all = [];

@@ -1,6 +1,9 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import { serveMcpOnStdio } from "../../gateway/door/mcp-on-stdio.ts";
+import type { House } from "../../gateway/house.ts";
+import { gatewaySockets } from "../../gateway/relay/gateway-sockets.ts";
+import { relayStdio } from "../../gateway/relay/relay-stdio.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 
@@ -16,7 +19,7 @@ export async function run(invocation: Invocation): Promise<number> {
       certsDir: typeof certsDir === "string" ? certsDir : undefined,
       tell: (line) => invocation.err(`trunkline: ${line}\n`),
     });
-  } else if (certsDir === undefined) await serveMcpOnStdio(house);
+  } else if (certsDir === undefined) await serve(house, invocation.env);
   else {
     const why = "certificates are only for a plugin bus";
     throw new TrunklineError(
@@ -25,4 +28,14 @@ export async function run(invocation: Invocation): Promise<number> {
     );
   }
   return 0;
+}
+
+/** Through the gateway of the data folder, if one runs that would do the same; otherwise alone. */
+async function serve(house: House, env: NodeJS.ProcessEnv): Promise<void> {
+  const sockets = gatewaySockets(house.config.data);
+  // Whoever wants every message in the log wants it in this one.
+  if (sockets.length > 0 && !house.config.log.verbose) {
+    if (await relayStdio(house, sockets, env)) return;
+  }
+  await serveMcpOnStdio(house);
 }

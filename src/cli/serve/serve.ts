@@ -6,6 +6,7 @@ import { openData } from "../../gateway/config/data-folder.ts";
 import type { House } from "../../gateway/house.ts";
 import { HttpServer } from "../../gateway/http/http-server.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
+import { GatewaySocket } from "../../gateway/relay/gateway-socket.ts";
 import { digestSettings } from "../../gateway/session/session-home.ts";
 import { openTools } from "../../gateway/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
@@ -38,11 +39,14 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const noAuth = values["no-auth"] === true;
   const server = await HttpServer.open(house, { offer: tools.offer, noAuth });
   try {
-    using _announced = await announceGateway(house.config.data, {
+    const id = crypto.randomUUID();
+    await using _relays = await letRelaysIn(server, house, invocation.env, id);
+    const gateway = {
       url: server.localUrl,
       browser: server.browserUrl,
       ...(await sessionsOf(server, house, invocation.env)),
-    });
+    };
+    using _announced = await announceGateway(house.config.data, gateway, id);
     if (server.warning !== undefined) err(`trunkline: warning: ${server.warning}\n`);
     if (noAuth) err(`trunkline: warning: ${NO_AUTH_WARNING}\n`);
     await greet(server, invocation);
@@ -84,5 +88,20 @@ async function sessionsOf(
   } catch (error) {
     log.warn("session.not-reachable", { error });
     return {};
+  }
+}
+
+/** Serves the `trunkline mcp` processes of the data folder. Where that fails, they serve themselves. */
+async function letRelaysIn(
+  { mcpDoor: door }: HttpServer,
+  house: House,
+  env: NodeJS.ProcessEnv,
+  id: string,
+): Promise<AsyncDisposable | undefined> {
+  try {
+    return await GatewaySocket.open(house, { id, door, env, grace: STOP_GRACE });
+  } catch (error) {
+    house.log.warn("relay.not-reachable", { error });
+    return undefined;
   }
 }

@@ -1,4 +1,5 @@
-import { serveStdio, untilOver } from "./serve-stdio.ts";
+import { serveStdio } from "./serve-stdio.ts";
+import { untilOver } from "./until-over.ts";
 import type { House } from "../house.ts";
 import { homeOf, LazySessions, reachIn } from "../session/lazy-sessions.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";

@@ -1,17 +1,41 @@
 import { OWNER } from "../../base/principal.ts";
-import { serveStdio } from "./serve-stdio.ts";
+import { untilOver } from "./until-over.ts";
 import type { House } from "../house.ts";
 import { LazyTaskStore } from "../tool/lazy-tools.ts";
 import { openTools } from "../tool/open-tools.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
+import { Peer } from "../../rpc/peer.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import type { Channel } from "../../wire/channel.ts";
+import { stdioChannel } from "../../wire/channel/stdio.ts";
+
+/** An MCP server for one client. Disposing ends what it has opened, after its peer was closed. */
+export interface OpenedMcp extends AsyncDisposable {
+  readonly peer: Peer<Connection>;
+  readonly offer: Offer;
+}
 
 /** `trunkline mcp`, which assistants start. */
 export async function serveMcpOnStdio(house: House): Promise<void> {
-  await using tools = await openTools(house, { isLasting: true, mayRemember: true });
-  await using tasks = new LazyTaskStore(house);
+  await using opened = await openMcp(house, stdioChannel(house.config.limits));
+  await untilOver(opened.peer);
+}
+
+/** Serves the client of a channel with the tools of this house. */
+export async function openMcp(
+  house: House,
+  channel: Channel<string>,
+  firstId = 1,
+): Promise<OpenedMcp> {
+  await using opening = new AsyncDisposableStack();
+  const tools = opening.use(await openTools(house, { isLasting: true, mayRemember: true }));
+  const tasks = opening.use(new LazyTaskStore(house));
   const { rootsTimeout } = house;
   const door = new McpDoor({ offer: tools.offer, rootsTimeout, tasks: tasks.options });
-  using connection = new Connection(OWNER, process.cwd());
-  await serveStdio(house, connection, door.optionsFor(connection));
+  const connection = opening.use(new Connection(OWNER, process.cwd()));
+  const options = house.withLimits(door.optionsFor(connection));
+  const peer = new Peer(channel, connection, { ...options, firstId });
+  const open = opening.move();
+  return { peer, offer: tools.offer, [Symbol.asyncDispose]: () => open.disposeAsync() };
 }

@@ -62,6 +62,8 @@ export class HttpServer {
   readonly #sockets: WebSocketAcceptor;
   readonly #clients = new Set<AcpConversation>();
   readonly #metrics = new Metrics();
+  /** Serves MCP, also to clients that do not come by HTTP. */
+  readonly mcpDoor: McpDoor;
   readonly #mcp: McpHttp;
   readonly #tasks: LazyTaskStore;
   readonly #runs: LazyRuns;
@@ -83,13 +85,14 @@ export class HttpServer {
     const { resourceMetadata } = this.#admission;
     const offer = options.offer ?? new Offer();
     this.#tasks = new LazyTaskStore(house);
+    this.mcpDoor = new McpDoor({
+      offer,
+      rootsTimeout: house.rootsTimeout,
+      tasks: this.#tasks.options,
+    });
     this.#mcp = new McpHttp({
       ...options.mcp,
-      door: new McpDoor({
-        offer,
-        rootsTimeout: house.rootsTimeout,
-        tasks: this.#tasks.options,
-      }),
+      door: this.mcpDoor,
       channelLimits: limits,
       withLimits: (door) => house.withLimits(door),
       authorize: (request, response) => this.#admission.admit(request, response, TOOLS),

@@ -1,7 +1,6 @@
-import { closeSync, openSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { basename, dirname, join } from "node:path";
+import { join } from "node:path";
 import { once } from "node:events";
 
 import { background } from "../../base/background.ts";
@@ -9,11 +8,11 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { HOLDERS, socketIn } from "../../store/holder.ts";
-import type { Channel, ChannelLimits, Sink } from "../../wire/channel.ts";
+import { SocketName } from "../../store/socket-name.ts";
+import type { Channel, ChannelLimits } from "../../wire/channel.ts";
+import { GreetedChannel } from "../../wire/channel/greeted.ts";
 import { streamChannel } from "../../wire/channel/stream.ts";
 
-/** The most bytes of a Unix socket's path. Systems allow 104 or 108, with a zero at the end. */
-const LONGEST_NAME = 103;
 /** Milliseconds. A stopped process (SIGSTOP) accepts no connection. */
 const CONNECT_TIMEOUT = 2_000;
 
@@ -105,76 +104,4 @@ export async function reachHolder(
   const greeting: Greeting = { principal };
   channel.send(JSON.stringify(greeting));
   return channel;
-}
-
-/**
- * A path for a socket that the system accepts. A path that is too long is shortened through an open
- * descriptor of its folder, which works on Linux only.
- */
-class SocketName implements Disposable {
-  readonly path: string;
-  #folder: number | undefined;
-
-  constructor(path: string) {
-    if (Buffer.byteLength(path) <= LONGEST_NAME || process.platform !== "linux") {
-      this.path = path;
-      return;
-    }
-    this.#folder = openSync(dirname(path), "r");
-    this.path = `/proc/self/fd/${this.#folder}/${basename(path)}`;
-  }
-
-  [Symbol.dispose](): void {
-    if (this.#folder !== undefined) closeSync(this.#folder);
-    this.#folder = undefined;
-  }
-}
-
-/** A channel whose first message is the greeting; all others go to its sink. */
-class GreetedChannel implements Channel<string> {
-  readonly #channel: Channel<string>;
-  readonly #greeting = Promise.withResolvers<string>();
-  readonly #sink = Promise.withResolvers<void>();
-  #receiver: Sink<string> | undefined;
-  #isGreeted = false;
-
-  constructor(channel: Channel<string>) {
-    this.#channel = channel;
-    this.#greeting.promise.catch(() => {});
-    channel.receive({
-      message: (text) => {
-        if (this.#receiver !== undefined) return this.#receiver.message(text);
-        if (this.#isGreeted) return this.#sink.promise.then(() => this.#receiver?.message(text));
-        this.#isGreeted = true;
-        this.#greeting.resolve(text);
-        return this.#sink.promise;
-      },
-      fault: (fault) => this.#receiver?.fault(fault),
-      end: (error) => {
-        this.#greeting.reject(error ?? new Error("The other process has closed the connection"));
-        this.#receiver?.end(error);
-      },
-    });
-  }
-
-  get greeting(): Promise<string> {
-    return this.#greeting.promise;
-  }
-
-  receive(sink: Sink<string>): void {
-    this.#receiver = sink;
-    this.#sink.resolve();
-  }
-
-  send(text: string): Promise<void> {
-    return this.#channel.send(text);
-  }
-
-  abort(reason: Error): void {
-    this.#channel.abort(reason);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#channel[Symbol.asyncDispose]();
-  }
 }

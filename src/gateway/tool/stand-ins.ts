@@ -59,6 +59,10 @@ export class StandIns implements UpstreamOffer {
     post: (notice) => this.#offer.notices.post(notice),
   };
 
+  readonly clients: UpstreamOffer["clients"] = {
+    onGone: (listener) => this.#offer.clients.onGone(listener),
+  };
+
   /** What is offered now, to be filled in at the next start. */
   remember(): Remembered {
     const tools = this.#offer.tools.list().filter((tool) => this.#theirs.has(tool));

@@ -27,10 +27,11 @@ export interface RunningGateway {
 export async function announceGateway(
   data: string,
   gateway: Omit<RunningGateway, "started">,
+  id: string = crypto.randomUUID(),
 ): Promise<Disposable> {
   const folder = join(data, FOLDER);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const path = join(folder, crypto.randomUUID());
+  const path = join(folder, id);
   const lock = await FileLock.take(`${path}.lock`);
   const started = new Date().toISOString();
   await replaceFile(`${path}.json`, JSON.stringify({ ...gateway, started }));
@@ -78,5 +79,5 @@ function read(path: string): RunningGateway | undefined {
 }
 
 function forget(path: string): void {
-  for (const end of [".json", ".lock"]) rmSync(`${path}${end}`, { force: true });
+  for (const end of [".json", ".lock", ".sock"]) rmSync(`${path}${end}`, { force: true });
 }

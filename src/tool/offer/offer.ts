@@ -1,5 +1,6 @@
 import { Notices } from "../notices.ts";
 import type { Prompt } from "../prompt.ts";
+import { Clients } from "./clients.ts";
 import { Registry } from "./registry.ts";
 import { Resources } from "./resources.ts";
 import type { MissingSource, ToolSources } from "./tool-sources.ts";
@@ -11,6 +12,7 @@ export class Offer implements Required<ToolSources> {
   readonly resources: Resources;
   readonly prompts = new Registry<Prompt>("prompt");
   readonly notices = new Notices();
+  readonly clients = new Clients();
   readonly #sources: ToolSources[] = [];
 
   constructor(options: ToolboxOptions = {}) {

@@ -114,6 +114,11 @@ export interface McpCommand {
   };
   /** Folder it is started in; a relative path counts from this file's folder. */
   readonly cwd?: string;
+  /**
+   * `shared`: all clients of a gateway use one instance of the server; `client`: each has its own.
+   * A shared server that asks questions while several clients use it changes to `client` by itself.
+   */
+  readonly instance?: "shared" | "client";
 }
 
 /** An MCP server that is reached over HTTP. */
@@ -126,6 +131,11 @@ export interface McpAddress {
   readonly headers?: {
     readonly [key: string]: string;
   };
+  /**
+   * `shared`: all clients of a gateway use one instance of the server; `client`: each has its own.
+   * A shared server that asks questions while several clients use it changes to `client` by itself.
+   */
+  readonly instance?: "shared" | "client";
 }
 
 /** A coding agent that is started and speaks ACP on its standard streams. */
@@ -1660,6 +1670,7 @@ const fitsMcpCommand: (value: unknown) => boolean = (value) => {
       case "args":
       case "env":
       case "cwd":
+      case "instance":
         continue;
       default:
         return false;
@@ -1694,6 +1705,10 @@ const fitsMcpCommand: (value: unknown) => boolean = (value) => {
     if (typeof cwd !== "string") return false;
     if (cwd === "") return false;
   }
+  const instance: unknown = value.instance;
+  if (instance !== undefined) {
+    if (instance !== "shared" && instance !== "client") return false;
+  }
   return true;
 };
 
@@ -1704,6 +1719,7 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
       case "type":
       case "url":
       case "headers":
+      case "instance":
         continue;
       default:
         return false;
@@ -1726,6 +1742,10 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
       if (typeof item !== "string") return false;
     }
   }
+  const instance: unknown = value.instance;
+  if (instance !== undefined) {
+    if (instance !== "shared" && instance !== "client") return false;
+  }
   return true;
 };
 
@@ -1738,9 +1758,10 @@ export const checkMcpCommand: Check = (value) => {
       case "args":
       case "env":
       case "cwd":
+      case "instance":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["type", "command", "args", "env", "cwd"]) };
+        return { path: [key], says: unknownKey(key, ["type", "command", "args", "env", "cwd", "instance"]) };
     }
   }
   const type: unknown = value.type;
@@ -1774,6 +1795,12 @@ export const checkMcpCommand: Check = (value) => {
     if (typeof cwd !== "string") return { path: ["cwd"], says: "must be a string" };
     if (cwd === "") return { path: ["cwd"], says: "must not be empty" };
   }
+  const instance: unknown = value.instance;
+  if (instance !== undefined) {
+    if (instance !== "shared" && instance !== "client") {
+      return { path: ["instance"], says: "must be one of: shared, client" };
+    }
+  }
   return undefined;
 };
 
@@ -1784,9 +1811,10 @@ export const checkMcpAddress: Check = (value) => {
       case "type":
       case "url":
       case "headers":
+      case "instance":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["type", "url", "headers"]) };
+        return { path: [key], says: unknownKey(key, ["type", "url", "headers", "instance"]) };
     }
   }
   const type: unknown = value.type;
@@ -1810,6 +1838,12 @@ export const checkMcpAddress: Check = (value) => {
       if (typeof item !== "string") {
         return { path: ["headers", key2], says: "must be a string" };
       }
+    }
+  }
+  const instance: unknown = value.instance;
+  if (instance !== undefined) {
+    if (instance !== "shared" && instance !== "client") {
+      return { path: ["instance"], says: "must be one of: shared, client" };
     }
   }
   return undefined;

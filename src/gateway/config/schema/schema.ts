@@ -9,6 +9,15 @@ import { SERVE_SCHEMAS } from "./serve-schemas.ts";
 import { SESSION_SCHEMAS } from "./session-schemas.ts";
 import { SETUP_SCHEMAS } from "./setup-schemas.ts";
 
+/** Whether clients share an MCP server. */
+const INSTANCE = {
+  enum: ["shared", "client"],
+  default: "shared",
+  description:
+    "`shared`: all clients of a gateway use one instance of the server; `client`: each has its own. A " +
+    "shared server that asks questions while several clients use it changes to `client` by itself.",
+} as const;
+
 /**
  * The configuration as it is written in a file. `x-project` says what a project's own file may set:
  * true without being trusted, false never; anything else once it is trusted.
@@ -148,6 +157,7 @@ export const schemas = {
         minLength: 1,
         description: "Folder it is started in; a relative path counts from this file's folder.",
       },
+      instance: INSTANCE,
     },
   },
 
@@ -167,6 +177,7 @@ export const schemas = {
         additionalProperties: { type: "string" },
         description: "Headers to send with every request.",
       },
+      instance: INSTANCE,
     },
   },
 

@@ -2,9 +2,9 @@ import { RateLimiter } from "../../../base/limit/rate-limiter.ts";
 import type { Call } from "../../../rpc/call.ts";
 import { method } from "../../../rpc/method.ts";
 import { type Route, route, type RouteLimits, type Routes, routes } from "../../../rpc/route.ts";
-import type { Question } from "../../../tool/tool.ts";
+import type { Question, ToolContext } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
-import type { ClientCalls, Origin } from "./calls.ts";
+import { Ambiguous, type ClientCalls, type Origin } from "./calls.ts";
 import type { ClientPages } from "./pages.ts";
 import { passQuestion, QUESTION_LIMITS, refusalOf, withinLimit } from "./questions.ts";
 import { ClientTasks } from "./tasks.ts";
@@ -105,7 +105,7 @@ function callOf(calls: ClientCalls, params: unknown): string | undefined {
 }
 
 async function ask(
-  { calls, pages, originOf, questionLimits = QUESTION_LIMITS }: ClientRoutesOptions,
+  { calls, pages, events, originOf, questionLimits = QUESTION_LIMITS }: ClientRoutesOptions,
   question: Question,
   call: Call<undefined>,
 ): Promise<JsonObject> {
@@ -114,13 +114,19 @@ async function ask(
     token: originOf(call.idText),
     ...(isObject(related) ? { task: related.taskId } : {}),
   };
+  let over = (): void => {};
   try {
-    const context = calls.callerFor(question, origin);
+    const owner = calls.size === 0 ? events.owner() : undefined;
+    const context = owner ?? calls.callerFor(question, origin);
+    if (origin.token === undefined) over = events.asked(context);
     const asked = passQuestion(context, question, (id) => pages.shown(id, context));
     const answer = await withinLimit(asked, question, questionLimits, call);
     return isObject(answer) ? answer : {};
   } catch (error) {
+    if (error instanceof Ambiguous) events.ambiguous();
     throw refusalOf(error);
+  } finally {
+    over();
   }
 }
 
@@ -132,6 +138,15 @@ export interface McpClientEvents {
   resourceUpdated(uri: string): void;
   /** A message for people that belongs to no call. */
   logged(level: LogLevel, data: unknown, logger: string | undefined): void;
+  /**
+   * A question goes to this caller, though the server does not say which call it belongs to. Returns
+   * what is called when that is over.
+   */
+  asked(context: ToolContext): () => void;
+  /** A question is refused, because several clients may be meant. */
+  ambiguous(): void;
+  /** Who is asked while there is no call; nobody when undefined. */
+  owner(): ToolContext | undefined;
 }
 
 export const NO_EVENTS: McpClientEvents = {
@@ -140,4 +155,7 @@ export const NO_EVENTS: McpClientEvents = {
   resourcesChanged() {},
   resourceUpdated() {},
   logged() {},
+  asked: () => () => {},
+  ambiguous() {},
+  owner: () => undefined,
 };

@@ -82,6 +82,7 @@ export class McpDoor {
 
   /** The options of the peer that serves one connection. */
   optionsFor(connection: Connection): PeerOptions<Connection> {
+    connection.onEnd(() => this.offer.clients.gone(connection.id));
     const dialect = {
       ...mcpDialect,
       ...(this.#methodNotFound === undefined ? {} : { methodNotFound: this.#methodNotFound }),

@@ -38,7 +38,8 @@ export class McpToolContext implements ToolContext, StopListener {
   constructor(client: Client, call: Call<Connection>, params: unknown, rootsTimeout: number) {
     const { id, principal, folder } = call.state;
     const { name = client.name } = principal;
-    if (client.codec.has.session) {
+    // In a revision without sessions too, whoever has started us is the same client all the time.
+    if (client.codec.has.session || folder !== undefined) {
       this.caller = { door: "mcp", name, principal, client: id };
       this.session = id;
     } else {

@@ -1,0 +1,186 @@
+import { readElements, readEnvelope } from "../../rpc/message/envelope.ts";
+
+/** A request of the client that has no answer yet. */
+export interface OpenRequest {
+  readonly method: string;
+  readonly text: string;
+}
+
+/** A list that the client was given. */
+interface GivenList {
+  /** The request for it. */
+  readonly text: string;
+  readonly answer: string;
+}
+
+/** The lists that a client keeps, and the notification that tells it to ask again. */
+export const LISTS: Readonly<Record<string, string>> = {
+  "tools/list": "notifications/tools/list_changed",
+  "prompts/list": "notifications/prompts/list_changed",
+  "resources/list": "notifications/resources/list_changed",
+};
+
+/**
+ * What a relay must know of the conversation that it passes on, to go on with it without the gateway:
+ * what the client has set up, what it waits for, and what it was asked. Only the first level of
+ * messages is read, except of the few that set something up.
+ */
+export class Conversation {
+  /** By the JSON text of their ids, oldest first. */
+  readonly open = new Map<string, OpenRequest>();
+  /** Requests of the gateway to the client without an answer, by the JSON text of their ids. */
+  readonly questions = new Set<string>();
+  /** By method. */
+  readonly lists = new Map<string, GivenList>();
+  /** The messages that set up the session, as texts: by what each sets, the last one. */
+  readonly setUp = new Map<string, string>();
+  #lastQuestion = 0;
+  #waiting: (() => void)[] = [];
+
+  /** An id above all that the gateway has used for its requests. */
+  get nextQuestion(): number {
+    return this.#lastQuestion + 1;
+  }
+
+  /** Resolves when the client waits for nothing. */
+  drained(): Promise<void> {
+    if (this.open.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** A message of the client, before it is passed on. */
+  fromClient(text: string): void {
+    if (isBatch(text)) {
+      for (const one of readElements(text)) this.fromClient(one);
+      return;
+    }
+    const { idText, method } = headOf(text);
+    if (method === undefined) {
+      if (idText !== undefined) this.questions.delete(idText);
+    } else if (idText === undefined) this.#notified(method, text);
+    else this.open.set(idText, { method, text });
+  }
+
+  /** A message to the client, before it is passed on. */
+  toClient(text: string): void {
+    if (isBatch(text)) {
+      for (const one of readElements(text)) this.toClient(one);
+      return;
+    }
+    const { idText, method } = ourHeadOf(text);
+    if (idText === undefined) return;
+    if (method === undefined) this.answered(idText, text);
+    else {
+      this.questions.add(idText);
+      const id = Number(idText);
+      if (id > this.#lastQuestion) this.#lastQuestion = id;
+    }
+  }
+
+  answered(idText: string, text: string): void {
+    const request = this.open.get(idText);
+    if (request === undefined) return;
+    this.open.delete(idText);
+    this.#done(request, text);
+    this.#drain();
+  }
+
+  /** Whether a message belongs to something that the gateway is busy with already. */
+  isAboutOpen(text: string): boolean {
+    const { idText, method } = headOf(text);
+    if (method === undefined) return idText !== undefined;
+    return method === CANCEL && this.open.has(cancelledBy(text));
+  }
+
+  #notified(method: string, text: string): void {
+    if (method === CANCEL) {
+      // MCP 2025-11-25, basic/utilities/cancellation: a cancelled request is not answered.
+      this.open.delete(cancelledBy(text));
+      this.#drain();
+    } else if (method === "notifications/initialized") this.setUp.set(method, text);
+  }
+
+  #drain(): void {
+    if (this.open.size === 0) for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  #done({ method, text }: OpenRequest, answer: string): void {
+    switch (method) {
+      case "initialize":
+      case "logging/setLevel":
+        if (!isError(answer)) this.setUp.set(method, text);
+        break;
+      case "resources/subscribe":
+        if (!isError(answer)) this.setUp.set(`watch ${uriOf(text)}`, text);
+        break;
+      case "resources/unsubscribe":
+        this.setUp.delete(`watch ${uriOf(text)}`);
+        break;
+      default:
+        if (method in LISTS) this.lists.set(method, { text, answer });
+    }
+  }
+}
+
+const CANCEL = "notifications/cancelled";
+/** An id that is written as its answer will write it. */
+const PLAIN_ID = /^(?:\d+|"[^\\]*")$/;
+
+/** How our own peer begins a message with an id, or a notification. */
+const OUR_HEAD = /^\{"jsonrpc":"2\.0",(?:"id":(\d+|"[^"\\]*"),"(?:result|error|method)"|"method")/;
+
+/** The same for a message of a gateway: it may be long, and its beginning says enough. */
+function ourHeadOf(text: string): ReturnType<typeof headOf> {
+  const idText = OUR_HEAD.exec(text)?.[1];
+  if (idText === undefined) return headOf(text);
+  const at = `{"jsonrpc":"2.0","id":,"`.length + idText.length;
+  return { idText, method: text.startsWith("method", at) ? "" : undefined };
+}
+
+/** The id and the method of a message. A method that is no string counts as one without a meaning. */
+export function headOf(text: string): {
+  readonly idText: string | undefined;
+  readonly method: string | undefined;
+} {
+  const { id, method } = readEnvelope(text);
+  const idText = id === undefined ? "null" : text.slice(id.from, id.to);
+  return {
+    idText: idText === "null" ? undefined : PLAIN_ID.test(idText) ? idText : canonical(idText),
+    method: method === undefined ? undefined : text.slice(method.from + 1, method.to - 1),
+  };
+}
+
+function canonical(idText: string): string {
+  return JSON.stringify(parse(idText)) ?? idText;
+}
+
+function isBatch(text: string): boolean {
+  return text.trimStart().startsWith("[");
+}
+
+function isError(answer: string): boolean {
+  return (parse(answer) as { error?: unknown } | undefined)?.error !== undefined;
+}
+
+/** The JSON text of the id that a cancellation names. */
+function cancelledBy(text: string): string {
+  return JSON.stringify(paramsOf(text).requestId) ?? "";
+}
+
+function uriOf(text: string): string {
+  return String(paramsOf(text).uri);
+}
+
+/** The parameters of a message; none where it has none, or is not JSON. */
+export function paramsOf(text: string): Readonly<Record<string, unknown>> {
+  const { params } = (parse(text) ?? {}) as { params?: Readonly<Record<string, unknown>> | null };
+  return params ?? {};
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,17 @@
+import type { Terms } from "./terms.ts";
+
+/** The first message to a gateway's socket: who wants to be served. */
+export interface Greeting extends Terms {
+  readonly protocol: "mcp";
+  /** The folder that the client has started the process in. */
+  readonly folder: string;
+}
+
+/** The first message back. After a refusal the connection is closed. */
+export type Welcome = { readonly isAccepted: true } | { readonly refused: string };
+
+/**
+ * The last message of a gateway that stops: it takes no new requests, and closes the connection when
+ * the open ones are answered, or soon after.
+ */
+export const CLOSING = `{"jsonrpc":"2.0","method":"trunkline/closing"}`;

@@ -1,0 +1,175 @@
+import { background } from "../../base/background.ts";
+import { errorResult } from "../../tool/tool.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import {
+  type Channel,
+  type FrameFault,
+  ROOM,
+  type Room,
+  type Sink,
+  type Topic,
+} from "../../wire/channel.ts";
+import type { OpenedMcp } from "../door/mcp-on-stdio.ts";
+import { type Conversation, headOf, LISTS, type OpenRequest, paramsOf } from "./conversation.ts";
+
+/** Opens a server for the client of a channel. `firstId` is that of its first request. */
+export type OpenServer = (channel: Channel<string>, firstId: number) => Promise<OpenedMcp>;
+
+const ACKNOWLEDGED = `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"`;
+const LISTEN = "subscriptions/listen";
+
+/**
+ * Continues a conversation that a gateway has served until it ended, with a server of this process. The
+ * client notices nothing of it but the calls that cannot be repeated.
+ */
+export class OwnServer implements Channel<string> {
+  readonly #client: Channel<string>;
+  readonly #conversation: Conversation;
+  /** Requests that we repeat for ourselves: the client gets no answer. */
+  readonly #repeated = new Map<string, (answer: string) => void>();
+  /** Questions of the gateway that the client may still answer. */
+  readonly #dropped: Set<string>;
+  /** Subscriptions that the client has got an acknowledgment for. */
+  #acknowledged = 0;
+  #sink: Sink<string> | undefined;
+  #opened: OpenedMcp | undefined;
+
+  private constructor(client: Channel<string>, conversation: Conversation) {
+    this.#client = client;
+    this.#conversation = conversation;
+    this.#dropped = new Set(conversation.questions);
+  }
+
+  static async open(
+    client: Channel<string>,
+    conversation: Conversation,
+    open: OpenServer,
+  ): Promise<OwnServer> {
+    const server = new OwnServer(client, conversation);
+    server.#cancelQuestions();
+    server.#opened = await open(server, conversation.nextQuestion);
+    await server.#setUp();
+    await server.#goOn(server.#opened.offer);
+    background(server.#compareLists(), "Comparing what is offered");
+    return server;
+  }
+
+  // For the client:
+
+  message(text: string): void | Room {
+    if (this.#dropped.size > 0) {
+      const { idText = "", method } = headOf(text);
+      if (method === undefined && this.#dropped.delete(idText)) return undefined;
+    }
+    return this.#sink?.message(text);
+  }
+
+  fault(fault: FrameFault): void {
+    this.#sink?.fault(fault);
+  }
+
+  end(error?: Error): void {
+    this.#sink?.end(error);
+  }
+
+  async close(grace: number): Promise<void> {
+    await this.#opened?.peer.close(grace);
+    await this.#opened?.[Symbol.asyncDispose]();
+  }
+
+  // For the peer:
+
+  receive(sink: Sink<string>): void {
+    this.#sink = sink;
+  }
+
+  send(text: string, topic?: Topic): Room {
+    if (topic?.isAnswer === true) {
+      const heard = this.#repeated.get(topic.request);
+      if (heard !== undefined) {
+        this.#repeated.delete(topic.request);
+        heard(text);
+        return ROOM;
+      }
+    } else if (this.#acknowledged > 0 && text.startsWith(ACKNOWLEDGED)) {
+      this.#acknowledged--;
+      return ROOM;
+    }
+    return this.#client.send(text, topic);
+  }
+
+  abort(reason: Error): void {
+    this.#client.abort(reason);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client[Symbol.asyncDispose]();
+  }
+
+  /** The client need not show what the gateway asked: nobody waits for the answer. */
+  #cancelQuestions(): void {
+    for (const idText of this.#dropped) {
+      const params = `{"requestId":${idText},"reason":"The gateway has ended"}`;
+      this.#client.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`);
+    }
+  }
+
+  /** Brings the new server to where the client was with the gateway. */
+  async #setUp(): Promise<void> {
+    for (const text of this.#conversation.setUp.values()) {
+      const { idText } = headOf(text);
+      if (idText === undefined) await this.#sink?.message(text);
+      else await this.#repeat(idText, text);
+    }
+  }
+
+  /** Repeats what the client waits for, except calls that may have been carried out. */
+  async #goOn(offer: Offer): Promise<void> {
+    const open = [...this.#conversation.open];
+    if (open.some(([, { method }]) => method === "tools/call")) await offer.known();
+    for (const [idText, request] of open) {
+      if (request.method === LISTEN) this.#acknowledged++;
+      if (mayRepeat(request, offer)) await this.#sink?.message(request.text);
+      else this.#client.send(lostAnswer(idText, request));
+    }
+  }
+
+  async #repeat(idText: string, text: string): Promise<string> {
+    const answer = new Promise<string>((resolve) => this.#repeated.set(idText, resolve));
+    await this.#sink?.message(text);
+    return await answer;
+  }
+
+  /** Tells the client that a list has changed, if the new server has another than the gateway had. */
+  async #compareLists(): Promise<void> {
+    for (const [method, { text, answer }] of this.#conversation.lists) {
+      const { idText = "" } = headOf(text);
+      if ((await this.#repeat(idText, text)) === answer) continue;
+      const changed = { jsonrpc: "2.0", method: LISTS[method], params: {} };
+      this.#client.send(JSON.stringify(changed));
+    }
+  }
+}
+
+/** Lists, reads and the like can be repeated. Of tools, those that say so. */
+function mayRepeat({ method, text }: OpenRequest, offer: Offer): boolean {
+  if (method !== "tools/call") return true;
+  const { name, requestState, task } = paramsOf(text);
+  // The answers that go with a state, and tasks, were with the gateway.
+  if (typeof name !== "string" || requestState !== undefined || task !== undefined) return false;
+  const { readOnlyHint, idempotentHint } = offer.tools.get(name)?.definition.annotations ?? {};
+  return readOnlyHint === true || idempotentHint === true;
+}
+
+function lostAnswer(idText: string, { text }: OpenRequest): string {
+  const { name, _meta } = paramsOf(text);
+  const isStateless = _meta !== undefined && JSON.stringify(_meta).includes('/protocolVersion"');
+  const result = {
+    ...errorResult(
+      `The gateway that worked on this call has ended. Nobody knows whether '${String(name)}' has ` +
+        "done what it was called for. Check that before you call it again.",
+    ),
+    ...(isStateless ? { resultType: "complete" } : {}),
+  };
+  return `{"jsonrpc":"2.0","id":${idText},"result":${JSON.stringify(result)}}`;
+}

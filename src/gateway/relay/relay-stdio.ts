@@ -1,0 +1,36 @@
+import { stdioChannel } from "../../wire/channel/stdio.ts";
+import { openMcp } from "../door/mcp-on-stdio.ts";
+import { untilOver } from "../door/until-over.ts";
+import type { House } from "../house.ts";
+import { McpRelay } from "./mcp-relay.ts";
+import { reachGateway } from "./reach-gateway.ts";
+import { termsOf } from "./terms.ts";
+
+/**
+ * Relays the standard streams to a gateway that would serve them as this process would. False if there
+ * is none, and nothing was read.
+ */
+export async function relayStdio(
+  house: House,
+  sockets: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<boolean> {
+  const { config, log } = house;
+  const { limits } = config;
+  const gateway = await reachGateway({
+    sockets,
+    greeting: { protocol: "mcp", folder: process.cwd(), ...termsOf(config, env) },
+    // An answer is the result of another server, which may be as long as a message, and its envelope.
+    limits: { ...limits, maxMessage: 2 * limits.maxMessage },
+    refused: (why) => log.info("relay.alone", { why: `The gateway ${why}` }),
+  });
+  if (gateway === undefined) return false;
+  const relay = new McpRelay({
+    client: stdioChannel(limits),
+    gateway,
+    open: (channel, firstId) => openMcp(house, channel, firstId),
+    tookOver: () => log.info("relay.took-over"),
+  });
+  await untilOver(relay);
+  return true;
+}

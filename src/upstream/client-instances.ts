@@ -1,0 +1,234 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { errorResult, type ToolContext, type ToolResult } from "../tool/tool.ts";
+import type { UpstreamLimits } from "./settings.ts";
+import type { Upstream } from "./upstream.ts";
+
+/** Whether all clients use one instance of a server, or each has its own. */
+export type InstanceMode = "shared" | "client";
+
+export interface ClientInstancesOptions {
+  readonly main: Upstream;
+  readonly mode: InstanceMode;
+  readonly log: Log;
+  readonly limits: Pick<UpstreamLimits, "instances" | "instanceIdle">;
+  /** A further instance. Questions of it that belong to no call are for its owner. */
+  readonly make: (owner: () => ToolContext | undefined) => Upstream;
+}
+
+interface Instance {
+  readonly upstream: Upstream;
+  readonly timer: NodeJS.Timeout;
+  /** The client's last call. */
+  context: ToolContext;
+}
+
+/** Clients without a connection are never known to be gone: more than these are not remembered. */
+const MOST_CLIENTS = 100;
+
+/**
+ * The instances of one server. A server on stdio does not say which call a question belongs to, and may
+ * do nothing else until it has the answer. So a shared server that asks something while several clients
+ * use it is switched to an instance for each client, for as long as this process runs.
+ *
+ * The first client with an instance of its own has the main one, which also serves lists and
+ * subscriptions. An instance ends with its client.
+ */
+export class ClientInstances {
+  readonly #options: ClientInstancesOptions;
+  readonly #instances = new Map<string, Instance>();
+  /** The last call of each client that uses the shared instance. */
+  readonly #clients = new Map<string, ToolContext>();
+  /** Clients that have an open question of the main instance. */
+  readonly #asked = new Map<string, number>();
+  #mode: InstanceMode;
+  /** Whose the main instance is, when each client has its own. */
+  #owner: { readonly client: string; context: ToolContext } | undefined;
+  #hasAsked = false;
+  /** Questions that were refused, because nobody could tell whom they were for. */
+  #refused = 0;
+
+  constructor(options: ClientInstancesOptions) {
+    this.#options = options;
+    this.#mode = options.mode;
+  }
+
+  get mode(): InstanceMode {
+    return this.#mode;
+  }
+
+  /** Whether the server was switched because it asked something. */
+  get isSwitched(): boolean {
+    return this.#mode !== this.#options.mode;
+  }
+
+  /** The instances besides the main one that run now. */
+  get running(): number {
+    const all = [...this.#instances.values()];
+    return all.filter(({ upstream }) => upstream.status().state === "up").length;
+  }
+
+  /** Whether a call on the main instance may see a question refused. */
+  get isContended(): boolean {
+    return this.#mode === "shared" && this.#clients.size > 1;
+  }
+
+  /** The instance for a caller. */
+  for(context: ToolContext): Upstream {
+    const { client } = context.caller;
+    if (this.#mode === "shared") {
+      this.#remember(client, context);
+      if (!this.#hasAsked || this.#clients.size === 1) return this.#options.main;
+      const others = [...this.#asked.keys(), ...this.#clients.keys()];
+      this.#switch(others.find((other) => other !== client));
+    }
+    return this.#instanceOf(client, context);
+  }
+
+  /** The main instance asks this caller something. Returns what to call when that is over. */
+  asked({ caller: { client } }: ToolContext): () => void {
+    this.#hasAsked = true;
+    if (this.#mode === "shared" && this.#clients.size > 1) this.#switch(client);
+    this.#asked.set(client, (this.#asked.get(client) ?? 0) + 1);
+    return () => {
+      const left = (this.#asked.get(client) ?? 1) - 1;
+      if (left === 0) this.#asked.delete(client);
+      else this.#asked.set(client, left);
+    };
+  }
+
+  /** A question of the main instance may be for several clients, so that it is refused. */
+  refused(): void {
+    this.#refused++;
+    this.#hasAsked = true;
+    if (this.#mode === "shared") this.#switch(undefined);
+  }
+
+  /** The last call of the client that has the main instance. */
+  get owner(): ToolContext | undefined {
+    return this.#owner?.context;
+  }
+
+  /**
+   * The outcome of a call on the shared instance. Where a question was refused meanwhile, a call that
+   * failed is repeated on an instance of its own if that does no harm; otherwise the answer says why.
+   */
+  async guard(
+    work: Promise<ToolResult>,
+    again: (() => Promise<ToolResult>) | undefined,
+  ): Promise<ToolResult> {
+    const before = this.#refused;
+    const outcome = await Promise.allSettled([work]).then(([settled]) => settled);
+    const isFailed = outcome.status === "rejected" || outcome.value.isError === true;
+    if (before === this.#refused || !isFailed) return work;
+    if (again !== undefined) return again();
+    const { name } = this.#options.main;
+    const said = outcome.status === "rejected" ? [] : outcome.value.content;
+    const words =
+      `MCP server '${name}' asked a question while several clients were using it, and did not say ` +
+      "which of them it meant, so nobody was asked. From now on each client has an instance of its " +
+      "own: call the tool again.";
+    return { content: [...errorResult(words).content, ...said], isError: true };
+  }
+
+  /** A client is gone: so is its instance. */
+  gone(client: string): void {
+    this.#clients.delete(client);
+    this.#asked.delete(client);
+    if (this.#owner?.client === client) {
+      this.#owner = undefined;
+      this.#end(this.#options.main.rest());
+    }
+    this.#remove(client);
+  }
+
+  async stop(): Promise<void> {
+    const all = [...this.#instances.values()];
+    this.#instances.clear();
+    for (const { timer } of all) clearTimeout(timer);
+    await Promise.all(all.map(({ upstream }) => upstream.stop()));
+  }
+
+  #remember(client: string, context: ToolContext): void {
+    this.#clients.set(client, context);
+    if (this.#clients.size <= MOST_CLIENTS) return;
+    const [oldest = ""] = this.#clients.keys();
+    this.#clients.delete(oldest);
+  }
+
+  /** From now on each client has an instance. The main one goes to a client that has used it. */
+  #switch(client = ""): void {
+    this.#mode = "client";
+    this.#options.log.info("upstream.instance-per-client", {
+      why: "It asks questions while several clients use it",
+      clients: this.#clients.size,
+    });
+    const context = this.#clients.get(client);
+    if (context !== undefined) this.#owner = { client, context };
+    this.#clients.clear();
+  }
+
+  #instanceOf(client: string, context: ToolContext): Upstream {
+    const { main } = this.#options;
+    this.#owner ??= this.#isFree() ? { client, context } : undefined;
+    if (this.#owner?.client === client) {
+      this.#owner.context = context;
+      return main;
+    }
+    const instance = this.#instances.get(client) ?? this.#make(client, context);
+    instance.context = context;
+    instance.timer.refresh();
+    // The one that is used last is the last in order.
+    this.#instances.delete(client);
+    this.#instances.set(client, instance);
+    return instance.upstream;
+  }
+
+  #make(client: string, context: ToolContext): Instance {
+    this.#makeRoom();
+    const upstream = this.#options.make(() => instance.context);
+    const timer = setTimeout(() => this.#rest(client), this.#options.limits.instanceIdle).unref();
+    const instance: Instance = { upstream, timer, context };
+    return instance;
+  }
+
+  /** Whether nobody else works with the main instance. */
+  #isFree(): boolean {
+    return this.#options.main.status().callsInFlight === 0;
+  }
+
+  /** Ends the instance that was not used for the longest time, if there are too many. */
+  #makeRoom(): void {
+    const { limits, main } = this.#options;
+    if (this.#instances.size < limits.instances) return;
+    for (const [client, { upstream }] of this.#instances) {
+      if (upstream.status().callsInFlight > 0) continue;
+      this.#remove(client);
+      return;
+    }
+    const why = `${limits.instances} clients are using it, each with an instance of its own`;
+    throw new TrunklineError(
+      "limit",
+      `MCP server '${main.name}' is busy: ${why}. Try again later.`,
+    );
+  }
+
+  #rest(client: string): void {
+    const instance = this.#instances.get(client);
+    if (instance === undefined) return;
+    if (instance.upstream.status().callsInFlight > 0) instance.timer.refresh();
+    else this.#remove(client);
+  }
+
+  #remove(client: string): void {
+    const instance = this.#instances.get(client);
+    if (instance === undefined) return;
+    clearTimeout(instance.timer);
+    this.#instances.delete(client);
+    this.#end(instance.upstream.stop());
+  }
+
+  #end(ending: Promise<void>): void {
+    ending.catch((error: unknown) => this.#options.log.warn("upstream.not-ended", { error }));
+  }
+}

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { McpWindow, WindowPlace } from "../support/mcp-window.ts";
+import { noOtherUser, runAsOtherUser } from "../support/other-user.ts";
+
+/** How often a window was told that a list has changed. */
+function changesOf({ messages }: McpWindow): number {
+  return messages.filter(({ method }) => method?.endsWith("list_changed")).length;
+}
+
+describe("`trunkline mcp` while `trunkline serve` runs", { timeout: 60_000 }, () => {
+  it("relays to it: servers run once for all windows", async () => {
+    using place = new WindowPlace();
+    await using gateway = await place.serve();
+    const windows = await Promise.all([1, 2, 3].map(() => McpWindow.open(place)));
+    await using all = new AsyncDisposableStack();
+    for (const window of windows) all.use(window);
+    const texts = await Promise.all(windows.map((window) => window.textOf(window.call("count"))));
+    assert.deepEqual(new Set(texts.map((text) => text.split(" ")[1])), new Set(["1", "2", "3"]));
+    assert.equal(place.noted("start"), 1);
+    assert.equal(gateway.program.stderr.includes("relay.refused"), false);
+  });
+
+  it("goes on as the server when the gateway is killed: every call is answered once", async () => {
+    using place = new WindowPlace();
+    const gateway = await place.serve();
+    await using all = new AsyncDisposableStack();
+    const windows = await Promise.all([1, 2, 3].map(() => McpWindow.open(place)));
+    for (const window of windows) all.use(window);
+    for (const window of windows) await window.ask("tools/list");
+    const calls = windows.map((window, line) => ({
+      window,
+      append: window.call("append", { line }),
+      look: window.call("look", { line }),
+    }));
+    await place.untilNoted("append", 3);
+    await place.untilNoted("look", 3);
+    const changes = windows.map(changesOf);
+    gateway.program.child.kill("SIGKILL");
+    place.go();
+    for (const { window, append, look } of calls) {
+      assert.match(await window.textOf(append), /^The gateway .* Nobody knows whether 'append'/);
+      assert.match(await window.textOf(look), /^looked/);
+      assert.match(await window.textOf(window.call("count")), /^\d+ 1$/);
+      const answered = window.messages.filter(({ method }) => method === undefined);
+      assert.equal(new Set(answered.map(({ id }) => id)).size, answered.length);
+    }
+    assert.deepEqual(windows.map(changesOf), changes, "the same is offered");
+    assert.equal(place.noted("append"), 3);
+    await gateway.program.exit;
+    await gateway.program[Symbol.asyncDispose]();
+  });
+
+  it("takes over from a gateway that stops: what it is busy with is answered there", async () => {
+    using place = new WindowPlace();
+    const gateway = await place.serve();
+    await using window = await McpWindow.open(place);
+    const append = window.call("append", { line: 1 });
+    await place.untilNoted("append", 1);
+    gateway.program.child.kill("SIGTERM");
+    const count = window.call("count");
+    place.go();
+    assert.equal(await window.textOf(append), "appended 1");
+    assert.match(await window.textOf(count), /^\d+ 1$/);
+    await gateway[Symbol.asyncDispose]();
+    assert.equal(await window.close(), 0);
+  });
+
+  it("serves itself with another configuration or environment", async () => {
+    using place = new WindowPlace();
+    await using _gateway = await place.serve();
+    {
+      await using window = await McpWindow.open(place, { env: { GIT_AUTHOR_NAME: "Ann" } });
+      await window.textOf(window.call("count"));
+      assert.match(window.program.stderr, /The gateway has another GIT_AUTHOR_NAME/);
+    }
+    place.configure({ review: { lease: 61 } });
+    await using window = await McpWindow.open(place);
+    await window.ask("ping");
+    assert.match(window.program.stderr, /The gateway has another configuration/);
+  });
+
+  it("is the owner's alone", { skip: noOtherUser }, async () => {
+    using place = new WindowPlace();
+    await using _gateway = await place.serve();
+    const folder = join(place.home, ".local/state/trunkline/gateways");
+    const name = readdirSync(folder).find((each) => each.endsWith(".sock")) ?? "";
+    assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600);
+    assert.equal(statSync(folder).mode & 0o077, 0);
+    const path = JSON.stringify(join(folder, name));
+    const code = `require("node:net").connect(${path}).on("error", ({ code }) => console.log(code))`;
+    assert.match(await runAsOtherUser(code), /^EACCES/);
+  });
+
+  it("gives each window an instance of a server with `instance: client`", async () => {
+    using place = new WindowPlace({ instance: "client" });
+    await using _gateway = await place.serve();
+    {
+      await using all = new AsyncDisposableStack();
+      const windows = await Promise.all([1, 2, 3].map(() => McpWindow.open(place)));
+      for (const window of windows) all.use(window);
+      const first = windows.map((window) => window.call("count"));
+      const texts = await Promise.all(windows.map((each, at) => each.textOf(first[at] ?? 0)));
+      assert.deepEqual(new Set(texts.map((text) => text.split(" ")[1])), new Set(["1"]));
+      assert.equal(new Set(texts).size, 3);
+      assert.equal(place.noted("start"), 3);
+      for (const window of windows) {
+        assert.match(await window.textOf(window.call("count")), /^\d+ 2$/);
+      }
+      assert.equal(place.noted("start"), 3);
+    }
+    await place.untilNoted("end", 3);
+  });
+
+  it("asks the window whose call it is, and nobody waits for another's answer", async () => {
+    using place = new WindowPlace();
+    await using gateway = await place.serve();
+    await using all = new AsyncDisposableStack();
+    const windows = await Promise.all(["one", "two", "three"].map(() => McpWindow.open(place)));
+    for (const window of windows) all.use(window);
+    for (const window of windows) await window.textOf(window.call("count"));
+    const [one, two, three] = windows as [McpWindow, McpWindow, McpWindow];
+    const open = one.call("ask", { question: "one?" });
+    const question = await one.find(({ method }) => method === "elicitation/create");
+    assert.equal(question.params?.message, "one?");
+    // It has not answered yet.
+    for (const [window, word] of [
+      [two, "two"],
+      [three, "three"],
+    ] as const) {
+      const asked = window.call("ask", { question: `${word}?` });
+      const { id, params } = await window.find(({ method }) => method === "elicitation/create");
+      assert.equal(params?.message, `${word}?`);
+      window.answer(id, { action: "accept", content: { word } });
+      assert.match(await window.textOf(asked), new RegExp(`^\\d+ ${word}$`));
+    }
+    one.answer(question.id, { action: "accept", content: { word: "one" } });
+    assert.match(await one.textOf(open), /^\d+ one$/);
+    assert.equal(place.noted("start"), 3);
+    await gateway.program.until(({ stderr }) => stderr.includes("upstream.instance-per-client"));
+  });
+});
