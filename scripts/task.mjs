@@ -10,6 +10,7 @@ import { installPrograms, missingPrograms } from "./programs.mjs";
 import { withProgress } from "./progress.mjs";
 import { capture, run } from "./run.mjs";
 import { testFiles } from "./test-files.mjs";
+import { testFolder } from "./test-folder.mjs";
 import { groupTests } from "./test-groups.mjs";
 
 const FORMAT = ["node_modules/oxfmt/bin/oxfmt"];
@@ -119,6 +120,8 @@ async function test(args, { tests, needed }) {
   // the time, so two more files than processors keep all processors busy.
   const concurrency = `--test-concurrency=${availableParallelism() + 2}`;
   const env = { ...process.env, NODE_COMPILE_CACHE: join(ROOT, COMPILE_CACHE) };
+  const folder = testFolder(env);
+  if (folder !== undefined) env.TMPDIR = folder;
   const starts = options.length === 0 ? groupTests(ROOT, files) : files;
   return node(["--test", NOTHING_LEFT, REPORT, concurrency, ...options, ...starts], { env });
 }

@@ -4,6 +4,11 @@ import { Packages } from "../support/packages.ts";
 
 const packages = new Packages("test/agent");
 
+/** Characters of a piece of an answer, so that a short text comes in several. */
+const PIECE = 8;
+/** A long answer comes in so many: each costs promises, which the test runner follows one by one. */
+const MOST_PIECES = 100;
+
 export interface ScriptedCall {
   readonly name: string;
   readonly arguments: unknown;
@@ -53,7 +58,7 @@ export class FakeLlm implements AsyncDisposable {
       "@copilotkit/aimock/dist/index.js",
     );
     const { LLMock } = await module;
-    const mock = new LLMock({ port: 0, chunkSize: 8, logLevel: "silent" });
+    const mock = new LLMock({ port: 0, chunkSize: PIECE, logLevel: "silent" });
     const seen = new Map<object, number>();
     for (const [index, step] of script.entries()) {
       const { truncateAfterChunks, chaos, latency, when, ...response } = step;
@@ -72,6 +77,7 @@ export class FakeLlm implements AsyncDisposable {
       mock.addFixture({
         match: { predicate: when ?? isTurn },
         response: { ...response, ...(toolCalls === undefined ? {} : { toolCalls }) },
+        chunkSize: Math.max(PIECE, Math.ceil(JSON.stringify(response).length / MOST_PIECES)),
         ...(truncateAfterChunks === undefined ? {} : { truncateAfterChunks }),
         ...(latency === undefined ? {} : { latency }),
         ...(chaos === undefined ? {} : { chaos }),

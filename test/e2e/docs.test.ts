@@ -62,20 +62,26 @@ writeFileSync(
   const greet = { description: "Greets", input, call: () => "Hello" };
   definePlugin({ id: "tools.greet", version: "1.0.0", tools: { greet } });`,
 );
+const config = {
+  mcpServers: {
+    notes: { command: process.execPath, args: [join(ROOT, "test/support/notes-server.mjs")] },
+  },
+  agents: {
+    helper: { command: process.execPath, args: [join(ROOT, "test/support/acp-agent.mjs")] },
+  },
+  identities: {
+    work: { ...identityOf("ada"), organizations: ["acme"] },
+    old: identityOf("lovelace"),
+  },
+};
 mkdirSync(join(home, ".config/trunkline"), { recursive: true });
+writeFileSync(join(home, ".config/trunkline/config.jsonc"), JSON.stringify(config));
+/** The same with a bus. A plugin is three processes, so only commands that are about one get it. */
+const WITH_BUS = { TRUNKLINE_CONFIG: join(home, "with-bus.jsonc") };
 writeFileSync(
-  join(home, ".config/trunkline/config.jsonc"),
+  WITH_BUS.TRUNKLINE_CONFIG,
   JSON.stringify({
-    mcpServers: {
-      notes: { command: process.execPath, args: [join(ROOT, "test/support/notes-server.mjs")] },
-    },
-    agents: {
-      helper: { command: process.execPath, args: [join(ROOT, "test/support/acp-agent.mjs")] },
-    },
-    identities: {
-      work: { ...identityOf("ada"), organizations: ["acme"] },
-      old: identityOf("lovelace"),
-    },
+    ...config,
     bus: {
       listen: `localhost:${bus.port}`,
       plugins: { "tools.greet": { command: process.execPath, args: [bus.plugin] } },
@@ -117,7 +123,8 @@ const AFTER: Readonly<Record<string, string>> = {
 describe("every command in the documents", { timeout: 180_000 }, () => {
   let orchestrator: ChildProcess | undefined;
   before(async () => {
-    orchestrator = spawn(program, ["orchestrator", "--json"], { env: ENV, cwd: project });
+    const env = { ...ENV, ...WITH_BUS };
+    orchestrator = spawn(program, ["orchestrator", "--json"], { env, cwd: project });
     if (orchestrator.stdout !== null) await once(orchestrator.stdout, "data");
   });
   after(async () => {
@@ -184,7 +191,13 @@ async function run(command: string): Promise<{ code: unknown; err: string }> {
   const isEditing =
     /trunkline (?:config (?:un)?set|(?:server|agent|plugin|models) (?:add|remove)) /.test(command);
   const own = { TRUNKLINE_CONFIG: join(home, `edited-${edits++}.jsonc`) };
-  const env = { ...ENV, ...(isServing ? ports : {}), ...(isEditing ? own : {}) };
+  const isOnBus = /trunkline (?:plugin|orchestrator|doctor)\b/.test(command);
+  const env = {
+    ...ENV,
+    ...(isOnBus ? WITH_BUS : {}),
+    ...(isServing ? ports : {}),
+    ...(isEditing ? own : {}),
+  };
   const child = spawn("bash", ["-c", command], { env, cwd: project });
   let err = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));

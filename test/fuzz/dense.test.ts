@@ -61,7 +61,7 @@ describe("the most expensive messages within the limits", { timeout: 600_000 }, 
       const bytes = await patiently(() => `an answer to ${name}`, stream.readAll(MiB));
       return decodeResponse(bodyOf(bytes)).requestId;
     };
-    const small = [...denseFrames(0.05)];
+    const small = [...denseFrames(0.01)];
     for (let round = 0; round < WARM_UP; round++) {
       for (const [name, , body] of small) await ask(name, body);
     }

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+
+import { testFolder } from "./test-folder.mjs";
+
+const place = mkdtempSync(join(tmpdir(), "test-folder-"));
+after(() => rmSync(place, { recursive: true }));
+
+/** Says how a folder is mounted. */
+function mounted(folder: string, options: string): string {
+  const file = join(place, "mounts");
+  writeFileSync(file, `/dev/vda / ext4 rw 0 0\ntmpfs ${folder} tmpfs ${options} 0 0\n`);
+  return file;
+}
+
+function hasRoom(): boolean {
+  const { type, bavail, bsize } = statfsSync("/dev/shm");
+  return type === 0x01021994 && bavail * bsize >= 4 * 1024 ** 3;
+}
+
+describe("the folder for the temporary files of tests", () => {
+  it(
+    "is in memory where programs can be run there",
+    {
+      skip: !hasRoom() && "This machine has less than 4 GiB in /dev/shm.",
+    },
+    () => {
+      const mounts = mounted("/dev/shm", "rw,relatime,size=9g");
+      assert.equal(testFolder({}, { mounts }), "/dev/shm");
+      for (const options of ["rw,nosuid,noexec", "ro,relatime"]) {
+        assert.equal(testFolder({}, { mounts: mounted("/dev/shm", options) }), undefined, options);
+      }
+    },
+  );
+
+  it("is the system's where memory is no file system, or not there", () => {
+    assert.equal(testFolder({}, { folder: "/proc", mounts: mounted("/proc", "rw") }), undefined);
+    const folder = join(place, "none");
+    assert.equal(testFolder({}, { folder, mounts: mounted(folder, "rw") }), undefined);
+  });
+
+  it("is the one that somebody has chosen", () => {
+    assert.equal(testFolder({ TMPDIR: "/somewhere" }), "/somewhere");
+  });
+});
