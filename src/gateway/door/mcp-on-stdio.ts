@@ -1,6 +1,7 @@
 import { OWNER } from "../../base/principal.ts";
 import { untilOver } from "./until-over.ts";
 import type { House } from "../house.ts";
+import { INSTRUCTIONS } from "../tool/instructions.ts";
 import { LazyTaskStore } from "../tool/lazy-tools.ts";
 import { openTools } from "../tool/open-tools.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
@@ -32,7 +33,12 @@ export async function openMcp(
   const tools = opening.use(await openTools(house, { isLasting: true, mayRemember: true }));
   const tasks = opening.use(new LazyTaskStore(house));
   const { rootsTimeout } = house;
-  const door = new McpDoor({ offer: tools.offer, rootsTimeout, tasks: tasks.options });
+  const door = new McpDoor({
+    offer: tools.offer,
+    instructions: INSTRUCTIONS,
+    rootsTimeout,
+    tasks: tasks.options,
+  });
   const connection = opening.use(new Connection(OWNER, process.cwd()));
   const options = house.withLimits(door.optionsFor(connection));
   const peer = new Peer(channel, connection, { ...options, firstId });

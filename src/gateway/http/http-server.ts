@@ -22,6 +22,7 @@ import { Metrics } from "./metrics.ts";
 import { statusPage } from "./page.ts";
 import { LazyRuns } from "../runs/lazy-runs.ts";
 import { LazySessions, reachIn } from "../session/lazy-sessions.ts";
+import { INSTRUCTIONS } from "../tool/instructions.ts";
 import { LazyTaskStore } from "../tool/lazy-tools.ts";
 import { repositoryAddresses } from "../tool/toolbox-parts.ts";
 import type { AcpConnection } from "../../protocol/acp/connection.ts";
@@ -87,6 +88,7 @@ export class HttpServer {
     this.#tasks = new LazyTaskStore(house);
     this.mcpDoor = new McpDoor({
       offer,
+      instructions: INSTRUCTIONS,
       rootsTimeout: house.rootsTimeout,
       tasks: this.#tasks.options,
     });
