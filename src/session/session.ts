@@ -18,6 +18,7 @@ import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 import { Transcript } from "./turn/transcript.ts";
 import { type PromptOptions, Turns } from "./turn/turns.ts";
 import { visibleUpdate } from "./visible-request.ts";
+import { type Workplace, workplaceOf } from "./workplace.ts";
 
 export interface SessionOptions {
   readonly store: SessionStore;
@@ -100,6 +101,11 @@ export class Session implements TurnHost {
 
   get notes(): Notes {
     return this.#notes.kept;
+  }
+
+  /** The work tree of the session, if it has one. */
+  get workplace(): Workplace | undefined {
+    return workplaceOf({ ...this.notes });
   }
 
   get settings(): SessionSettings {
@@ -228,6 +234,8 @@ export class Session implements TurnHost {
       sessionId: this.id,
       limits: this.#options.limits,
       stop: turn.stop,
+      // An editor has the files of its own folder open, not those of the work tree.
+      hasFiles: this.workplace === undefined,
       clients: () => this.#audience.attachments.clients(turn.prompter),
       whileAsking: turn.whileAsking,
     });

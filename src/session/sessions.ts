@@ -1,14 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { limitRefusal, OWNER, type Principal, mayUseAgent } from "../base/principal.ts";
-import type {
-  Agent,
-  AgentOpenOptions,
-  AgentSession,
-  HistoryEntry,
-  McpServer,
-  Meta,
-} from "./agent.ts";
+import type { Agent, AgentOpenOptions, AgentSession, HistoryEntry } from "./agent.ts";
 import type { Budgets } from "./budget/budgets.ts";
 import type { SessionClient } from "./client/client.ts";
 import type { SessionLimits } from "./limits.ts";
@@ -19,8 +12,10 @@ import { historyOf } from "./turn/replay.ts";
 import { expired, Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
 import { SessionRoom } from "./session-room.ts";
+import type { SessionSetup } from "./session-setup.ts";
 import { UnstartedSessions } from "./unstarted-sessions.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
+import { giveWorkplace, type Workplaces, workplaceOf } from "./workplace.ts";
 
 export interface SessionsOptions {
   readonly store: SessionStore;
@@ -30,21 +25,13 @@ export interface SessionsOptions {
    * Finds an agent by name, or the default agent. `run` is the one of the session's setup.
    */
   readonly agent: (name: string | undefined, run: unknown) => Agent | Promise<Agent>;
+  /** Creates the work trees of sessions that have one. */
+  readonly workplaces?: Workplaces;
   readonly limits: SessionLimits;
   readonly log: Log;
   readonly audit?: (entry: object) => void;
   /** Removes what other parts store of a session that is deleted. */
   readonly forget?: (id: string, run: unknown) => Promise<void>;
-}
-
-/** ACP session-setup: where a session works, and with which MCP servers. */
-export interface SessionSetup {
-  readonly cwd: string;
-  readonly additionalDirectories: readonly string[];
-  readonly mcpServers: readonly McpServer[];
-  readonly meta?: Meta | undefined;
-  /** For a remote run: what it works on, as a JSON value that is stored with the session. */
-  readonly run?: unknown;
 }
 
 /** All sessions: those that are open here, and those in the store. */
@@ -161,6 +148,8 @@ export class Sessions implements AsyncDisposable {
     }
     const agent = await this.#agentFor(record.agent, principal, undefined);
     const { chosen } = record.notes;
+    const parent = workplaceOf(record.notes);
+    const worktree = setup.worktree ?? (parent && { base: parent.branch });
     const forked = {
       id: crypto.randomUUID(),
       cwd: setup.cwd,
@@ -175,7 +164,7 @@ export class Sessions implements AsyncDisposable {
     };
     const { store } = this.#options;
     const held = await this.#room.take(principal, () => store.fork(from, forked, upTo));
-    return this.#beginNew(held, agent, setup, true);
+    return this.#beginNew(held, agent, { ...setup, worktree }, true);
   }
 
   /** A page of the list of sessions, the last used first. */
@@ -299,7 +288,8 @@ export class Sessions implements AsyncDisposable {
     isOld: boolean,
   ): Promise<Session> {
     try {
-      return await this.#begin(held, agent, setup, isOld);
+      const placed = await giveWorkplace(this.#options, held, setup);
+      return await this.#begin(placed, agent, setup, isOld);
     } catch (error) {
       const { id, notes } = held.record;
       await this.#options.forget?.(id, notes.run).catch((cause: unknown) => {
@@ -322,9 +312,12 @@ export class Sessions implements AsyncDisposable {
     const session = new Session({ store, rules, budgets, limits, log, held, cwd, audit });
     const { notes } = held.record;
     if (typeof notes.turn === "string") await recoverTurn(store, session, notes.turn);
+    const place = workplaceOf(notes);
+    if (place !== undefined) await this.#options.workplaces?.open(session.id, place);
     const worker = await this.#openAgent(session, agent, {
       sessionId: session.id,
-      cwd,
+      // Clients know the session by the folder that they opened; the agent works in the work tree.
+      cwd: place?.folder ?? cwd,
       owner: session.owner,
       revoked: session.revoked,
       additionalDirectories,

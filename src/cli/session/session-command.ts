@@ -123,8 +123,47 @@ export const session: Command = {
       load: async () => ({ run: (await import("./session.ts")).exportSession }),
     },
     {
+      name: "land",
+      summary: "Bring the work of a session with a work tree to a branch",
+      description:
+        "Uncommitted files are committed first. Then the session's branch is merged into the branch " +
+        "that it started from. If that has conflicts, nothing changes, and the message says which " +
+        "files have them. The session can go on afterwards.",
+      args: [SESSION],
+      options: {
+        merge: { type: "boolean", describe: "Merge it, which is the default" },
+        squash: { type: "boolean", describe: "Add it as one commit" },
+        branch: {
+          type: "string",
+          value: "NAME",
+          describe: "Leave it as a branch of this name, and merge nothing",
+        },
+        into: {
+          type: "string",
+          value: "BRANCH",
+          describe: "Branch that gets the work, instead of the one that the session started from",
+        },
+        json,
+      },
+      examples: [
+        {
+          run: "trunkline session land SESSION",
+          explains: "Merge it into the branch that it started from.",
+        },
+        { run: "trunkline session land SESSION --squash", explains: "Add it as one commit." },
+        {
+          run: "trunkline session land SESSION --branch parser",
+          explains: "Leave it as a branch, for a pull request for example.",
+        },
+      ],
+      load: async () => ({ run: (await import("./land.ts")).land }),
+    },
+    {
       name: "delete",
       summary: "Delete sessions",
+      description:
+        "The work tree of a session goes with it. Work that is not in another branch stays on a " +
+        "branch, whose name is printed. Files that git ignores are deleted.",
       args: [{ ...SESSION, variadic: true }],
       options: { json },
       examples: [

@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { BUILT_IN } from "../config/config.ts";
@@ -7,6 +8,7 @@ import type { LazyRuns } from "../runs/lazy-runs.ts";
 import { lazySandbox } from "./lazy-sandbox.ts";
 import type { OpenBuiltInOptions } from "./built-in-agent.ts";
 import { reachIn } from "./lazy-sessions.ts";
+import { SessionWorktrees } from "./session-worktrees.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
 import type { Agent } from "../../session/agent.ts";
@@ -44,6 +46,7 @@ export async function openSessions(
   const tools = opening.use(new LazyTools(house));
   const { offer = tools.offer } = options;
   const agents = opening.use(new Agents(house, { offer, audit }));
+  const worktrees = new SessionWorktrees(house.config);
   const sessions = opening.use(
     new Sessions({
       store: log,
@@ -60,7 +63,9 @@ export async function openSessions(
       limits: resolveSessionLimits(limits.messages, { idle: settings.idle * 1000 }),
       log: house.log,
       audit: (entry) => audit.record(entry),
+      workplaces: worktrees,
       forget: async (id, run) => {
+        await worktrees.remove(id);
         const { Journal } = await import("../../agent/files/journal.ts");
         await new Journal(data, id).remove();
         if (run !== undefined) await options.runs?.remove(run);
@@ -68,6 +73,10 @@ export async function openSessions(
     }),
   );
   opening.use(await letOthersIn(house, log, sessions));
+  const sweeping = worktrees.sweep(log, house.log);
+  background(sweeping, "Putting away work trees of killed processes");
+  // It uses the store.
+  opening.defer(() => sweeping.catch(() => {}));
   const open = opening.move();
   const { holder } = log;
   return { sessions, holder, [Symbol.asyncDispose]: () => open.disposeAsync() };

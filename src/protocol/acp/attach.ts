@@ -2,6 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { acpDialect } from "./dialect.ts";
 import { CLIENT_METHODS, METHODS } from "./methods.ts";
 import type { PermissionParams, SettingsResult, UpdateParams } from "./schema.gen.ts";
+import type { WorktreeRequest } from "../../session/workplace.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { route, routes } from "../../rpc/route.ts";
@@ -11,7 +12,12 @@ import type { Channel } from "../../wire/channel.ts";
 /** A session that is there, a new one in a folder, or a new run on a revision of a repository. */
 export type Wanted =
   | { readonly sessionId: string; readonly cwd: string }
-  | { readonly cwd: string; readonly agent?: string | undefined }
+  | {
+      readonly cwd: string;
+      readonly agent?: string | undefined;
+      /** The session gets a work tree of its own. */
+      readonly worktree?: true | WorktreeRequest | undefined;
+    }
   | {
       readonly remote: RemoteRevision;
       readonly agent?: string | undefined;

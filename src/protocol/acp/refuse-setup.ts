@@ -7,7 +7,7 @@ import {
 } from "../../base/principal.ts";
 import type { McpServer } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
-import type { SessionSetup } from "../../session/sessions.ts";
+import type { SessionSetup } from "../../session/session-setup.ts";
 import type { AcpDoor } from "./door.ts";
 
 /** A stdio server is started at once, with the rights of the gateway, so it needs a scope of its own. */

@@ -6,14 +6,16 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 import type { McpServer } from "../../session/agent.ts";
 import { chooseMode, chooseModel, chooseOption } from "../../session/choose.ts";
 import type { Session } from "../../session/session.ts";
-import type { SessionSetup } from "../../session/sessions.ts";
+import type { SessionSetup } from "../../session/session-setup.ts";
 import type { SessionRecord } from "../../session/store.ts";
+import { workplaceOf } from "../../session/workplace.ts";
 import type { AcpConnection } from "./connection.ts";
 import { type JsonObject, METHODS, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
 import { normaliseServers } from "./mcp-servers.ts";
 import { refuseFolders, refusePrograms } from "./refuse-setup.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
+import { metaOfNew, readWorktreeRequest, worktreeInfo } from "./worktree-request.ts";
 
 /** Routes of sessions: ACP session-setup, and listing, forking, closing and deleting. */
 export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
@@ -45,7 +47,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const last = typeof upTo === "number" ? upTo : undefined;
       const session = await sessions.fork(params.sessionId, setup, last, state.principal);
       attachLater(session, state);
-      return { sessionId: session.id, ...settingsOf(session) };
+      return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
     }),
     door.serve(METHODS.listSessions, async ({ cwd, cursor }, { state }) => {
       const sessions = await door.sessions();
@@ -90,13 +92,15 @@ export function serveSettings(door: AcpDoor): Route<AcpConnection>[] {
 
 function newSession(door: AcpDoor): Handle<NewSessionParams> {
   return async (params, { state }) => {
-    const setup = await setupOf(door, params, state.principal);
+    const wanted = ours(params._meta).worktree ?? door.options.worktree;
+    const worktree = readWorktreeRequest(wanted);
+    const setup = { ...(await setupOf(door, params, state.principal)), worktree };
     const sessions = await door.sessions();
     const agent = agentOf(params) ?? state.agent ?? door.options.agent;
     const session = await sessions.create(setup, agent, state.principal);
     state.countEvents(params._meta);
     attachLater(session, state);
-    return { sessionId: session.id, ...settingsOf(session) };
+    return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
   };
 }
 
@@ -175,12 +179,14 @@ function settingsOf(session: Session): JsonObject {
 /** Whether a turn is running, and the last event; ACP has no members for them. */
 function stateOf(session: Session): JsonObject {
   const { _meta } = session.settings;
-  const state = { seq: session.last, turn: session.isRunning ? "running" : "idle" };
+  const turn = session.isRunning ? "running" : "idle";
+  const state = { seq: session.last, turn, ...worktreeInfo(session.workplace) };
   return { _meta: { ..._meta, trunkline: state } };
 }
 
 function infoOf({ id, cwd, title, updated, notes }: SessionRecord): JsonObject {
   const { directories } = notes;
+  const trunkline = worktreeInfo(workplaceOf(notes));
   return {
     sessionId: id,
     cwd,
@@ -189,5 +195,6 @@ function infoOf({ id, cwd, title, updated, notes }: SessionRecord): JsonObject {
     ...(Array.isArray(directories) && directories.length > 0
       ? { additionalDirectories: directories as unknown[] }
       : {}),
+    ...(Object.keys(trunkline).length === 0 ? {} : { _meta: { trunkline } }),
   };
 }

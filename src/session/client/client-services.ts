@@ -16,6 +16,8 @@ export interface ServicesOptions {
   readonly sessionId: string;
   readonly limits: SessionLimits;
   readonly stop: Stop;
+  /** Whether the files of the session are those that clients have open. */
+  readonly hasFiles: boolean;
   /** The attached clients, the one that prompted first. */
   readonly clients: () => readonly SessionClient[];
   /** Suspends the prompt timeout while a client is asked. */
@@ -30,8 +32,8 @@ export function clientServices(options: ServicesOptions): TurnClient {
   const clients = options.clients();
   const offering = (capability: keyof ClientCapabilities): SessionClient | undefined =>
     clients.find(({ capabilities }) => capabilities[capability]);
-  const reader = offering("readTextFile");
-  const writer = offering("writeTextFile");
+  const reader = options.hasFiles ? offering("readTextFile") : undefined;
+  const writer = options.hasFiles ? offering("writeTextFile") : undefined;
   const terminal = offering("terminal");
   const forms = offering("forms");
   const pages = offering("pages");
