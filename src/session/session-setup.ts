@@ -11,4 +11,6 @@ export interface SessionSetup {
   readonly run?: unknown;
   /** The session gets a work tree of its own, made from the repository of `cwd`. */
   readonly worktree?: WorktreeRequest | undefined;
+  /** A session that an agent began itself is taken over even if a program seems to be writing to it. */
+  readonly isForced?: boolean | undefined;
 }

@@ -202,6 +202,11 @@ export class Session implements TurnHost {
     await this.#transcript.record({ kind: "setting", ...setting }, shows, by);
   }
 
+  /** Gives the session a title. */
+  rename(title: string): Promise<void> {
+    return this.#notes.keep({}, { title });
+  }
+
   remember(memory: unknown): Promise<void> {
     return this.#notes.keep({ memory });
   }

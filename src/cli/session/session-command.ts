@@ -23,11 +23,31 @@ export const session: Command = {
     {
       name: "list",
       summary: "List sessions, the last used first",
-      options: { ...folder, json },
+      description:
+        "With --agent or --all-agents, also those that agents began themselves, in a terminal for " +
+        "example. The agents are started and asked for them.",
+      options: {
+        ...folder,
+        agent: {
+          type: "string",
+          value: "NAME",
+          multiple: true,
+          describe: "Also the sessions that this agent began itself; may be repeated",
+        },
+        "all-agents": {
+          type: "boolean",
+          describe: "Also the sessions that any configured agent began itself",
+        },
+        json,
+      },
       examples: [
         {
           run: "trunkline session list --folder .",
           explains: "Show the sessions of the current folder.",
+        },
+        {
+          run: "trunkline session list --all-agents",
+          explains: "Show also what you did with other agents without Trunkline.",
         },
       ],
       load: async () => ({ run: (await import("./session.ts")).list }),
@@ -121,6 +141,32 @@ export const session: Command = {
         },
       ],
       load: async () => ({ run: (await import("./session.ts")).exportSession }),
+    },
+    {
+      name: "import",
+      summary: "Take over a session that an agent began itself",
+      description:
+        "The agent loads the session, and what it replays is stored as ours. From then on it is a " +
+        "session like any other. While another program has the session open, both would write to " +
+        "it; if such a program is found, nothing is done unless --force is given.",
+      args: [{ name: "ID", describe: "The agent's id of the session, or ours from the list" }],
+      options: {
+        agent: { type: "string", value: "NAME", describe: "The agent that began the session" },
+        folder: {
+          type: "string",
+          value: "DIR",
+          describe: "Folder of the session, instead of the one that the agent's list has",
+        },
+        force: { type: "boolean", describe: "Take it over even if it seems to be open elsewhere" },
+        json,
+      },
+      examples: [
+        {
+          run: "trunkline session import ID --agent claude",
+          explains: "Continue a conversation that began in a terminal.",
+        },
+      ],
+      load: async () => ({ run: (await import("./foreign.ts")).importSession }),
     },
     {
       name: "land",

@@ -1,4 +1,5 @@
 import type { SessionEntry } from "../../gateway/session/session-commands.ts";
+import { readForeignId } from "../../session/foreign/foreign-id.ts";
 import type { SessionRecord } from "../../store/session/session-log.ts";
 import type { WorktreeState } from "../../worktree/state.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -118,7 +119,8 @@ export interface ListedSession extends SessionRecord {
 /** One line per session. */
 export function sessionTable(sessions: readonly ListedSession[], width: number): string {
   const rows = sessions.map(({ id, agent, title, updated, cwd, state, worktree }) => [
-    id.slice(0, 8),
+    // Ids of sessions that agents began themselves all begin alike.
+    readForeignId(id) === undefined ? id.slice(0, 8) : id,
     new Date(updated).toISOString().slice(0, 16).replace("T", " "),
     state,
     visibleLine(agent),

@@ -12,22 +12,42 @@ import { sessionTable, SessionText } from "./session-text.ts";
 
 type Printing = { readonly json?: boolean };
 
+interface ListValues {
+  readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly folder?: string;
+  readonly agent?: readonly string[];
+  readonly "all-agents"?: boolean;
+  readonly json?: boolean;
+}
+
 /** `trunkline session list` */
-export async function list(
-  invocation: Invocation<Printing & { readonly folder?: string }>,
-): Promise<number> {
+export async function list(invocation: Invocation<ListValues>): Promise<number> {
   const { values, cwd, env, out, err, width } = invocation;
-  await using commands = await open(invocation);
+  const house = await quietHouse(invocation);
+  await using commands = await SessionCommands.open(house.config.data);
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
   const sessions = await commands.list(folder);
   const states = await commands.worktrees(sessions, env);
   const shown = sessions.map((one) => ({ ...one, worktree: states.get(one.id) }));
-  if (values.json === true) out(`${JSON.stringify({ sessions: shown }, null, 2)}\n`);
-  else if (sessions.length > 0) {
+  const agents = values["all-agents"] === true ? undefined : (values.agent ?? []);
+  const foreign =
+    agents?.length === 0
+      ? undefined
+      : await import("./foreign.ts").then(async ({ foreignSessions, foreignTable }) => {
+          const found = await foreignSessions(house, agents, folder, err);
+          return { found, text: found.length === 0 ? "" : foreignTable(found) };
+        });
+  if (values.json === true) {
+    const theirs = foreign === undefined ? {} : { ofAgents: foreign.found };
+    out(`${JSON.stringify({ sessions: shown, ...theirs }, null, 2)}\n`);
+    return 0;
+  }
+  if (sessions.length > 0) {
     const { withState } = await import("./session-state.ts");
     const table = shown.map(async (one) => ({ ...one, ...(await withState(one)) }));
     out(sessionTable(await Promise.all(table), width));
   } else err("There are no sessions. An editor that runs `trunkline acp` starts one.\n");
+  if (foreign !== undefined) out(`\n${foreign.text || "Agents have no other sessions.\n"}`);
   return 0;
 }
 

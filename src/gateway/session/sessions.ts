@@ -63,6 +63,7 @@ export async function openSessions(
       limits: resolveSessionLimits(limits.messages, { idle: settings.idle * 1000 }),
       log: house.log,
       audit: (entry) => audit.record(entry),
+      foreign: { names: Object.keys(house.config.agents), allows: settings.foreign },
       workplaces: worktrees,
       forget: async (id, run) => {
         await worktrees.remove(id);

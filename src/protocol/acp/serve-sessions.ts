@@ -7,11 +7,10 @@ import type { McpServer } from "../../session/agent.ts";
 import { chooseMode, chooseModel, chooseOption } from "../../session/choose.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
-import type { SessionRecord } from "../../session/store.ts";
-import { workplaceOf } from "../../session/workplace.ts";
 import type { AcpConnection } from "./connection.ts";
 import { type JsonObject, METHODS, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
+import { clean, listSessions } from "./list-sessions.ts";
 import { normaliseServers } from "./mcp-servers.ts";
 import { refuseFolders, refusePrograms } from "./refuse-setup.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
@@ -49,15 +48,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
     }),
-    door.serve(METHODS.listSessions, async ({ cwd, cursor }, { state }) => {
-      const sessions = await door.sessions();
-      const page = await sessions.list(
-        cwd ? clean(cwd) : undefined,
-        cursor ?? undefined,
-        state.onlyOwner,
-      );
-      return { ...page, sessions: page.sessions.map(infoOf) };
-    }),
+    door.serve(METHODS.listSessions, listSessions(door)),
     door.serve(METHODS.closeSession, async ({ sessionId }, { state }) => {
       const sessions = await door.about(sessionId, state);
       if (sessions.get(sessionId) || !state.codec.closesAgain) await sessions.close(sessionId);
@@ -145,6 +136,7 @@ async function setupOf(
     additionalDirectories: additionalDirectories ?? [],
     mcpServers,
     meta: _meta ?? undefined,
+    isForced: ours(_meta).force === true,
   };
   await refuseFolders(door, setup, principal);
   return setup;
@@ -154,11 +146,6 @@ function serversOf({ mcpServers }: NewSessionParams, principal: Principal): McpS
   const servers = normaliseServers(mcpServers);
   refusePrograms(servers, principal);
   return servers;
-}
-
-/** Different spellings of a folder are the same workspace. */
-function clean(path: string): string {
-  return process.getBuiltinModule("node:path").resolve(path);
 }
 
 function agentOf({ _meta }: NewSessionParams): string | undefined {
@@ -182,19 +169,4 @@ function stateOf(session: Session): JsonObject {
   const turn = session.isRunning ? "running" : "idle";
   const state = { seq: session.last, turn, ...worktreeInfo(session.workplace) };
   return { _meta: { ..._meta, trunkline: state } };
-}
-
-function infoOf({ id, cwd, title, updated, notes }: SessionRecord): JsonObject {
-  const { directories } = notes;
-  const trunkline = worktreeInfo(workplaceOf(notes));
-  return {
-    sessionId: id,
-    cwd,
-    ...(title === undefined ? {} : { title }),
-    updatedAt: new Date(updated).toISOString(),
-    ...(Array.isArray(directories) && directories.length > 0
-      ? { additionalDirectories: directories as unknown[] }
-      : {}),
-    ...(Object.keys(trunkline).length === 0 ? {} : { _meta: { trunkline } }),
-  };
 }

@@ -19,7 +19,7 @@ export function readWorktreeRequest(value: unknown): WorktreeRequest | undefined
   return {
     ...text("branch", branch),
     ...text("base", base),
-    ...(carry === undefined ? {} : { carry: carry as string[] }),
+    ...(carry === undefined ? {} : { carry }),
   };
 }
 
