@@ -11,6 +11,7 @@ import { review } from "./review/review-command.ts";
 import { run } from "./run/run-command.ts";
 import { acp, mcp, open, orchestrator, serve } from "./serve/serve-command.ts";
 import { server } from "./server/server-command.ts";
+import { service } from "./service/service-command.ts";
 import { session } from "./session/session-command.ts";
 import { setup } from "./setup/setup-command.ts";
 import { token } from "./token/token-command.ts";
@@ -40,6 +41,7 @@ export const PROGRAM: Command = {
   commands: [
     serve,
     open,
+    service,
     mcp,
     acp,
     chat,
