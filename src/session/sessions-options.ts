@@ -21,6 +21,9 @@ export interface SessionsOptions {
   readonly limits: SessionLimits;
   readonly log: Log;
   readonly audit?: (entry: object) => void;
-  /** Removes what other parts store of a session that is deleted. */
-  readonly forget?: (id: string, run: unknown) => Promise<void>;
+  /**
+   * Removes what other parts store of a session that is deleted. Returns the branch on which its work is
+   * kept, if there is one.
+   */
+  readonly forget?: (id: string, run: unknown) => Promise<string | undefined>;
 }

@@ -174,7 +174,8 @@ export class Sessions implements AsyncDisposable {
     await this.#closeOpen(id, await this.need(id));
   }
 
-  async delete(id: string): Promise<void> {
+  /** Returns the branch on which the work of a session with a work tree is kept. */
+  async delete(id: string): Promise<string | undefined> {
     const session = this.#open.get(id);
     if (session === undefined) {
       // Holding it fails while another process has the session open.
@@ -184,8 +185,9 @@ export class Sessions implements AsyncDisposable {
       await this.#closeOpen(id, session);
     }
     const { run } = (await this.#options.store.find(id))?.notes ?? {};
-    await this.#options.forget?.(id, run);
+    const branch = await this.#options.forget?.(id, run);
     await this.#options.store.delete(id);
+    return branch;
   }
 
   /** Detaches a client that has disconnected. Its turns continue. */

@@ -66,10 +66,11 @@ export async function openSessions(
       foreign: { names: Object.keys(house.config.agents), allows: settings.foreign },
       workplaces: worktrees,
       forget: async (id, run) => {
-        await worktrees.remove(id);
+        const { kept } = await worktrees.remove(id);
         const { Journal } = await import("../../agent/files/journal.ts");
         await new Journal(data, id).remove();
         if (run !== undefined) await options.runs?.remove(run);
+        return kept;
       },
     }),
   );

@@ -55,8 +55,8 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       return {};
     }),
     door.serve(METHODS.deleteSession, async ({ sessionId }, { state }) => {
-      await (await door.about(sessionId, state)).delete(sessionId);
-      return {};
+      const branch = await (await door.about(sessionId, state)).delete(sessionId);
+      return branch === undefined ? {} : { _meta: { trunkline: { branch } } };
     }),
   ];
 }
