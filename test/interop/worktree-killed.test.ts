@@ -11,16 +11,26 @@ const STEPS = join(import.meta.dirname, "../support/worktree-steps.ts");
 const SESSION = "11111111-0000-4000-8000-000000000000";
 const BRANCH = "trunkline/11111111";
 
-/** Calls of git are counted, and the program that made one of them is killed before or after it. */
-const GIT = `#!/bin/sh
-count=$(($(cat "$STEP_COUNT" 2>/dev/null || echo 0) + 1))
-echo $count > "$STEP_COUNT"
-if [ "$count" = "$KILL_BEFORE" ]; then kill -9 $PPID; exit 1; fi
-"$REAL_GIT" "$@"
+interface Kill {
+  readonly before?: number;
+  readonly after?: number;
+}
+
+/** Counts the calls of git, and kills the program that makes one of them before or after it. */
+function gitScript(git: string, count: string, { before = 0, after = 0 }: Kill): string {
+  return `#!/bin/sh
+count=$(($(cat '${count}' 2>/dev/null || echo 0) + 1))
+echo $count > '${count}'
+if [ $count = ${before} ]; then kill -9 $PPID; exit 1; fi
+'${git}' "$@"
 code=$?
-if [ "$count" = "$KILL_AFTER" ]; then kill -9 $PPID; fi
+if [ $count = ${after} ]; then kill -9 $PPID; fi
 exit $code
 `;
+}
+
+const { stdout } = spawnSync("sh", ["-c", "command -v git"], { encoding: "utf8" });
+const REAL_GIT = stdout.trim();
 
 class Rig extends SampleRepository {
   readonly data = join(this.home, "data");
@@ -37,8 +47,6 @@ class Rig extends SampleRepository {
     this.run("add", ".");
     this.commit();
     mkdirSync(this.#bin);
-    writeFileSync(join(this.#bin, "git"), GIT);
-    chmodSync(join(this.#bin, "git"), 0o755);
   }
 
   /** A session that has committed, and has uncommitted and new files. */
@@ -55,16 +63,12 @@ class Rig extends SampleRepository {
   }
 
   /** Runs an action in a process of its own. Returns how often it called git. */
-  act(action: string, kill: Record<string, string> = {}): number {
+  act(action: string, kill: Kill = {}): number {
     rmSync(this.#count, { force: true });
-    const { stdout: git } = spawnSync("sh", ["-c", "command -v git"], { encoding: "utf8" });
-    const env = {
-      ...this.env,
-      PATH: `${this.#bin}:${this.env.PATH}`,
-      REAL_GIT: git.trim(),
-      STEP_COUNT: this.#count,
-      ...kill,
-    };
+    const program = join(this.#bin, "git");
+    writeFileSync(program, gitScript(REAL_GIT, this.#count, kill));
+    chmodSync(program, 0o755);
+    const env = { ...this.env, PATH: `${this.#bin}:${this.env.PATH}` };
     const args = [STEPS, action, this.data, this.path, SESSION];
     const { status, signal, stderr } = spawnSync(process.execPath, args, { env, encoding: "utf8" });
     if (Object.keys(kill).length === 0) assert.equal(status, 0, stderr);
@@ -96,11 +100,11 @@ async function atEachStep(
     await check(rig, "not killed");
   }
   for (let step = 1; step <= steps; step++) {
-    for (const when of ["KILL_BEFORE", "KILL_AFTER"]) {
+    for (const when of ["before", "after"]) {
       using rig = new Rig();
       await prepare(rig);
-      rig.act(action, { [when]: String(step) });
-      await check(rig, `${action}: ${when} ${step} of ${steps}`);
+      rig.act(action, { [when]: step });
+      await check(rig, `${action}: killed ${when} call ${step} of ${steps}`);
     }
   }
   return steps;

@@ -19,7 +19,7 @@ interface ImportValues {
   readonly json?: boolean;
 }
 
-/** `trunkline session import ID --agent NAME` */
+/** `trunkline session import SESSION --agent NAME` */
 export async function importSession(invocation: Invocation<ImportValues>): Promise<number> {
   const { values, positionals, cwd, out } = invocation;
   const given = positionals[0] ?? "";
@@ -107,6 +107,6 @@ export function foreignTable(sessions: readonly ListedForeign[]): string {
   const all = [heads, ...rows];
   const widths = heads.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
   const lines = all.map((row) => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  "));
-  const next = "Continue one with: trunkline session import ID --agent NAME";
+  const next = "Continue one with: trunkline session import SESSION --agent NAME";
   return `${lines.map((line) => line.trimEnd()).join("\n")}\n${next}\n`;
 }

@@ -149,7 +149,7 @@ export const session: Command = {
         "The agent loads the session, and what it replays is stored as ours. From then on it is a " +
         "session like any other. While another program has the session open, both would write to " +
         "it; if such a program is found, nothing is done unless --force is given.",
-      args: [{ name: "ID", describe: "The agent's id of the session, or ours from the list" }],
+      args: [{ name: "SESSION", describe: "The agent's id of the session" }],
       options: {
         agent: { type: "string", value: "NAME", describe: "The agent that began the session" },
         folder: {
@@ -162,7 +162,7 @@ export const session: Command = {
       },
       examples: [
         {
-          run: "trunkline session import ID --agent claude",
+          run: "trunkline session import SESSION --agent claude",
           explains: "Continue a conversation that began in a terminal.",
         },
       ],
