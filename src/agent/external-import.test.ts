@@ -74,11 +74,15 @@ describe("a session that an external agent began itself", { timeout: 60_000 }, (
     await using it = setUp("--loads", "--lists");
     await using session = await it.open("terminal-1");
     assert.deepEqual(
-      it.stored.map(({ sessionUpdate, _meta }) => [sessionUpdate, _meta]),
-      ["user_message_chunk", "agent_message_chunk"].map((kind) => [
-        kind,
-        { trunkline: { imported: true } },
-      ]),
+      it.stored,
+      [
+        ["user_message_chunk", "What is the past?"],
+        ["agent_message_chunk", "This is the past, which is known already."],
+      ].map(([sessionUpdate, text]) => ({
+        sessionUpdate,
+        content: { type: "text", text },
+        _meta: { trunkline: { imported: true } },
+      })),
     );
     assert.deepEqual([it.live, it.memories], [[], [{ sessionId: "terminal-1" }]]);
     assert.equal(session.settings.modes?.currentModeId, "code");

@@ -279,7 +279,8 @@ export class ExternalSession implements AgentSession {
 }
 
 /** Marks what was said before the session became ours. */
-function asImported(update: SessionUpdate): SessionUpdate {
+function asImported(said: SessionUpdate): SessionUpdate {
+  const update = TextChunk.is(said) ? (JSON.parse(said.json) as SessionUpdate) : said;
   const meta = (update._meta ?? {}) as Readonly<Record<string, unknown>>;
   const trunkline = { ...(meta.trunkline as object | undefined), imported: true };
   return { ...update, _meta: { ...meta, trunkline } };
