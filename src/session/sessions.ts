@@ -1,6 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import type { Log } from "../base/log.ts";
-import { limitRefusal, OWNER, type Principal, mayUseAgent } from "../base/principal.ts";
+import { limitRefusal, mayControl, mayUseAgent, OWNER, type Principal } from "../base/principal.ts";
 import type {
   Agent,
   AgentOpenOptions,
@@ -9,30 +8,22 @@ import type {
   McpServer,
   Meta,
 } from "./agent.ts";
-import type { Budgets } from "./budget/budgets.ts";
 import type { SessionClient } from "./client/client.ts";
-import type { SessionLimits } from "./limits.ts";
 import { readPage, type SessionPage } from "./list-sessions.ts";
 import { endOfPrompt, type EndOfTurn } from "./turn/end-of-prompt.ts";
 import { recoverTurn } from "./turn/recover.ts";
 import { historyOf } from "./turn/replay.ts";
-import { expired, Session } from "./session.ts";
+import { expired, Session, type SharedOptions } from "./session.ts";
 import { SessionError } from "./session-error.ts";
 import { SessionRoom } from "./session-room.ts";
 import { UnstartedSessions } from "./unstarted-sessions.ts";
-import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
+import type { HeldSession, SessionStore } from "./store.ts";
 
-export interface SessionsOptions {
-  readonly store: SessionStore;
-  readonly rules?: RuleStore;
-  readonly budgets?: Budgets;
+export interface SessionsOptions extends SharedOptions {
   /**
    * Finds an agent by name, or the default agent. `run` is the one of the session's setup.
    */
   readonly agent: (name: string | undefined, run: unknown) => Agent | Promise<Agent>;
-  readonly limits: SessionLimits;
-  readonly log: Log;
-  readonly audit?: (entry: object) => void;
   /** Removes what other parts store of a session that is deleted. */
   readonly forget?: (id: string, run: unknown) => Promise<void>;
 }
@@ -121,12 +112,24 @@ export class Sessions implements AsyncDisposable {
     return record !== undefined && (record.isDeleted || (record.notes.owner ?? "") === owner);
   }
 
-  /** The stored setup of a remote run, which clients cannot change; undefined for other sessions. */
-  async setupOfRun(id: string): Promise<SessionSetup | undefined> {
+  /**
+   * The stored setup of a session where the client cannot choose another: of a remote run, and for a
+   * principal that only watches. Otherwise undefined.
+   */
+  async fixedSetup(id: string, principal: Principal): Promise<SessionSetup | undefined> {
     const record = await this.#options.store.find(id);
-    if (record?.notes.run === undefined) return undefined;
-    const { cwd, notes } = record;
-    return { cwd, additionalDirectories: [], mcpServers: [], run: notes.run };
+    if (record === undefined) return undefined;
+    const {
+      cwd,
+      notes: { run },
+    } = record;
+    if (run === undefined && mayControl(principal)) return undefined;
+    return {
+      cwd,
+      additionalDirectories: [],
+      mcpServers: [],
+      ...(run === undefined ? {} : { run }),
+    };
   }
 
   /** How the turn of a prompt ended that was sent after an event; undefined if it never began. */
@@ -317,9 +320,9 @@ export class Sessions implements AsyncDisposable {
     isOld: boolean,
   ): Promise<Session> {
     if (this.#isClosed) throw stopping();
-    const { store, rules, budgets, limits, log, audit = () => {} } = this.#options;
+    const { store, log } = this.#options;
     const { cwd, additionalDirectories, mcpServers, meta } = setup;
-    const session = new Session({ store, rules, budgets, limits, log, held, cwd, audit });
+    const session = new Session({ ...this.#options, held, cwd });
     const { notes } = held.record;
     if (typeof notes.turn === "string") await recoverTurn(store, session, notes.turn);
     const worker = await this.#openAgent(session, agent, {

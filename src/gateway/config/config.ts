@@ -37,7 +37,7 @@ export interface Config {
     readonly scan: Required<NonNullable<RemoteSettings["scan"]>>;
     readonly setup: Required<SetupSettings>;
   };
-  readonly sessions: SessionSettings & { readonly idle: number };
+  readonly sessions: SessionSettings & Required<Pick<SessionSettings, "idle" | "permissions">>;
   /** Absolute. */
   readonly data: string;
   readonly log: { readonly level: LogLevel; readonly verbose: boolean };
@@ -144,7 +144,7 @@ export function defaultConfig(data: string): Config {
       scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000, deny: [] },
       setup: { repositories: {}, from: [], layers: 4, maxLayer: 10_737_418_240 },
     },
-    sessions: { idle: 1_800 },
+    sessions: { idle: 1_800, permissions: "first" },
     data,
     log: { level: "info", verbose: false },
     limits: { ...DEFAULT_LIMITS, messages: {} },

@@ -60,6 +60,7 @@ export async function openSessions(
       limits: resolveSessionLimits(limits.messages, { idle: settings.idle * 1000 }),
       log: house.log,
       audit: (entry) => audit.record(entry),
+      permissions: settings.permissions,
       forget: async (id, run) => {
         const { Journal } = await import("../../agent/files/journal.ts");
         await new Journal(data, id).remove();

@@ -520,6 +520,12 @@ export interface SessionSettings {
    * again.
    */
   readonly idle?: number;
+  /**
+   * Whose answer counts when an agent asks for permission or asks a question: `first`, that of the
+   * first client that answers; `asker`, that of the client whose prompt caused it; `owner`, yours,
+   * whoever prompted.
+   */
+  readonly permissions?: "first" | "asker" | "owner";
 }
 
 /** Commands that run once before agents work on a repository. All runs on it use their result. */
@@ -1374,9 +1380,10 @@ export const checkSessionSettings: Check = (value) => {
       case "dailyBudget":
       case "concurrent":
       case "idle":
+      case "permissions":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["budget", "dailyBudget", "concurrent", "idle"]) };
+        return { path: [key], says: unknownKey(key, ["budget", "dailyBudget", "concurrent", "idle", "permissions"]) };
     }
   }
   const budget: unknown = value.budget;
@@ -1481,6 +1488,12 @@ export const checkSessionSettings: Check = (value) => {
     }
     if (idle < 1) return { path: ["idle"], says: "must be at least 1" };
     if (idle > 604800) return { path: ["idle"], says: "must be at most 604800" };
+  }
+  const permissions: unknown = value.permissions;
+  if (permissions !== undefined) {
+    if (permissions !== "first" && permissions !== "asker" && permissions !== "owner") {
+      return { path: ["permissions"], says: "must be one of: first, asker, owner" };
+    }
   }
   return undefined;
 };

@@ -56,6 +56,14 @@ export const SESSION_SCHEMAS = {
           "Seconds without a client and without a turn after which a session is closed. It can be " +
           "opened again.",
       },
+      permissions: {
+        enum: ["first", "asker", "owner"],
+        default: "first",
+        description:
+          "Whose answer counts when an agent asks for permission or asks a question: `first`, that of " +
+          "the first client that answers; `asker`, that of the client whose prompt caused it; `owner`, " +
+          "yours, whoever prompted.",
+      },
     },
   },
 } as const;
