@@ -119,17 +119,9 @@ export class Sessions implements AsyncDisposable {
   async fixedSetup(id: string, principal: Principal): Promise<SessionSetup | undefined> {
     const record = await this.#options.store.find(id);
     if (record === undefined) return undefined;
-    const {
-      cwd,
-      notes: { run },
-    } = record;
-    if (run === undefined && mayControl(principal)) return undefined;
-    return {
-      cwd,
-      additionalDirectories: [],
-      mcpServers: [],
-      ...(run === undefined ? {} : { run }),
-    };
+    const { cwd, notes } = record;
+    if (notes.run === undefined && mayControl(principal)) return undefined;
+    return { cwd, additionalDirectories: [], mcpServers: [], run: notes.run };
   }
 
   /** How the turn of a prompt ended that was sent after an event; undefined if it never began. */

@@ -51,6 +51,11 @@ export class Questions {
     return promise;
   }
 
+  /** Shows a question that others answer. */
+  show(text: string, why: string): undefined {
+    this.#out(`\n? ${text}\n  (${visibleLine(why)})\n`);
+  }
+
   answer(line: string): void {
     const [question] = this.#open;
     if (question === undefined) return;

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { acpDialect } from "./dialect.ts";
-import { CLIENT_METHODS, METHODS } from "./methods.ts";
+import { CLIENT_METHODS, METHODS, objectOf, ours } from "./methods.ts";
 import type { PermissionParams, SettingsResult, UpdateParams } from "./schema.gen.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
@@ -10,7 +10,12 @@ import type { Channel } from "../../wire/channel.ts";
 
 /** A session that is there, a new one in a folder, or a new run on a revision of a repository. */
 export type Wanted =
-  | { readonly sessionId: string; readonly cwd: string }
+  | {
+      readonly sessionId: string;
+      readonly cwd: string;
+      /** Watches the session and does not take part. */
+      readonly observe?: boolean | undefined;
+    }
   | { readonly cwd: string; readonly agent?: string | undefined }
   | {
       readonly remote: RemoteRevision;
@@ -30,7 +35,7 @@ interface RemoteRevision {
 
 export interface AttachOptions {
   readonly update: (update: UpdateParams["update"]) => void;
-  /** Chooses an option. Null cancels the request; undefined leaves the answer to other clients. */
+  /** Chooses an option. `_meta.trunkline.why` says why the answer would not count. Null cancels the request; undefined leaves the answer to other clients. */
   readonly permit: (
     params: PermissionParams,
     signal: AbortSignal,
@@ -47,6 +52,8 @@ export interface Ended {
 /** A person at a session. */
 export interface Attached extends AsyncDisposable {
   readonly sessionId: string;
+  /** What it may do there: a token may be limited to observing. */
+  readonly role: "controller" | "observer";
   /** Its modes, models and options when it was opened. */
   readonly settings: SettingsResult;
   prompt(text: string): Promise<Ended>;
@@ -83,6 +90,7 @@ export async function attachTo(
   return {
     sessionId,
     settings,
+    role: ours(objectOf(settings)._meta).role === "observer" ? "observer" : "controller",
     ended: peer.ended,
     prompt: async (text) => {
       const prompt = [{ type: "text", text }];
@@ -102,8 +110,10 @@ async function openSession(
   wanted: Wanted,
 ): Promise<Pick<Attached, "sessionId" | "settings">> {
   if ("sessionId" in wanted) {
-    const { sessionId, cwd } = wanted;
-    const settings = await peer.request(METHODS.loadSession, { sessionId, cwd, mcpServers: [] });
+    const { sessionId, cwd, observe = false } = wanted;
+    const _meta = observe ? { trunkline: { role: "observer" } } : undefined;
+    const params = { sessionId, cwd, mcpServers: [], ...(_meta === undefined ? {} : { _meta }) };
+    const settings = await peer.request(METHODS.loadSession, params);
     return { sessionId, settings };
   }
   const { remote, cwd, ...trunkline } = { remote: undefined, cwd: "", ...wanted };
