@@ -10,6 +10,7 @@ import type {
   MessageLimit,
   ModelProvider,
   ModelSettings,
+  NotificationSettings,
   PluginProgram,
   RemoteSettings,
   ReviewSettings,
@@ -38,6 +39,7 @@ export interface Config {
     readonly setup: Required<SetupSettings>;
   };
   readonly sessions: SessionSettings & Required<Pick<SessionSettings, "idle" | "permissions">>;
+  readonly notifications: readonly NotificationSettings[];
   /** Absolute. */
   readonly data: string;
   readonly log: { readonly level: LogLevel; readonly verbose: boolean };
@@ -145,6 +147,7 @@ export function defaultConfig(data: string): Config {
       setup: { repositories: {}, from: [], layers: 4, maxLayer: 10_737_418_240 },
     },
     sessions: { idle: 1_800, permissions: "first" },
+    notifications: [],
     data,
     log: { level: "info", verbose: false },
     limits: { ...DEFAULT_LIMITS, messages: {} },
