@@ -20,6 +20,7 @@ import { fail, refuseUpgrade, send } from "./http-answers.ts";
 import { createListener, listen } from "./listener.ts";
 import { Metrics } from "./metrics.ts";
 import { statusPage } from "./page.ts";
+import { NotifyRoutes } from "../notify/notify-routes.ts";
 import { LazyRuns } from "../runs/lazy-runs.ts";
 import { LazySessions, reachIn } from "../session/lazy-sessions.ts";
 import { INSTRUCTIONS } from "../tool/instructions.ts";
@@ -69,6 +70,7 @@ export class HttpServer {
   readonly #tasks: LazyTaskStore;
   readonly #runs: LazyRuns;
   readonly #sessions: LazySessions;
+  readonly #notify: NotifyRoutes;
   readonly #acp: AcpDoor;
   readonly #acpOptions: PeerOptions<AcpConnection>;
   readonly #acpHttp: AcpHttp;
@@ -106,6 +108,7 @@ export class HttpServer {
     });
     this.#runs = new LazyRuns(house, house.config.remote.spares);
     this.#sessions = new LazySessions(house, { offer: async () => offer, runs: this.#runs });
+    this.#notify = new NotifyRoutes(house, this.#admission, this.#sessions);
     this.#acp = new AcpDoor({
       sessions: this.#sessions.open,
       limits: limits.messages,
@@ -206,6 +209,7 @@ export class HttpServer {
     this.#server.closeAllConnections();
     await closed;
     await this.#sessions[Symbol.asyncDispose]();
+    await this.#notify[Symbol.asyncDispose]();
     await this.#runs[Symbol.asyncDispose]();
     await this.#admission[Symbol.asyncDispose]();
   }
@@ -236,6 +240,7 @@ export class HttpServer {
     // The MCP door authenticates requests itself.
     if (isMcp) return this.#mcp.handle(path, request, response);
     if (this.#login.has(path)) return this.#login.handle(path, request, response);
+    if (this.#notify.has(path)) return this.#notify.handle(path, request, response);
     if (isForAll(path)) return this.#route(path, request, response, OWNER);
     const then = {
       admitted: (principal: Principal) => this.#route(path, request, response, principal),

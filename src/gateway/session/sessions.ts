@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { OWNER } from "../../base/principal.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { BUILT_IN } from "../config/config.ts";
 import type { House } from "../house.ts";
@@ -8,10 +9,13 @@ import { lazySandbox } from "./lazy-sandbox.ts";
 import type { OpenBuiltInOptions } from "./built-in-agent.ts";
 import { reachIn } from "./lazy-sessions.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
+import { openNotices } from "../notify/open-notifier.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
+import type { AnswerParams } from "../../protocol/acp/schema.gen.ts";
 import type { Agent } from "../../session/agent.ts";
 import { Budgets } from "../../session/budget/budgets.ts";
 import { resolveSessionLimits } from "../../session/limits.ts";
+import { SessionError } from "../../session/session-error.ts";
 import { Sessions } from "../../session/sessions.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
@@ -30,6 +34,11 @@ export interface OpenedSessions extends AsyncDisposable {
   readonly sessions: Sessions;
   /** The id under which this process holds them. */
   readonly holder: string;
+  /**
+   * Answers a permission request for the owner, in whatever process the session is open. Throws
+   * "unavailable" if that process cannot be reached, and otherwise if the answer does not count.
+   */
+  readonly answer: (answer: AnswerParams, by: string) => Promise<void>;
 }
 
 /** Opens the sessions of the data folder. Agents are started when a session first needs them. */
@@ -44,6 +53,8 @@ export async function openSessions(
   const tools = opening.use(new LazyTools(house));
   const { offer = tools.offer } = options;
   const agents = opening.use(new Agents(house, { offer, audit }));
+  const notices = await openNotices(house);
+  if (notices !== undefined) opening.use(notices);
   const sessions = opening.use(
     new Sessions({
       store: log,
@@ -61,6 +72,7 @@ export async function openSessions(
       log: house.log,
       audit: (entry) => audit.record(entry),
       permissions: settings.permissions,
+      notices,
       forget: async (id, run) => {
         const { Journal } = await import("../../agent/files/journal.ts");
         await new Journal(data, id).remove();
@@ -71,7 +83,30 @@ export async function openSessions(
   opening.use(await letOthersIn(house, log, sessions));
   const open = opening.move();
   const { holder } = log;
-  return { sessions, holder, [Symbol.asyncDispose]: () => open.disposeAsync() };
+  return {
+    sessions,
+    holder,
+    answer: (answer, by) => answerAnywhere(answer, by, { data, sessions, log }),
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}
+
+async function answerAnywhere(
+  answer: AnswerParams,
+  by: string,
+  { data, sessions, log }: { data: string; sessions: Sessions; log: SessionLog },
+): Promise<void> {
+  const { sessionId, requestId, optionId } = answer;
+  const session = sessions.get(sessionId);
+  const who = { name: by, principal: OWNER };
+  if (session !== undefined) return session.answer(requestId, optionId, who);
+  const holder = await log.holderOf(sessionId);
+  if (holder === undefined || holder === log.holder) {
+    const why = "its session is no longer open";
+    throw new SessionError("session-expired", `Cannot answer the permission request: ${why}.`);
+  }
+  const { answerAt } = await import("../../protocol/acp/attach.ts");
+  return await answerAt(await reachIn(data)(holder, OWNER), answer, by);
 }
 
 /** Serves the open sessions to other processes on the same data folder. */

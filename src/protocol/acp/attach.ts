@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { acpDialect } from "./dialect.ts";
 import { CLIENT_METHODS, METHODS, objectOf, ours } from "./methods.ts";
-import type { PermissionParams, SettingsResult, UpdateParams } from "./schema.gen.ts";
+import type { AnswerParams, PermissionParams, SettingsResult, UpdateParams } from "./schema.gen.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { route, routes } from "../../rpc/route.ts";
@@ -121,6 +121,22 @@ async function openSession(
   const _meta = { remote, trunkline };
   const settings = await peer.request(METHODS.newSession, { cwd, mcpServers: [], _meta });
   return { sessionId: settings.sessionId, settings };
+}
+
+/** Answers a permission request of a session that the process at the other end has open. */
+export async function answerAt(
+  channel: Channel<string>,
+  answer: AnswerParams,
+  name: string,
+): Promise<void> {
+  const peer = new Peer(channel, undefined, { dialect: acpDialect, routes: routes() });
+  try {
+    const clientInfo = { name, version: VERSION };
+    await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo });
+    await peer.request(METHODS.answer, answer).catch(inWords);
+  } finally {
+    await peer.close();
+  }
 }
 
 /** What was answered as an error, for a person to read. */

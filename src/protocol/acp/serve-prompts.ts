@@ -10,7 +10,7 @@ import { checkPrompt } from "./prompt-content.ts";
 import { refuseObserver } from "./refuse-setup.ts";
 import type { PromptParams } from "./schema.gen.ts";
 
-/** Routes of turns: session/prompt, _session/steering, session/cancel. */
+/** Routes of turns: session/prompt, _session/steering, _session/answer, session/cancel. */
 export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
   return [
     door.serve(
@@ -68,6 +68,10 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
       { isPatient: true, answersCancelled: true },
     ),
     door.serve(METHODS.steer, steer(door), { limitedAs: METHODS.prompt.name }),
+    door.serve(METHODS.answer, async ({ sessionId, requestId, optionId }, { state }) => {
+      (await door.session(sessionId, state)).answer(requestId, optionId, state);
+      return {};
+    }),
     // ACP prompt-turn § Cancellation: a notification; the prompt itself is answered with "cancelled".
     door.serve(METHODS.cancel, ({ sessionId }, { state }) => {
       const session = door.opened?.get(sessionId);

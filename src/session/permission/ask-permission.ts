@@ -1,6 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { Stopper } from "../../base/stop.ts";
 import type { SessionClient } from "../client/client.ts";
+import { SessionError } from "../session-error.ts";
 import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./permission.ts";
 import type { Answerer } from "./who-may-answer.ts";
 
@@ -93,11 +94,11 @@ export class PendingPermission {
   /** Answers for somebody who is not attached. Throws if the answer does not count. */
   answerAs(who: Answerer, optionId: string): void {
     const refusal = this.#options.refusal(who);
-    if (refusal !== undefined) throw new TrunklineError("untrusted", notCounted(refusal));
+    if (refusal !== undefined) throw new SessionError("permission-denied", notCounted(refusal));
     const outcome = chosen(this.request, optionId);
     if (outcome === undefined) {
       const why = `it has no option '${optionId.slice(0, 64)}'`;
-      throw new TrunklineError("usage", `Cannot answer the permission request: ${why}.`);
+      throw new SessionError("permission-denied", `Cannot answer the permission request: ${why}.`);
     }
     this.#end({ outcome, by: who.name, principal: who.principal.id }, OTHER_ANSWERED);
   }

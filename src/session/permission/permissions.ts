@@ -12,6 +12,7 @@ import type { Audience } from "../client/audience.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { NoticedPermission } from "../notice.ts";
 import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./permission.ts";
+import { SessionError } from "../session-error.ts";
 import type { RuleStore } from "../store.ts";
 import type { Transcript } from "../turn/transcript.ts";
 import { visibleRequest } from "../visible-request.ts";
@@ -71,7 +72,7 @@ export class PermissionRequests {
     const pending = this.#open.get(requestId);
     if (pending !== undefined) return pending.answerAs(who, optionId);
     const why = "it was answered already, or its turn has ended";
-    throw new TrunklineError("not-found", `Cannot answer the permission request: ${why}.`);
+    throw new SessionError("permission-denied", `Cannot answer the permission request: ${why}.`);
   }
 
   /** Asks once all earlier updates were sent: a later one could change how the tool call is shown. */

@@ -79,6 +79,19 @@ export class AnswerLinks {
     });
   }
 
+  /** Makes a token valid again whose answer did not reach the session. The others of its request stay void. */
+  async giveBack(token: string, { requestId, sessionId, optionId }: LinkedAnswer): Promise<void> {
+    const now = this.#now();
+    await this.#database.change((database) => {
+      database
+        .prepare("INSERT OR IGNORE INTO request (id, session, at) VALUES (?, ?, ?)")
+        .run(requestId, sessionId, now);
+      database
+        .prepare("INSERT INTO answer (sha256, request, option, expires) VALUES (?, ?, ?, ?)")
+        .run(hashToken(token), requestId, optionId, now + GOOD_FOR);
+    });
+  }
+
   /** The request needs no answer any more. */
   async close(requestId: string): Promise<void> {
     await this.#database.change((database) => {
