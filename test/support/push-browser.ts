@@ -28,7 +28,11 @@ export class PushBrowser {
   }
 
   /** `PushSubscription.toJSON()`. */
-  subscription(endpoint: string): object {
+  subscription(endpoint: string): {
+    readonly endpoint: string;
+    readonly expirationTime: null;
+    readonly keys: { readonly p256dh: string; readonly auth: string };
+  } {
     const p256dh = this.#keys.getPublicKey("base64url");
     return {
       endpoint,
