@@ -44,6 +44,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
     const gateway = {
       url: server.localUrl,
       browser: server.browserUrl,
+      listens: server.origin,
       ...(await sessionsOf(server, house, invocation.env)),
     };
     using _announced = await announceGateway(house.config.data, gateway, id);
