@@ -69,6 +69,7 @@ const config = {
   agents: {
     helper: { command: process.execPath, args: [join(ROOT, "test/support/acp-agent.mjs")] },
   },
+  notifications: [{ name: "bell", command: ["true"] }],
   identities: {
     work: { ...identityOf("ada"), organizations: ["acme"] },
     old: identityOf("lovelace"),

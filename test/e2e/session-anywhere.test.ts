@@ -77,6 +77,15 @@ describe("a session that another process has open", { timeout: 60_000 }, () => {
 
     const file = join(place.path, "config.jsonc");
     const env = { HOME: place.home };
+    await using watcher = new Program(
+      ["session", "attach", sessionId, "--observe", "--config", file],
+      { env },
+    );
+    await watcher.until(({ stderr }) => stderr.includes("You observe this session"));
+    watcher.write("say mine");
+    await watcher.until(({ stderr }) => stderr.includes("Cannot send a prompt: you observe"));
+    watcher.child.stdin.end();
+    assert.equal(await watcher.exit, 0);
     await using person = new Program(["session", "attach", sessionId, "--config", file], { env });
     person.write("say from a terminal");
     await person.until(({ lines }) => lines.some((line) => line.endsWith("from a terminal")));

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import { withLock } from "../../store/replace-file.ts";
@@ -59,8 +60,10 @@ export class NotifySecrets {
     const store = await this.#open();
     const kept = await store.get(name);
     if (kept !== undefined) return kept;
+    const { data } = this.#options;
+    await mkdir(data, { recursive: true, mode: 0o700 });
     // Another process may create it at the same time.
-    return await withLock(join(this.#options.data, "notify-secrets.lock"), async () => {
+    return await withLock(join(data, "notify-secrets.lock"), async () => {
       const others = await store.get(name);
       if (others !== undefined) return others;
       const secret = make();

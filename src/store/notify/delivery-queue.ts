@@ -81,11 +81,12 @@ export class DeliveryQueue implements Disposable {
         `INSERT INTO delivery (id, notice, entry, device, receiver, state, due, result, changed)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       );
-      for (const { entry, device = null, receiver, problem } of receivers) {
+      for (const { entry, device, receiver, problem } of receivers) {
         const state = problem === undefined ? "pending" : "failed";
         const now = this.#now();
         const id = crypto.randomUUID();
-        insert.run(id, notice.id, entry, device, receiver, state, now, problem ?? null, now);
+        const [where, why] = [device ?? null, problem ?? null];
+        insert.run(id, notice.id, entry, where, receiver, state, now, why, now);
       }
     });
   }

@@ -65,7 +65,7 @@ const publicLookup: LookupFunction = (host, options, callback) => {
   const found = (error: Error | null, addresses: LookupAddress[]): void => {
     const inside = addresses?.find(({ address }) => isPrivateAddress(address));
     const [first] = addresses ?? [];
-    if (error !== null) callback(error as NodeJS.ErrnoException, "", 4);
+    if (error !== null) callback(error, "", 4);
     else if (inside !== undefined) callback(privateAddress(inside.address), "", 4);
     else if (options.all === true) callback(null, addresses);
     else callback(null, first?.address ?? "", first?.family ?? 4);
