@@ -211,7 +211,7 @@ describe("trunkline serve --no-auth", { timeout: 60_000 }, () => {
   it("lets local programs in, warns about it, and still starts no program for a client", async () => {
     using home = new GuardedHome();
     await using gateway = await home.serve("--no-auth");
-    assert.match(gateway.program.stderr, /warning: --no-auth: EVERY USER/);
+    await gateway.program.says(/warning: --no-auth: EVERY USER/);
     assert.equal((await gateway.get("/metrics")).status, 200);
     assert.equal((await gateway.post(INITIALIZE)).status, 200);
     using client = await AcpSocket.connect(gateway.acp);

@@ -48,7 +48,7 @@ describe("the owner's token", { timeout: 60_000 }, () => {
     chmodSync(join(home.data, "owner-token"), 0o644);
     await using gateway = await home.serve();
     assert.notEqual(readFileSync(gateway.ready.tokenFile, "utf8"), first);
-    assert.match(gateway.program.stderr, /access\.owner-token.*could be read by others/);
+    await gateway.program.says(/access\.owner-token.*could be read by others/);
     assert.equal((await gateway.get("/metrics", bearer(first))).status, 401);
   });
 

@@ -72,7 +72,7 @@ describe("trunkline serve on an address that others can reach", { timeout: 120_0
     using home = new GuardedHome();
     const token = await home.createToken("laptop", ...ALL);
     await using gateway = await home.serve(...OPEN);
-    assert.match(gateway.program.stderr, /tokens travel in clear text/);
+    await gateway.program.says(/tokens travel in clear text/);
     const health = await gateway.get("/healthz");
     assert.deepEqual([health.status, health.body], [200, `{"status":"ok"}`]);
     for (const path of ["/", "/metrics", "/mcp", "/sse", "/messages", "/acp", "/nope", "//mcp"]) {

@@ -253,7 +253,7 @@ describe("a person", { skip, timeout: 120_000 }, () => {
     assert.match(outside, /`agent.sandbox` is `on`/);
     await using auto = await Rig.open([run("echo ran")]);
     assert.match((await auto.outputs("/"))[0] ?? "", /tool: ran/);
-    assert.match(auto.editor.program.stderr, /agent\.no-sandbox.*trunkline doctor/);
+    await auto.editor.program.says(/agent\.no-sandbox.*trunkline doctor/);
   });
 });
 

