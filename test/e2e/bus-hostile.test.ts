@@ -63,7 +63,7 @@ describe("a plugin that floods the bus", { timeout: 300_000 }, () => {
       let most = before;
       await rogue.call("attack", { act: "flood", kind });
       const beside: number[] = [];
-      const end = performance.now() + 1_000;
+      const end = performance.now() + 400;
       while (performance.now() < end || beside.length < 3) {
         beside.push(await medianOf(bridge, 20));
         most = Math.max(most, memoryOf(pid));
@@ -75,7 +75,7 @@ describe("a plugin that floods the bus", { timeout: 300_000 }, () => {
       // It has processes of its own that take the machine's time; but nobody waits in its queues.
       const most50 = 20 * alone + 200;
       assert.ok(median < most50, `a call takes ${median} ms, alone ${alone} ms`);
-      assert.ok(grown < 400, `the orchestrator has grown by ${Math.round(grown)} MiB`);
+      assert.ok(grown < 250, `the orchestrator has grown by ${Math.round(grown)} MiB`);
       assert.equal(textOf(await bridge.call("echo", { text: "after" })), "after");
     });
   }
