@@ -23,6 +23,7 @@ function mounted(folder: string, options: string): string {
 }
 
 function hasRoom(): boolean {
+  if (process.platform !== "linux") return false;
   const { type, bavail, bsize } = statfsSync("/dev/shm");
   return type === 0x01021994 && bavail * bsize >= 4 * 1024 ** 3;
 }
