@@ -19,7 +19,7 @@ const ALL = ["tools", "sessions", "programs", "review", "dashboard"].flatMap((sc
   scope,
 ]);
 
-describe("trunkline token", { timeout: 60_000 }, () => {
+describe("trunkline token", { timeout: 600_000 }, () => {
   it("prints a token once, and nothing else on stdout", async () => {
     using home = new GuardedHome();
     const made = await home.run("token", "create", "laptop", "--expires", "30d");
@@ -67,7 +67,7 @@ describe("trunkline token", { timeout: 60_000 }, () => {
   });
 });
 
-describe("trunkline serve on an address that others can reach", { timeout: 120_000 }, () => {
+describe("trunkline serve on an address that others can reach", { timeout: 600_000 }, () => {
   it("requires a token for everything except /healthz", async () => {
     using home = new GuardedHome();
     const token = await home.createToken("laptop", ...ALL);

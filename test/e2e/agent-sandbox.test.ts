@@ -93,7 +93,7 @@ const COMMANDS = {
   readOnlyTmp: "mkdir -p /tmp/a/b && chmod 500 /tmp/a && echo fine",
 };
 
-describe("commands of the built-in agent in the sandbox", { skip, timeout: 120_000 }, () => {
+describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_000 }, () => {
   const outputs = new Map<string, string>();
   const said = (name: keyof typeof COMMANDS): string => outputs.get(name) ?? "";
   const left: Record<string, unknown> = {};
@@ -185,7 +185,7 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 120_0
   });
 });
 
-describe("a person", { skip, timeout: 120_000 }, () => {
+describe("a person", { skip, timeout: 600_000 }, () => {
   it(
     "is asked about hosts, and commands cannot reach servers of this machine",
     { skip: noNode },

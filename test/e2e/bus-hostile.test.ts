@@ -36,7 +36,7 @@ async function medianOf(bridge: Bridge, calls: number): Promise<number> {
   return times.toSorted((a, b) => a - b)[calls >> 1] ?? 0;
 }
 
-describe("a plugin that floods the bus", { timeout: 300_000 }, () => {
+describe("a plugin that floods the bus", { timeout: 600_000 }, () => {
   let home: BusHome;
   let orchestrator: OrchestratorProgram;
   let bridge: Bridge;
@@ -86,7 +86,7 @@ describe("a plugin that floods the bus", { timeout: 300_000 }, () => {
   });
 });
 
-describe("a plugin that sends invalid answers", { timeout: 120_000 }, () => {
+describe("a plugin that sends invalid answers", { timeout: 600_000 }, () => {
   const answers: Readonly<Record<string, RegExp>> = {
     "wrong-id": /gave the answer to 'trunkline-0'/,
     half: /aborted the exchange before it had answered/,

@@ -50,7 +50,7 @@ for (const [what, start] of [
   ["bus.plugins", withConfig],
   ["plugins.yaml", withYaml],
 ] as const) {
-  describe(`a changed ${what}`, { timeout: 180_000 }, () => {
+  describe(`a changed ${what}`, { timeout: 600_000 }, () => {
     it("starts new plugins, ends removed ones, restarts changed ones, and leaves the rest", async () => {
       await using home = new BusHome();
       const [kept, gone, changed] = ["kept", "gone", "changed"].map((id) => home.testPlugin(id));
@@ -123,7 +123,7 @@ async function untilEnded(pid = 0): Promise<void> {
   }
 }
 
-describe("plugins that are added later", { timeout: 120_000 }, () => {
+describe("plugins that are added later", { timeout: 600_000 }, () => {
   it("are started by a program that had none", async () => {
     await using home = new BusHome();
     const path = join(home.path, "config.jsonc");

@@ -30,7 +30,7 @@ const COMMAND = [
 
 describe(
   "the environment of a remote run",
-  { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox },
+  { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox },
   () => {
     let rig: GitRig;
     let server: Awaited<ReturnType<typeof serve>>;

@@ -22,7 +22,7 @@ async function joinIn(editor: AcpEditor, sessionId: string): Promise<void> {
   await editor.ask("session/load", { sessionId, cwd: folder, mcpServers: [] });
 }
 
-describe("a session that another process has open", { timeout: 60_000 }, () => {
+describe("a session that another process has open", { timeout: 600_000 }, () => {
   it("is joined through that process: both clients see everything, and either may answer", async () => {
     using place = new Place();
     await using one = new AcpEditor(place, SHARED);
@@ -123,7 +123,7 @@ describe("a session that another process has open", { timeout: 60_000 }, () => {
   });
 });
 
-it("a session outlives kills of its members", { timeout: 120_000 }, async () => {
+it("a session outlives kills of its members", { timeout: 600_000 }, async () => {
   await killMembers(5, 4);
 });
 
@@ -137,7 +137,7 @@ async function serveIn(place: Place): Promise<Program> {
   return serve;
 }
 
-describe("a session that is begun while `trunkline serve` runs", { timeout: 60_000 }, () => {
+describe("a session that is begun while `trunkline serve` runs", { timeout: 600_000 }, () => {
   it("is open there: closing the editor does not stop its turn", async () => {
     using place = new Place();
     await using serve = await serveIn(place);

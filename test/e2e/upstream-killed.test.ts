@@ -7,7 +7,7 @@ import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
 import { type Json, RawClient, type RawClientOptions } from "../upstream/raw-client.ts";
 
 const skip = await everythingIsMissing();
-const timeout = 120_000;
+const timeout = 600_000;
 const KILLS = 5;
 const isGood = (answer: Json): boolean => answer["result"].isError !== true;
 
