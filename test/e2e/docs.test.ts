@@ -121,7 +121,7 @@ const AFTER: Readonly<Record<string, string>> = {
   "trunkline agent remove gemini": "trunkline agent add gemini -- gemini --acp",
 };
 
-describe("every command in the documents", { timeout: 180_000 }, () => {
+describe("every command in the documents", { timeout: 600_000 }, () => {
   let orchestrator: ChildProcess | undefined;
   before(async () => {
     const env = { ...ENV, ...WITH_BUS };

@@ -11,7 +11,7 @@ function changesOf({ messages }: McpWindow): number {
   return messages.filter(({ method }) => method?.endsWith("list_changed")).length;
 }
 
-describe("`trunkline mcp` while `trunkline serve` runs", { timeout: 60_000 }, () => {
+describe("`trunkline mcp` while `trunkline serve` runs", { timeout: 600_000 }, () => {
   it("relays to it: servers run once for all windows", async () => {
     using place = new WindowPlace();
     await using gateway = await place.serve();

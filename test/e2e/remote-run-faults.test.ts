@@ -17,7 +17,7 @@ const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
 const notRoot = process.getuid?.() !== 0 && "Only root can mount a small file system.";
 
-describe("remote runs", { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox }, () => {
+describe("remote runs", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, () => {
   it("begin with what was prepared in advance, and a killed server leaves nothing of it", async () => {
     await using run = await RunRig.start();
     const project = run.project("spare");
