@@ -21,6 +21,8 @@ class Rig implements AsyncDisposable {
   readonly ended: string[] = [];
   /** Called when an agent is started in advance. */
   starting: () => Promise<void> = async () => {};
+  /** Called when an agent ends. */
+  ending: () => void = () => {};
 
   constructor(sample: SampleRuns, options: Partial<SparesOptions>) {
     this.sample = sample;
@@ -97,7 +99,10 @@ class Rig implements AsyncDisposable {
         },
         [Symbol.asyncDispose]: async () => {},
       }),
-      [Symbol.asyncDispose]: async () => void this.ended.push(id),
+      [Symbol.asyncDispose]: async () => {
+        this.ended.push(id);
+        this.ending();
+      },
     };
   }
 
@@ -184,6 +189,21 @@ describe("Spares", () => {
     for (const key of readdirSync(cache)) {
       assert.deepEqual(readdirSync(join(cache, key, "git", live)), []);
     }
+  });
+
+  it("does not wait for an agent that does not start", async () => {
+    await using rig = await Rig.open();
+    const { promise: asked, resolve } = Promise.withResolvers<void>();
+    const { promise: started, reject } = Promise.withResolvers<void>();
+    rig.starting = () => {
+      resolve();
+      return started;
+    };
+    await rig.beginAndEnd("one", "one");
+    await asked;
+    rig.ending = () => reject(new Error("It has ended"));
+    await rig.spares[Symbol.asyncDispose]();
+    assert.deepEqual(rig.workspaces, []);
   });
 
   it("removes one that nobody takes in time", async () => {

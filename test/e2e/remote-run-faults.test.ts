@@ -10,7 +10,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { covers } from "../support/requirement.ts";
-import { leftOfRuns } from "../support/remote-run/run-leftovers.ts";
+import { leftInTheEnd } from "../support/remote-run/run-leftovers.ts";
 import { openingOf, promptOf, RunRig } from "../support/remote-run/run-rig.ts";
 
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
@@ -58,8 +58,7 @@ describe("remote runs", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, (
     const { sessions } = await ide.ask("session/list", {});
     for (const each of sessions) await ide.ask("session/delete", { sessionId: each.sessionId });
     await run.stop();
-    // The watchdogs of both servers look for processes of theirs, and end then.
-    while (leftOfRuns(run.rig.root, run.folder).length > 0) await pause(50);
+    assert.deepEqual(await leftInTheEnd(run.rig.root, run.folder), []);
   });
 
   it(
