@@ -116,6 +116,8 @@ async function prompt(sessionId, text) {
     update(sessionId, { sessionUpdate: "current_mode_update", currentModeId: argument });
   } else if (verb === "remember") sessions.get(sessionId).memory = argument;
   else if (verb === "id") say(sessionId, sessionId);
+  // "raw LINES": writes them as they are, with its id of the session in the place of SESSION.
+  else if (verb === "raw") process.stdout.write(`${argument.replaceAll("SESSION", sessionId)}\n`);
   else if (verb === "linger") {
     say(sessionId, "lingering");
     await new Promise((resolve) => (release = resolve));
