@@ -48,8 +48,10 @@ async function prompt(sessionId, text) {
   const argument = rest.join(" ");
   if (verb === "say") say(sessionId, argument);
   else if (verb === "stream") {
-    for (let at = 0; at < Number(argument); at++) {
-      say(sessionId, `${at} `);
+    // "stream COUNT WIDTH": so many pieces of text, each of at least so many characters.
+    const [count, width = 0] = rest.map(Number);
+    for (let at = 0; at < count; at++) {
+      say(sessionId, `${at} `.padStart(width, "word "));
       if (at % 16 === 15) await new Promise(setImmediate);
     }
   } else if (verb === "forever") {
