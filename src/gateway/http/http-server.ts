@@ -15,6 +15,7 @@ import {
   refuseForeign,
 } from "../access/refuse-foreign.ts";
 import { clearTextWarning, resolveServing, type Serving } from "../access/serving.ts";
+import { LazyDashboard } from "../dashboard/lazy-dashboard.ts";
 import type { House } from "../house.ts";
 import { fail, refuseUpgrade, send } from "./http-answers.ts";
 import { createListener, listen } from "./listener.ts";
@@ -74,6 +75,7 @@ export class HttpServer {
   readonly #acp: AcpDoor;
   readonly #acpOptions: PeerOptions<AcpConnection>;
   readonly #acpHttp: AcpHttp;
+  readonly #dashboard: LazyDashboard;
 
   private constructor(house: House, serving: Serving, options: HttpServerOptions) {
     const { limits } = house.config;
@@ -126,6 +128,12 @@ export class HttpServer {
         else this.#metrics.connectionClosed("acp");
       },
     });
+    this.#dashboard = new LazyDashboard({
+      house,
+      door: this.#acp,
+      peer: this.#acpOptions,
+      holder: () => this.#sessions.holder(),
+    });
     this.#sockets = new WebSocketAcceptor(limits);
     const { server, scheme } = createListener(serving, house.log, (request, response) => {
       this.#handle(request, response);
@@ -148,6 +156,7 @@ export class HttpServer {
       await listen(server.#server, server.#serving);
       const { port } = server.#server.address() as AddressInfo;
       server.#own = { scheme: server.#scheme, port };
+      background(server.#dashboard.prepare(), "Reading the files of the dashboard");
     } catch (error) {
       await server.close(0);
       throw error;
@@ -202,6 +211,7 @@ export class HttpServer {
   /** Stops accepting requests, waits at most `grace` milliseconds for those in flight, and closes. */
   async close(grace: number): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
+    await this.#dashboard[Symbol.asyncDispose]();
     const clients = Array.from(this.#clients, (client) => client.close(grace));
     await Promise.all([this.#mcp.close(grace), this.#acpHttp.close(grace), ...clients]);
     await this.#tasks[Symbol.asyncDispose]();
@@ -245,12 +255,17 @@ export class HttpServer {
     const then = {
       admitted: (principal: Principal) => this.#route(path, request, response, principal),
       refused: ({ status, message, headers }: Refused) => {
-        const isWelcome = status === 401 && path === "/" && request.method === "GET";
+        const isWelcome = status === 401 && path === "/" && isForPerson(request);
         if (isWelcome) WELCOME.send(response, status, headers);
         else fail(response, status, message, headers);
       },
     };
-    return this.#admission.ask(request, response, then, ENTRIES[path]);
+    return this.#admission.ask(request, response, then, this.#entryOf(path));
+  }
+
+  /** What a path needs. */
+  #entryOf(path: string): Entry | undefined {
+    return ENTRIES[path] ?? (this.#dashboard.has(path) ? DASHBOARD : undefined);
   }
 
   #route(
@@ -260,14 +275,16 @@ export class HttpServer {
     principal: Principal,
   ): void {
     if (path === "/acp") return this.#acpHttp.handle(request, response, principal);
+    if (this.#dashboard.has(path)) {
+      return this.#dashboard.handle(path, request, response, principal, () => {
+        statusPage(this.browserUrl, this.#health()).send(response, 200);
+      });
+    }
     switch (`${request.method} ${path}`) {
       case "GET /healthz":
         return send(response, 200, "application/json", JSON.stringify(this.#publicHealth()));
       case "GET /metrics":
         return send(response, 200, "text/plain; version=0.0.4", this.#metrics.render());
-      case "GET /": {
-        return statusPage(this.browserUrl, this.#health()).send(response, 200);
-      }
       default:
         return this.#unknown(path, response);
     }
@@ -341,8 +358,13 @@ const TOOLS: Entry = { scopes: ["tools", "review"], what: "MCP" };
 const ENTRIES: Readonly<Record<string, Entry>> = {
   "/acp": { scopes: ["sessions"], what: "ACP", takesRaw: true },
   "/metrics": { scopes: ["dashboard"], what: "/metrics" },
-  "/": { scopes: ["dashboard"], what: "This page" },
 };
+const DASHBOARD: Entry = { scopes: ["dashboard"], what: "The dashboard" };
+
+/** Whether a browser asks for a page, not a program for data. */
+function isForPerson({ method, headers: { accept = "" } }: IncomingMessage): boolean {
+  return method === "GET" && !accept.startsWith("application/json");
+}
 
 /** The label of a counter: unknown paths share one, so that strangers cannot create series. */
 function knownPath(path: string): string {
