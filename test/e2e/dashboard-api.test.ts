@@ -87,15 +87,17 @@ describe("the dashboard's API", { timeout: 120_000 }, () => {
     const sessionId = await begin(editor, folderIn(home));
     const query = `?session=${sessionId}&after=0`;
     const live = await page.events(query);
-    const sent = await page.post(`/api/sessions/${sessionId}/prompt`, { text: "stream 300" });
+    const sent = await page.post(`/api/sessions/${sessionId}/prompt`, { text: "forever" });
     assert.deepEqual(sent.body, { ok: true });
-    await live.find("session-events");
+    await live.find("session-events", ({ events }) => events.at(-1).seq > 1);
     // The connection is lost in the middle; a browser comes back with the id of the last event.
     const { lastId } = live;
     const before = live.events.length;
     live.close();
     const again = await page.events(query, lastId);
     const isEnd = ({ message }: { message: { kind: string } }): boolean => message.kind === "end";
+    await again.find("session-events", ({ events }) => events.at(-1).seq > 10);
+    assert.equal((await page.post(`/api/sessions/${sessionId}/cancel`)).status, 200);
     await again.find("session-events", ({ events }) => events.some(isEnd));
     const numbers = [...live.events.slice(0, before), ...again.events].flatMap((each) =>
       each.event === "session-events" ? each.data.events.map(({ seq }) => seq) : [],

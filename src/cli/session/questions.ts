@@ -1,5 +1,5 @@
 import { visibleLine } from "../../base/text/visible.ts";
-import { diffLines } from "../tools/diff-lines.ts";
+import { diffLines } from "../../base/text/diff-lines.ts";
 
 interface Question {
   readonly text: string;

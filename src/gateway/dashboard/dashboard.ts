@@ -60,6 +60,7 @@ export class Dashboard implements AsyncDisposable {
     this.#sessions = new SessionRoutes({
       rows: this.#rows,
       clients: this.#clients,
+      data: house.config.data,
       failed: (session, error) =>
         this.#troubles.add(`A prompt in session ${session} failed`, error),
     });

@@ -5,6 +5,8 @@ import type { ReadSession } from "../../../store/session/session-reader.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { type ApiCall, type ApiRoute, numberIn, textIn } from "../router.ts";
 import type { AnswerBody, Ask, EventLog, SessionDetail, SettingBody } from "../session-api.ts";
+import { changedFiles, diffOfFile } from "./changed-files.ts";
+import { exportSession } from "./export-session.ts";
 import { SessionActions } from "./session-actions.ts";
 import type { SessionDigest } from "./session-digest.ts";
 import type { SessionClients } from "./session-clients.ts";
@@ -13,6 +15,7 @@ import { askOf, type SessionRows } from "./session-rows.ts";
 export interface SessionRoutesOptions {
   readonly rows: SessionRows;
   readonly clients: SessionClients;
+  readonly data: string;
   readonly failed: (session: string, error: unknown) => void;
 }
 
@@ -31,7 +34,7 @@ export class SessionRoutes {
   }
 
   get routes(): readonly ApiRoute[] {
-    const { rows } = this.#options;
+    const { rows, data } = this.#options;
     const get = (path: string, handle: ApiRoute["handle"]): ApiRoute => ({
       method: "GET",
       path: `/api/sessions${path}`,
@@ -59,6 +62,18 @@ export class SessionRoutes {
       }),
       get("/:id", (call) => this.#detail(call)),
       get("/:id/events", (call) => this.#events(call)),
+      get("/:id/files", async ({ principal, id }) =>
+        changedFiles(data, await rows.need(principal, id)),
+      ),
+      get("/:id/diff", async ({ principal, id, query }) =>
+        diffOfFile(data, await rows.need(principal, id), query.get("path") ?? ""),
+      ),
+      get("/:id/export", async ({ principal, id, query, response }) => {
+        const session = await rows.need(principal, id);
+        const format = query.get("format") === "html" ? "html" : "ndjson";
+        await exportSession(rows.reader, session, format, response);
+        return undefined;
+      }),
       act("/prompt", ({ principal, body }, session) => {
         const { whileRunning } = body;
         const joins = whileRunning === "steer" ? ({ whileRunning } as const) : {};
