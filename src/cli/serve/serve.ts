@@ -1,6 +1,6 @@
 import { NO_AUTH_WARNING, serveWelcome } from "./welcome.ts";
 import type { Invocation } from "../shell/command.ts";
-import { openLastingHouse } from "../shell/open-house.ts";
+import { configFlags, openLastingHouse } from "../shell/open-house.ts";
 import { ConfiguredBus } from "../../gateway/bus/configured-bus.ts";
 import { openData } from "../../gateway/config/data-folder.ts";
 import type { House } from "../../gateway/house.ts";
@@ -37,7 +37,9 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   await using bus = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
   if (bus.isWanted) await bus.open();
   const noAuth = values["no-auth"] === true;
-  const server = await HttpServer.open(house, { offer: tools.offer, noAuth });
+  const input = { cwd: invocation.cwd, env: invocation.env, flags: configFlags(values) };
+  const sources = { tools, bus, input };
+  const server = await HttpServer.open(house, { offer: tools.offer, noAuth, sources });
   try {
     const id = crypto.randomUUID();
     await using _relays = await letRelaysIn(server, house, invocation.env, id);

@@ -9,7 +9,7 @@
  *   is a JSON object, `{}` where the endpoint takes nothing.
  * - An error has a status of 400 or more and the body `Problem`. 401: the page has to be opened anew.
  * - Times are milliseconds since 1970. A list has a `next` cursor until its last page: `?cursor=next`.
- * - Secrets are masked as `***` wherever a value could be one.
+ * - Secrets are masked as `•••` wherever a value could be one.
  *
  * Endpoints of sessions are in `session-api.ts`.
  */
@@ -249,12 +249,15 @@ export interface ToolRow {
 }
 export type Policy = "allow" | "ask" | "deny";
 
-/** `GET /api/approvals` → `{approvals}`. `POST /api/approvals/approve` `{id}` needs `admin` → `Done`. */
+/** `GET /api/approvals` → `{approvals}`. `POST /api/approvals/approve` `{id}` needs `admin` → `Done`; 409 where
+ * the tool has changed since it was shown. */
 export interface ApprovalRow {
   readonly id: string;
   readonly server: string;
   readonly name: string;
-  readonly why: "new" | "changed";
+  /** lookalike: its name can be taken for that of another tool, `like`. */
+  readonly why: "new" | "changed" | "lookalike";
+  readonly like?: string;
   readonly at: number;
   /** Unified diff of the description, from what was approved to what it is now. */
   readonly diff: string;

@@ -10,7 +10,7 @@ import { SessionReader } from "../../store/session/session-reader.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { House } from "../house.ts";
 import { scopesOf } from "./access-rules.ts";
-import type { Me } from "./api.ts";
+import type { Me, Overview } from "./api.ts";
 import { LiveRows } from "./live/live-rows.ts";
 import { LiveStream, placeOf, type Tail } from "./live/live-stream.ts";
 import { Watching } from "./live/watching.ts";
@@ -19,6 +19,11 @@ import { SessionClients } from "./session/session-clients.ts";
 import { SessionRoutes } from "./session/session-routes.ts";
 import { SessionRows } from "./session/session-rows.ts";
 import { SessionSource } from "./session/session-source.ts";
+import type { DashboardSources } from "./sources.ts";
+import type { TrafficRing } from "./traffic/traffic-ring.ts";
+import { ServerParts } from "./server-parts.ts";
+import { Runs } from "./view/runs.ts";
+import { Threads } from "./view/threads.ts";
 import { Troubles } from "./view/troubles.ts";
 
 export interface DashboardOptions {
@@ -27,6 +32,14 @@ export interface DashboardOptions {
   readonly peer: PeerOptions<AcpConnection>;
   /** The id under which this process holds sessions. */
   readonly holder: string;
+  /** Undefined where the server has none of it: then it is not shown. */
+  readonly sources?: DashboardSources | undefined;
+  /** The last messages of clients and agents. */
+  readonly traffic: TrafficRing;
+  readonly urls: () => Overview["urls"];
+  readonly uptimeSeconds: () => number;
+  /** Assistants that are connected to /mcp now. */
+  readonly assistants: () => number;
 }
 
 /** The server side of the dashboard: its JSON API and its live events. */
@@ -41,17 +54,21 @@ export class Dashboard implements AsyncDisposable {
   readonly #watching: Watching;
   readonly #router: Router;
   readonly #streams = new Set<LiveStream>();
+  readonly #ends: DisposableStack;
 
-  private constructor(options: DashboardOptions, reader: SessionReader) {
-    const { house, door, peer, holder } = options;
-    const tokens = new AccessTokens(house.config.data);
-    this.#reader = reader;
-    this.#rows = new SessionRows({
-      reader,
-      holder: () => holder,
-      nameOf: (owner) => nameIn(tokens, owner),
-    });
-    this.#source = new SessionSource(this.#rows, async (session) => session);
+  private constructor(
+    options: DashboardOptions,
+    rows: SessionRows,
+    threads: Threads,
+    ends: DisposableStack,
+  ) {
+    const { house, door, peer } = options;
+    const { data } = house.config;
+    this.#ends = ends;
+    this.#reader = rows.reader;
+    this.#rows = rows;
+    const runs = new Runs(data, rows);
+    this.#source = new SessionSource(rows, (session) => runs.row(session));
     this.#clients = new SessionClients({
       door,
       peer,
@@ -60,20 +77,33 @@ export class Dashboard implements AsyncDisposable {
     this.#sessions = new SessionRoutes({
       rows: this.#rows,
       clients: this.#clients,
-      data: house.config.data,
+      data,
+      traffic: options.traffic,
       failed: (session, error) =>
         this.#troubles.add(`A prompt in session ${session} failed`, error),
     });
+    const parts = new ServerParts(options, rows, threads, ends);
     this.#watching = new Watching({
       rows: this.#live,
-      sources: [this.#source],
+      sources: [this.#source, threads.source, ...parts.live],
       failed: (error) => this.#troubles.add("The dashboard cannot see what changes", error),
     });
-    this.#router = new Router([...this.#ownRoutes(), ...this.#sessions.routes], house.log);
+    const routes = [this.#sessions, runs, threads, parts].flatMap((part) => part.routes);
+    this.#router = new Router([...this.#ownRoutes(), ...routes], house.log);
   }
 
   static async open(options: DashboardOptions): Promise<Dashboard> {
-    return new Dashboard(options, await SessionReader.open(options.house.config.data));
+    using ends = new DisposableStack();
+    const { data } = options.house.config;
+    const reader = ends.use(await SessionReader.open(data));
+    const tokens = new AccessTokens(data);
+    const rows = new SessionRows({
+      reader,
+      holder: () => options.holder,
+      nameOf: (owner) => nameIn(tokens, owner),
+    });
+    const threads = ends.use(await Threads.open(data, rows));
+    return new Dashboard(options, rows, threads, ends.move());
   }
 
   handle(
@@ -89,7 +119,7 @@ export class Dashboard implements AsyncDisposable {
     for (const stream of this.#streams) stream.end();
     this.#watching[Symbol.dispose]();
     await this.#clients[Symbol.asyncDispose]();
-    this.#reader[Symbol.dispose]();
+    this.#ends.dispose();
   }
 
   #ownRoutes(): ApiRoute[] {

@@ -16,6 +16,8 @@ import {
 } from "../access/refuse-foreign.ts";
 import { clearTextWarning, resolveServing, type Serving } from "../access/serving.ts";
 import { LazyDashboard } from "../dashboard/lazy-dashboard.ts";
+import type { DashboardSources } from "../dashboard/sources.ts";
+import { TrafficRing } from "../dashboard/traffic/traffic-ring.ts";
 import type { House } from "../house.ts";
 import { fail, refuseUpgrade, send } from "./http-answers.ts";
 import { createListener, listen } from "./listener.ts";
@@ -38,6 +40,7 @@ import { refuse, transportError } from "../../protocol/mcp/serve/http/reply.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { Channel } from "../../wire/channel.ts";
+import { tapped } from "../../wire/channel/tapped.ts";
 import { WebSocketAcceptor } from "../../wire/channel/websocket-acceptor.ts";
 
 export interface HttpServerOptions {
@@ -45,6 +48,8 @@ export interface HttpServerOptions {
   readonly noAuth?: boolean;
   /** What is offered on /mcp. */
   readonly offer?: Offer;
+  /** What the dashboard shows beside sessions. */
+  readonly sources?: DashboardSources;
   /** How /mcp is served. */
   readonly mcp?: Omit<
     McpHttpOptions,
@@ -76,6 +81,7 @@ export class HttpServer {
   readonly #acpOptions: PeerOptions<AcpConnection>;
   readonly #acpHttp: AcpHttp;
   readonly #dashboard: LazyDashboard;
+  readonly #traffic = new TrafficRing();
 
   private constructor(house: House, serving: Serving, options: HttpServerOptions) {
     const { limits } = house.config;
@@ -109,7 +115,11 @@ export class HttpServer {
       },
     });
     this.#runs = new LazyRuns(house, house.config.remote.spares);
-    this.#sessions = new LazySessions(house, { offer: async () => offer, runs: this.#runs });
+    this.#sessions = new LazySessions(house, {
+      offer: async () => offer,
+      runs: this.#runs,
+      traffic: this.#traffic,
+    });
     this.#notify = new NotifyRoutes(house, this.#admission, this.#sessions);
     this.#acp = new AcpDoor({
       sessions: this.#sessions.open,
@@ -133,6 +143,14 @@ export class HttpServer {
       door: this.#acp,
       peer: this.#acpOptions,
       holder: () => this.#sessions.holder(),
+      sources: options.sources,
+      traffic: this.#traffic,
+      urls: () => ({
+        mcp: `${this.browserUrl}/mcp`,
+        acp: `${this.browserUrl.replace("http", "ws")}/acp`,
+      }),
+      uptimeSeconds: () => this.#metrics.uptimeSeconds,
+      assistants: () => this.#mcp.size,
     });
     this.#sockets = new WebSocketAcceptor(limits);
     const { server, scheme } = createListener(serving, house.log, (request, response) => {
@@ -324,7 +342,8 @@ export class HttpServer {
     agent: string | undefined,
   ): Promise<void> {
     const options = { peer: this.#acpOptions, principal, agent };
-    const client = new AcpConversation(this.#acp, channel, options);
+    const tap = this.#traffic.connection("client", "client");
+    const client = new AcpConversation(this.#acp, tapped(channel, tap), options);
     this.#clients.add(client);
     this.#metrics.connectionOpened("acp");
     await client.ended;

@@ -2,6 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { OWNER } from "../../base/principal.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { BUILT_IN } from "../config/config.ts";
+import type { TrafficRing } from "../dashboard/traffic/traffic-ring.ts";
 import type { House } from "../house.ts";
 import { agentIdentity } from "../open-identities.ts";
 import type { LazyRuns } from "../runs/lazy-runs.ts";
@@ -21,12 +22,15 @@ import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
+import { tapped } from "../../wire/channel/tapped.ts";
 
 export interface OpenSessionsOptions {
   /** The offer for the built-in agent, if it is already open; otherwise one is opened. */
   readonly offer?: (() => Promise<Offer>) | undefined;
   /** Remote runs, if this process has them. */
   readonly runs?: LazyRuns | undefined;
+  /** Sees the messages of clients and agents. */
+  readonly traffic?: TrafficRing | undefined;
 }
 
 /** Sessions with their stores and agents, which end with them. */
@@ -52,7 +56,7 @@ export async function openSessions(
   const audit = opening.use(openAudit(house));
   const tools = opening.use(new LazyTools(house));
   const { offer = tools.offer } = options;
-  const agents = opening.use(new Agents(house, { offer, audit }));
+  const agents = opening.use(new Agents(house, { offer, audit }, options.traffic));
   const notices = await openNotices(house);
   if (notices !== undefined) opening.use(notices);
   const sessions = opening.use(
@@ -80,7 +84,7 @@ export async function openSessions(
       },
     }),
   );
-  opening.use(await letOthersIn(house, log, sessions));
+  opening.use(await letOthersIn(house, log, sessions, options.traffic));
   const open = opening.move();
   const { holder } = log;
   return {
@@ -114,6 +118,7 @@ async function letOthersIn(
   house: House,
   log: SessionLog,
   sessions: Sessions,
+  traffic: TrafficRing | undefined,
 ): Promise<AsyncDisposable> {
   const { data, limits } = house.config;
   const [{ HolderSocket }, { AcpDoor }, { AcpConversation }] = await Promise.all([
@@ -133,7 +138,9 @@ async function letOthersIn(
       holder: log.holder,
       limits,
       log: house.log,
-      serve: async (channel, principal) => {
+      serve: async (own, principal) => {
+        const tap = traffic?.connection("client", "client");
+        const channel = tap === undefined ? own : tapped(own, tap);
         const conversation = new AcpConversation(door, channel, { peer, principal });
         await conversation.ended;
         await conversation.close(0);
@@ -151,9 +158,11 @@ class Agents implements AsyncDisposable {
   readonly #house: House;
   readonly #builtIn: OpenBuiltInOptions;
   readonly #made = new Map<string, Promise<Agent>>();
+  readonly #traffic: TrafficRing | undefined;
 
-  constructor(house: House, builtIn: OpenBuiltInOptions) {
+  constructor(house: House, builtIn: OpenBuiltInOptions, traffic: TrafficRing | undefined) {
     this.#house = house;
+    this.#traffic = traffic;
     this.#builtIn = builtIn;
   }
 
@@ -189,7 +198,8 @@ class Agents implements AsyncDisposable {
       // The agent itself needs its keys and its network. The commands that it lets us run do not.
       const sandbox = config.agent.sandbox === "on" ? lazySandbox(this.#house) : undefined;
       const limits = config.limits.messages;
-      return new ExternalAgent({ name, ...settings, actsAs, sandbox, limits, log });
+      const tap = (agent: string) => this.#traffic?.connection("agent", agent);
+      return new ExternalAgent({ name, ...settings, actsAs, sandbox, limits, log, tap });
     }
     if (name !== BUILT_IN) throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
     const { openBuiltInAgent } = await import("./built-in-agent.ts");

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFile, rename, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -13,6 +13,7 @@ const numbers = (records: readonly AuditRecord[]): unknown[] => records.map(({ e
 describe("reading the audit from its end", () => {
   it("gives the newest first, over all files, however long lines are", async () => {
     await using folder = await SampleFolder.create();
+    await mkdir(folder.path);
     await writeFile(join(folder.path, "audit-20260101T000000000Z-1.ndjson"), lines(0, 3));
     const long = `${JSON.stringify({ n: 3, text: "x".repeat(200_000) })}\n`;
     await writeFile(join(folder.path, "audit.ndjson"), long + lines(4, 6));
@@ -22,6 +23,7 @@ describe("reading the audit from its end", () => {
 
   it("skips lines that are not entries", async () => {
     await using folder = await SampleFolder.create();
+    await mkdir(folder.path);
     await writeFile(
       join(folder.path, "audit.ndjson"),
       `${lines(0, 1)}{"n":1\n\n[]\n${lines(2, 3)}{"n`,
@@ -32,6 +34,7 @@ describe("reading the audit from its end", () => {
   it("goes on after a place, also when entries were added and the file was set aside", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "audit.ndjson");
+    await mkdir(folder.path);
     await writeFile(path, lines(0, 10));
     const [first, second] = await Array.fromAsync(auditBackwards(folder.path));
     assert.deepEqual(numbers([first as AuditRecord, second as AuditRecord]), [9, 8]);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { once } from "node:events";
 
-import { maskWords } from "../../../base/text/mask.ts";
+import { maskText, maskWords } from "../../../base/text/mask.ts";
 import type { SessionEvent } from "../../../session/event.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
 import type { ReadSession, SessionReader } from "../../../store/session/session-reader.ts";
@@ -49,7 +49,8 @@ function lineOf({ seq, at, direction, message }: LoggedEvent): string {
   return `${JSON.stringify({ seq, at: new Date(at).toISOString(), direction, event })}\n`;
 }
 
-function headOf({ id, title = id, agent, cwd }: ReadSession): string {
+function headOf({ id, title: given = id, agent, cwd }: ReadSession): string {
+  const title = maskText(given);
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -74,7 +75,9 @@ function pageOf(events: readonly LoggedEvent[]): string {
   return parts
     .map(({ kind, at, text }) => {
       const time = new Date(at).toISOString();
-      return `<article class="${kind}"><time>${time}</time>\n${escaped(text)}</article>\n`;
+      // Masked once more: a secret may have come in several pieces.
+      const shown = escaped(String(maskWords(text)));
+      return `<article class="${kind}"><time>${time}</time>\n${shown}</article>\n`;
     })
     .join("");
 }

@@ -28,8 +28,12 @@ export class SessionDigest {
   configOptions: readonly Readonly<Record<string, unknown>>[] | undefined;
   /** Whether the prompt of the last turn was read: what came before belongs to earlier turns. */
   hasPrompt = false;
-  /** The last message of a remote run about its progress. */
+  /** The last message about a remote run itself, and whether its agent has done something since. */
   progress: string | undefined;
+  isWorking = false;
+  /** The commit that a remote run has pushed last, shortened, and its pull request. */
+  pushed: string | undefined;
+  pullRequest: string | undefined;
   readonly #pending = new Map<string, PendingRequest>();
 
   get pending(): readonly PendingRequest[] {
@@ -73,6 +77,9 @@ export class SessionDigest {
   }
 
   #update(update: Readonly<Record<string, unknown>> & { readonly sessionUpdate: string }): void {
+    const progress = progressOf(update);
+    if (progress === undefined) this.isWorking = true;
+    else this.#progress(progress);
     switch (update.sessionUpdate) {
       case "usage_update":
         if (typeof update.used === "number" && typeof update.size === "number") {
@@ -93,10 +100,16 @@ export class SessionDigest {
         if (Array.isArray(update.availableCommands)) {
           this.commands = update.availableCommands as typeof this.commands;
         }
-        return;
-      case "agent_thought_chunk":
-        this.progress = progressOf(update) ?? this.progress;
     }
+  }
+
+  #progress(says: string): void {
+    this.progress = says;
+    this.isWorking = false;
+    const [, pushed] = /^Pushed \S+ at ([0-9a-f]{12,})\.$/.exec(says) ?? [];
+    const [request] = /https?:\/\/\S+\/(?:pull|pulls|merge_requests)\/\d+/.exec(says) ?? [];
+    this.pushed = pushed ?? this.pushed;
+    this.pullRequest = request ?? this.pullRequest;
   }
 
   #options(options: readonly Option[]): void {
@@ -116,14 +129,13 @@ function costOf(value: unknown): SessionRow["cost"] {
   return { amount, currency: typeof currency === "string" ? currency : "USD" };
 }
 
-/** The text of a message about a remote run itself. */
-export function progressOf({
-  _meta,
-  content,
-}: Readonly<Record<string, unknown>>): string | undefined {
-  const { trunkline } = (_meta ?? {}) as { trunkline?: { run?: unknown } };
-  if (trunkline?.run !== "progress") return undefined;
-  return String((content as { text?: unknown } | undefined)?.text ?? "").trim();
+/** The text of a message about a remote run itself, and not from its agent. */
+export function progressOf(update: Readonly<Record<string, unknown>>): string | undefined {
+  const meta = (update._meta ?? {}) as Readonly<Record<string, unknown>>;
+  const { run } = (meta.trunkline ?? {}) as { run?: unknown };
+  if (run !== "progress" && meta["trunkline/aside"] !== true) return undefined;
+  const { text } = (update.content ?? {}) as { text?: unknown };
+  return typeof text === "string" ? text.trim().replaceAll(/^_|_$/g, "") : undefined;
 }
 
 /** Events that are read back at first, and at most for the prompt of a turn that runs. */

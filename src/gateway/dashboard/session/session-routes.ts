@@ -4,7 +4,16 @@ import { maskWords } from "../../../base/text/mask.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { type ApiCall, type ApiRoute, numberIn, textIn } from "../router.ts";
-import type { AnswerBody, Ask, EventLog, SessionDetail, SettingBody } from "../session-api.ts";
+import type {
+  AnswerBody,
+  Ask,
+  EventLog,
+  SessionDetail,
+  SettingBody,
+  Traffic,
+} from "../session-api.ts";
+import { rawText, trafficOf } from "../traffic/session-traffic.ts";
+import type { TrafficRing } from "../traffic/traffic-ring.ts";
 import { changedFiles, diffOfFile } from "./changed-files.ts";
 import { exportSession } from "./export-session.ts";
 import { SessionActions } from "./session-actions.ts";
@@ -16,6 +25,7 @@ export interface SessionRoutesOptions {
   readonly rows: SessionRows;
   readonly clients: SessionClients;
   readonly data: string;
+  readonly traffic: TrafficRing;
   readonly failed: (session: string, error: unknown) => void;
 }
 
@@ -62,6 +72,8 @@ export class SessionRoutes {
       }),
       get("/:id", (call) => this.#detail(call)),
       get("/:id/events", (call) => this.#events(call)),
+      get("/:id/traffic", (call) => this.#traffic(call)),
+      get("/:id/traffic/:part", (call) => this.#rawText(call)),
       get("/:id/files", async ({ principal, id }) =>
         changedFiles(data, await rows.need(principal, id)),
       ),
@@ -123,6 +135,29 @@ export class SessionRoutes {
     };
   }
 
+  async #traffic({ principal, id, query }: ApiCall): Promise<Traffic> {
+    const { rows, traffic } = this.#options;
+    const session = await rows.need(principal, id);
+    const limit = numberIn(query, "limit", { least: 1, most: MOST_EVENTS, usual: 1_000 });
+    const from = numberIn(query, "from", { usual: 0 });
+    const found = trafficOf(traffic, idsOf(session), { from, limit });
+    if (found.rows.length > 0 || from > 0) return found;
+    const { open } = await rows.row(session);
+    if (open === "here") return found;
+    const missing =
+      open === "elsewhere"
+        ? "Another process has this session open, and only that one sees its messages."
+        : "This server has not had the session open since it was started.";
+    return { ...found, missing };
+  }
+
+  async #rawText({ principal, id, part }: ApiCall): Promise<{ text: string }> {
+    const session = await this.#options.rows.need(principal, id);
+    const text = rawText(this.#options.traffic, idsOf(session), Number(part));
+    if (text !== undefined) return { text };
+    throw new TrunklineError("not-found", "This message is no longer kept.");
+  }
+
   async #events({ principal, id, query }: ApiCall): Promise<EventLog> {
     const { rows } = this.#options;
     const session = await rows.need(principal, id);
@@ -131,6 +166,12 @@ export class SessionRoutes {
     const before = numberIn(query, "before", { usual: session.last + 1 });
     return logOf(session, await rows.reader.eventsBefore(id, before, limit));
   }
+}
+
+/** The ids of a session in messages: ours, and that of its agent. */
+function idsOf({ id, notes }: ReadSession): string[] {
+  const { sessionId } = (notes.memory ?? {}) as { sessionId?: unknown };
+  return typeof sessionId === "string" && sessionId !== "" ? [id, sessionId] : [id];
 }
 
 type Settings = SessionDetail["settings"];
