@@ -89,8 +89,8 @@ export class LiveReader {
   }
 
   /** The first event, now or later, that matches. */
-  async find<E extends LiveEvent["event"]>(
-    event: E,
+  async find(
+    event: LiveEvent["event"],
     matches: (data: Json) => boolean = () => true,
   ): Promise<Json> {
     const found = await this.until(() =>

@@ -107,7 +107,7 @@ export class WebFiles {
       response.writeHead(304).end();
       return;
     }
-    const zips = /\bgzip\b/.test(String(headers["accept-encoding"] ?? ""));
+    const zips = /\bgzip\b/.test(headers["accept-encoding"] ?? "");
     const body = zips ? (file.zipped ??= gzipSync(bytes)) : bytes;
     response.writeHead(200, {
       "content-type": type,

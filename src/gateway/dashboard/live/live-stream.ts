@@ -62,6 +62,8 @@ export class LiveStream {
   #n: number;
   #seq: number;
   #asks = "[]";
+  /** Whether the reader can go on from where it was. */
+  readonly #isKnown: boolean;
   #wake: (() => void) | undefined;
   #isWoken = false;
 
@@ -74,21 +76,21 @@ export class LiveStream {
       "x-content-type-options": "nosniff",
     });
     response.on("close", () => this.#woken());
-    const isKnown = place.epoch === rows.epoch && rows.after(place.n) !== undefined;
-    if (!isKnown) this.#n = rows.last;
-    this.#send("hello", { epoch: rows.epoch, version: VERSION });
-    // A page that has nothing yet has missed nothing.
-    if (!isKnown && place.epoch !== undefined) this.#reset();
+    this.#isKnown = place.epoch === rows.epoch && rows.after(place.n) !== undefined;
+    if (!this.#isKnown) this.#n = rows.last;
   }
 
   /** Sends events until the reader is gone. */
   async run(): Promise<void> {
-    const { rows, tail, keepAlive = KEEP_ALIVE } = this.#options;
+    const { rows, tail, place, keepAlive = KEEP_ALIVE } = this.#options;
     const wake = (): void => this.#woken();
     using _rows = rows.listen(wake);
     using _tail = tail?.listen(wake);
     const timer = setInterval(() => this.#events.keepAlive(), keepAlive).unref();
     try {
+      await this.#send("hello", { epoch: rows.epoch, version: VERSION });
+      // A page that has nothing yet has missed nothing.
+      if (!this.#isKnown && place.epoch !== undefined) await this.#reset();
       while (this.#events.isOpen) {
         this.#isWoken = false;
         await this.#sendRows();
@@ -123,7 +125,8 @@ export class LiveStream {
 
   async #sendTail(): Promise<void> {
     const { tail } = this.#options;
-    while (tail !== undefined && this.#events.isOpen) {
+    if (tail === undefined) return;
+    while (this.#events.isOpen) {
       const batch = await tail.read(this.#seq + 1);
       const last = batch.events.at(-1);
       if (last !== undefined) {

@@ -87,7 +87,7 @@ function partOf(event: SessionEvent): { kind: string; text: string } | undefined
     case "prompt":
       return { kind: "prompt", text: event.prompt.map(({ text = "" }) => String(text)).join("\n") };
     case "permission":
-      return { kind: "event", text: `Asked: ${String(event.request.toolCall.title ?? "")}` };
+      return { kind: "event", text: `Asked: ${titleOf(event.request.toolCall)}` };
     case "answer": {
       const { outcome, by } = event;
       const what = outcome.outcome === "selected" ? outcome.optionId : "cancelled";
@@ -109,9 +109,12 @@ function updateOf(
   if (update.sessionUpdate === "agent_message_chunk" && typeof text === "string") {
     return { kind: "answer", text };
   }
-  if (update.sessionUpdate === "tool_call")
-    return { kind: "tool", text: String(update.title ?? "") };
+  if (update.sessionUpdate === "tool_call") return { kind: "tool", text: titleOf(update) };
   return undefined;
+}
+
+function titleOf({ title }: Readonly<Record<string, unknown>>): string {
+  return typeof title === "string" ? title : "a tool";
 }
 
 function escaped(text: string): string {

@@ -126,7 +126,7 @@ export class SessionClient implements AsyncDisposable {
         await this.#peer.request(METHODS.setConfigOption, {
           sessionId,
           configId: id,
-          value: value as string,
+          value,
         });
     } catch (error) {
       throw inWords(error);

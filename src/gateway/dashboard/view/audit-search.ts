@@ -50,7 +50,9 @@ export async function searchAudit(
   let last = cursor;
   const options = {
     ...(cursor === undefined ? {} : { before: cursor }),
-    spent: (bytes: number) => void (read += bytes),
+    spent: (bytes: number): void => {
+      read += bytes;
+    },
   };
   for await (const record of auditBackwards(data, options)) {
     last = record.place;
@@ -64,17 +66,21 @@ export async function searchAudit(
   return { rows };
 }
 
+const TEXTS = ["tool", "caller", "door", "session", "project", "reason"] as const;
+
 function rowOf({ place, entry }: AuditRecord): AuditRow {
   const shown = mask(entry) as AuditRow["entry"];
-  const texts = ["tool", "caller", "door", "session", "project", "reason"].flatMap((name) =>
-    typeof shown[name] === "string" ? [[name, shown[name]]] : [],
-  );
-  const { event, outcome, milliseconds } = shown;
+  const texts: Partial<Record<(typeof TEXTS)[number], string>> = {};
+  for (const name of TEXTS) {
+    const value = shown[name];
+    if (typeof value === "string") texts[name] = value;
+  }
+  const { time, event, outcome, milliseconds } = shown;
   return {
     id: place,
-    time: String(shown.time ?? ""),
+    time: typeof time === "string" ? time : "",
     event: typeof event === "string" ? event : "call",
-    ...Object.fromEntries(texts),
+    ...texts,
     ...(outcome === undefined ? {} : { outcome: outcomeText(outcome) }),
     ...(typeof milliseconds === "number" ? { milliseconds } : {}),
     entry: shown,
@@ -84,5 +90,6 @@ function rowOf({ place, entry }: AuditRecord): AuditRow {
 function outcomeText(outcome: unknown): string {
   if (typeof outcome === "string") return outcome;
   const { outcome: what, optionId } = outcome as { outcome?: unknown; optionId?: unknown };
-  return String(optionId ?? what ?? "");
+  const [words] = [optionId, what].filter((each) => typeof each === "string");
+  return words ?? "";
 }

@@ -17,7 +17,7 @@ interface Minute {
 interface ToolRecord {
   readonly minutes: Map<number, Minute>;
   /** When, and how many milliseconds; the newest are kept. */
-  readonly times: { readonly at: number; readonly took: number }[];
+  times: { readonly at: number; readonly took: number }[];
 }
 
 /**
@@ -46,8 +46,10 @@ export class CallStatistics {
     for (const [tool, { minutes: kept, times }] of this.#tools) {
       const recent = [...kept].filter(([minute]) => minute > since).toSorted(([a], [b]) => a - b);
       if (recent.length === 0) continue;
-      const took = times.filter(({ at }) => at / MINUTE > since).map((each) => each.took);
-      took.sort((a, b) => a - b);
+      const took = times
+        .filter((each) => each.at / MINUTE > since)
+        .map((each) => each.took)
+        .toSorted((a, b) => a - b);
       found.push({
         tool,
         calls: recent.reduce((sum, [, { calls }]) => sum + calls, 0),
@@ -70,7 +72,9 @@ export class CallStatistics {
     const oldest = this.#now() - MINUTES * MINUTE;
     let read = 0;
     let newest: string | undefined;
-    const spent = (bytes: number): void => void (read += bytes);
+    const spent = (bytes: number): void => {
+      read += bytes;
+    };
     for await (const { place, entry } of auditBackwards(this.#data, { spent })) {
       newest ??= place;
       if (place === this.#seen || read > MOST_READ) break;
@@ -96,7 +100,7 @@ export class CallStatistics {
     if (outcome !== "ok") sum.errors++;
     known.times.push({ at: time, took });
     if (known.times.length <= 2 * MOST_TIMES) return;
-    known.times.sort((a, b) => b.at - a.at).splice(MOST_TIMES);
+    known.times = known.times.toSorted((a, b) => b.at - a.at).slice(0, MOST_TIMES);
   }
 
   #forget(minute: number): void {

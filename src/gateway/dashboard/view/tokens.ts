@@ -99,7 +99,7 @@ function limitsOf(body: ApiCall["body"]): PrincipalLimits | undefined {
 function textsIn(body: ApiCall["body"], name: string): string[] {
   const value = body[name];
   const isTexts = Array.isArray(value) && value.every((each) => typeof each === "string");
-  if (isTexts) return value as string[];
+  if (isTexts) return value;
   throw new TrunklineError("usage", `'${name}' has to be a list of texts.`);
 }
 
