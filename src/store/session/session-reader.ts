@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import { SESSION_MIGRATIONS } from "./session-log.ts";
-import { type Direction, lastOf, type LoggedEvent, PAGE_SIZE, readPages } from "./session-pages.ts";
+import { type Direction, type LoggedEvent, PAGE_SIZE } from "./session-pages.ts";
 
 /** A session as readers see it, without its events. */
 export interface ReadSession {
@@ -42,6 +42,9 @@ export interface Mark {
 
 /** Characters of events that are read at a time, at least. */
 const READ = 256 * 1024;
+/** Everything of a session, with the number of its last event. */
+const COLUMNS = `SELECT *, (SELECT last FROM session_page WHERE session = session.id
+    ORDER BY first DESC LIMIT 1) AS last FROM session`;
 /** Sessions by last use, among which changes without an event are looked for. */
 const RECENT = 100;
 
@@ -75,7 +78,7 @@ export class SessionReader implements Disposable {
     return this.#database.read((database) =>
       database
         .prepare(
-          `SELECT * FROM session WHERE deleted IS NULL
+          `${COLUMNS} WHERE deleted IS NULL
            AND (?1 IS NULL OR coalesce(json_extract(notes, '$.owner'), '') = ?1)
            AND (?2 IS NULL OR title LIKE ?2 ESCAPE '\\' OR cwd LIKE ?2 ESCAPE '\\'
              OR agent LIKE ?2 ESCAPE '\\')
@@ -91,7 +94,7 @@ export class SessionReader implements Disposable {
           after?.id ?? null,
           limit,
         )
-        .map((row) => this.#sessionOf(database, row)),
+        .map((row) => this.#sessionOf(row)),
     );
   }
 
@@ -120,7 +123,7 @@ export class SessionReader implements Disposable {
   events(id: string, from: number, limit: number): Promise<LoggedEvent[]> {
     return this.#database.read((database) => {
       const key = keyOf(database, id);
-      return key === undefined ? [] : readPages(database, key, from - 1, READ).slice(0, limit);
+      return key === undefined ? [] : readFrom(database, key, from, limit);
     });
   }
 
@@ -145,22 +148,24 @@ export class SessionReader implements Disposable {
     return this.#database.read((database) => {
       if (versionOf(database) === since.version) return undefined;
       const mark = markOf(database);
-      const sql = `SELECT * FROM session WHERE deleted IS NULL AND (holder IS NOT NULL
-        OR id IN (SELECT session FROM session_page WHERE id > ?)
-        OR id IN (SELECT id FROM session WHERE deleted IS NULL ORDER BY updated DESC LIMIT ${RECENT}))`;
+      const sql = `${COLUMNS} WHERE deleted IS NULL AND id IN (
+        SELECT id FROM session WHERE holder IS NOT NULL
+        UNION SELECT session FROM session_page WHERE id > ?
+        UNION SELECT id FROM (SELECT id FROM session WHERE deleted IS NULL
+          ORDER BY updated DESC LIMIT ${RECENT}))`;
       const rows = database.prepare(sql).all(since.page);
-      return { mark, sessions: rows.map((row) => this.#sessionOf(database, row)) };
+      return { mark, sessions: rows.map((row) => this.#sessionOf(row)) };
     });
   }
 
   #rows(database: DatabaseSync, where: string, ...values: string[]): ReadSession[] {
     return database
-      .prepare(`SELECT * FROM session WHERE ${where}`)
+      .prepare(`${COLUMNS} WHERE ${where}`)
       .all(...values)
-      .map((row) => this.#sessionOf(database, row));
+      .map((row) => this.#sessionOf(row));
   }
 
-  #sessionOf(database: DatabaseSync, row: Readonly<Record<string, SQLOutputValue>>): ReadSession {
+  #sessionOf(row: Readonly<Record<string, SQLOutputValue>>): ReadSession {
     const holder = row.holder as string | null;
     return {
       id: String(row.uuid),
@@ -171,7 +176,7 @@ export class SessionReader implements Disposable {
       updated: Number(row.updated),
       parent: (row.parent as string | null) ?? undefined,
       notes: JSON.parse(String(row.notes)) as Record<string, unknown>,
-      last: lastOf(database, Number(row.id)),
+      last: Number(row.last ?? 0),
       holder: holder !== null && this.#holder.isAlive(holder) ? holder : undefined,
     };
   }
@@ -193,6 +198,34 @@ function keyOf(database: DatabaseSync, id: string): number | undefined {
   return row === undefined ? undefined : Number(row.id);
 }
 
+/** The row that has the first of the events is found by the index, however many come before it. */
+function readFrom(
+  database: DatabaseSync,
+  session: number,
+  from: number,
+  limit: number,
+): LoggedEvent[] {
+  const rows = database
+    .prepare(
+      `SELECT lines FROM session_page WHERE session = ?1 AND first >= coalesce(
+         (SELECT max(first) FROM session_page WHERE session = ?1 AND first <= ?2), 0) ORDER BY first`,
+    )
+    .iterate(session, from);
+  const events: LoggedEvent[] = [];
+  let read = 0;
+  for (const { lines } of rows) {
+    const page = String(lines);
+    for (const line of page.split("\n")) {
+      if (line === "" || events.length === limit) continue;
+      const event = eventOf(line);
+      if (event.seq >= from) events.push(event);
+    }
+    read += page.length;
+    if (events.length === limit || read >= READ) break;
+  }
+  return events;
+}
+
 function readBefore(
   database: DatabaseSync,
   session: number,
@@ -208,16 +241,16 @@ function readBefore(
     const page = String(lines);
     for (const line of page.split("\n").toReversed()) {
       if (line === "" || events.length === limit) continue;
-      const [seq, at, direction, message] = JSON.parse(line) as [
-        number,
-        number,
-        Direction,
-        unknown,
-      ];
-      if (seq < before) events.push({ seq, at, direction, message });
+      const event = eventOf(line);
+      if (event.seq < before) events.push(event);
     }
     read += page.length;
     if (events.length === limit || read >= READ) break;
   }
   return events.toReversed();
+}
+
+function eventOf(line: string): LoggedEvent {
+  const [seq, at, direction, message] = JSON.parse(line) as [number, number, Direction, unknown];
+  return { seq, at, direction, message };
 }

@@ -4,6 +4,14 @@ import type { LiveRows } from "../live/live-rows.ts";
 import type { LiveSource } from "../live/polled-rows.ts";
 import type { SessionRows } from "./session-rows.ts";
 
+interface Known {
+  /** Changes whenever the row may. */
+  readonly stamp: string;
+  /** The row as JSON. */
+  readonly text: string;
+  readonly session: ReadSession;
+}
+
 /** Milliseconds between two looks. Where nothing was committed, one costs some microseconds. */
 const EVERY = 100;
 
@@ -16,7 +24,7 @@ export class SessionSource implements LiveSource {
   readonly #runRow: (session: ReadSession) => Promise<object>;
   readonly #listeners = new Map<string, Set<() => void>>();
   /** The texts of rows that were told, and those of sessions that may change without an event. */
-  #known = new Map<string, { readonly text: string; readonly session: ReadSession }>();
+  #known = new Map<string, Known>();
   #mark: Mark | undefined;
 
   /** `runRow` makes the row of a session that is a remote run. */
@@ -31,12 +39,18 @@ export class SessionSource implements LiveSource {
     const changed = await reader.changed(this.#mark);
     if (changed === undefined) return;
     this.#mark = changed.mark;
-    const seen = new Map<string, { text: string; session: ReadSession }>();
+    const seen = new Map<string, Known>();
     for (const session of changed.sessions) {
+      const known = this.#known.get(session.id);
+      const stamp = stampOf(session);
+      if (known?.stamp === stamp) {
+        seen.set(session.id, known);
+        continue;
+      }
       const row = await this.#rows.row(session);
       const text = JSON.stringify(row);
-      seen.set(session.id, { text, session });
-      if (this.#known.get(session.id)?.text === text) continue;
+      seen.set(session.id, { stamp, text, session });
+      if (known?.text === text) continue;
       live.set("session", session.id, row, (principal) => maySeeSession(principal, session));
       if (row.isRun) {
         const run = await this.#runRow(session);
@@ -62,7 +76,7 @@ export class SessionSource implements LiveSource {
     const { sessions } = (await reader.changed({ ...now, version: -1 })) ?? { sessions: [] };
     for (const session of sessions) {
       const text = JSON.stringify(await this.#rows.row(session));
-      this.#known.set(session.id, { text, session });
+      this.#known.set(session.id, { stamp: stampOf(session), text, session });
     }
     this.#mark = now;
   }
@@ -87,4 +101,9 @@ export class SessionSource implements LiveSource {
   wake(id: string): void {
     for (const listener of this.#listeners.get(id) ?? []) listener();
   }
+}
+
+/** What is stored of a session; its row follows from that and from its events. */
+function stampOf({ last, updated, holder = "", title = "", notes }: ReadSession): string {
+  return `${last} ${updated} ${holder} ${JSON.stringify(notes)} ${title}`;
 }
