@@ -87,6 +87,82 @@ describe("the dashboard's API", { timeout: 120_000 }, () => {
       (each: { message: { kind: string } }) => each.message.kind === "answer",
     );
     assert.equal(answered.message.by, "dashboard");
+
+    const { rows: traffic } = await page.get(`/api/sessions/${sessionId}/traffic`);
+    const asking = traffic.find(
+      ({ method, lane, kind }: Json) =>
+        method === "session/request_permission" && lane === "agent" && kind === "request",
+    );
+    const reply = traffic.find(({ n }: Json) => n === asking.pair);
+    assert.deepEqual([reply.direction, reply.kind, reply.latency >= 0], ["out", "response", true]);
+    const { text } = await page.get(`/api/sessions/${sessionId}/traffic/${reply.n}`);
+    assert.match(text, /"optionId":"once"/);
+  });
+
+  it("answers for a session that another process has open, as any other client of it", async () => {
+    using home = new GuardedHome(CONFIG);
+    const cwd = folderIn(home);
+    // Begun before the server: an editor's own process holds the session.
+    await using editor = home.start("acp");
+    editor.write({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } });
+    editor.write({ jsonrpc: "2.0", id: 2, method: "session/new", params: { cwd, mcpServers: [] } });
+    const read = (): Json[] => editor.lines.map((line) => JSON.parse(line));
+    await editor.until(() => read().some(({ id }) => id === 2));
+    const { sessionId } = read().find(({ id }) => id === 2).result;
+    await using gateway = await home.serve();
+    using page = pageOf(gateway);
+    const live = await page.events();
+    await live.find("hello");
+    const prompt = said("permission");
+    editor.write({
+      jsonrpc: "2.0",
+      id: 3,
+      method: "session/prompt",
+      params: { sessionId, prompt },
+    });
+    const { row } = await live.find("session", (data) => data.row?.state === "waiting");
+    assert.equal(row.open, "elsewhere");
+    const { asks } = await page.get(`/api/sessions/${sessionId}`);
+    const answer = { id: asks[0].id, optionId: "once" };
+    const { status, body } = await page.post(`/api/sessions/${sessionId}/answer`, answer);
+    assert.deepEqual([status, body], [200, { ok: true }]);
+    await editor.until(() => read().some(({ id }) => id === 3));
+    assert.match(editor.lines.join("\n"), /optionId\\":\\"once/);
+    editor.child.stdin.end();
+    assert.equal(await editor.exit, 0);
+  });
+
+  it("switches the policy of a tool, in force at once and kept in the configuration", async () => {
+    using home = new GuardedHome(CONFIG);
+    await using gateway = await home.serve();
+    using page = pageOf(gateway);
+    const tool = "review_list";
+    const { status, body } = await page.post("/api/tools/policy", { tool, decision: "deny" });
+    assert.deepEqual([status, body.policy], [200, "deny"], JSON.stringify(body));
+    const shown = await home.run("config", "show");
+    assert.match(shown.out, /policy\.tools\.rules.*review_list/);
+    await gateway.begin(gateway.owner).then(async (session) => {
+      const call = {
+        jsonrpc: "2.0",
+        id: 5,
+        method: "tools/call",
+        params: { name: tool, arguments: {} },
+      };
+      const answer = await gateway.post(call, { ...gateway.owner, ...session });
+      assert.match(answer.body, /denied|policy/i);
+    });
+    const { calls } = await page.get("/api/calls");
+    assert.deepEqual([calls[0]?.tool, calls[0]?.errors], [tool, 1]);
+    const { steps } = await page.get("/api/overview");
+    const [assistant] = steps;
+    assert.deepEqual(
+      [assistant.id, assistant.isDone, assistant.says],
+      ["assistant", true, "stranger"],
+    );
+    assert.equal(
+      (await page.post("/api/tools/policy", { tool: "none", decision: "deny" })).status,
+      404,
+    );
   });
 
   it("prompts, and streams the events of a session from a number on, also after a lost connection", async () => {
