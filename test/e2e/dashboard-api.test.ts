@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 
 import type { Json } from "../support/acp-house.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
@@ -39,15 +39,25 @@ const said = (text: string): object => [{ type: "text", text }];
 const pageOf = (gateway: GuardedGateway): DashboardPage =>
   new DashboardPage(gateway.ready.url, gateway.owner);
 
-describe("the dashboard's API", { timeout: 120_000 }, () => {
+describe("the dashboard's API", { timeout: 300_000 }, () => {
+  // Starting a server costs more than most tests: these share one.
+  let home: GuardedHome;
+  let gateway: GuardedGateway;
+  before(async () => {
+    home = new GuardedHome(CONFIG);
+    gateway = await home.serve();
+  });
+  after(async () => {
+    await gateway[Symbol.asyncDispose]();
+    home[Symbol.dispose]();
+  });
+
   it("shows a session live, and answers its permission while the editor waits", async () => {
-    using home = new GuardedHome(CONFIG);
-    await using gateway = await home.serve();
     using page = pageOf(gateway);
     const live = await page.events();
     await live.find("hello");
     using editor = await AcpSocket.connect(gateway.acp, gateway.owner);
-    const sessionId = await begin(editor, folderIn(home));
+    const sessionId = await begin(editor, folderIn(home, "permission"));
     const asked = editor.send("session/prompt", { sessionId, prompt: said("permission") });
 
     const { row } = await live.find("session", (data) => data.row?.state === "waiting");
@@ -55,7 +65,7 @@ describe("the dashboard's API", { timeout: 120_000 }, () => {
     assert.equal(row.agent, "other");
     assert.equal(row.open, "here");
     const { rows } = await page.get("/api/sessions");
-    assert.deepEqual(rows[0], row, "the one that waits is the first of the list");
+    assert.equal(rows[0].id, row.id, "the one that waits is the first of the list");
 
     const detail = await page.get(`/api/sessions/${sessionId}`);
     const [ask] = detail.asks;
@@ -99,42 +109,7 @@ describe("the dashboard's API", { timeout: 120_000 }, () => {
     assert.match(text, /"optionId":"once"/);
   });
 
-  it("answers for a session that another process has open, as any other client of it", async () => {
-    using home = new GuardedHome(CONFIG);
-    const cwd = folderIn(home);
-    // Begun before the server: an editor's own process holds the session.
-    await using editor = home.start("acp");
-    editor.write({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } });
-    editor.write({ jsonrpc: "2.0", id: 2, method: "session/new", params: { cwd, mcpServers: [] } });
-    const read = (): Json[] => editor.lines.map((line) => JSON.parse(line));
-    await editor.until(() => read().some(({ id }) => id === 2));
-    const { sessionId } = read().find(({ id }) => id === 2).result;
-    await using gateway = await home.serve();
-    using page = pageOf(gateway);
-    const live = await page.events();
-    await live.find("hello");
-    const prompt = said("permission");
-    editor.write({
-      jsonrpc: "2.0",
-      id: 3,
-      method: "session/prompt",
-      params: { sessionId, prompt },
-    });
-    const { row } = await live.find("session", (data) => data.row?.state === "waiting");
-    assert.equal(row.open, "elsewhere");
-    const { asks } = await page.get(`/api/sessions/${sessionId}`);
-    const answer = { id: asks[0].id, optionId: "once" };
-    const { status, body } = await page.post(`/api/sessions/${sessionId}/answer`, answer);
-    assert.deepEqual([status, body], [200, { ok: true }]);
-    await editor.until(() => read().some(({ id }) => id === 3));
-    assert.match(editor.lines.join("\n"), /optionId\\":\\"once/);
-    editor.child.stdin.end();
-    assert.equal(await editor.exit, 0);
-  });
-
   it("switches the policy of a tool, in force at once and kept in the configuration", async () => {
-    using home = new GuardedHome(CONFIG);
-    await using gateway = await home.serve();
     using page = pageOf(gateway);
     const tool = "review_list";
     const { status, body } = await page.post("/api/tools/policy", { tool, decision: "deny" });
@@ -152,7 +127,7 @@ describe("the dashboard's API", { timeout: 120_000 }, () => {
       assert.match(answer.body, /denied|policy/i);
     });
     const { calls } = await page.get("/api/calls");
-    assert.deepEqual([calls[0]?.tool, calls[0]?.errors], [tool, 1]);
+    assert.equal(calls.find((each: Json) => each.tool === tool)?.errors, 1);
     const { steps } = await page.get("/api/overview");
     const [assistant] = steps;
     assert.deepEqual(
@@ -166,11 +141,9 @@ describe("the dashboard's API", { timeout: 120_000 }, () => {
   });
 
   it("prompts, and streams the events of a session from a number on, also after a lost connection", async () => {
-    using home = new GuardedHome(CONFIG);
-    await using gateway = await home.serve();
     using page = pageOf(gateway);
     using editor = await AcpSocket.connect(gateway.acp, gateway.owner);
-    const sessionId = await begin(editor, folderIn(home));
+    const sessionId = await begin(editor, folderIn(home, "stream"));
     const query = `?session=${sessionId}&after=0`;
     const live = await page.events(query);
     const sent = await page.post(`/api/sessions/${sessionId}/prompt`, { text: "forever" });
@@ -204,41 +177,9 @@ describe("the dashboard's API", { timeout: 120_000 }, () => {
     );
   });
 
-  it("tells a page that a restarted server knows nothing of what it had seen", async () => {
-    using home = new GuardedHome(CONFIG);
-    let lastId = "";
-    let sessionId = "";
-    {
-      await using gateway = await home.serve();
-      using page = pageOf(gateway);
-      const live = await page.events();
-      using editor = await AcpSocket.connect(gateway.acp, gateway.owner);
-      sessionId = await begin(editor, folderIn(home));
-      await editor.ask("session/prompt", { sessionId, prompt: said("say first") });
-      await live.find("session", ({ row }) => row?.ended === "end_turn");
-      ({ lastId } = live);
-    }
-    await using gateway = await home.serve();
-    using page = pageOf(gateway);
-    const live = await page.events(`?session=${sessionId}&after=0`, lastId);
-    const { epoch } = await live.find("hello");
-    assert.notEqual(epoch, lastId.split(".")[0]);
-    await live.find("reset");
-    const { events } = await live.find("session-events");
-    assert.equal(
-      events[0].message.prompt[0].text,
-      "say first",
-      "its log is still read from its number",
-    );
-    const { rows } = await page.get("/api/sessions");
-    assert.equal(rows[0].open, "no");
-  });
-
   it("turns a comment on the diff of a session into a review thread that an agent claims", async () => {
-    using home = new GuardedHome(CONFIG);
-    await using gateway = await home.serve();
     using page = pageOf(gateway);
-    const folder = folderIn(home);
+    const folder = folderIn(home, "comment");
     const git = (...args: string[]): unknown =>
       execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b.c", ...args], {
         cwd: folder,
@@ -288,6 +229,71 @@ describe("the dashboard's API", { timeout: 120_000 }, () => {
     assert.equal(rows[0].comment, "Say it in English");
     const replied = await page.post(`/api/threads/${body.id}/resolve`);
     assert.equal(replied.body.state, "resolved");
+  });
+});
+
+describe("the dashboard's API of a server of its own", { timeout: 300_000 }, () => {
+  it("answers for a session that another process has open, as any other client of it", async () => {
+    using home = new GuardedHome(CONFIG);
+    const cwd = folderIn(home);
+    // Begun before the server: an editor's own process holds the session.
+    await using editor = home.start("acp");
+    editor.write({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } });
+    editor.write({ jsonrpc: "2.0", id: 2, method: "session/new", params: { cwd, mcpServers: [] } });
+    const read = (): Json[] => editor.lines.map((line) => JSON.parse(line));
+    await editor.until(() => read().some(({ id }) => id === 2));
+    const { sessionId } = read().find(({ id }) => id === 2).result;
+    await using gateway = await home.serve();
+    using page = pageOf(gateway);
+    const live = await page.events();
+    await live.find("hello");
+    const prompt = said("permission");
+    editor.write({
+      jsonrpc: "2.0",
+      id: 3,
+      method: "session/prompt",
+      params: { sessionId, prompt },
+    });
+    const { row } = await live.find("session", (data) => data.row?.state === "waiting");
+    assert.equal(row.open, "elsewhere");
+    const { asks } = await page.get(`/api/sessions/${sessionId}`);
+    const answer = { id: asks[0].id, optionId: "once" };
+    const { status, body } = await page.post(`/api/sessions/${sessionId}/answer`, answer);
+    assert.deepEqual([status, body], [200, { ok: true }]);
+    await editor.until(() => read().some(({ id }) => id === 3));
+    assert.match(editor.lines.join("\n"), /optionId\\":\\"once/);
+    editor.child.stdin.end();
+    assert.equal(await editor.exit, 0);
+  });
+
+  it("tells a page that a restarted server knows nothing of what it had seen", async () => {
+    using home = new GuardedHome(CONFIG);
+    let lastId = "";
+    let sessionId = "";
+    {
+      await using gateway = await home.serve();
+      using page = pageOf(gateway);
+      const live = await page.events();
+      using editor = await AcpSocket.connect(gateway.acp, gateway.owner);
+      sessionId = await begin(editor, folderIn(home));
+      await editor.ask("session/prompt", { sessionId, prompt: said("say first") });
+      await live.find("session", ({ row }) => row?.ended === "end_turn");
+      ({ lastId } = live);
+    }
+    await using gateway = await home.serve();
+    using page = pageOf(gateway);
+    const live = await page.events(`?session=${sessionId}&after=0`, lastId);
+    const { epoch } = await live.find("hello");
+    assert.notEqual(epoch, lastId.split(".")[0]);
+    await live.find("reset");
+    const { events } = await live.find("session-events");
+    assert.equal(
+      events[0].message.prompt[0].text,
+      "say first",
+      "its log is still read from its number",
+    );
+    const { rows } = await page.get("/api/sessions");
+    assert.equal(rows[0].open, "no");
   });
 
   it("shows a limited token only what is its own, and lets it change nothing else", async () => {
