@@ -64,6 +64,7 @@ export class ReviewsOffer implements AsyncDisposable {
       return undefined;
     });
     offer.notices.whenHeard(() => this.#beginSoon());
+    this.#ends.push(offer.clients.onGone((client) => this.#gone(client)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -134,6 +135,13 @@ export class ReviewsOffer implements AsyncDisposable {
     const { ReviewCommands } = await import("../../review/review-commands.ts");
     // The root folder is in no repository, so these commands see all of them.
     return ReviewCommands.open(this.#house.config.data, this.#options.folder ?? "/");
+  }
+
+  /** Releases what a client has claimed. */
+  #gone(client: string): void {
+    if (this.#isOver) return;
+    const released = this.#tools?.then((tools) => tools.gone(client));
+    released?.catch((error: unknown) => this.#house.log.warn("review.not-released", { error }));
   }
 
   #beginSoon(): void {
