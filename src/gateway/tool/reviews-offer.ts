@@ -199,7 +199,8 @@ export class ReviewsOffer implements AsyncDisposable {
     if (last === undefined) return;
     this.#told = last.seq;
     this.#offer.resources.updated(MESSAGES.uri);
-    for (const { thread, anchor } of messages) {
+    const { findRepository } = await import("../../review/repository.ts");
+    for (const { thread, anchor, repository: its } of messages) {
       const { path: file, line } = anchor;
       const message = "New message from lazygit";
       // Clients that go by MCP's own schema, which has no `message`, show `data` alone.
@@ -211,6 +212,7 @@ export class ReviewsOffer implements AsyncDisposable {
         data,
         isNews: true,
         scope: "review",
+        concerns: (folder) => (findRepository(folder) ?? its).gitDir === its.gitDir,
       });
     }
   }
