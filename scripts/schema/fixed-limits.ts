@@ -34,7 +34,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       10 * SECOND,
       "the rest is answered with an error",
-      "gateway: serve-stdio.ts",
+      "gateway: until-over.ts",
       "INPUT_GRACE",
     ],
     [
@@ -42,7 +42,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       800,
       "the rest is answered with an error",
-      "gateway: serve-stdio.ts",
+      "gateway: until-over.ts",
       "SIGNAL_GRACE",
     ],
   ],
