@@ -235,6 +235,24 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "MOST",
     ],
   ],
+  "MCP servers": [
+    [
+      "instances of one server for clients of their own, besides the first",
+      "count",
+      32,
+      "the one that is idle for longest is ended; if none is, the call is answered with an error",
+      "upstream: settings.ts",
+      "instances",
+    ],
+    [
+      "time without a call until such an instance ends",
+      "milliseconds",
+      30 * MINUTE,
+      "the next call starts another",
+      "upstream: settings.ts",
+      "instanceIdle",
+    ],
+  ],
   "MCP tasks": [
     [
       "tasks at once",
