@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setImmediate } from "node:timers/promises";
+import { setTimeout as pause } from "node:timers/promises";
 
 import { git, SampleRuns } from "../../test/samples/sample-runs.ts";
 import { Log } from "../base/log.ts";
@@ -79,7 +79,7 @@ class Rig implements AsyncDisposable {
 
   /** Waits until an agent was started in advance. */
   async prepared(count: number): Promise<string> {
-    while (this.started.length < count) await setImmediate();
+    while (this.started.length < count) await pause(5);
     return this.started.at(-1) ?? "";
   }
 
@@ -179,7 +179,7 @@ describe("Spares", () => {
     await rig.beginAndEnd("two", "two");
     const kept = await rig.prepared(2);
     const [first = ""] = rig.started;
-    while (rig.workspaces.includes(first)) await setImmediate();
+    while (rig.workspaces.includes(first)) await pause(5);
     assert.ok(rig.ended.includes(`one in ${first}`));
     assert.deepEqual(rig.workspaces, [kept]);
     await rig.spares[Symbol.asyncDispose]();
@@ -215,7 +215,7 @@ describe("Spares", () => {
     };
     await using rig = new Rig(sample, { holds: 50, remove });
     await rig.beginAndEnd("one", "one");
-    while (removed.length === 0) await setImmediate();
+    while (removed.length === 0) await pause(5);
     assert.deepEqual(rig.workspaces, []);
   });
 });
