@@ -13,7 +13,6 @@ const { testFolder } = (await import(new URL("test-folder.mjs", import.meta.url)
 };
 
 const place = mkdtempSync(join(tmpdir(), "test-folder-"));
-after(() => rmSync(place, { recursive: true }));
 
 /** Says how a folder is mounted. */
 function mounted(folder: string, options: string): string {
@@ -29,6 +28,8 @@ function hasRoom(): boolean {
 }
 
 describe("the folder for the temporary files of tests", () => {
+  after(() => rmSync(place, { recursive: true }));
+
   it(
     "is in memory where programs can be run there",
     {

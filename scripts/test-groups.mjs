@@ -39,16 +39,19 @@ export function groupTests(root, files) {
   const weightOf = (file) =>
     (texts.get(file).length + (SUITES.test(file) ? SIZE_OF_SUITE : 0)) *
     (STARTING_PROGRAMS.test(file) ? 5 : 1);
-  return [...groups]
-    .map(([name, group]) => ({
-      name,
-      group,
-      weight: group.reduce((sum, file) => sum + weightOf(file), 0),
-    }))
-    .sort((one, other) => other.weight - one.weight)
-    .map(({ name, group }, at) =>
-      writeGroup(root, `${String(at).padStart(3, "0")}-${name}`, group),
-    );
+  return (
+    [...groups]
+      .map(([name, group]) => ({
+        name,
+        group,
+        weight: group.reduce((sum, file) => sum + weightOf(file), 0),
+      }))
+      // oxlint-disable-next-line unicorn/no-array-sort -- old Nodes have no toSorted().
+      .sort((one, other) => other.weight - one.weight)
+      .map(({ name, group }, at) =>
+        writeGroup(root, `${String(at).padStart(3, "0")}-${name}`, group),
+      )
+  );
 }
 
 /** With which others a file may share a process, and how many they may be. Undefined for none. */

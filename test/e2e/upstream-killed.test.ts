@@ -17,11 +17,11 @@ describe("two everything servers", { skip, timeout }, () => {
     await house.configure({ shaky: EVERYTHING, steady: EVERYTHING });
     const options: RawClientOptions = { revision: "2025-11-25" };
     await using client = await RawClient.connect(house.door, options);
-    let isOver = false;
+    const over = new AbortController();
     const answers = { shaky: [] as Json[], steady: [] as Json[] };
     let sent = 0;
     const load = async (tool: string, kept: Json[]): Promise<void> => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const message = `m${++sent}`;
         const answer = await client.callTool(tool, { message });
         assert.ok(
@@ -42,7 +42,7 @@ describe("two everything servers", { skip, timeout }, () => {
         process.kill(pid, "SIGKILL");
         last = pid;
       }
-      isOver = true;
+      over.abort();
     })();
     const workers = [1, 2, 3, 4].flatMap(() => [
       load("echo", answers.shaky),
