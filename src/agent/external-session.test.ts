@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { DrivenAgent } from "../../test/agent/driven-agent.ts";
 import type { Message } from "../../test/support/acp-house.ts";
 
-describe("a session of an external agent", { timeout: 30_000 }, () => {
+describe("a session of an external agent", { timeout: 120_000 }, () => {
   it("may send updates before its answer to session/new, and they are shown after ours", async () => {
     await using driven = await DrivenAgent.open({}, { flags: ["--greets"] });
     const { client, sessionId } = driven;
