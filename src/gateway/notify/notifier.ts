@@ -161,7 +161,9 @@ export class Notifier implements NoticeListener, AsyncDisposable {
     const { sendPush } = await import("./send/send-push.ts");
     const { secrets, publicUrl } = this.#options;
     const subject = publicUrl?.startsWith("https:") === true ? publicUrl : "mailto:owner@localhost";
-    const gone = async (): Promise<void> => void (await this.#devices.remove(device.id));
+    const gone = async (): Promise<void> => {
+      await this.#devices.remove(device.id);
+    };
     const vapid = await secrets.vapid();
     return await sendPush(message, entry, device, { vapid, subject, signal, gone });
   }
