@@ -19,6 +19,11 @@ the gateway runs on:</p>
 (<code>Authorization: Bearer …</code>): the owner's is in the file that <code>trunkline serve</code>
 names, and <code>trunkline token create</code> makes others.</p>`);
 
+/** Whether a browser asks for a page, not a program for data. */
+export function isForPerson({ method, headers: { accept = "" } }: IncomingMessage): boolean {
+  return method === "GET" && !accept.startsWith("application/json");
+}
+
 /** The code is in the fragment of the link, which browsers do not send: the page posts it. */
 const SCRIPT = `
 const says = document.getElementById("says");

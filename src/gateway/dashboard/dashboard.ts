@@ -10,7 +10,7 @@ import { SessionReader } from "../../store/session/session-reader.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { House } from "../house.ts";
 import { scopesOf } from "./access-rules.ts";
-import type { Me, Overview } from "./api.ts";
+import type { Me } from "./api.ts";
 import { LiveRows } from "./live/live-rows.ts";
 import { LiveStream, placeOf, type Tail } from "./live/live-stream.ts";
 import { Watching } from "./live/watching.ts";
@@ -36,7 +36,8 @@ export interface DashboardOptions {
   readonly sources?: DashboardSources | undefined;
   /** The last messages of clients and agents. */
   readonly traffic: TrafficRing;
-  readonly urls: () => Overview["urls"];
+  /** The URL by which others reach the server. */
+  readonly origin: () => string;
   readonly uptimeSeconds: () => number;
   /** Assistants that are connected to /mcp now. */
   readonly assistants: () => number;

@@ -7,7 +7,7 @@ import { OWNER, type Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Refused } from "../access/access.ts";
 import { Admission, type Entry } from "../access/admission.ts";
-import { Login, WELCOME } from "../access/login.ts";
+import { isForPerson, Login, WELCOME } from "../access/login.ts";
 import {
   allowOrigin,
   answerPreflight,
@@ -145,10 +145,7 @@ export class HttpServer {
       holder: () => this.#sessions.holder(),
       sources: options.sources,
       traffic: this.#traffic,
-      urls: () => ({
-        mcp: `${this.browserUrl}/mcp`,
-        acp: `${this.browserUrl.replace("http", "ws")}/acp`,
-      }),
+      origin: () => this.browserUrl,
       uptimeSeconds: () => this.#metrics.uptimeSeconds,
       assistants: () => this.#mcp.size,
     });
@@ -379,11 +376,6 @@ const ENTRIES: Readonly<Record<string, Entry>> = {
   "/metrics": { scopes: ["dashboard"], what: "/metrics" },
 };
 const DASHBOARD: Entry = { scopes: ["dashboard"], what: "The dashboard" };
-
-/** Whether a browser asks for a page, not a program for data. */
-function isForPerson({ method, headers: { accept = "" } }: IncomingMessage): boolean {
-  return method === "GET" && !accept.startsWith("application/json");
-}
 
 /** The label of a counter: unknown paths share one, so that strangers cannot create series. */
 function knownPath(path: string): string {

@@ -12,7 +12,7 @@ export interface OverviewOptions {
   /** Open review threads that a principal may see. */
   readonly threads: (principal: Principal) => Promise<number>;
   readonly approvals: () => number;
-  readonly urls: () => Overview["urls"];
+  readonly origin: () => string;
   readonly uptimeSeconds: () => number;
   /** Assistants that are connected to /mcp now. */
   readonly assistants: () => number;
@@ -31,7 +31,7 @@ export async function readOverview(
   options: OverviewOptions,
   principal: Principal = OWNER,
 ): Promise<Overview> {
-  const { sessions, threads, approvals, urls, uptimeSeconds } = options;
+  const { sessions, threads, approvals, origin, uptimeSeconds } = options;
   const held = await sessions.reader.held();
   const waiting = await sessions.waiting(principal);
   const owner = onlyOwner(principal);
@@ -49,7 +49,7 @@ export async function readOverview(
       approvals: mayUseAll(principal) ? approvals() : 0,
     },
     uptimeSeconds: uptimeSeconds(),
-    urls: urls(),
+    urls: { mcp: `${origin()}/mcp`, acp: `${origin().replace("http", "ws")}/acp` },
   };
 }
 
