@@ -23,7 +23,7 @@ function asking(): Script {
     }),
     "tools/call": async ({ name }, server) => {
       if ((name as unknown) === "count") return text(String(++count));
-      const { result, error } = await server.request(ASKED.method, ASKED.params as never);
+      const { result, error } = await server.request(ASKED.method, ASKED.params);
       if (error !== undefined) return { ...text(String(error.message)), isError: true };
       return text(String(result?.content?.name));
     },
@@ -79,7 +79,7 @@ describe("an upstream with an instance for each client", { timeout: 20_000 }, ()
   it("ends instances that are not used, and those that are too many", async () => {
     const scripts = new Scripts({ a: asking });
     const limits = { instances: 1, instanceIdle: 60_000 };
-    await using house = await new HouseOfUpstreams({ ...scripts, limits }).configure(OWN);
+    await using house = await new HouseOfUpstreams({ open: scripts.open, limits }).configure(OWN);
     for (const name of ["one", "two", "three"]) await call(house, "count", client(name));
     await scripts.of("a")[1]?.left;
     const open = Promise.withResolvers<void>();
@@ -91,7 +91,9 @@ describe("an upstream with an instance for each client", { timeout: 20_000 }, ()
 
     const idle = new Scripts({ a: asking });
     const short = { instanceIdle: 1 };
-    await using other = await new HouseOfUpstreams({ ...idle, limits: short }).configure(OWN);
+    await using other = await new HouseOfUpstreams({ open: idle.open, limits: short }).configure(
+      OWN,
+    );
     for (const name of ["one", "two"]) await call(other, "count", client(name));
     await idle.of("a")[1]?.left;
   });

@@ -34,27 +34,28 @@ export async function reachGateway(options: ReachOptions): Promise<Channel<strin
 export async function serversNow(sockets: readonly string[]): Promise<UpstreamStatus[]> {
   const question: StatusQuestion = { protocol: "status" };
   const asked = sockets.map(async (path) => {
-    const { channel, answer } = await greet<ServersNow>(path, question, {});
+    const { channel, answer } = await greet(path, question, {});
     await channel[Symbol.asyncDispose]();
-    return answer.servers;
+    return (answer as ServersNow).servers;
   });
   const answers = await Promise.allSettled(asked);
   return answers.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
 }
 
 async function join(path: string, { greeting, limits }: ReachOptions): Promise<Channel<string>> {
-  const { channel, answer } = await greet<Welcome>(path, greeting, limits);
-  if (!("refused" in answer)) return channel;
+  const { channel, answer } = await greet(path, greeting, limits);
+  const welcome = answer as Welcome;
+  if (!("refused" in welcome)) return channel;
   await channel[Symbol.asyncDispose]();
-  throw new Error(answer.refused);
+  throw new Error(welcome.refused);
 }
 
 /** Connects to a gateway, and waits for its answer to the first message. */
-async function greet<T>(
+async function greet(
   path: string,
   greeting: object,
   limits: Partial<ChannelLimits>,
-): Promise<{ readonly channel: Channel<string>; readonly answer: T }> {
+): Promise<{ readonly channel: Channel<string>; readonly answer: unknown }> {
   // Every start of `trunkline mcp` loads this file, and most find no gateway.
   const { connect } = await import("node:net");
   using name = new SocketName(path);
@@ -63,7 +64,7 @@ async function greet<T>(
   const timer = setTimeout(() => channel.abort(new Error("does not answer")), PATIENCE);
   try {
     channel.send(JSON.stringify(greeting));
-    return { channel, answer: JSON.parse(await channel.greeting) as T };
+    return { channel, answer: JSON.parse(await channel.greeting) as unknown };
   } catch (error) {
     socket.destroy();
     const { code, message } = error as NodeJS.ErrnoException;
