@@ -80,9 +80,9 @@ test("parseInline() links nothing but web and mail addresses, and shows markup a
 test("parseMarkdown() takes linear time for hostile texts", () => {
   const before = process.cpuUsage();
   for (const piece of ["*", "**a ", "`", "``a", "[", "![", "> ", "- ", "_a", "|-", "<http://", "h"]) {
-    parseMarkdown(piece.repeat(50_000));
-    parseMarkdown(`${piece}\n`.repeat(20_000));
+    parseMarkdown(piece.repeat(10_000));
+    parseMarkdown(`${piece}\n`.repeat(4_000));
   }
   const { user } = process.cpuUsage(before);
-  assert.ok(user < 5_000_000, `${user / 1000} ms`);
+  assert.ok(user < 3_000_000, `${user / 1000} ms`);
 });

@@ -37,6 +37,8 @@ const TASK = /^\[([ xX])\]\s+/;
 const TABLE_LINE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
 /** Deeper ones are shown as text: a hostile message must not exhaust the stack. */
 const MAX_DEPTH = 12;
+/** Of `**` inside of `*`, for the same reason. */
+const MAX_PAIRS = 20;
 
 export function parseMarkdown(text: string): Block[] {
   return blocksOf(text.replaceAll("\r\n", "\n").split("\n"), 0);
@@ -194,6 +196,17 @@ export function parseInline(text: string, depth = 0): Inline[] {
     if (end < 0) absent.add(mark);
     return end;
   };
+  /** The end of emphasis: `*` ends at a single mark, and `**` at the last two of three. */
+  const closing = (mark: string, from: number): number => {
+    const [char = ""] = mark;
+    let end = closer(mark, from);
+    if (mark.length === 2) return end >= 0 && text[end + 2] === char ? end + 1 : end;
+    for (let pairs = 0; end >= 0 && text[end + 1] === char; pairs++) {
+      if (pairs === MAX_PAIRS) return -1;
+      end = closer(mark, end + (text[end + 2] === char ? 3 : 2));
+    }
+    return end;
+  };
   const special = (at: number): number => {
     const char = text[at] ?? "";
     if (char === "\\" && /[\\`*_{}[\]()#+\-.!~|<>]/.test(text[at + 1] ?? "")) {
@@ -214,6 +227,7 @@ export function parseInline(text: string, depth = 0): Inline[] {
     }
     if (depth >= MAX_DEPTH) return 0;
     if (char === "[" || (char === "!" && text[at + 1] === "[")) {
+      if (closer("](", at) < 0) return 0;
       const link = LINK.exec(text.slice(at, at + 3600));
       const url = link === null ? undefined : safeUrl(link[2] ?? "");
       if (link === null || url === undefined) return 0;
@@ -223,6 +237,7 @@ export function parseInline(text: string, depth = 0): Inline[] {
     if (char === "h" || char === "<") {
       const from = char === "<" ? at + 1 : at;
       const isWord = char === "h" && /\w/.test(text[at - 1] ?? "");
+      if (!text.startsWith("http", from)) return 0;
       const [url] = isWord ? [] : (ADDRESS.exec(text.slice(from, from + 2000)) ?? []);
       if (url === undefined) return 0;
       const length = char === "<" && text[from + url.length] === ">" ? url.length + 2 : url.length;
@@ -234,7 +249,7 @@ export function parseInline(text: string, depth = 0): Inline[] {
       if (/\s/.test(text[inner] ?? " ")) continue;
       // snake_case is no emphasis.
       if (mark.startsWith("_") && /\w/.test(text[at - 1] ?? "")) continue;
-      const end = closer(mark, inner + 1);
+      const end = closing(mark, inner + 1);
       if (end < 0 || /\s/.test(text[end - 1] ?? " ")) continue;
       if (mark.startsWith("_") && /\w/.test(text[end + mark.length] ?? "")) continue;
       const content = parseInline(text.slice(inner, end), depth + 1);

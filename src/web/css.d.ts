@@ -1,0 +1,2 @@
+/** The bundler takes style sheets out of the script. */
+declare module "*.css";
