@@ -9,8 +9,8 @@ export type StreamState =
   | { readonly is: "refused" };
 
 export interface StreamOptions {
-  /** The address for a stream that goes on after an event. */
-  readonly url: (lastId: string) => string;
+  /** The address of the next attempt. */
+  readonly url: () => string;
   readonly onEvent: (event: ServerEvent) => void;
   readonly onState: (state: StreamState) => void;
   readonly lastId?: string;
@@ -76,7 +76,7 @@ export class EventStream {
     this.#attempt = attempt;
     let watchdog = setTimeout(() => attempt.abort(), silence);
     try {
-      const response = await fetch(url(this.lastId), {
+      const response = await fetch(url(), {
         headers: {
           accept: "text/event-stream",
           ...(this.lastId === "" ? {} : { "last-event-id": this.lastId }),

@@ -81,17 +81,14 @@ export const waitingCount = computed(
 /** Opens the one live stream of this page, for a session too where one is shown. */
 export function listen(to: SessionListener | undefined): void {
   listener = to;
-  const lastId = stream?.lastId ?? "";
+  // An id is EPOCH.ROW.SEQ; the last part counts the events of the session that was shown before.
+  const lastId = (stream?.lastId ?? "").split(".").slice(0, 2).join(".");
   stream?.close();
   stream = new EventStream({
     lastId,
-    url: (last) => {
-      const query = new URLSearchParams();
-      if (last !== "") query.set("last", last);
-      if (to !== undefined) {
-        query.set("session", to.session);
-        query.set("after", String(to.last()));
-      }
+    url: () => {
+      if (to === undefined) return "/api/events";
+      const query = new URLSearchParams({ session: to.session, after: String(to.last()) });
       return `/api/events?${query.toString()}`;
     },
     onEvent: receive,

@@ -108,6 +108,8 @@ export class OpenSession {
       if (this.#isClosed) return;
       const conversation = new Conversation();
       conversation.append(log.events);
+      await this.#catchUp(conversation);
+      if (this.#isClosed) return;
       conversation.plan ??= detail.plan;
       this.conversation = conversation;
       this.detail.value = detail;
@@ -118,6 +120,16 @@ export class OpenSession {
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       this.failed.value = error.message;
+    }
+  }
+
+  /** The stream goes on while the log is loaded again, and may be further by then. */
+  async #catchUp(conversation: Conversation): Promise<void> {
+    while (this.conversation.last > conversation.last) {
+      const from = conversation.last + 1;
+      const { events } = await get<EventLog>(`${this.path}/events?from=${from}&limit=${PAGE}`);
+      if (events.length === 0) return;
+      conversation.append(events);
     }
   }
 
