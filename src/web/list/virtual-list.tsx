@@ -19,8 +19,10 @@ export interface VirtualListProps {
   readonly onNearStart?: () => void;
   /** The row that the keyboard has chosen; it is kept in view. */
   readonly selected?: number;
-  /** What the rows of a grid are called together, such as its header row. */
+  /** The header row of a grid. */
   readonly head?: ComponentChildren;
+  /** Takes no more room than its rows need. */
+  readonly isCompact?: boolean;
 }
 
 /** Rows outside of the view that are kept ready, in pixels. */
@@ -69,6 +71,9 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
       tabIndex={0}
       aria-label={label}
       onScroll={list.scrolled}
+      {...(props.isCompact === true
+        ? { style: { flex: `0 1 calc(${list.heights.total}px + 2rem)` } }
+        : {})}
       {...(kind === "feed" ? { role: "feed" } : { role: "grid", "aria-rowcount": count + 1 })}
     >
       {head}

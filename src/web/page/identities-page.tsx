@@ -93,6 +93,7 @@ export function IdentitiesPage(): JSX.Element {
       </PageHead>
       <DataTable
         label="Identities"
+        isCompact
         rows={found.identities}
         columns={IDENTITIES}
         keyOf={({ name }) => name}

@@ -94,6 +94,7 @@ export function ServersPage(): JSX.Element {
       <PageHead title="Servers and plugins" />
       <DataTable
         label="Servers"
+        isCompact
         rows={servers.rows.value}
         columns={SERVERS}
         keyOf={({ name }) => name}

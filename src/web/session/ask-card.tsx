@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 
 import type { Ask } from "../../gateway/dashboard/session-api.ts";
 import { addShortcuts } from "../client/keyboard.ts";
@@ -12,7 +12,12 @@ import { ToolContent } from "./tool-call.tsx";
 type Option = NonNullable<Ask["options"]>[number];
 
 /** What is asked of the person now; y and n answer the first permission. */
-export function Asks({ session }: { readonly session: OpenSession }): JSX.Element | null {
+export function Asks(props: {
+  readonly session: OpenSession;
+  /** Without the content of the calls, where the page shows something else. */
+  readonly isShort: boolean;
+}): JSX.Element | null {
+  const { session, isShort } = props;
   const asks = session.asks.value;
   const first = asks.find(({ kind }) => kind === "permission");
   useEffect(() => {
@@ -32,19 +37,23 @@ export function Asks({ session }: { readonly session: OpenSession }): JSX.Elemen
   return (
     <section class="asks" aria-label="Waiting for you" aria-live="polite">
       {asks.map((ask) => (
-        <AskCard key={ask.id} ask={ask} session={session} hasKeys={ask === first} />
+        <AskCard key={ask.id} ask={ask} session={session} hasKeys={ask === first} isShort={isShort} />
       ))}
     </section>
   );
 }
 
-function AskCard(props: { ask: Ask; session: OpenSession; hasKeys: boolean }): JSX.Element {
-  const { ask, session, hasKeys } = props;
-  const card = useRef<HTMLDivElement>(null);
+function AskCard(props: {
+  readonly ask: Ask;
+  readonly session: OpenSession;
+  readonly hasKeys: boolean;
+  readonly isShort: boolean;
+}): JSX.Element {
+  const { ask, session, hasKeys, isShort } = props;
   if (ask.kind === "question") {
     const message = ask.question?.["message"];
     return (
-      <div class="ask" ref={card}>
+      <div class="ask-card">
         <div class="ask-head">
           <strong>Question</strong>
           <Ago at={ask.at} />
@@ -59,13 +68,13 @@ function AskCard(props: { ask: Ask; session: OpenSession; hasKeys: boolean }): J
   }
   const title = ask.toolCall?.["title"];
   return (
-    <div class="ask" ref={card}>
+    <div class="ask-card">
       <div class="ask-head">
         <strong>Permission</strong>
         <code>{typeof title === "string" ? title : "a tool call"}</code>
         <Ago at={ask.at} />
       </div>
-      <ToolContent call={ask.toolCall ?? {}} />
+      {isShort ? null : <ToolContent call={ask.toolCall ?? {}} />}
       <div class="buttons">
         {(ask.options ?? []).map((option) => (
           <button

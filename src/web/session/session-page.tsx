@@ -92,7 +92,7 @@ export function SessionPage({ id }: { readonly id: string }): JSX.Element {
           </>
         )}
       </div>
-      <Asks session={session} />
+      <Asks session={session} isShort={tab !== undefined} />
       {tab === undefined ? <PromptBox session={session} row={row} /> : null}
     </div>
   );

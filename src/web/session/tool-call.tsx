@@ -102,6 +102,9 @@ function Pre({ text, label, class: name = "" }: { text: string; label: string; c
   );
 }
 
-export function pretty(value: unknown): string {
-  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+/** JSON in lines, where it does not fit into one. */
+function pretty(value: unknown): string {
+  if (typeof value === "string") return value;
+  const line = JSON.stringify(value) ?? "";
+  return line.length <= 100 ? line : JSON.stringify(value, null, 2);
 }

@@ -66,7 +66,7 @@ export function TrafficView({ session }: { readonly session: OpenSession }): JSX
 }
 
 const COLUMNS: readonly Column<TrafficGroup>[] = [
-  { name: "Time", width: "6.5rem", isCode: true, cell: ({ first }) => time(first.at) },
+  { name: "Time", width: "7.5rem", isCode: true, cell: ({ first }) => time(first.at) },
   { name: "Between", width: "minmax(7rem, 1fr)", cell: ({ first }) => <Between row={first} /> },
   { name: "Message", width: "minmax(10rem, 3fr)", isCode: true, cell: (group) => <Name group={group} /> },
   { name: "Id", width: "4rem", isCode: true, cell: ({ first }) => first.id ?? "" },

@@ -44,12 +44,10 @@ export function CallsChart({ rows }: { readonly rows: readonly ToolCalls[] }): J
         <path class="line" d={lineOf(series, (mean) => HEIGHT - height(mean / slowest))} />
         {series.map(({ at, mean }, index) =>
           mean === undefined ? null : (
-            <circle
+            <path
               key={at}
               class="point"
-              r={2.5}
-              cx={(index + 0.5) * STEP}
-              cy={HEIGHT - height(mean / slowest)}
+              d={`M${(index + 0.5) * STEP} ${HEIGHT - height(mean / slowest)}h0`}
             />
           ),
         )}

@@ -26,6 +26,7 @@ export function DataTable<T>(props: {
   readonly rowClass?: (row: T) => string;
   readonly class?: string;
   readonly empty?: ComponentChildren;
+  readonly isCompact?: boolean;
 }): JSX.Element {
   const { rows, columns, keyOf, detail } = props;
   const [selected, setSelected] = useState(0);
@@ -70,6 +71,7 @@ export function DataTable<T>(props: {
   return (
     <VirtualList
       kind="grid"
+      isCompact={props.isCompact ?? false}
       class={`table ${props.class ?? ""}`}
       label={props.label}
       count={rows.length}

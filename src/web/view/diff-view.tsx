@@ -54,23 +54,23 @@ function lineRows(
   const place: DiffPlace =
     line.new === undefined ? { side: "old", line: line.old ?? 0 } : { side: "new", line: line.new };
   const below = under?.(place);
+  const number =
+    onComment === undefined ? (
+      place.line
+    ) : (
+      <button
+        type="button"
+        title="Comment on this line"
+        aria-label={`Comment on ${place.side} line ${place.line}`}
+        onClick={() => onComment(place)}
+      >
+        {place.line}
+      </button>
+    );
   const row = (
     <tr key={key} class={line.kind}>
-      <td class="number">{line.old ?? ""}</td>
-      <td class="number">
-        {onComment === undefined ? (
-          (line.new ?? "")
-        ) : (
-          <button
-            type="button"
-            title="Comment on this line"
-            aria-label={`Comment on ${place.side} line ${place.line}`}
-            onClick={() => onComment(place)}
-          >
-            {line.new ?? "−"}
-          </button>
-        )}
-      </td>
+      <td class="number">{line.new === undefined ? number : (line.old ?? "")}</td>
+      <td class="number">{line.new === undefined ? "" : number}</td>
       <td class="text">
         <span class="sign" aria-hidden="true">
           {SIGNS[line.kind]}
