@@ -29,7 +29,7 @@ export const readMarks = new ReadMarks(globalThis.localStorage);
 const RANK = { waiting: 0, running: 1, idle: 2 } as const;
 
 export const sessions = new Collection<SessionRow>({
-  fetch: (cursor) => get(`/sessions?limit=1000${cursorPart(cursor)}`),
+  fetch: (cursor) => get(`/sessions?limit=500${cursorPart(cursor)}`),
   idOf: ({ id }) => id,
   compare: (a, b) => RANK[a.state] - RANK[b.state] || orderOf(b) - orderOf(a),
 });
@@ -41,12 +41,12 @@ function orderOf({ state, waiting, created, updated }: SessionRow): number {
 }
 
 export const runs = new Collection<RunRow>({
-  fetch: (cursor) => get(`/runs?limit=1000${cursorPart(cursor)}`),
+  fetch: (cursor) => get(`/runs?limit=500${cursorPart(cursor)}`),
   idOf: ({ id }) => id,
   compare: (a, b) => b.updated - a.updated,
 });
 export const threads = new Collection<ThreadRow>({
-  fetch: (cursor) => get(`/threads?limit=1000${cursorPart(cursor)}`),
+  fetch: (cursor) => get(`/threads?limit=500${cursorPart(cursor)}`),
   idOf: ({ id }) => id,
   compare: (a, b) =>
     Number(a.state === "resolved") - Number(b.state === "resolved") || b.updated - a.updated,

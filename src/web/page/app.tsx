@@ -94,11 +94,11 @@ export function App(): JSX.Element {
     isMenuOpen.value = false;
     problem.value = undefined;
   }, [at.page, at.id]);
+  const waiting = waitingCount.value;
+  const name = (at.id === undefined ? undefined : sessions.get(at.id)?.title) ?? entry?.name;
   useEffect(() => {
-    const waiting = waitingCount.value;
-    const name = (at.id === undefined ? undefined : sessions.get(at.id)?.title) ?? entry?.name;
     document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${name ?? "Trunkline"} · Trunkline`;
-  });
+  }, [waiting, name]);
   return (
     <div class="app">
       <a class="skip" href="#main" onClick={skip}>

@@ -67,13 +67,12 @@ function Title({ row }: { readonly row: SessionRow }): JSX.Element {
   );
 }
 
-function subOf({ isRun, parent, open, owner, mode }: SessionRow): string {
+function subOf({ isRun, parent, open, owner }: SessionRow): string {
   const words = [
     isRun ? "remote run" : undefined,
     parent === undefined ? undefined : "fork",
     open === "elsewhere" ? "open in another process" : undefined,
     owner === undefined ? undefined : `of ${owner}`,
-    mode,
   ];
   return words.filter((word) => word !== undefined).join(" · ");
 }
