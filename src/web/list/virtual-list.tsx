@@ -26,7 +26,7 @@ export interface VirtualListProps {
 }
 
 /** Rows outside of the view that are kept ready, in pixels. */
-const MARGIN = 600;
+const MARGIN = 400;
 const NEAR_START = 1500;
 /** Closer to the end than this, the reader is at the end. */
 const AT_END = 40;

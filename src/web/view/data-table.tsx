@@ -37,7 +37,8 @@ export function DataTable<T>(props: {
     if (detail !== undefined) setOpen((key) => (key === keyOf(row) ? undefined : keyOf(row)));
   };
   const move = (by: number) => (): void => {
-    setSelected(Math.max(0, Math.min(rows.length - 1, at + by)));
+    // Keys may come faster than the page is drawn.
+    setSelected((now) => Math.max(0, Math.min(rows.length - 1, Math.min(now, rows.length - 1) + by)));
   };
   const canOpen = props.onOpen !== undefined || detail !== undefined;
   useEffect(() => {
