@@ -69,5 +69,8 @@ function forbid(files: string, group: string[], message: string): OxlintOverride
     { regex: String.raw`(?:^\.|[^.])/\.\./`, message: "write the path without detours" },
     { group, message },
   ];
-  return { files: [`${files}.{ts,tsx}`], rules: { "no-restricted-imports": ["error", { patterns }] } };
+  return {
+    files: [`${files}.{ts,tsx}`],
+    rules: { "no-restricted-imports": ["error", { patterns }] },
+  };
 }

@@ -165,7 +165,7 @@ function isBuildFailure(error: unknown): error is BuildFailure {
 }
 
 try {
-// A package contains this build only.
+  // A package contains this build only.
   const keepMs = process.argv.includes("--alone") ? 0 : undefined;
   const web = await webApp(ROOT);
   const program = await bundle(web);

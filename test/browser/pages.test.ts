@@ -78,7 +78,9 @@ describe(
         const { page } = watched;
         await page.goto(server.url);
         // The dark colours are the same on all pages.
-        const pages = PAGES.filter(([name]) => colorScheme === "light" || PICTURES[name] === "dark");
+        const pages = PAGES.filter(
+          ([name]) => colorScheme === "light" || PICTURES[name] === "dark",
+        );
         for (const [name, hash, text] of pages) {
           await page.evaluate((to) => location.assign(to), hash);
           await page.getByText(text).first().waitFor();
@@ -104,7 +106,10 @@ describe(
       const steps = EMPTY_OVERVIEW.steps.map((step) =>
         step.id === "editor" ? { ...step, isDone: true, says: "Zed" } : step,
       );
-      server.send({ event: "overview", data: { id: "overview", row: { ...EMPTY_OVERVIEW, steps } } });
+      server.send({
+        event: "overview",
+        data: { id: "overview", row: { ...EMPTY_OVERVIEW, steps } },
+      });
       await editor.getByText("Zed", { exact: true }).waitFor();
       watched.expectClean();
     });
@@ -152,7 +157,10 @@ describe(
       await page.getByText("10000", { exact: true }).waitFor();
       const first = page.locator("[data-index='0']");
       assert.match(await first.innerText(), /^question/);
-      assert.ok((await page.getByRole("row").count()) < 80, "only rows in view are in the document");
+      assert.ok(
+        (await page.getByRole("row").count()) < 80,
+        "only rows in view are in the document",
+      );
       // A session that begins to wait comes to the front while the list is shown.
       const row = { ...all[9_000]!, state: "waiting" as const, title: "Needs you now" };
       const waiting = { for: "permission" as const, says: "rm", since: 1 };
@@ -192,7 +200,9 @@ describe(
         costs.push((await used()) - before);
       };
       const size = (): Promise<number> =>
-        list.evaluate((box) => Number(box.querySelector("[aria-setsize]")?.getAttribute("aria-setsize")));
+        list.evaluate((box) =>
+          Number(box.querySelector("[aria-setsize]")?.getAttribute("aria-setsize")),
+        );
       for (let known = await size(); known < count; known = await size()) {
         await step(() =>
           list.evaluate(
@@ -243,7 +253,12 @@ function message(seq: number): LogEvent {
     messageId: `m${seq}`,
     content: { type: "text", text: seq % 7 === 0 ? `${text}\n\n- one\n- two` : text },
   };
-  return { seq, at: 1_700_000_000_000 + seq, direction: "agent", message: { kind: "update", update } };
+  return {
+    seq,
+    at: 1_700_000_000_000 + seq,
+    direction: "agent",
+    message: { kind: "update", update },
+  };
 }
 
 /** What axe finds that would stop somebody: serious and critical. */
@@ -262,7 +277,9 @@ async function problemsOf(page: Page): Promise<string[]> {
     return violations
       .filter(({ impact }) => impact === "serious" || impact === "critical")
       .flatMap(({ id, nodes }) =>
-        nodes.slice(0, 3).map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
+        nodes
+          .slice(0, 3)
+          .map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
       );
   });
 }

@@ -52,7 +52,6 @@ export class DashboardBrowser implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (process.env["DWCPU"]) { const c = await this.#browser.newBrowserCDPSession(); const r = await c.send("SystemInfo.getProcessInfo"); console.log("CPU", r.processInfo.map((p) => `${p.type} ${p.cpuTime.toFixed(1)}`).join(", ")); }
     await this.#browser.close();
   }
 }

@@ -3,7 +3,8 @@ import { test } from "node:test";
 
 import { EventParser } from "./event-parser.ts";
 
-const STREAM = ": hello\r\n\r\nid: 7\r\nevent: row\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\ndata:x\n\nid\n\n";
+const STREAM =
+  ': hello\r\n\r\nid: 7\r\nevent: row\r\ndata: {"a":\r\ndata: 1}\r\n\r\ndata:x\n\nid\n\n';
 
 test("EventParser reads the same events in whatever pieces the stream arrives", () => {
   const expected = [

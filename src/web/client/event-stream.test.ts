@@ -8,7 +8,9 @@ import { EventStream } from "./event-stream.ts";
 
 /** A server whose answers the test writes. */
 class Rig implements AsyncDisposable {
-  readonly #server = createServer((request, response) => this.#came.emit("request", request, response));
+  readonly #server = createServer((request, response) =>
+    this.#came.emit("request", request, response),
+  );
   readonly #came = new EventEmitter();
   readonly #waiting: [IncomingMessage, ServerResponse][] = [];
   readonly seen: string[] = [];

@@ -43,7 +43,8 @@ export function listenToKeys(): void {
       return;
     }
     // A button or link that has the focus takes Enter itself.
-    if (event.key === "Enter" && event.target instanceof Element && isOperable(event.target)) return;
+    if (event.key === "Enter" && event.target instanceof Element && isOperable(event.target))
+      return;
     const isRecent = before !== undefined && event.timeStamp - before.at < SEQUENCE_MS;
     const found = shortcutsFor(active.flat(), isRecent ? before?.key : undefined, event.key);
     before = { key: event.key, at: event.timeStamp };
@@ -58,7 +59,8 @@ export function listenToKeys(): void {
 
 function isTextField(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  if (target instanceof HTMLInputElement) return !["checkbox", "radio", "button"].includes(target.type);
+  if (target instanceof HTMLInputElement)
+    return !["checkbox", "radio", "button"].includes(target.type);
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }
 

@@ -34,7 +34,13 @@ test("ReadMarks marks a session that was never opened only if it changed after t
 });
 
 test("ReadMarks starts empty where the storage holds something else or fails", () => {
-  for (const text of ["{", "7", "null", '{"since":"x"}', '{"since":1,"marks":[["a"],[1,2],null]}']) {
+  for (const text of [
+    "{",
+    "7",
+    "null",
+    '{"since":"x"}',
+    '{"since":1,"marks":[["a"],[1,2],null]}',
+  ]) {
     assert.equal(new ReadMarks(storage(text), 9).isUnread(row(9)), false);
   }
   const full = {

@@ -29,7 +29,10 @@ async function request<T>(path: string, init: RequestInit): Promise<T> {
   const response = await send(path, init);
   const text = await response.text();
   if (response.ok) return JSON.parse(text) as T;
-  throw new RequestError(response.status, problemIn(text) ?? `The server answered ${response.status}.`);
+  throw new RequestError(
+    response.status,
+    problemIn(text) ?? `The server answered ${response.status}.`,
+  );
 }
 
 async function send(path: string, init: RequestInit): Promise<Response> {

@@ -15,7 +15,10 @@ test("Heights gives the same places as adding up would, through random changes",
     const kind = random(4);
     if (kind === 0) {
       const count = random(300);
-      plain = [...plain.slice(0, count), ...Array<number>(Math.max(0, count - plain.length)).fill(10)];
+      plain = [
+        ...plain.slice(0, count),
+        ...Array<number>(Math.max(0, count - plain.length)).fill(10),
+      ];
       heights.resize(count);
     } else if (kind === 1) {
       const count = random(50);

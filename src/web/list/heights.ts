@@ -96,7 +96,8 @@ export class Heights {
     for (let at = 1; at <= capacity; at++) {
       this.#tree[at] = (this.#tree[at] ?? 0) + (this.#heights[at - 1] ?? 0);
       const parent = at + (at & -at);
-      if (parent <= capacity) this.#tree[parent] = (this.#tree[parent] ?? 0) + (this.#tree[at] ?? 0);
+      if (parent <= capacity)
+        this.#tree[parent] = (this.#tree[parent] ?? 0) + (this.#tree[at] ?? 0);
     }
   }
 }

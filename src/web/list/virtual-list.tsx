@@ -104,7 +104,11 @@ class ListState {
   }
 
   /** Takes the rows of this drawing. Rows that came in front of the former first one keep the view in place. */
-  begin(props: VirtualListProps, scroller: RefObject<HTMLDivElement | null>, redraw: () => void): void {
+  begin(
+    props: VirtualListProps,
+    scroller: RefObject<HTMLDivElement | null>,
+    redraw: () => void,
+  ): void {
     const { count, followsEnd } = props;
     const front = followsEnd === true ? this.#addedInFront(props) : 0;
     if (front > 0) {

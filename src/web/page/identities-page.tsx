@@ -86,7 +86,10 @@ export function IdentitiesPage(): JSX.Element {
   if (found === undefined) return <p class="loading">Loading …</p>;
   return (
     <div class="two-tables">
-      <PageHead title="Identities" note={plural(found.identities.length, "identity").replace("ys", "ies")}>
+      <PageHead
+        title="Identities"
+        note={plural(found.identities.length, "identity").replace("ys", "ies")}
+      >
         <button type="button" class="quiet" onClick={reload}>
           Reload
         </button>

@@ -11,7 +11,16 @@ import { matcher } from "../text/search.ts";
 import { parseDiff } from "../text/unified-diff.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { DiffView } from "../view/diff-view.tsx";
-import { act, Ago, Badge, Empty, PageHead, SearchField, type Tone, useLoaded } from "../view/parts.tsx";
+import {
+  act,
+  Ago,
+  Badge,
+  Empty,
+  PageHead,
+  SearchField,
+  type Tone,
+  useLoaded,
+} from "../view/parts.tsx";
 
 const TONES: Readonly<Record<ThreadRow["state"], Tone>> = {
   open: "wait",
@@ -34,7 +43,11 @@ const shown = computed(() => {
 });
 
 const COLUMNS: readonly Column<ThreadRow>[] = [
-  { name: "State", width: "6.5rem", cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
+  {
+    name: "State",
+    width: "6.5rem",
+    cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>,
+  },
   {
     name: "Comment",
     width: "minmax(12rem, 3fr)",
@@ -98,7 +111,9 @@ export function ReviewPage(): JSX.Element {
         keyOf={({ id }) => id}
         detail={(row) => <Thread row={row} />}
         empty={
-          <Empty title={typeof state === "object" ? "The threads cannot be loaded" : "No open threads"}>
+          <Empty
+            title={typeof state === "object" ? "The threads cannot be loaded" : "No open threads"}
+          >
             {typeof state === "object"
               ? state.failed
               : "Comment on a line in the Changes of a session, or with: trunkline review add"}
@@ -131,7 +146,10 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
             {commit === undefined ? "" : ` ${commit.slice(0, 10)}`}
             {said === undefined ? null : <p class="said">{said}</p>}
             {diff === undefined ? null : (
-              <DiffView hunks={parseDiff(diff).flatMap(({ hunks }) => hunks)} label="Proposed change" />
+              <DiffView
+                hunks={parseDiff(diff).flatMap(({ hunks }) => hunks)}
+                label="Proposed change"
+              />
             )}
           </li>
         ))}

@@ -95,7 +95,9 @@ export function RunsPage({ id }: { readonly id: string | undefined }): JSX.Eleme
         onOpen={(row) => go(linkTo("runs", row.id))}
         empty={
           <Empty title={typeof state === "object" ? "The runs cannot be loaded" : "No remote runs"}>
-            {typeof state === "object" ? state.failed : "Runs of the editors that work remotely appear here."}
+            {typeof state === "object"
+              ? state.failed
+              : "Runs of the editors that work remotely appear here."}
           </Empty>
         }
       />

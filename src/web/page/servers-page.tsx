@@ -34,7 +34,11 @@ function Restart({ path, name }: { path: string; name: string }): JSX.Element | 
 }
 
 const SERVERS: readonly Column<ServerRow>[] = [
-  { name: "State", width: "6rem", cell: ({ state }) => <Badge tone={TONES[state] ?? "plain"}>{state}</Badge> },
+  {
+    name: "State",
+    width: "6rem",
+    cell: ({ state }) => <Badge tone={TONES[state] ?? "plain"}>{state}</Badge>,
+  },
   {
     name: "Server",
     width: "minmax(8rem, 2fr)",
@@ -50,12 +54,18 @@ const SERVERS: readonly Column<ServerRow>[] = [
   {
     name: "Action",
     width: "6rem",
-    cell: ({ name }) => <Restart name={name} path={`/servers/${encodeURIComponent(name)}/restart`} />,
+    cell: ({ name }) => (
+      <Restart name={name} path={`/servers/${encodeURIComponent(name)}/restart`} />
+    ),
   },
 ];
 
 const PLUGINS: readonly Column<PluginRow>[] = [
-  { name: "State", width: "6rem", cell: ({ state }) => <Badge tone={TONES[state] ?? "plain"}>{state}</Badge> },
+  {
+    name: "State",
+    width: "6rem",
+    cell: ({ state }) => <Badge tone={TONES[state] ?? "plain"}>{state}</Badge>,
+  },
   {
     name: "Plugin",
     width: "minmax(8rem, 2fr)",

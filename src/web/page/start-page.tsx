@@ -7,7 +7,9 @@ import { plural } from "../text/format.ts";
 import { Ago, Badge, Command, PageHead } from "../view/parts.tsx";
 import { StateBadge } from "../view/session-facts.tsx";
 
-const STEPS: Readonly<Record<OverviewStep["id"], { readonly title: string; readonly why: string }>> = {
+const STEPS: Readonly<
+  Record<OverviewStep["id"], { readonly title: string; readonly why: string }>
+> = {
   assistant: {
     title: "Connect an assistant",
     why: "It gets the tools of all your servers through one connection.",
@@ -32,7 +34,9 @@ export function StartPage(): JSX.Element {
     <div class="page start">
       <PageHead
         title={open === found.steps.length ? "Welcome to Trunkline" : "Start"}
-        note={open === 0 ? "Everything is connected" : `${open} of ${found.steps.length} steps left`}
+        note={
+          open === 0 ? "Everything is connected" : `${open} of ${found.steps.length} steps left`
+        }
       />
       <Attention />
       <ol class="steps">

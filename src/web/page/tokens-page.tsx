@@ -29,7 +29,11 @@ export function TokensPage(): JSX.Element {
     },
     { name: "Scopes", width: "minmax(10rem, 3fr)", cell: ({ scopes }) => scopes.join(", ") },
     { name: "Created", width: "5rem", cell: ({ created }) => <Ago at={created} /> },
-    { name: "Used", width: "5rem", cell: ({ used }) => (used === undefined ? "never" : <Ago at={used} />) },
+    {
+      name: "Used",
+      width: "5rem",
+      cell: ({ used }) => (used === undefined ? "never" : <Ago at={used} />),
+    },
     {
       name: "Ends",
       width: "7rem",
@@ -76,7 +80,15 @@ export function TokensPage(): JSX.Element {
   );
 }
 
-function Revoke({ id, name, onDone }: { id: string; name: string; onDone: () => void }): JSX.Element {
+function Revoke({
+  id,
+  name,
+  onDone,
+}: {
+  id: string;
+  name: string;
+  onDone: () => void;
+}): JSX.Element {
   const [isSure, setSure] = useState(false);
   return (
     <button

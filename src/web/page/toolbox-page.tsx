@@ -55,7 +55,11 @@ export function ToolboxPage({ part }: { readonly part: string | undefined }): JS
       </PageHead>
       <nav class="tabs" aria-label="Toolbox">
         {PARTS.map(([id, name]) => (
-          <a key={name} href={linkTo("toolbox", id)} aria-current={part === id ? "page" : undefined}>
+          <a
+            key={name}
+            href={linkTo("toolbox", id)}
+            aria-current={part === id ? "page" : undefined}
+          >
             {name}
             {id === "approvals" && waiting > 0 ? <span class="count">{waiting}</span> : null}
           </a>
@@ -204,12 +208,19 @@ const CALLS: readonly Column<ToolCalls>[] = [
 function Calls(): JSX.Element {
   const rows = calls.rows.value.toSorted((a, b) => b.calls - a.calls);
   if (rows.length === 0) {
-    return <Empty title="No calls in the last hour">Calls of tools are counted here as they come.</Empty>;
+    return (
+      <Empty title="No calls in the last hour">Calls of tools are counted here as they come.</Empty>
+    );
   }
   return (
     <div class="calls">
       <CallsChart rows={rows} />
-      <DataTable label="Calls of the last hour" rows={rows} columns={CALLS} keyOf={({ tool }) => tool} />
+      <DataTable
+        label="Calls of the last hour"
+        rows={rows}
+        columns={CALLS}
+        keyOf={({ tool }) => tool}
+      />
     </div>
   );
 }

@@ -37,7 +37,13 @@ export function Asks(props: {
   return (
     <section class="asks" aria-label="Waiting for you" aria-live="polite">
       {asks.map((ask) => (
-        <AskCard key={ask.id} ask={ask} session={session} hasKeys={ask === first} isShort={isShort} />
+        <AskCard
+          key={ask.id}
+          ask={ask}
+          session={session}
+          hasKeys={ask === first}
+          isShort={isShort}
+        />
       ))}
     </section>
   );

@@ -69,7 +69,11 @@ function Counts({ added, removed }: { added: number; removed: number }): JSX.Ele
 
 const LETTERS = { added: "A", modified: "M", deleted: "D", renamed: "R" } as const;
 
-function FileView(props: { session: OpenSession; file: ChangedFile; isOpen: boolean }): JSX.Element {
+function FileView(props: {
+  session: OpenSession;
+  file: ChangedFile;
+  isOpen: boolean;
+}): JSX.Element {
   const { session, file } = props;
   const [isOpen, setOpen] = useState(props.isOpen);
   const { path, from, change, added, removed } = file;
@@ -109,7 +113,9 @@ function FileChanges({ session, file }: { session: OpenSession; file: ChangedFil
         label={`Diff of ${path}`}
         {...(canComment ? { onComment: setPlace } : {})}
         under={(at) => {
-          const here = own.filter(({ side, line, end }) => isAt(at, { side, line: end ?? line ?? 0 }));
+          const here = own.filter(({ side, line, end }) =>
+            isAt(at, { side, line: end ?? line ?? 0 }),
+          );
           const isWriting = place !== undefined && isAt(at, place);
           if (here.length === 0 && !isWriting) return null;
           return (

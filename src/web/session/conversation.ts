@@ -265,7 +265,8 @@ export class Conversation {
 /** Whether the text of an entry belongs to the message before it. */
 function continues(before: Entry, entry: Entry): before is TextEntry {
   if (before.kind !== entry.kind) return false;
-  if (before.kind !== "message" && before.kind !== "thought" && before.kind !== "prompt") return false;
+  if (before.kind !== "message" && before.kind !== "thought" && before.kind !== "prompt")
+    return false;
   // A prompt of the log is whole; only the pieces of an imported one are joined.
   if (before.by !== undefined) return false;
   return before.messageId === (entry as TextEntry).messageId;

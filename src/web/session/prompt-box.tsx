@@ -7,7 +7,10 @@ import { act } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
 
 /** Where the person writes; while a turn runs, the text joins it or waits for its end. */
-export function PromptBox(props: { session: OpenSession; row: SessionRow | undefined }): JSX.Element | null {
+export function PromptBox(props: {
+  session: OpenSession;
+  row: SessionRow | undefined;
+}): JSX.Element | null {
   const { session, row } = props;
   const [text, setText] = useState("");
   const [whileRunning, setWhileRunning] = useState<"steer" | "queue">("queue");

@@ -95,7 +95,11 @@ function Field(props: {
         {isRequired ? "" : " (optional)"}
       </span>
       {type === "choice" ? (
-        <select required={isRequired} value={String(value)} onChange={(event) => onChange(event.currentTarget.value)}>
+        <select
+          required={isRequired}
+          value={String(value)}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        >
           <option value="" />
           {choices.map((choice) => (
             <option key={choice.value} value={choice.value}>

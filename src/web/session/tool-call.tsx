@@ -91,7 +91,15 @@ function contentView(content: Fields, key: number): ComponentChildren {
 const CONTROLS = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)|[@-Z\\-_])/g;
 const MOST_CHARACTERS = 100_000;
 
-function Pre({ text, label, class: name = "" }: { text: string; label: string; class?: string }): JSX.Element {
+function Pre({
+  text,
+  label,
+  class: name = "",
+}: {
+  text: string;
+  label: string;
+  class?: string;
+}): JSX.Element {
   const clean = text.slice(0, MOST_CHARACTERS).replaceAll(CONTROLS, "");
   const rest = text.length - MOST_CHARACTERS;
   return (

@@ -44,7 +44,10 @@ export function filterTraffic(
   lanes: ReadonlySet<Lane>,
   search: string,
 ): TrafficRow[] {
-  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const words = search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
   return rows.filter(({ lane, method, update, id, text, peer, kind }) => {
     if (!lanes.has(lane)) return false;
     if (words.length === 0) return true;

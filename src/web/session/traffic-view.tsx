@@ -7,7 +7,13 @@ import { bytes, milliseconds } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { CopyButton, Empty, SearchField, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
-import { filterTraffic, foldTraffic, type Lane, prettyMessage, type TrafficGroup } from "./traffic-rows.ts";
+import {
+  filterTraffic,
+  foldTraffic,
+  type Lane,
+  prettyMessage,
+  type TrafficGroup,
+} from "./traffic-rows.ts";
 
 const LANES: readonly Lane[] = ["client", "agent", "stderr"];
 const PAGE = 2000;
@@ -68,7 +74,12 @@ export function TrafficView({ session }: { readonly session: OpenSession }): JSX
 const COLUMNS: readonly Column<TrafficGroup>[] = [
   { name: "Time", width: "7.5rem", isCode: true, cell: ({ first }) => time(first.at) },
   { name: "Between", width: "minmax(7rem, 1fr)", cell: ({ first }) => <Between row={first} /> },
-  { name: "Message", width: "minmax(10rem, 3fr)", isCode: true, cell: (group) => <Name group={group} /> },
+  {
+    name: "Message",
+    width: "minmax(10rem, 3fr)",
+    isCode: true,
+    cell: (group) => <Name group={group} />,
+  },
   { name: "Id", width: "4rem", isCode: true, cell: ({ first }) => first.id ?? "" },
   {
     name: "Latency",
@@ -118,10 +129,20 @@ function Message({ session, group }: { session: OpenSession; group: TrafficGroup
       <div class="toolbar">
         {count > 1 ? (
           <>
-            <button type="button" class="quiet small" disabled={n <= first.n} onClick={() => setNumber(n - 1)}>
+            <button
+              type="button"
+              class="quiet small"
+              disabled={n <= first.n}
+              onClick={() => setNumber(n - 1)}
+            >
               Previous
             </button>
-            <button type="button" class="quiet small" disabled={n >= last.n} onClick={() => setNumber(n + 1)}>
+            <button
+              type="button"
+              class="quiet small"
+              disabled={n >= last.n}
+              onClick={() => setNumber(n + 1)}
+            >
               Next
             </button>
           </>
@@ -136,13 +157,16 @@ function Message({ session, group }: { session: OpenSession; group: TrafficGroup
             {first.kind === "request" ? "Its response" : "Its request"}
           </button>
         )}
-        <button type="button" class="quiet small" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
+        <button
+          type="button"
+          class="quiet small"
+          aria-pressed={isRaw}
+          onClick={() => setRaw(!isRaw)}
+        >
           Raw
         </button>
         <CopyButton text={text} label="Copy message" />
-        <span class="note">
-          number {n}
-        </span>
+        <span class="note">number {n}</span>
       </div>
       <pre tabIndex={0} aria-label="Message" class={isRaw ? "wrapped" : ""}>
         {failed ?? (isRaw ? text : prettyMessage(text))}

@@ -29,7 +29,8 @@ export function money({ amount, currency }: { amount: number; currency: string }
 }
 
 export function milliseconds(value: number): string {
-  if (value < 1000) return `${value < 10 ? value.toFixed(1).replace(/\.0$/, "") : Math.round(value)} ms`;
+  if (value < 1000)
+    return `${value < 10 ? value.toFixed(1).replace(/\.0$/, "") : Math.round(value)} ms`;
   return value < 60_000 ? `${trim(value / 1000)} s` : `${trim(value / 60_000)} min`;
 }
 

@@ -37,7 +37,9 @@ test("diffLines() makes the new text of the old one, for random texts", () => {
     const old = text();
     const fresh = text();
     const made = [...old];
-    for (const line of diffLines(old.join("\n"), fresh.join("\n")).flatMap(({ lines }) => lines).toReversed()) {
+    for (const line of diffLines(old.join("\n"), fresh.join("\n"))
+      .flatMap(({ lines }) => lines)
+      .toReversed()) {
       if (line.kind === "removed") assert.equal(made.splice(line.old! - 1, 1)[0], line.text);
     }
     for (const line of diffLines(old.join("\n"), fresh.join("\n")).flatMap(({ lines }) => lines)) {

@@ -51,17 +51,23 @@ function edits(old: readonly string[], fresh: readonly string[]): DiffLine["kind
   for (let d = 0; d <= most; d++) {
     trace.push(reach.slice(most - d, most + d + 3));
     for (let k = -d; k <= d; k += 2) {
-      const isDown = k === -d || (k !== d && valueAt(reach, most + k) < valueAt(reach, most + k + 2));
+      const isDown =
+        k === -d || (k !== d && valueAt(reach, most + k) < valueAt(reach, most + k + 2));
       let x = isDown ? valueAt(reach, most + k + 2) : valueAt(reach, most + k) + 1;
       while (x < old.length && x - k < fresh.length && old[x] === fresh[x - k]) x++;
       reach[most + k + 1] = x;
-      if (x >= old.length && x - k >= fresh.length) return backtrack(trace, old.length, fresh.length);
+      if (x >= old.length && x - k >= fresh.length)
+        return backtrack(trace, old.length, fresh.length);
     }
   }
   return replaced();
 }
 
-function backtrack(trace: readonly Int32Array[], width: number, height: number): DiffLine["kind"][] {
+function backtrack(
+  trace: readonly Int32Array[],
+  width: number,
+  height: number,
+): DiffLine["kind"][] {
   const kinds: DiffLine["kind"][] = [];
   let x = width;
   let y = height;
@@ -93,12 +99,14 @@ function hunksOf(lines: readonly DiffLine[]): DiffHunk[] {
     const isNear = index - lastChange <= 2 * CONTEXT + 1;
     const from = isNear ? lastChange + 1 : Math.max(0, index - CONTEXT, lastChange + 1 + CONTEXT);
     if (!isNear) {
-      if (hunks.length > 0) hunks.at(-1)?.push(...lines.slice(lastChange + 1, lastChange + 1 + CONTEXT));
+      if (hunks.length > 0)
+        hunks.at(-1)?.push(...lines.slice(lastChange + 1, lastChange + 1 + CONTEXT));
       hunks.push([]);
     }
     hunks.at(-1)?.push(...lines.slice(from, index + 1));
     lastChange = index;
   }
-  if (hunks.length > 0) hunks.at(-1)?.push(...lines.slice(lastChange + 1, lastChange + 1 + CONTEXT));
+  if (hunks.length > 0)
+    hunks.at(-1)?.push(...lines.slice(lastChange + 1, lastChange + 1 + CONTEXT));
   return hunks.map((found) => ({ heading: "", lines: found }));
 }

@@ -4,7 +4,9 @@ import { test } from "node:test";
 import { parseInline, parseMarkdown } from "./markdown.ts";
 
 test("parseMarkdown() reads headings, paragraphs, code, quotes and rules", () => {
-  const blocks = parseMarkdown("# Title #\n\nOne\ntwo\n\n```ts\nconst a = 1;\n```\n> said\n\n---\n");
+  const blocks = parseMarkdown(
+    "# Title #\n\nOne\ntwo\n\n```ts\nconst a = 1;\n```\n> said\n\n---\n",
+  );
   assert.deepEqual(blocks, [
     { kind: "heading", level: 1, text: ["Title"] },
     { kind: "paragraph", text: ["One\ntwo"] },
@@ -15,7 +17,9 @@ test("parseMarkdown() reads headings, paragraphs, code, quotes and rules", () =>
 });
 
 test("parseMarkdown() shows the code of a fence that is still being written", () => {
-  assert.deepEqual(parseMarkdown("```js\nlet a"), [{ kind: "code", language: "js", text: "let a" }]);
+  assert.deepEqual(parseMarkdown("```js\nlet a"), [
+    { kind: "code", language: "js", text: "let a" },
+  ]);
 });
 
 test("parseMarkdown() reads lists with tasks and lists in lists", () => {
@@ -79,7 +83,20 @@ test("parseInline() links nothing but web and mail addresses, and shows markup a
 
 test("parseMarkdown() takes linear time for hostile texts", () => {
   const before = process.cpuUsage();
-  for (const piece of ["*", "**a ", "`", "``a", "[", "![", "> ", "- ", "_a", "|-", "<http://", "h"]) {
+  for (const piece of [
+    "*",
+    "**a ",
+    "`",
+    "``a",
+    "[",
+    "![",
+    "> ",
+    "- ",
+    "_a",
+    "|-",
+    "<http://",
+    "h",
+  ]) {
     parseMarkdown(piece.repeat(10_000));
     parseMarkdown(`${piece}\n`.repeat(4_000));
   }

@@ -241,7 +241,10 @@ export function parseInline(text: string, depth = 0): Inline[] {
       const [url] = isWord ? [] : (ADDRESS.exec(text.slice(from, from + 2000)) ?? []);
       if (url === undefined) return 0;
       const length = char === "<" && text[from + url.length] === ">" ? url.length + 2 : url.length;
-      return push({ kind: "link", url, text: [url] }, char === "<" && length === url.length ? 0 : length);
+      return push(
+        { kind: "link", url, text: [url] },
+        char === "<" && length === url.length ? 0 : length,
+      );
     }
     for (const { mark, kind } of DELIMITERS) {
       if (!text.startsWith(mark, at)) continue;

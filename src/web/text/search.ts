@@ -6,7 +6,10 @@ export function matcher<T extends object>(
   search: string,
   wordsOf: (row: T) => string,
 ): (row: T) => boolean {
-  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const words = search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
   if (words.length === 0) return () => true;
   return (row) => {
     let text = texts.get(row);

@@ -10,7 +10,12 @@ import { parseDiff } from "./unified-diff.ts";
 test("parseDiff() reads what git prints: numbers, headings, and lines that look like headers", () => {
   const folder = mkdtempSync(join(tmpdir(), "trunkline-diff-"));
   try {
-    const before = ["function a() {", ...Array.from({ length: 9 }, (_, n) => `  ${n};`), "-- x", "}"];
+    const before = [
+      "function a() {",
+      ...Array.from({ length: 9 }, (_, n) => `  ${n};`),
+      "-- x",
+      "}",
+    ];
     const after = before.with(10, "++ y").with(4, "  three;");
     writeFileSync(join(folder, "a.txt"), `${before.join("\n")}\n`);
     writeFileSync(join(folder, "b.txt"), after.join("\n"));
@@ -25,7 +30,9 @@ test("parseDiff() reads what git prints: numbers, headings, and lines that look 
     assert.deepEqual(others, []);
     assert.equal(file?.path, "b.txt");
     assert.deepEqual(
-      file.hunks.map(({ lines }) => lines.map((line) => [line.kind, line.old, line.new, line.text])),
+      file.hunks.map(({ lines }) =>
+        lines.map((line) => [line.kind, line.old, line.new, line.text]),
+      ),
       [
         [
           ["same", 4, 4, "  2;"],

@@ -59,7 +59,11 @@ export function parseDiff(diff: string): DiffFile[] {
 }
 
 /** The lines of a hunk are counted, since a removed line may look like a header. */
-function hunkFrom(lines: readonly string[], from: number, hunk: RegExpExecArray): [DiffHunk, number] {
+function hunkFrom(
+  lines: readonly string[],
+  from: number,
+  hunk: RegExpExecArray,
+): [DiffHunk, number] {
   let old = Number(hunk[1]);
   let fresh = Number(hunk[3]);
   const oldEnd = old + Number(hunk[2] ?? 1);

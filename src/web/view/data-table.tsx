@@ -38,7 +38,9 @@ export function DataTable<T>(props: {
   };
   const move = (by: number) => (): void => {
     // Keys may come faster than the page is drawn.
-    setSelected((now) => Math.max(0, Math.min(rows.length - 1, Math.min(now, rows.length - 1) + by)));
+    setSelected((now) =>
+      Math.max(0, Math.min(rows.length - 1, Math.min(now, rows.length - 1) + by)),
+    );
   };
   const canOpen = props.onOpen !== undefined || detail !== undefined;
   useEffect(() => {
@@ -102,7 +104,8 @@ export function DataTable<T>(props: {
               onClick={(event) => {
                 setSelected(index);
                 // Buttons and links in a row do their own work.
-                if ((event.target as Element).closest("button, a, input, select") === null) open(row);
+                if ((event.target as Element).closest("button, a, input, select") === null)
+                  open(row);
               }}
             >
               {cells(row)}

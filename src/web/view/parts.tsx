@@ -86,7 +86,13 @@ export function Command({ run }: { readonly run: string }): JSX.Element {
   );
 }
 
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }): JSX.Element {
+export function Empty({
+  title,
+  children,
+}: {
+  title: string;
+  children?: ComponentChildren;
+}): JSX.Element {
   return (
     <div class="empty">
       <p class="title">{title}</p>
@@ -134,7 +140,10 @@ export function focusSearch(): boolean {
 }
 
 /** A page that is loaded; says what is missing where it cannot be. */
-export function useLoaded<T>(load: () => Promise<T>, deps: readonly unknown[]): [T | undefined, string | undefined, () => void] {
+export function useLoaded<T>(
+  load: () => Promise<T>,
+  deps: readonly unknown[],
+): [T | undefined, string | undefined, () => void] {
   const [found, setFound] = useState<T | undefined>(undefined);
   const [failed, setFailed] = useState<string | undefined>(undefined);
   const [round, setRound] = useState(0);

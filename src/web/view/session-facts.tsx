@@ -33,7 +33,10 @@ export function ContextBar({ context }: { context: SessionRow["context"] }): JSX
 }
 
 /** The facts of a session in one line. */
-export function SessionFacts(props: { row: SessionRow; usage: SessionRow["context"] }): JSX.Element {
+export function SessionFacts(props: {
+  row: SessionRow;
+  usage: SessionRow["context"];
+}): JSX.Element {
   const { row } = props;
   const facts = [
     ["Agent", row.model === undefined ? row.agent : `${row.agent} · ${row.model}`],
