@@ -19,7 +19,7 @@ export interface WebApp {
 export async function webApp(root: string, options: BuildOptions = {}): Promise<WebApp> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
-    entryPoints: ["src/web/main.tsx"],
+    entryPoints: ["src/web/main.tsx", "src/web/style/main.css"],
     outdir: "dist/web",
     entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",

@@ -10,7 +10,7 @@ import {
   DashboardBrowser,
   NO_CHROMIUM,
   type WatchedPage,
-} from "../support/dashboard-browser.ts";
+} from "./dashboard-browser.ts";
 import { type GuardedGateway, GuardedHome } from "../support/guarded-gateway.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");

@@ -12,14 +12,11 @@ import {
   DashboardBrowser,
   NO_CHROMIUM,
   type WatchedPage,
-} from "../support/dashboard-browser.ts";
-import { type Answers, SampleDashboard } from "../support/sample-dashboard.ts";
-import {
-  EMPTY_OVERVIEW,
-  sampleAnswers,
-  sampleDetail,
-  sampleSessions,
-} from "../support/sample-answers.ts";
+} from "./dashboard-browser.ts";
+import { sampleAnswers } from "./sample/sample-answers.ts";
+import { type Answers, SampleDashboard } from "./sample/sample-dashboard.ts";
+import { EMPTY_OVERVIEW } from "./sample/sample-rows.ts";
+import { sampleDetail, sampleSessions } from "./sample/sample-sessions.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -82,13 +79,13 @@ describe(
           ([name]) => colorScheme === "light" || PICTURES[name] === "dark",
         );
         for (const [name, hash, text] of pages) {
-          await page.evaluate((to) => location.assign(to), hash);
+          await page.evaluate(`location.assign(${JSON.stringify(hash)})`);
           await page.getByText(text).first().waitFor();
           if (PICTURES[name] === colorScheme) await picture(page, name);
           watched.expectClean();
           assert.deepEqual(await problemsOf(page), [], `${name}, ${colorScheme}`);
           await page.setViewportSize({ width: 400, height: 800 });
-          const width = await page.evaluate(() => document.documentElement.scrollWidth);
+          const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
           assert.ok(width <= 400, `${name} is ${width} px wide`);
           await page.setViewportSize({ width: 1280, height: 800 });
         }
@@ -185,7 +182,6 @@ describe(
       await using server = await SampleDashboard.start({ ...sampleAnswers(), ...answers });
       await using watched = await show(server, "#/sessions/s-3", `Message ${count} `);
       const { page } = watched;
-      const list = page.getByRole("feed");
       // The processor's time of the page's own thread: a busy machine makes tasks long, not costly.
       const devtools = await page.context().newCDPSession(page);
       await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
@@ -199,40 +195,14 @@ describe(
         await work();
         costs.push((await used()) - before);
       };
-      const size = (): Promise<number> =>
-        list.evaluate((box) =>
-          Number(box.querySelector("[aria-setsize]")?.getAttribute("aria-setsize")),
-        );
+      const size = async (): Promise<number> => Number(await page.evaluate(SIZE));
       for (let known = await size(); known < count; known = await size()) {
-        await step(() =>
-          list.evaluate(
-            (box, before) =>
-              new Promise<void>((resolve) => {
-                const look = (): void => {
-                  const row = box.querySelector("[aria-setsize]");
-                  if (Number(row?.getAttribute("aria-setsize")) > before) resolve();
-                  else requestAnimationFrame(look);
-                };
-                box.scrollTop = 0;
-                look();
-              }),
-            known,
-          ),
-        );
+        await step(() => page.evaluate(untilMoreThan(known)));
       }
-      await list.evaluate((box) => box.scrollTo(0, 0));
+      await page.evaluate(`${LIST}.scrollTo(0, 0)`);
       await page.getByText("Message 1 ", { exact: false }).first().waitFor();
       for (let at = 0; at < 40; at++) {
-        await step(() =>
-          list.evaluate(
-            (box, share) =>
-              new Promise<void>((resolve) => {
-                box.scrollTop = share * box.scrollHeight;
-                requestAnimationFrame(() => requestAnimationFrame(() => resolve()));
-              }),
-            ((at * 17) % 40) / 40,
-          ),
-        );
+        await step(() => page.evaluate(jumpTo(((at * 17) % 40) / 40)));
         assert.ok((await page.getByRole("article").count()) < 120);
       }
       const sorted = costs.toSorted((a, b) => a - b);
@@ -245,6 +215,19 @@ describe(
     });
   },
 );
+
+// Runs in the browser.
+const LIST = `document.querySelector("[role=feed]")`;
+const SIZE = `Number(${LIST}.querySelector("[aria-setsize]").getAttribute("aria-setsize"))`;
+const untilMoreThan = (known: number): string => `new Promise((resolve) => {
+  ${LIST}.scrollTop = 0;
+  const look = () => (${SIZE} > ${known} ? resolve() : requestAnimationFrame(look));
+  look();
+})`;
+const jumpTo = (share: number): string => `new Promise((resolve) => {
+  ${LIST}.scrollTop = ${share} * ${LIST}.scrollHeight;
+  requestAnimationFrame(() => requestAnimationFrame(() => resolve()));
+})`;
 
 function message(seq: number): LogEvent {
   const text = `Message ${seq} says **something** in a line or two, with \`code\` in it.`;

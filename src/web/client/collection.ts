@@ -18,7 +18,8 @@ export class Collection<T> {
   readonly rows: ReadonlySignal<readonly T[]>;
   readonly #options: CollectionOptions<T>;
   readonly #byId = new Map<string, T>();
-  readonly #version = signal(0);
+  /** The same map, in another object after each change. */
+  readonly #shown = signal({ byId: this.#byId });
   #isScheduled = false;
   #loading: Promise<void> | undefined;
   /** Ids that live events touched while pages were loading: the pages may be older. */
@@ -26,15 +27,11 @@ export class Collection<T> {
 
   constructor(options: CollectionOptions<T>) {
     this.#options = options;
-    this.rows = computed(() => {
-      this.#version.value;
-      return [...this.#byId.values()].toSorted(options.compare);
-    });
+    this.rows = computed(() => [...this.#shown.value.byId.values()].toSorted(options.compare));
   }
 
   get(id: string): T | undefined {
-    this.#version.value;
-    return this.#byId.get(id);
+    return this.#shown.value.byId.get(id);
   }
 
   /** Loads the rows unless they are here. */
@@ -94,7 +91,7 @@ export class Collection<T> {
     this.#isScheduled = true;
     nextFrame(() => {
       this.#isScheduled = false;
-      this.#version.value++;
+      this.#shown.value = { byId: this.#byId };
     });
   }
 }

@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { type Signal, signal } from "@preact/signals";
 
 const KEY = "trunkline.read";
 /** Marks of the sessions that were read last; those of older ones are dropped. */
@@ -7,40 +7,41 @@ const MOST = 2000;
 /** How far each session was read in this browser, by the number of its last event. */
 export class ReadMarks {
   readonly #storage: Pick<Storage, "getItem" | "setItem"> | undefined;
-  readonly #marks: Map<string, number>;
+  /** Another map after each change. */
+  readonly #marks: Signal<ReadonlyMap<string, number>>;
   /** The first visit: what happened before it is no news. */
   readonly #since: number;
-  readonly #version = signal(0);
 
   constructor(storage: Pick<Storage, "getItem" | "setItem"> | undefined, now = Date.now()) {
     this.#storage = storage;
     const kept = keptIn(storage);
     this.#since = kept?.since ?? now;
-    this.#marks = new Map(kept?.marks);
+    this.#marks = signal(new Map(kept?.marks));
     if (kept === undefined) this.#keep();
   }
 
   isUnread({ id, last, updated }: { id: string; last: number; updated: number }): boolean {
-    this.#version.value;
-    const mark = this.#marks.get(id);
+    const mark = this.#marks.value.get(id);
     return mark === undefined ? updated > this.#since : last > mark;
   }
 
   read(id: string, last: number): void {
-    if ((this.#marks.get(id) ?? -1) >= last) return;
-    this.#marks.delete(id);
-    this.#marks.set(id, last);
-    for (const oldest of this.#marks.keys()) {
-      if (this.#marks.size <= MOST) break;
-      this.#marks.delete(oldest);
+    const marks = new Map(this.#marks.peek());
+    if ((marks.get(id) ?? -1) >= last) return;
+    // The one that was read last is the last one.
+    marks.delete(id);
+    marks.set(id, last);
+    for (const oldest of marks.keys()) {
+      if (marks.size <= MOST) break;
+      marks.delete(oldest);
     }
-    this.#version.value++;
+    this.#marks.value = marks;
     this.#keep();
   }
 
   #keep(): void {
     try {
-      const kept: Kept = { since: this.#since, marks: [...this.#marks] };
+      const kept: Kept = { since: this.#since, marks: [...this.#marks.peek()] };
       this.#storage?.setItem(KEY, JSON.stringify(kept));
     } catch {
       // A full or forbidden storage costs only the marks of the next visit.

@@ -110,15 +110,24 @@ export async function begin(): Promise<void> {
 }
 
 async function loadShared(): Promise<void> {
-  const load = async <T>(path: string, into: { value: T | undefined }): Promise<void> => {
+  const load = async (path: string, take: (found: never) => void): Promise<void> => {
     try {
-      into.value = await get<T>(path);
+      take(await get<never>(path));
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       if (error.status === 401) connection.value = { is: "refused" };
     }
   };
-  await Promise.all([load("/me", me), load("/overview", overview), sessions.reload()]);
+  const work = [
+    load("/me", (found) => {
+      me.value = found;
+    }),
+    load("/overview", (found) => {
+      overview.value = found;
+    }),
+    sessions.reload(),
+  ];
+  await Promise.all(work);
 }
 
 function reloadEverything(): void {

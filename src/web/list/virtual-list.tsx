@@ -35,7 +35,7 @@ const AT_END = 40;
 export function VirtualList(props: VirtualListProps): JSX.Element {
   const { count, keyOf, render, kind, label, head } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const [, redraw] = useReducer((n: number, _: unknown) => n + 1, 0);
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
   const list = useMemo(() => new ListState(props.estimate), []);
   list.begin(props, scroller, () => redraw(undefined));
   const { first, last } = list.range();

@@ -8,8 +8,7 @@ import type { OpenSession } from "./open-session.ts";
 import { ToolCallView } from "./tool-call.tsx";
 
 export function ConversationView({ session }: { readonly session: OpenSession }): JSX.Element {
-  session.version.value;
-  const { entries } = session.conversation;
+  const { entries } = session.shown.value.conversation;
   if (entries.length === 0) {
     return <Empty title="Nothing was said yet">Write the first prompt below.</Empty>;
   }

@@ -115,7 +115,7 @@ export class Conversation {
       if (entry.kind === "tool" && later.kind === "tool") {
         front[at] = { ...entry, call: { ...entry.call, ...later.call }, until: later.until };
       } else {
-        front[at] = { ...entry, ...later, seq: entry.seq, at: entry.at } as Entry;
+        front[at] = { ...entry, ...later, seq: entry.seq, at: entry.at };
       }
       taken.add(index + this.#shift);
     }
@@ -136,7 +136,7 @@ export class Conversation {
     switch (event["kind"]) {
       case "prompt": {
         const text = textOf(event["prompt"]);
-        entries.push({ kind: "prompt", seq, at, text, by: String(event["by"] ?? "") });
+        entries.push({ kind: "prompt", seq, at, text, by: wordIn(event["by"]) });
         break;
       }
       case "update":
@@ -250,7 +250,7 @@ export class Conversation {
     const requestId = String(event["requestId"]);
     const outcome = event["outcome"] as { outcome: string; kind?: string; optionId?: string };
     const answer = outcome.outcome === "selected" ? (outcome.kind ?? "selected") : "cancelled";
-    const by = String(event["by"] ?? "");
+    const by = wordIn(event["by"]);
     const index = this.#permissions.get(requestId);
     const known = index === undefined ? undefined : entries[index + this.#shift];
     if (index !== undefined && known?.kind === "permission") {
@@ -272,16 +272,22 @@ function continues(before: Entry, entry: Entry): before is TextEntry {
   return before.messageId === (entry as TextEntry).messageId;
 }
 
+/** A text of a message, whose shape nobody has checked. */
+export function wordIn(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
 /** The text of content blocks; what is no text is named. */
 export function textOf(blocks: unknown): string {
   if (!Array.isArray(blocks)) return "";
   return (blocks as Fields[])
     .map((block) => {
-      if (block?.["type"] === "text") return String(block["text"] ?? "");
+      if (block?.["type"] === "text") return wordIn(block["text"]);
       const resource = block?.["resource"] as Fields | undefined;
       const name = block?.["name"] ?? block?.["uri"] ?? resource?.["uri"];
       if (typeof name === "string") return `[${name}]`;
-      return block?.["type"] === undefined ? "" : `[${String(block["type"])}]`;
+      const type = wordIn(block?.["type"]);
+      return type === "" ? "" : `[${type}]`;
     })
     .join("");
 }

@@ -15,15 +15,18 @@ export class OpenSession {
   readonly detail = signal<SessionDetail | undefined>(undefined);
   readonly asks = signal<readonly Ask[]>([]);
   readonly failed = signal<string | undefined>(undefined);
-  /** Counts the changes of the conversation. */
-  readonly version = signal(0);
-  conversation = new Conversation();
+  /** The conversation; another object around it after each change. */
+  readonly shown = signal({ conversation: new Conversation() });
   #isLoadingEarlier = false;
   #isClosed = false;
   #isScheduled = false;
 
   constructor(id: string) {
     this.id = id;
+  }
+
+  get conversation(): Conversation {
+    return this.shown.peek().conversation;
   }
 
   get path(): string {
@@ -63,7 +66,7 @@ export class OpenSession {
       if (this.#isClosed || conversation !== this.conversation) return;
       if (events.length === 0) conversation.first = 1;
       conversation.prepend(events);
-      this.version.value++;
+      this.shown.value = { conversation };
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
     } finally {
@@ -111,7 +114,7 @@ export class OpenSession {
       await this.#catchUp(conversation);
       if (this.#isClosed) return;
       conversation.plan ??= detail.plan;
-      this.conversation = conversation;
+      this.shown.value = { conversation };
       this.detail.value = detail;
       this.asks.value = detail.asks;
       this.failed.value = undefined;
@@ -146,7 +149,7 @@ export class OpenSession {
     this.#isScheduled = true;
     nextFrame(() => {
       this.#isScheduled = false;
-      this.version.value++;
+      this.shown.value = { conversation: this.conversation };
       if (!document.hidden) readMarks.read(this.id, this.conversation.last);
     });
   }

@@ -95,17 +95,15 @@ function commandsFor(
   session: OpenSession,
   text: string,
 ): readonly { readonly name: string; readonly description: string }[] {
-  session.version.value;
-  const all = session.conversation.commands ?? session.detail.value?.commands ?? [];
+  const all = session.shown.value.conversation.commands ?? session.detail.value?.commands ?? [];
   const typed = text.slice(1);
   return all.filter(({ name }) => name.startsWith(typed) && name !== typed).slice(0, 8);
 }
 
 /** The modes and models that the agent offers. */
 function Settings({ session }: { readonly session: OpenSession }): JSX.Element {
-  session.version.value;
   const { modes, models } = session.detail.value?.settings ?? {};
-  const mode = session.conversation.mode ?? modes?.currentModeId;
+  const mode = session.shown.value.conversation.mode ?? modes?.currentModeId;
   return (
     <>
       {modes === undefined ? null : (

@@ -130,15 +130,13 @@ function SessionHead(props: { session: OpenSession; row: SessionRow | undefined 
 }
 
 function usageOf(session: OpenSession): SessionRow["context"] {
-  session.version.value;
-  return session.conversation.usage;
+  return session.shown.value.conversation.usage;
 }
 
 const MARKS: Readonly<Record<string, string>> = { completed: "●", in_progress: "◐", pending: "○" };
 
 function Plan({ session }: { readonly session: OpenSession }): JSX.Element | null {
-  session.version.value;
-  const plan: readonly PlanEntry[] = session.conversation.plan ?? [];
+  const plan: readonly PlanEntry[] = session.shown.value.conversation.plan ?? [];
   if (plan.length === 0) return null;
   const done = plan.filter(({ status }) => status === "completed").length;
   const current = plan.find(({ status }) => status === "in_progress");

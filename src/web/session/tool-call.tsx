@@ -4,7 +4,7 @@ import { milliseconds, shortPath } from "../text/format.ts";
 import { diffLines } from "../text/line-diff.ts";
 import { DiffView } from "../view/diff-view.tsx";
 import { Badge, type Tone } from "../view/parts.tsx";
-import { type ToolEntry, textOf } from "./conversation.ts";
+import { textOf, type ToolEntry, wordIn } from "./conversation.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -18,7 +18,7 @@ const TONES: Readonly<Record<string, Tone>> = {
 /** A tool call in one line; its content is folded. */
 export function ToolCallView({ entry }: { readonly entry: ToolEntry }): JSX.Element {
   const { call, at, until } = entry;
-  const status = String(call["status"] ?? "pending");
+  const status = wordIn(call["status"]) || "pending";
   const title = typeof call["title"] === "string" ? call["title"] : entry.toolCallId;
   const kind = typeof call["kind"] === "string" ? call["kind"] : "tool";
   const took = until - at;
@@ -64,7 +64,7 @@ function contentView(content: Fields, key: number): ComponentChildren {
   switch (content["type"]) {
     case "diff": {
       const path = String(content["path"]);
-      const hunks = diffLines(String(content["oldText"] ?? ""), String(content["newText"] ?? ""));
+      const hunks = diffLines(wordIn(content["oldText"]), wordIn(content["newText"]));
       return (
         <div key={key} class="file">
           <p class="path mono">{shortPath(path)}</p>

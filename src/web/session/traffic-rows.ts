@@ -28,7 +28,7 @@ function belongs(first: TrafficRow, row: TrafficRow): boolean {
     row.kind === "notification" &&
     first.kind === "notification" &&
     row.update !== undefined &&
-    /_chunk$/.test(row.update) &&
+    row.update.endsWith("_chunk") &&
     first.update === row.update &&
     first.lane === row.lane &&
     first.direction === row.direction &&

@@ -206,7 +206,7 @@ function useTraffic(session: OpenSession): [readonly TrafficRow[], string | unde
         if (!(error instanceof RequestError)) throw error;
         if (isShown) setState([all, error.message]);
       }
-      if (isShown) timer = setTimeout(() => void start(), POLL_MS);
+      if (isShown) timer = setTimeout(start, POLL_MS);
     };
     const start = (): void => {
       ask().catch((error: unknown) => reportError(error));

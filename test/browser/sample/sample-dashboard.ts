@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
-import type { LiveEvent } from "../../src/gateway/dashboard/api.ts";
-import { WebFiles } from "../../src/gateway/dashboard/web-files.ts";
+import type { LiveEvent } from "../../../src/gateway/dashboard/api.ts";
+import { WebFiles } from "../../../src/gateway/dashboard/web-files.ts";
 
-const WEB = join(import.meta.dirname, "../../dist/web");
+const WEB = join(import.meta.dirname, "../../../dist/web");
 
 export type Answers = Readonly<Record<string, (call: SampleCall) => unknown>>;
 

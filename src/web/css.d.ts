@@ -1,2 +1,0 @@
-/** The bundler takes style sheets out of the script. */
-declare module "*.css";
