@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
 import type { Page } from "playwright-core";
 
-import type { LogEvent } from "../../src/gateway/dashboard/session-api.ts";
+import { problemsOf } from "./axe.ts";
 import {
   chromiumPath,
   DashboardBrowser,
@@ -15,32 +14,12 @@ import {
 } from "./dashboard-browser.ts";
 import { sampleAnswers } from "./sample/sample-answers.ts";
 import { type Answers, SampleDashboard } from "./sample/sample-dashboard.ts";
+import { PAGES } from "./sample/sample-pages.ts";
 import { EMPTY_OVERVIEW } from "./sample/sample-rows.ts";
-import { sampleDetail, sampleSessions } from "./sample/sample-sessions.ts";
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+import { sampleSessions } from "./sample/sample-sessions.ts";
 
 /** `TRUNKLINE_SCREENSHOTS=docs/images npm test -- browser/pages` writes the pictures of the documents. */
 const SCREENSHOTS = process.env["TRUNKLINE_SCREENSHOTS"];
-
-/** Every page, and a text that is there once it has its rows. */
-const PAGES: readonly (readonly [name: string, hash: string, text: string])[] = [
-  ["start", "#/start", "Connect an assistant"],
-  ["sessions", "#/sessions", "Replace moment with Temporal"],
-  ["session", "#/sessions/s-0", "It needs a generator"],
-  ["changes", "#/sessions/s-0/changes", "PATTERN.lastIndex"],
-  ["traffic", "#/sessions/s-0/traffic", "model cache is cold"],
-  ["runs", "#/runs", "Upgrade to Node 26"],
-  ["run", "#/runs/r-1", "Running the tests"],
-  ["review", "#/review", "This swallows the error"],
-  ["identities", "#/identities", "ann@acme.example"],
-  ["toolbox", "#/toolbox", "github_search"],
-  ["approvals", "#/toolbox/approvals", "Always copy the contents"],
-  ["calls", "#/toolbox/calls", "Calls a minute"],
-  ["servers", "#/servers", "acme.tickets"],
-  ["audit", "#/audit", "policy: deny"],
-  ["tokens", "#/tokens", "laptop of Ann"],
-];
 
 const PICTURES: Readonly<Record<string, "light" | "dark">> = {
   start: "light",
@@ -68,22 +47,20 @@ describe(
       return watched;
     }
 
-    it("has no serious accessibility problem, no error and no sideways scrolling, light, dark and at 400 px", async () => {
+    it("shows every page without an error, light and dark, and at 400 px without sideways scrolling", async () => {
       await using server = await SampleDashboard.start(sampleAnswers());
       for (const colorScheme of ["light", "dark"] as const) {
         await using watched = await browser.open({ colorScheme });
         const { page } = watched;
         await page.goto(server.url);
-        // The dark colours are the same on all pages.
-        const pages = PAGES.filter(
-          ([name]) => colorScheme === "light" || PICTURES[name] === "dark",
-        );
-        for (const [name, hash, text] of pages) {
+        for (const [name, hash, text] of PAGES) {
+          if (colorScheme === "dark" && PICTURES[name] !== "dark") continue;
           await page.evaluate(`location.assign(${JSON.stringify(hash)})`);
           await page.getByText(text).first().waitFor();
           if (PICTURES[name] === colorScheme) await picture(page, name);
           watched.expectClean();
-          assert.deepEqual(await problemsOf(page), [], `${name}, ${colorScheme}`);
+          // All pages: test/interop/dashboard-pages.test.ts
+          if (name === "session") assert.deepEqual(await problemsOf(page), [], colorScheme);
           await page.setViewportSize({ width: 400, height: 800 });
           const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
           assert.ok(width <= 400, `${name} is ${width} px wide`);
@@ -167,108 +144,8 @@ describe(
       await page.getByText("1 of 10000").waitFor();
       watched.expectClean();
     });
-
-    it("scrolls a session of a hundred thousand messages with little work for each step", async (t) => {
-      const count = 100_000;
-      const answers: Answers = {
-        "GET /api/sessions/*": () => sampleDetail(sampleSessions()[3]!, []),
-        "GET /api/sessions/*/events": ({ query }) => {
-          const end = Number(query.get("before") ?? count + 1);
-          const from = Math.max(1, end - Number(query.get("limit")));
-          const events = Array.from({ length: end - from }, (_, index) => message(from + index));
-          return { session: "s-3", events, last: count };
-        },
-      };
-      await using server = await SampleDashboard.start({ ...sampleAnswers(), ...answers });
-      await using watched = await show(server, "#/sessions/s-3", `Message ${count} `);
-      const { page } = watched;
-      // The processor's time of the page's own thread: a busy machine makes tasks long, not costly.
-      const devtools = await page.context().newCDPSession(page);
-      await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
-      const used = async (): Promise<number> => {
-        const { metrics } = await devtools.send("Performance.getMetrics");
-        return 1000 * metrics.find(({ name }) => name === "TaskDuration")!.value;
-      };
-      const costs: number[] = [];
-      const step = async (work: () => Promise<unknown>): Promise<void> => {
-        const before = await used();
-        await work();
-        costs.push((await used()) - before);
-      };
-      const size = async (): Promise<number> => Number(await page.evaluate(SIZE));
-      for (let known = await size(); known < count; known = await size()) {
-        await step(() => page.evaluate(untilMoreThan(known)));
-      }
-      await page.evaluate(`${LIST}.scrollTo(0, 0)`);
-      await page.getByText("Message 1 ", { exact: false }).first().waitFor();
-      for (let at = 0; at < 20; at++) {
-        await step(() => page.evaluate(jumpTo(((at * 7) % 20) / 20)));
-        assert.ok((await page.getByRole("article").count()) < 120);
-      }
-      const sorted = costs.toSorted((a, b) => a - b);
-      const [usual = 0, most = 0] = [sorted[sorted.length >> 1], sorted.at(-1)];
-      t.diagnostic(`a step takes ${usual.toFixed(0)} ms, at most ${most.toFixed(0)} ms`);
-      // A step is several tasks: loading, reading, drawing and measuring. A long task is 50 ms.
-      assert.ok(usual < 50, `a step takes ${usual} ms of the processor`);
-      assert.ok(most < 200, `a step took ${most} ms of the processor`);
-      watched.expectClean();
-    });
   },
 );
-
-// Runs in the browser.
-const LIST = `document.querySelector("[role=feed]")`;
-const SIZE = `Number(${LIST}.querySelector("[aria-setsize]").getAttribute("aria-setsize"))`;
-const untilMoreThan = (known: number): string => `new Promise((resolve) => {
-  ${LIST}.scrollTop = 0;
-  const look = () => (${SIZE} > ${known} ? resolve() : requestAnimationFrame(look));
-  look();
-})`;
-const jumpTo = (share: number): string => `new Promise((resolve) => {
-  ${LIST}.scrollTop = ${share} * ${LIST}.scrollHeight;
-  requestAnimationFrame(() => requestAnimationFrame(() => resolve()));
-})`;
-
-function message(seq: number): LogEvent {
-  const text = `Message ${seq} says **something** in a line or two, with \`code\` in it.`;
-  const update = {
-    sessionUpdate: "agent_message_chunk",
-    messageId: `m${seq}`,
-    content: { type: "text", text: seq % 7 === 0 ? `${text}\n\n- one\n- two` : text },
-  };
-  return {
-    seq,
-    at: 1_700_000_000_000 + seq,
-    direction: "agent",
-    message: { kind: "update", update },
-  };
-}
-
-/** What axe finds that would stop somebody: serious and critical. */
-async function problemsOf(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: { run(options: object): Promise<{ violations: AxeViolation[] }> };
-    };
-    interface AxeViolation {
-      readonly id: string;
-      readonly impact: string;
-      readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
-    }
-    const { violations } = await axe.run({
-      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"],
-      resultTypes: ["violations"],
-    });
-    return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .flatMap(({ id, nodes }) =>
-        nodes
-          .slice(0, 3)
-          .map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
-      );
-  });
-}
 
 async function picture(page: Page, name: string): Promise<void> {
   if (SCREENSHOTS === undefined) return;
