@@ -48,6 +48,8 @@ export class DashboardBrowser implements AsyncDisposable {
       reducedMotion: "reduce",
       ...options,
     });
+    // Waits end with their condition; this only ends a test that has failed.
+    context.setDefaultTimeout(60_000);
     return new WatchedPage(context, await context.newPage());
   }
 
