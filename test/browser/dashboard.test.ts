@@ -41,9 +41,6 @@ async function begin(editor: AcpSocket, cwd: string): Promise<string> {
   return String(sessionId);
 }
 
-// Waits end with their condition; this only ends a test that has failed.
-const LONG = { timeout: 20_000 };
-
 describe(
   "the dashboard in Chromium",
   { timeout: 240_000, skip: chromiumPath() === undefined ? NO_CHROMIUM : false },
@@ -57,7 +54,6 @@ describe(
     /** Opens the page as a person does: by the link that works once. */
     async function enter(gateway: GuardedGateway): Promise<WatchedPage> {
       const watched = await browser.open();
-      watched.page.setDefaultTimeout(LONG.timeout);
       await watched.page.goto(gateway.ready.login);
       await watched.page.getByRole("status").filter({ hasText: "live" }).waitFor();
       return watched;
@@ -141,7 +137,6 @@ describe(
         ({ port } = gateway);
         // With the owner's token, since this is about the stream and not about the login.
         watched = await browser.open({ extraHTTPHeaders: gateway.owner });
-        watched.page.setDefaultTimeout(LONG.timeout);
         using editor = await AcpSocket.connect(gateway.acp, gateway.owner);
         sessionId = await begin(editor, folder);
         await editor.ask("session/prompt", { sessionId, prompt: said("say before") });
