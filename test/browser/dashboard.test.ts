@@ -71,7 +71,7 @@ describe(
       const asked = editor.send("session/prompt", { sessionId, prompt: said("permission") });
       const row = page.getByRole("row").filter({ hasText: "permission" });
       await row.waitFor();
-      assert.match(await page.title(), /^\(1\) /);
+      await page.waitForFunction(`document.title.startsWith("(1) ")`);
       await row.getByRole("link").click();
       const ask = page.getByRole("region", { name: "Waiting for you" });
       await ask.getByText("Run npm install").waitFor();
