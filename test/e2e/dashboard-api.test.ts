@@ -150,19 +150,24 @@ describe("the dashboard's API", { timeout: 300_000 }, () => {
   it("turns a comment on the diff of a session into a review thread that an agent claims", async () => {
     using page = pageOf(gateway);
     const folder = folderIn(home, "comment");
-    const git = (...args: string[]): unknown =>
+    // Git's reflog knows seconds only, and all of this happens within one.
+    const git = (hours: number, ...args: string[]): unknown =>
       execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b.c", ...args], {
         cwd: folder,
+        env: {
+          ...process.env,
+          GIT_COMMITTER_DATE: new Date(Date.now() + hours * 3_600_000).toISOString(),
+        },
       });
-    git("init", "-q");
+    git(-1, "init", "-q");
     writeFileSync(join(folder, "a.txt"), "one\ntwo\n");
-    git("add", ".");
-    git("commit", "-qm", "first");
+    git(-1, "add", ".");
+    git(-1, "commit", "-qm", "first");
     using editor = await AcpSocket.connect(gateway.acp, gateway.owner);
     const sessionId = await begin(editor, folder);
     await editor.ask("session/prompt", { sessionId, prompt: said("put a.txt|zwei|0") });
     await editor.ask("session/prompt", { sessionId, prompt: said(`put b.txt|${SECRET}|0`) });
-    git("commit", "-qam", "the agent has committed");
+    git(1, "commit", "-qam", "the agent has committed");
 
     const { against, files } = await page.get(`/api/sessions/${sessionId}/files`);
     assert.equal(against, "git");

@@ -85,10 +85,10 @@ async function baseOf(git: Git, time: number): Promise<string> {
     const commit = stdout.toString("utf8").trim();
     if (code === 0 && commit !== "") return commit;
   }
-  // Git's empty tree: a repository without a commit.
-  return await git.text(["hash-object", "-t", "tree", "--stdin"], { input: "" }).catch(() => EMPTY);
+  return EMPTY;
 }
 
+/** Git's empty tree, for a repository without a commit. */
 const EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 async function tracked(git: Git, base: string): Promise<ChangedFile[]> {
