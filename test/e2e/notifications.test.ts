@@ -183,7 +183,6 @@ describe("notifications", { timeout: 180_000 }, () => {
       const isRefused = refused?.result?.includes("ECONNREFUSED") === true;
       if (hooked?.state === "delivered" && isRefused) {
         assert.equal(refused.state, "pending", "it is tried again");
-        assert.equal(hooked.attempts[0]?.result, "status 503");
         break;
       }
       await delay(20);
