@@ -28,6 +28,7 @@ import {
   type ToolWork,
 } from "./agent-tool.ts";
 import { shownInput, wholeInput } from "./shown-content.ts";
+import type { ToolGroups } from "./tool-groups.ts";
 
 export interface ToolRunnerOptions {
   readonly turn: Turn;
@@ -35,6 +36,7 @@ export interface ToolRunnerOptions {
   readonly files: TurnFiles;
   readonly mode: () => Mode;
   readonly tools: ReadonlyMap<string, AgentTool>;
+  readonly groups: ToolGroups;
   readonly sessionId: string;
   readonly log: Log;
   /** Milliseconds for tools that have no timeout of their own. */
@@ -75,10 +77,12 @@ export class ToolRunner {
     this.#options = options;
   }
 
-  /** The tools that the current mode allows. */
+  /** The tools that the current mode allows, of the groups that are open. */
   offered(): AgentTool[] {
-    const { tools, mode } = this.#options;
-    return [...tools.values()].filter(({ need }) => mode().may.includes(need));
+    const { tools, mode, groups } = this.#options;
+    return [...tools.values()].filter((tool) => {
+      return mode().may.includes(tool.need) && groups.isOffered(tool);
+    });
   }
 
   /**
@@ -103,7 +107,10 @@ export class ToolRunner {
 
   /** Calls a tool. Failures are answers for the model; only a cancelled turn throws. */
   async call(call: ToolCall): Promise<ToolAnswer> {
-    return this.perform(call, this.#options.tools.get(call.name));
+    const tool = this.#options.tools.get(call.name);
+    // A model may know a tool from earlier in the conversation.
+    if (tool?.group !== undefined) this.#options.groups.open(tool.group);
+    return this.perform(call, tool);
   }
 
   /** Calls a tool that is not in the model's list. */
