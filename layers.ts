@@ -39,6 +39,8 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
     ...["base", "tool", "session", "protocol/acp", "git", "store"],
     ...["identity", "review", "agent", "upstream", "plugin", "run", "worktree", "gateway"],
   ],
+  // The dashboard in the browser. It shares the shapes of the messages with the server, as types.
+  web: ["gateway/dashboard/api.ts", "gateway/dashboard/session-api.ts"],
 };
 
 /** How deep the folders of a layer may be nested; files in deeper ones may import nothing. */
@@ -68,5 +70,8 @@ function forbid(files: string, group: string[], message: string): OxlintOverride
     { regex: String.raw`(?:^\.|[^.])/\.\./`, message: "write the path without detours" },
     { group, message },
   ];
-  return { files: [`${files}.ts`], rules: { "no-restricted-imports": ["error", { patterns }] } };
+  return {
+    files: [`${files}.{ts,tsx}`],
+    rules: { "no-restricted-imports": ["error", { patterns }] },
+  };
 }

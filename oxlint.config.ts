@@ -51,7 +51,7 @@ export default defineConfig({
   overrides: [
     ...layerRules(),
     {
-      files: ["src/**/*.ts"],
+      files: ["src/**/*.{ts,tsx}"],
       excludeFiles: TESTS,
       rules: {
         "typescript/no-unsafe-argument": "error",

@@ -22,6 +22,7 @@ import { reviewNotice } from "./review-notice.ts";
 import { reviewAdd, reviewList } from "./reviews.ts";
 import { sessionLogBench } from "./session-log.ts";
 import { sessionsBench } from "./sessions.ts";
+import { agentDeltas, agentFlood } from "./agent-streams.ts";
 import { stdioEcho } from "./stdio-echo.ts";
 import { websocketEcho } from "./websocket-echo.ts";
 import { websocketIdle } from "./websocket-idle.ts";
@@ -38,6 +39,8 @@ const BENCHES = [
   anchors,
   sessionLogBench,
   sessionsBench,
+  agentDeltas,
+  agentFlood,
   websocketEcho,
   websocketIdle,
   busBench,

@@ -21,6 +21,7 @@ import { launcherText } from "./launcher-text.ts";
 import { licenses } from "./licenses.ts";
 import { packOf } from "./pack.ts";
 import { pluginModule } from "./plugin-module.ts";
+import { type WebApp, webApp } from "./web-app.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const ENTRY = "src/cli/main.ts";
@@ -89,7 +90,7 @@ async function buildProgram(entry: string): Promise<string> {
   return text;
 }
 
-async function bundle(): Promise<Build> {
+async function bundle(web: WebApp): Promise<Build> {
   const define: Record<string, string> = { ...OPTIONS.define };
   for (const [name, entry] of Object.entries(PROGRAMS)) {
     define[name] = JSON.stringify(await buildProgram(entry));
@@ -149,7 +150,7 @@ async function bundle(): Promise<Build> {
   const plugin = await pluginModule(ROOT, options);
   chunks.set(pack.name, pack.bytes);
   for (const [name, content] of plugin.files) chunks.set(name, content);
-  const inputs = [...Object.keys(split.metafile.inputs), ...plugin.inputs];
+  const inputs = [...Object.keys(split.metafile.inputs), ...plugin.inputs, ...web.inputs];
   chunks.set("THIRD-PARTY-LICENSES.txt", await licenses(ROOT, inputs));
   chunks.set("newer-node.js", await readFile(join(ROOT, "scripts/newer-node.js"), "utf8"));
   const text = launcherText(await readFile(join(ROOT, "scripts/launcher.js"), "utf8"), pack, {
@@ -166,7 +167,11 @@ function isBuildFailure(error: unknown): error is BuildFailure {
 try {
   // A package contains this build only.
   const keepMs = process.argv.includes("--alone") ? 0 : undefined;
-  await installBuild(join(ROOT, "dist"), await bundle(), new Date(), keepMs);
+  const web = await webApp(ROOT);
+  const program = await bundle(web);
+  // First what the program serves: when it starts anew, it reads all of it.
+  await installBuild(join(ROOT, "dist/web"), web.build, new Date(), keepMs);
+  await installBuild(join(ROOT, "dist"), program, new Date(), keepMs);
 } catch (error) {
   // esbuild has printed the errors.
   if (!isBuildFailure(error)) throw error;

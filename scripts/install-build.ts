@@ -54,17 +54,23 @@ async function install(
 async function installedBuild(folder: string, launcher: string): Promise<Set<string>> {
   const names = new Set<string>();
   const date = await dateOf(join(folder, launcher));
-  for (const name of await readdir(folder)) {
+  for (const name of await filesIn(folder)) {
     if ((await dateOf(join(folder, name))) === date) names.add(name);
   }
   return names;
 }
 
 async function removeOlderThan(folder: string, time: number): Promise<void> {
-  for (const name of await readdir(folder)) {
+  for (const name of await filesIn(folder)) {
     const path = join(folder, name);
     if ((await dateOf(path)) < time) await rm(path, { force: true });
   }
+}
+
+/** A folder in it is a build of its own. */
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
 
 /** Zero for a file that another build has removed. */

@@ -20,6 +20,12 @@ const PROGRAMS = [
     optional: true,
   },
   { command: "gpg", package: "gnupg", why: "the tests sign with it", optional: true },
+  {
+    command: "chromium",
+    package: "chromium",
+    why: "the dashboard is tested in it",
+    optional: true,
+  },
   { command: "nginx", package: "nginx-light", why: "the tests come through it", optional: true },
 ];
 

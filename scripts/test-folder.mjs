@@ -19,7 +19,8 @@ export function testFolder(env, { folder = MEMORY, mounts = "/proc/self/mounts" 
       .readFileSync(mounts, "utf8")
       .split("\n")
       .map((line) => line.split(" "))
-      .findLast(([, at]) => at === folder);
+      .filter(([, at]) => at === folder)
+      .pop();
     const isForPrograms = mount !== undefined && !/(?:^|,)(?:noexec|ro)(?:,|$)/.test(mount[3]);
     return type === TMPFS && isForPrograms && bavail * bsize >= ROOM ? folder : undefined;
   } catch {

@@ -5,22 +5,67 @@ import { join, sep } from "node:path";
 const FOLDER = join(".cache", "test-groups");
 /** A test file that says this, with the reason, shares its process with no other. */
 const ALONE = /^\/\/ In a process of its own: /m;
+/** The first word of its name is the subject of an end-to-end test. */
+const END_TO_END = /^test[\\/]e2e[\\/](\w+)[^\\/]*$/;
+/** They wait for programs most of the time, so a long row of them would end last. */
+const MOST_END_TO_END = 4;
+/** Folders of small tests. */
+const SMALL = /^(scripts|bench|test[\\/]lint)[\\/]/;
+/** A line of these starts programs. It takes some five times what a line of another test takes. */
+const STARTING_PROGRAMS = /^test[\\/](?!lint)/;
+/** What these do is written elsewhere, in suites. */
+const SUITES = /^test[\\/](?:fuzz|contract|conformance)[\\/]/;
+const SIZE_OF_SUITE = 10_000;
 
 /**
- * What Node's runner is to start, a process each: a file for each folder of `src/` that runs all the
- * tests in it, and every other test file as it is. Half of what a small test file takes is to start
- * Node and to load the modules, which the files of a folder have in common.
+ * What Node's runner is to start, a process each. The tests of a folder in `src/` share one, and so do
+ * up to four end-to-end tests of a subject: a third of what a small test file takes is to start Node
+ * and to load the modules, which such files have in common.
+ *
+ * The runner takes them by name. They are numbered by size, so that what takes long comes first, and
+ * no processor waits for it at the end.
  */
 export function groupTests(root, files) {
-  const isShared = (file) => folderOf(file) && !ALONE.test(readFileSync(join(root, file), "utf8"));
+  const texts = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
   const groups = new Map();
   for (const file of files) {
-    const name = isShared(file) ? folderOf(file) : file;
-    groups.set(name, [...(groups.get(name) ?? []), file]);
+    const { name, most } = (!ALONE.test(texts.get(file)) && groupOf(file)) || aloneOf(file);
+    let free = name;
+    for (let next = 2; groups.has(free) && groups.get(free).length >= most; next++) {
+      free = `${name}-${next}`;
+    }
+    groups.set(free, [...(groups.get(free) ?? []), file]);
   }
-  return [...groups].map(([name, group]) =>
-    group.length === 1 ? group[0] : writeGroup(root, name, group),
+  const weightOf = (file) =>
+    (texts.get(file).length + (SUITES.test(file) ? SIZE_OF_SUITE : 0)) *
+    (STARTING_PROGRAMS.test(file) ? 5 : 1);
+  return (
+    [...groups]
+      .map(([name, group]) => ({
+        name,
+        group,
+        weight: group.reduce((sum, file) => sum + weightOf(file), 0),
+      }))
+      // oxlint-disable-next-line unicorn/no-array-sort -- old Nodes have no toSorted().
+      .sort((one, other) => other.weight - one.weight)
+      .map(({ name, group }, at) =>
+        writeGroup(root, `${String(at).padStart(3, "0")}-${name}`, group),
+      )
   );
+}
+
+/** With which others a file may share a process, and how many they may be. Undefined for none. */
+function groupOf(file) {
+  const folder = folderOf(file);
+  if (folder !== undefined) return { name: `src-${folder}`, most: Infinity };
+  const [, subject] = END_TO_END.exec(file) ?? [];
+  if (subject !== undefined) return { name: `e2e-${subject}`, most: MOST_END_TO_END };
+  const [, small] = SMALL.exec(file) ?? [];
+  return small && { name: small.replace(sep, "-"), most: Infinity };
+}
+
+function aloneOf(file) {
+  return { name: file.replace(/\.test\.ts$/, "").replaceAll(sep, "-"), most: 1 };
 }
 
 /** The folder right below `src/`, undefined for a file elsewhere. */
@@ -37,7 +82,7 @@ function writeGroup(root, name, files) {
     "",
   ].join("\n");
   const hash = createHash("sha256").update(text).digest("hex").slice(0, 8);
-  const file = join(FOLDER, `src-${name}-${hash}.mjs`);
+  const file = join(FOLDER, `${name}-${hash}.mjs`);
   mkdirSync(join(root, FOLDER), { recursive: true });
   writeFileSync(join(root, file), text);
   return file;

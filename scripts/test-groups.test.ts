@@ -9,7 +9,7 @@ const { groupTests } = (await import(new URL("test-groups.mjs", import.meta.url)
   readonly groupTests: (root: string, files: readonly string[]) => string[];
 };
 
-/** What the runner is given for these files, of which one says that it wants a process of its own. */
+/** Writes test files, of which one says that it wants a process of its own, and groups them. */
 function grouped(root: string, files: readonly string[], alone = ""): string[] {
   for (const file of files) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
@@ -19,6 +19,15 @@ function grouped(root: string, files: readonly string[], alone = ""): string[] {
   return groupTests(root, files);
 }
 
+/** The files of each process, in the order in which the runner starts them: by name. */
+function filesOf(root: string, starts: readonly string[]): string[][] {
+  return starts.toSorted().map((start) => {
+    const [, list = "[]"] = /testTogether\((\[.*\])\)/s.exec(read(root, start)) ?? [];
+    return JSON.parse(list) as string[];
+  });
+}
+
+const read = (root: string, file: string): string => readFileSync(join(root, file), "utf8");
 const temporary = () => mkdtempDisposableSync(join(tmpdir(), "groups-"));
 
 describe("groupTests()", () => {
@@ -26,23 +35,36 @@ describe("groupTests()", () => {
 
   it("has the files of a folder in src, at any depth, in one process", () => {
     using root = temporary();
-    const [group = "", ...others] = grouped(root.path, files);
-    assert.deepEqual(others, []);
-    const text = readFileSync(join(root.path, group), "utf8");
-    for (const file of files) assert.ok(text.includes(JSON.stringify(file)), text);
+    assert.deepEqual(filesOf(root.path, grouped(root.path, files)), [files]);
   });
 
-  it("gives a process of its own to a file that says so, is elsewhere, or alone in its folder", () => {
+  it("has at most four end-to-end tests of a subject in one process", () => {
     using root = temporary();
-    const others = [
-      "src/wire/d.test.ts",
-      "src/e.test.ts",
-      "test/e2e/f.test.ts",
-      "test/e2e/g.test.ts",
-    ];
+    const bus = ["a", "b", "c", "d", "e"].map((name) => `test/e2e/bus-${name}.test.ts`);
+    const starts = grouped(root.path, [...bus, "test/e2e/cli.test.ts", "test/e2e/bus.test.ts"]);
+    assert.deepEqual(filesOf(root.path, starts), [
+      bus.slice(0, 4),
+      ["test/e2e/bus-e.test.ts", "test/e2e/bus.test.ts"],
+      ["test/e2e/cli.test.ts"],
+    ]);
+  });
+
+  it("gives a process of its own to a file that says so, or belongs to no group", () => {
+    using root = temporary();
+    const others = ["src/e.test.ts", "test/fuzz/f.test.ts", "test/fuzz/g.test.ts"];
     const starts = grouped(root.path, [...files, ...others], "src/rpc/c.test.ts");
-    assert.deepEqual(starts.slice(1), ["src/rpc/c.test.ts", ...others]);
-    assert.match(starts[0] ?? "", /src-rpc-\w+\.mjs$/);
+    const alone = filesOf(root.path, starts).filter(({ length }) => length === 1);
+    assert.deepEqual(alone.flat().toSorted(), [...others, "src/rpc/c.test.ts"].toSorted());
+  });
+
+  it("has the runner start first what takes longest", () => {
+    using root = temporary();
+    const starts = grouped(root.path, [
+      ...["src/rpc/a.test.ts", "test/e2e/b.test.ts", "test/fuzz/c.test.ts"],
+    ]);
+    assert.deepEqual(filesOf(root.path, starts).flat(), [
+      ...["test/fuzz/c.test.ts", "test/e2e/b.test.ts", "src/rpc/a.test.ts"],
+    ]);
   });
 
   it("writes no group over another of the same folder, which somebody may run just now", () => {

@@ -25,7 +25,8 @@ export class RunServer implements AsyncDisposable {
     this.ide = ide;
   }
 
-  static async start(agent: readonly string[] = [AGENT]): Promise<RunServer> {
+  /** `more` replaces parts of the configuration. */
+  static async start(agent: readonly string[] = [AGENT], more: object = {}): Promise<RunServer> {
     const folder = mkdtempSync(join(tmpdir(), "trunkline-bench-run-"));
     mkdirSync(join(folder, "home"));
     const config = {
@@ -38,6 +39,7 @@ export class RunServer implements AsyncDisposable {
       log: { level: "error" },
       // No limit is measured, and no update put together with the next.
       limits: { messages: { "session/prompt": { rate: MANY }, "session/update": { rate: MANY } } },
+      ...more,
     };
     writeFileSync(join(folder, "config.jsonc"), JSON.stringify(config));
     const env = {

@@ -48,8 +48,13 @@ chmodSync(base, 0o755);
 if (values.platform.startsWith("linux")) strip(base);
 
 const assets: Record<string, string> = { "main.js": join(import.meta.dirname, "main.js") };
-for (const name of readdirSync(join(ROOT, "dist"))) {
-  if (!name.endsWith(".d.ts")) assets[name] = join(ROOT, "dist", name);
+for (const entry of readdirSync(join(ROOT, "dist"), { withFileTypes: true })) {
+  const { name } = entry;
+  if (entry.isFile() && !name.endsWith(".d.ts")) assets[name] = join(ROOT, "dist", name);
+}
+// Where the program looks for the dashboard.
+for (const name of readdirSync(join(ROOT, "dist/web"))) {
+  assets[`dist/web/${name}`] = join(ROOT, "dist/web", name);
 }
 addPackage("@napi-rs/keyring", join(ROOT, "node_modules/@napi-rs/keyring"));
 const native = `@napi-rs/keyring-${platform.keyring}`;

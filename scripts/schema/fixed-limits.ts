@@ -34,7 +34,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       10 * SECOND,
       "the rest is answered with an error",
-      "gateway: serve-stdio.ts",
+      "gateway: until-over.ts",
       "INPUT_GRACE",
     ],
     [
@@ -42,7 +42,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       800,
       "the rest is answered with an error",
-      "gateway: serve-stdio.ts",
+      "gateway: until-over.ts",
       "SIGNAL_GRACE",
     ],
   ],
@@ -233,6 +233,24 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "it has to release one first",
       "agent: external-terminals.ts",
       "MOST",
+    ],
+  ],
+  "MCP servers": [
+    [
+      "instances of one server for clients of their own, besides the first",
+      "count",
+      32,
+      "the one that is idle for longest is ended; if none is, the call is answered with an error",
+      "upstream: settings.ts",
+      "instances",
+    ],
+    [
+      "time without a call until such an instance ends",
+      "milliseconds",
+      30 * MINUTE,
+      "the next call starts another",
+      "upstream: settings.ts",
+      "instanceIdle",
     ],
   ],
   "MCP tasks": [

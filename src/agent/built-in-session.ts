@@ -122,7 +122,7 @@ export class BuiltInSession implements AgentSession {
     try {
       if (command === undefined) await this.#decide(speaker);
       const isForModel = command === undefined && this.#model.open !== undefined;
-      const tools = isForModel ? await this.#tools.gather(speaker, turn.principal) : NO_TOOLS;
+      const tools = isForModel ? await this.#tools.gather(speaker, turn) : NO_TOOLS;
       const runner = this.#runner(turn, { speaker, files }, tools);
       if (isForModel) {
         return await this.#converse(turn, { speaker, files, runner });
@@ -255,6 +255,7 @@ export class BuiltInSession implements AgentSession {
       speaker,
       files,
       tools,
+      groups: this.#tools.groups,
       mode: () => this.#mode,
       sessionId: this.#options.sessionId,
       log: this.#log,

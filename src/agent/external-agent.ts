@@ -7,6 +7,7 @@ import { usualVariables } from "../base/process/environment.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
 import type { Agent, AgentOpenOptions, ForeignPage, ForeignQuery } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";
+import { type Tap, tapped } from "../wire/channel/tapped.ts";
 import type { ActsAs, AgentIdentity } from "./command-environment.ts";
 import { ExternalCapabilities } from "./external-capabilities.ts";
 import type { OpenCommandSandbox } from "./files/command-sandbox.ts";
@@ -25,6 +26,8 @@ export interface ExternalAgentOptions {
   readonly confine?: Confine | undefined;
   /** Opens the sandbox of the commands that it has us run, where only those are in one. */
   readonly sandbox?: OpenCommandSandbox | undefined;
+  /** Sees the messages of each process, and what it writes to stderr. */
+  readonly tap?: ((agent: string) => (Tap & { line(text: string): void }) | undefined) | undefined;
   readonly log: Log;
 }
 
@@ -139,7 +142,11 @@ export class ExternalAgent implements Agent, AsyncDisposable {
 
   async #start(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
     const { name, command, args = [], env, limits, log, confine = asItIs } = this.#options;
-    const said = (line: string): void => log.info("agent.said", { agent: name, line });
+    const tap = this.#options.tap?.(name);
+    const said = (line: string): void => {
+      log.info("agent.said", { agent: name, line });
+      tap?.line(line);
+    };
     const base = { ...usualVariables(), ...env };
     let started: OwnedChild | undefined;
     try {
@@ -153,7 +160,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
         "Forgetting an agent that has ended",
       );
       const sessions = new ExternalSessions();
-      const channel = childChannel(child, { stray: said });
+      const own = childChannel(child, { stray: said });
+      const channel = tap === undefined ? own : tapped(own, tap);
       const listener = listenerFor(sessions);
       // Distinguishes a process that dies during `initialize` from one that does not answer.
       const connection = await Promise.race([

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { DrivenAgent } from "../../test/agent/driven-agent.ts";
+import type { Message } from "../../test/support/acp-house.ts";
 
-describe("a session of an external agent", { timeout: 30_000 }, () => {
+describe("a session of an external agent", { timeout: 120_000 }, () => {
   it("may send updates before its answer to session/new, and they are shown after ours", async () => {
     await using driven = await DrivenAgent.open({}, { flags: ["--greets"] });
     const { client, sessionId } = driven;
@@ -42,6 +43,45 @@ describe("a session of an external agent", { timeout: 30_000 }, () => {
     assert.deepEqual(await lingering, { stopReason: "cancelled" });
     const said = await driven.say("release permission");
     assert.deepEqual(JSON.parse(said), { outcome: "selected", optionId: "once" });
+  });
+
+  it("shows and stores what the agent wrote, however it is spelt, in its order", async () => {
+    await using driven = await DrivenAgent.open();
+    const { client, sessionId } = driven;
+    const around = (update: string, more = ""): string =>
+      `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"SESSION","update":${update}}${more}}`;
+    const text = (raw: string, more = ""): string =>
+      `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":${raw}}${more}}`;
+    const lines = [
+      around(text('"plain"')),
+      around(text(String.raw`"\\\" \/ \u0041 \ud83d \n 🙂"`)),
+      around(text('"with an id"', ',"messageId":"m"')),
+      around(text('"first","text":"second"')),
+      around(text('"big","n":9007199254740993')),
+      around(text('"proto","__proto__":{"polluted":true}')),
+      around(text('"other","sessionId":"other"')),
+      around(text(`"deep","x":${"[".repeat(90)}${"]".repeat(90)}`)),
+      around(text('"not for this session"')).replace("SESSION", "theirs-99"),
+      around(text('"lies"')).replace('"SESSION"', '"theirs-99","sessionId":"SESSION"'),
+      around(text('"too deep"', `,"x":${"[".repeat(20_000)}${"]".repeat(20_000)}`)),
+      around(text('"half')),
+      around(text(String.raw`"\x"`)),
+      around(text('"a request"'), ',"id":null'),
+      around(text('"last"')),
+    ];
+    await client.prompt(sessionId, `raw ${lines.join("\n")}`);
+    const isOurs = ({ sessionUpdate }: Message): boolean => sessionUpdate === "agent_message_chunk";
+    const shown = client.updates.filter(isOurs);
+    const expected = lines.flatMap((line, at) => {
+      const isRefused = at === 8 || (at >= 10 && at <= 12);
+      return isRefused ? [] : [JSON.parse(line).params.update as Message];
+    });
+    assert.deepEqual(JSON.parse(JSON.stringify(shown)), JSON.parse(JSON.stringify(expected)));
+    assert.equal("polluted" in {}, false);
+    const other = driven.house.connect();
+    await other.initialize();
+    await other.ask("session/load", { sessionId, cwd: driven.folder, mcpServers: [] });
+    assert.deepEqual(other.updates.filter(isOurs), shown);
   });
 
   it("is restarted once by all callers that find it dead", async () => {

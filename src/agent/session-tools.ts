@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { isSelfCommand } from "../base/process/self-command.ts";
 import type { Log } from "../base/log.ts";
-import type { Principal } from "../base/principal.ts";
-import type { AgentOpenOptions, McpServer } from "../session/agent.ts";
+import type { AgentOpenOptions, McpServer, Turn } from "../session/agent.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import type { Toolbox } from "../tool/toolbox.ts";
+import type { ReviewComments } from "./commands/slash-command.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { editFile, multiEdit, writeFile } from "./tools/edit-tools.ts";
 import { gitCommit, gitDiff, gitLog, gitStatus } from "./tools/git-tools.ts";
@@ -14,7 +14,9 @@ import { readFile } from "./tools/read-file.ts";
 import { runCommand } from "./tools/run-command.ts";
 import { searchFiles } from "./tools/search-files.ts";
 import { updatePlan } from "./tools/update-plan.ts";
+import { REVIEWS, ToolGroups } from "./tools/tool-groups.ts";
 import { addToolbox } from "./tools/toolbox-tools.ts";
+import { promptText } from "./turn/prompt-message.ts";
 import type { Speaker } from "./turn/speaker.ts";
 
 /** The MCP servers of a session's setup, and their tools. */
@@ -58,12 +60,14 @@ export type OpenOffer = () => Promise<Pick<Offer, "tools" | "known" | "missing">
 export interface SessionToolsOptions {
   readonly offer?: OpenOffer;
   readonly openServers?: OpenServers;
+  readonly reviews?: ReviewComments;
   /** Milliseconds after the session was opened, until which turns wait for tools. */
   readonly timeout: number;
 }
 
 /** The tools for a session's model: built-in, of the session's MCP servers, and of the toolbox. */
 export class SessionTools implements AsyncDisposable {
+  readonly groups = new ToolGroups();
   readonly #options: SessionToolsOptions;
   readonly #servers: Promise<SessionServers | undefined>;
   readonly #wanted: readonly string[];
@@ -91,9 +95,16 @@ export class SessionTools implements AsyncDisposable {
   }
 
   /** The tools that a principal may use now. Missing servers are reported once. */
-  async gather(speaker: Speaker, principal: Principal): Promise<Map<string, AgentTool>> {
+  async gather(
+    speaker: Speaker,
+    { principal, prompt }: Pick<Turn, "principal" | "prompt">,
+  ): Promise<Map<string, AgentTool>> {
     const tools = new Map(BUILT_IN_TOOLS.map((tool) => [tool.name, tool]));
-    const [servers, offer] = await Promise.all([this.#servers, this.#opened(speaker)]);
+    const [servers, offer] = await Promise.all([
+      this.#servers,
+      this.#opened(speaker),
+      this.#lookForReviews(),
+    ]);
     await this.#briefly([servers?.known(), offer?.known()]);
     const project = { folder: this.#cwd, folders: [this.#cwd] };
     const left = [
@@ -104,6 +115,7 @@ export class SessionTools implements AsyncDisposable {
         ? []
         : addToolbox(tools, offer.tools, { principal, project, isBrought: false })),
     ];
+    this.groups.prepare(tools, promptText(prompt));
     if (left.length > 0) {
       const says = `There is no room for ${left.length} tools, which the model is not offered`;
       await this.#report(speaker, "too many tools", says, left.slice(0, 20).join(", "));
@@ -133,6 +145,15 @@ export class SessionTools implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const servers = await this.#servers;
     await servers?.[Symbol.asyncDispose]();
+  }
+
+  /** Open review comments are likely what the work is about. */
+  async #lookForReviews(): Promise<void> {
+    try {
+      if (await this.#options.reviews?.hasOpen(this.#cwd)) this.groups.open(REVIEWS);
+    } catch (error) {
+      this.#log.warn("agent.reviews-unknown", { error });
+    }
   }
 
   async #opened(speaker: Speaker): Promise<Awaited<ReturnType<OpenOffer>> | undefined> {

@@ -20,6 +20,8 @@ export interface PrincipalLimits {
   readonly budget?: Budget;
   /** Sessions that may be open at once. */
   readonly concurrent?: number;
+  /** It may watch sessions, but not begin them, prompt, cancel or answer. */
+  readonly observe?: boolean;
 }
 
 /** Who is behind a connection. Resolved once, where the connection comes in. */
@@ -52,6 +54,11 @@ export function hasScope({ scopes }: Principal, scope: Scope): boolean {
 /** Whether it may see and use what others began: the owner, and who was given that by name. */
 export function mayUseAll({ id, scopes = [] }: Principal): boolean {
   return id === OWNER.id || scopes.includes("admin");
+}
+
+/** Whether it may do more in sessions than watch them. */
+export function mayControl({ limits }: Principal): boolean {
+  return limits?.observe !== true;
 }
 
 /** Why a principal may not do something, and how it could; undefined where it may. */

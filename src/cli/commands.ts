@@ -2,10 +2,12 @@ import { agent } from "./agent/agent-command.ts";
 import { chat } from "./chat/chat-command.ts";
 import { config } from "./config/config-command.ts";
 import { demo } from "./demo/demo-command.ts";
+import { device } from "./device/device-command.ts";
 import { doctor } from "./doctor/doctor-command.ts";
 import { completion, help } from "./help/help-command.ts";
 import { identity } from "./identity/identity-command.ts";
 import { models } from "./models/models-command.ts";
+import { notifications } from "./notifications/notifications-command.ts";
 import { plugin } from "./plugin/plugin-command.ts";
 import { review } from "./review/review-command.ts";
 import { run } from "./run/run-command.ts";
@@ -56,6 +58,8 @@ export const PROGRAM: Command = {
     review,
     identity,
     token,
+    device,
+    notifications,
     config,
     setup,
     doctor,

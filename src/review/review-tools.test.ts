@@ -65,6 +65,21 @@ describe("review tools", () => {
     assert.equal(shown?.replies?.at(-1)?.commit, commit);
   });
 
+  it("let one window have a claim of several of the same program, until it is gone", async () => {
+    await using reviewing = await Reviewing.begin();
+    const id = await reviewing.add("one");
+    const window = (client: string): SampleContext => {
+      return new SampleContext({ caller: { name: "editor", client } });
+    };
+    await reviewing.call("review_claim", { id }, window("1"));
+    const claim = (): Promise<unknown> => reviewing.call("review_claim", { id }, window("2"));
+    await assert.rejects(claim, /another client named editor has claimed it until/);
+    await reviewing.tools.gone("2");
+    await assert.rejects(claim, /another client named editor/);
+    await reviewing.tools.gone("1");
+    await claim();
+  });
+
   it("give two agents different threads, and say who has one", async () => {
     await using reviewing = await Reviewing.begin();
     const id = await reviewing.add("one");

@@ -23,7 +23,8 @@ export class ReviewTools implements AsyncDisposable {
   readonly #commands: ReviewCommands;
   readonly #settings: ReviewSettings;
   readonly #deliveries: Deliveries;
-  #hasClaimed = false;
+  /** The clients that have claimed something. */
+  readonly #claimants = new Set<string>();
 
   constructor(
     commands: ReviewCommands,
@@ -72,8 +73,13 @@ export class ReviewTools implements AsyncDisposable {
   /** Releases the claims of this process, and closes. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#deliveries.settled();
-    if (this.#hasClaimed) await this.#commands.reviews.release();
+    if (this.#claimants.size > 0) await this.#commands.reviews.release();
     this.#commands[Symbol.dispose]();
+  }
+
+  /** A client is gone: others can claim what it had. */
+  async gone(client: string): Promise<void> {
+    if (this.#claimants.delete(client)) await this.#commands.reviews.release({ client });
   }
 
   async #list(args: Arguments, context: ToolContext): Promise<ToolResult> {
@@ -102,14 +108,15 @@ export class ReviewTools implements AsyncDisposable {
   async #wait(args: Arguments, context: ToolContext): Promise<ToolResult> {
     const { gitDir, ...scope } = narrowScopeOf(context.project);
     const agent = agentOf(args, context);
+    const { client } = context.caller;
     const threads = await waitForThreads({
       data: this.#commands.data,
       seconds: (args.timeoutSeconds as number | undefined) ?? 50,
       context,
       claim: () => this.#claimed(args, context, gitDir, 5),
-      giveBack: (unwanted) => this.#commands.reviews.release(unwanted.map(({ id }) => id)),
+      giveBack: (unwanted) => this.#commands.reviews.release({ ids: unwanted.map(({ id }) => id) }),
       // An agent that waits is alive: renew its claims.
-      keep: () => this.#commands.reviews.renew(agent, this.#settings.lease * 1000),
+      keep: () => this.#commands.reviews.renew(agent, this.#settings.lease * 1000, client),
     });
     const none = "No new review comments. Call review_wait again to keep listening.";
     return resultOf(await this.#shown(threads, scope), withRepository(none, scope, gitDir));
@@ -121,9 +128,11 @@ export class ReviewTools implements AsyncDisposable {
     gitDir: string | undefined,
     usual: number,
   ): Promise<Thread[]> {
-    this.#hasClaimed = true;
+    const { client } = context.caller;
+    this.#claimants.add(client);
     return this.#commands.reviews.claim({
       agent: agentOf(args, context),
+      client,
       lease: this.#settings.lease * 1000,
       gitDir,
       id: id as string | undefined,
@@ -132,7 +141,9 @@ export class ReviewTools implements AsyncDisposable {
   }
 
   async #reply(args: Arguments, context: ToolContext): Promise<ToolResult> {
-    const saying = { by: agentOf(args, context), role: "agent", text: String(args.text) } as const;
+    const { client } = context.caller;
+    const by = agentOf(args, context);
+    const saying = { by, client, role: "agent", text: String(args.text) } as const;
     const thread = await this.#commands.reply(String(args.id), saying);
     const said = `${thread.id} is ${thread.state}. The reviewer will see it.`;
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
@@ -147,7 +158,8 @@ export class ReviewTools implements AsyncDisposable {
       ...(diff === undefined ? {} : { diff }),
     };
     const by = agentOf(args, context);
-    const thread = await this.#commands.propose(id, { by, role: "agent", proposal });
+    const { client } = context.caller;
+    const thread = await this.#commands.propose(id, { by, client, role: "agent", proposal });
     const said = `${thread.id} is ${thread.state}. The reviewer will look at it.`;
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }

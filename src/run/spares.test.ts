@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setImmediate } from "node:timers/promises";
+import { setTimeout as pause } from "node:timers/promises";
 
 import { git, SampleRuns } from "../../test/samples/sample-runs.ts";
 import { Log } from "../base/log.ts";
@@ -21,6 +21,8 @@ class Rig implements AsyncDisposable {
   readonly ended: string[] = [];
   /** Called when an agent is started in advance. */
   starting: () => Promise<void> = async () => {};
+  /** Called when an agent ends. */
+  ending: () => void = () => {};
 
   constructor(sample: SampleRuns, options: Partial<SparesOptions>) {
     this.sample = sample;
@@ -77,7 +79,7 @@ class Rig implements AsyncDisposable {
 
   /** Waits until an agent was started in advance. */
   async prepared(count: number): Promise<string> {
-    while (this.started.length < count) await setImmediate();
+    while (this.started.length < count) await pause(5);
     return this.started.at(-1) ?? "";
   }
 
@@ -97,7 +99,10 @@ class Rig implements AsyncDisposable {
         },
         [Symbol.asyncDispose]: async () => {},
       }),
-      [Symbol.asyncDispose]: async () => void this.ended.push(id),
+      [Symbol.asyncDispose]: async () => {
+        this.ended.push(id);
+        this.ending();
+      },
     };
   }
 
@@ -174,7 +179,7 @@ describe("Spares", () => {
     await rig.beginAndEnd("two", "two");
     const kept = await rig.prepared(2);
     const [first = ""] = rig.started;
-    while (rig.workspaces.includes(first)) await setImmediate();
+    while (rig.workspaces.includes(first)) await pause(5);
     assert.ok(rig.ended.includes(`one in ${first}`));
     assert.deepEqual(rig.workspaces, [kept]);
     await rig.spares[Symbol.asyncDispose]();
@@ -186,6 +191,21 @@ describe("Spares", () => {
     }
   });
 
+  it("does not wait for an agent that does not start", async () => {
+    await using rig = await Rig.open();
+    const { promise: asked, resolve } = Promise.withResolvers<void>();
+    const { promise: started, reject } = Promise.withResolvers<void>();
+    rig.starting = () => {
+      resolve();
+      return started;
+    };
+    await rig.beginAndEnd("one", "one");
+    await asked;
+    rig.ending = () => reject(new Error("It has ended"));
+    await rig.spares[Symbol.asyncDispose]();
+    assert.deepEqual(rig.workspaces, []);
+  });
+
   it("removes one that nobody takes in time", async () => {
     const removed: string[] = [];
     await using sample = await SampleRuns.open();
@@ -195,7 +215,7 @@ describe("Spares", () => {
     };
     await using rig = new Rig(sample, { holds: 50, remove });
     await rig.beginAndEnd("one", "one");
-    while (removed.length === 0) await setImmediate();
+    while (removed.length === 0) await pause(5);
     assert.deepEqual(rig.workspaces, []);
   });
 });

@@ -1,5 +1,9 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 import { background } from "../base/background.ts";
+import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { Stopper } from "../base/stop.ts";
 import type { Agent } from "../session/agent.ts";
 import type { RemoteRef } from "./remote-ref.ts";
 import type { Run } from "./run.ts";
@@ -50,7 +54,7 @@ const MOST_REMEMBERED = 100;
 /** One that is kept, or still being prepared. */
 interface Entry extends SpareRequest {
   readonly plan: RunPlan;
-  readonly stop: () => void;
+  readonly stopper: Stopper;
   /** Undefined if it could not be prepared. */
   readonly made: Promise<Spare | undefined>;
   timer?: NodeJS.Timeout;
@@ -135,45 +139,40 @@ export class Spares implements AsyncDisposable {
   #prepare(request: SpareRequest): Entry {
     const { url, branch, revision } = request.ref;
     const plan = newPlan({ url, branch, revision });
-    const stopped = Promise.withResolvers<void>();
-    let isStopped = false;
-    let run: Run | undefined;
-    const stop = (): void => {
-      isStopped = true;
-      run?.stop();
-      stopped.resolve();
-    };
-    const make = async (): Promise<Spare | undefined> => {
-      await Promise.race([
-        new Promise((resolve) => setTimeout(resolve, AFTER_ANSWER)),
-        stopped.promise,
-      ]);
-      if (isStopped) return undefined;
-      run = await this.#options.open(plan);
-      return await this.#fill(request, run, stop, () => isStopped);
-    };
-    const made = make().catch((error: unknown) => {
-      if (!isStopped) this.#options.log.warn("run.not-prepared", { url, error });
+    const stopper = new Stopper();
+    const made = this.#make(request, plan, stopper).catch((error: unknown) => {
+      if (stopper.reason === undefined) this.#options.log.warn("run.not-prepared", { url, error });
       return undefined;
     });
-    return { ...request, plan, stop, made };
+    return { ...request, plan, stopper, made };
   }
 
-  async #fill(
+  /** Throws if it cannot be prepared, or is stopped before it is. */
+  async #make(
     { agent: name, owner }: SpareRequest,
-    run: Run,
-    stop: () => void,
-    isStopped: () => boolean,
-  ): Promise<Spare | undefined> {
+    plan: RunPlan,
+    stopper: Stopper,
+  ): Promise<Spare> {
+    const { signal } = stopper;
+    await delay(AFTER_ANSWER);
+    signal.throwIfAborted();
+    const run = await this.#options.open(plan);
+    stopper.add({ stopped: () => run.stop() });
     await using ends = new AsyncDisposableStack();
     ends.defer(() => run.close());
     // What a session has to be told, such as that set-up has failed, nobody would hear now.
-    const workspace = await run.prepare(stop, { isSpare: true });
-    if (isStopped()) return undefined;
+    const tell = (message: string): void => stopper.stop(unheard(message));
+    const workspace = await run.prepare(tell, { isSpare: true });
+    signal.throwIfAborted();
     const agent = await this.#options.inner(name, run);
-    ends.defer(async () => agent[Symbol.asyncDispose]?.());
+    const endAgent = async (): Promise<void> => agent[Symbol.asyncDispose]?.();
+    ends.defer(endAgent);
+    // An agent may take long to start, or never do so.
+    const listener = { stopped: () => background(endAgent(), "Ending an agent that starts") };
+    stopper.add(listener);
     await agent.start?.(owner);
-    if (isStopped()) return undefined;
+    signal.throwIfAborted();
+    stopper.remove(listener);
     ends.move();
     return { workspace, agent };
   }
@@ -198,13 +197,17 @@ export class Spares implements AsyncDisposable {
     return ending;
   }
 
-  async #remove({ plan, stop, made }: Entry): Promise<void> {
-    stop();
+  async #remove({ plan, stopper, made }: Entry): Promise<void> {
+    stopper.stop(new TrunklineError("closed", "Nobody needs it"));
     const spare = await made;
     await spare?.agent[Symbol.asyncDispose]?.();
     await spare?.workspace.close();
     await this.#options.remove(plan);
   }
+}
+
+function unheard(message: string): TrunklineError {
+  return new TrunklineError("unavailable", `A session has to be told: ${message}`);
 }
 
 function keyOf({ ref, agent, owner }: SpareRequest): string {

@@ -8,8 +8,15 @@ import { clientServices } from "./client/client-services.ts";
 import type { SessionClient } from "./client/client.ts";
 import type { EndEvent } from "./event.ts";
 import type { SessionLimits } from "./limits.ts";
+import type { NoticedEvent, NoticeListener } from "./notice.ts";
 import type { PermissionOutcome, PermissionRequest } from "./permission/permission.ts";
 import { PermissionRequests } from "./permission/permissions.ts";
+import {
+  type Answerer,
+  type AnswerPolicy,
+  answerRefusal,
+  isController,
+} from "./permission/who-may-answer.ts";
 import type { RunningTurn, TurnHost } from "./turn/running-turn.ts";
 import { SessionError } from "./session-error.ts";
 import { type Notes, SessionNotes } from "./session-notes.ts";
@@ -20,16 +27,24 @@ import { type PromptOptions, Turns } from "./turn/turns.ts";
 import { visibleUpdate } from "./visible-request.ts";
 import { type Workplace, workplaceOf } from "./workplace.ts";
 
-export interface SessionOptions {
+/** What all sessions of a process share. */
+export interface SharedOptions {
   readonly store: SessionStore;
-  readonly rules: RuleStore | undefined;
-  readonly budgets?: Budgets | undefined;
+  readonly rules?: RuleStore;
+  readonly budgets?: Budgets;
   readonly limits: SessionLimits;
   readonly log: Log;
+  /** Records who permitted what. */
+  readonly audit?: (entry: object) => void;
+  /** Whose answers count; the first one by default. */
+  readonly permissions?: AnswerPolicy | undefined;
+  /** Tells people who are away. */
+  readonly notices?: NoticeListener | undefined;
+}
+
+export interface SessionOptions extends SharedOptions {
   readonly held: HeldSession;
   readonly cwd: string;
-  /** Records who permitted what. */
-  readonly audit: (entry: object) => void;
 }
 
 /**
@@ -60,16 +75,18 @@ export class Session implements TurnHost {
     this.#key = held.key;
     this.#notes = new SessionNotes(store, held);
     this.#audience = new Audience(this.id, held.last, store, limits);
-    const { attachments, delivery } = this.#audience;
-    this.#transcript = new Transcript(store, held.key, delivery);
+    this.#transcript = new Transcript(store, held.key, this.#audience.delivery);
     this.#permissions = new PermissionRequests({
       sessionId: this.id,
       workspace: this.cwd,
       rules: options.rules,
-      attachments,
+      audience: this.#audience,
       transcript: this.#transcript,
+      policy: this.#policy,
       maxSize: limits.ask("session/request_permission").maxSize,
-      audit: options.audit,
+      audit: options.audit ?? (() => {}),
+      noticed: (asked) => this.#notice(asked),
+      closed: (requestId) => options.notices?.closed(requestId),
     });
     this.#turns = new Turns({
       sessionId: this.id,
@@ -82,6 +99,7 @@ export class Session implements TurnHost {
       host: this,
       agent: () => this.agent,
       ready: () => this.#lane,
+      ended: (end) => this.#notice(end),
     });
   }
 
@@ -212,8 +230,12 @@ export class Session implements TurnHost {
   }
 
   /** Records the end of a turn that was running when its process died. */
-  interrupt(event: Omit<EndEvent, "kind" | "stopReason">, tools: readonly string[]): Promise<void> {
-    return this.#turns.interrupt(event, tools);
+  async interrupt(
+    event: Omit<EndEvent, "kind" | "stopReason">,
+    tools: readonly string[],
+  ): Promise<void> {
+    await this.#turns.interrupt(event, tools);
+    this.#notice({ reason: "failed", error: event.error ?? "The turn was interrupted" });
   }
 
   /**
@@ -235,19 +257,39 @@ export class Session implements TurnHost {
   }
 
   services(turn: RunningTurn): TurnClient {
+    const asking = { sessionId: this.id, asker: turn.prompter, principal: turn.principal };
     return clientServices({
       sessionId: this.id,
       limits: this.#options.limits,
       stop: turn.stop,
       // An editor has the files of its own folder open, not those of the work tree.
       hasFiles: this.workplace === undefined,
-      clients: () => this.#audience.attachments.clients(turn.prompter),
+      clients: () =>
+        this.#audience.attachments
+          .clients(turn.prompter)
+          .filter((client) => isController(client, this.id)),
+      mayAnswer: (client) => answerRefusal(this.#policy, asking, client) === undefined,
+      asking: (message) => this.#notice({ reason: "question", message }),
       whileAsking: turn.whileAsking,
     });
   }
 
   askPermission(turn: RunningTurn, request: PermissionRequest): Promise<PermissionOutcome> {
     return this.#permissions.ask(turn, request);
+  }
+
+  /** Answers an open permission request for somebody who is not attached. Throws if that does not count. */
+  answer(requestId: string, optionId: string, who: Answerer): void {
+    this.#permissions.answer(requestId, optionId, who);
+  }
+
+  get #policy(): AnswerPolicy {
+    return this.#options.permissions ?? "first";
+  }
+
+  #notice(event: NoticedEvent): void {
+    const { id: sessionId, cwd } = this;
+    this.#options.notices?.noticed({ sessionId, cwd, title: this.#notes.title, ...event });
   }
 
   /** Keeps what an update says about the session: its commands and its title. */

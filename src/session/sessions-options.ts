@@ -1,15 +1,9 @@
-import type { Log } from "../base/log.ts";
 import type { Agent } from "./agent.ts";
-import type { Budgets } from "./budget/budgets.ts";
 import type { ForeignOptions } from "./foreign/foreign-sessions.ts";
-import type { SessionLimits } from "./limits.ts";
-import type { RuleStore, SessionStore } from "./store.ts";
+import type { SharedOptions } from "./session.ts";
 import type { Workplaces } from "./workplace.ts";
 
-export interface SessionsOptions {
-  readonly store: SessionStore;
-  readonly rules?: RuleStore;
-  readonly budgets?: Budgets;
+export interface SessionsOptions extends SharedOptions {
   /**
    * Finds an agent by name, or the default agent. `run` is the one of the session's setup.
    */
@@ -18,9 +12,6 @@ export interface SessionsOptions {
   readonly foreign?: Pick<ForeignOptions, "names" | "allows">;
   /** Creates the work trees of sessions that have one. */
   readonly workplaces?: Workplaces;
-  readonly limits: SessionLimits;
-  readonly log: Log;
-  readonly audit?: (entry: object) => void;
   /**
    * Removes what other parts store of a session that is deleted. Returns the branch on which its work is
    * kept, if there is one.

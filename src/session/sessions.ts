@@ -1,5 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import { limitRefusal, OWNER, type Principal, mayUseAgent } from "../base/principal.ts";
+import { limitRefusal, mayControl, mayUseAgent, OWNER, type Principal } from "../base/principal.ts";
 import { type ForeignName, readForeignId } from "./foreign/foreign-id.ts";
 import { ForeignSessions } from "./foreign/foreign-sessions.ts";
 import type { Agent, AgentOpenOptions, AgentSession } from "./agent.ts";
@@ -99,11 +99,15 @@ export class Sessions implements AsyncDisposable {
     return record.isDeleted || (record.notes.owner ?? "") === owner;
   }
 
-  /** The stored setup of a remote run, which clients cannot change; undefined for other sessions. */
-  async setupOfRun(id: string): Promise<SessionSetup | undefined> {
+  /**
+   * The stored setup of a session where the client cannot choose another: of a remote run, and for a
+   * principal that only watches. Otherwise undefined.
+   */
+  async fixedSetup(id: string, principal: Principal): Promise<SessionSetup | undefined> {
     const record = await this.#options.store.find(id);
-    if (record?.notes.run === undefined) return undefined;
+    if (record === undefined) return undefined;
     const { cwd, notes } = record;
+    if (notes.run === undefined && mayControl(principal)) return undefined;
     return { cwd, additionalDirectories: [], mcpServers: [], run: notes.run };
   }
 
@@ -322,9 +326,9 @@ export class Sessions implements AsyncDisposable {
     isOld: boolean,
   ): Promise<Session> {
     if (this.#isClosed) throw stopping();
-    const { store, rules, budgets, limits, log, audit = () => {} } = this.#options;
+    const { store, log } = this.#options;
     const { cwd } = setup;
-    const session = new Session({ store, rules, budgets, limits, log, held, cwd, audit });
+    const session = new Session({ ...this.#options, held, cwd });
     const { notes } = held.record;
     if (typeof notes.turn === "string") await recoverTurn(store, session, notes.turn);
     const place = workplaceOf(notes);

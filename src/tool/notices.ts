@@ -13,6 +13,8 @@ export interface Notice {
   readonly isNews?: boolean;
   /** What a listener's token has to be good for; `tools` where it is left out. */
   readonly scope?: Scope;
+  /** Whether it is for a client that works in this folder; for all when left out. */
+  readonly concerns?: (folder: string) => boolean;
 }
 
 /**

@@ -136,12 +136,13 @@ describe("Upstreams keep up with a server", () => {
   });
 });
 
+const named = (name: string): Script => ({
+  ...LEGACY,
+  "tools/list": () => ({ tools: [{ ...ECHO, name }] }),
+});
+
 describe("Upstreams.configure()", () => {
   it("changes only what is different", async () => {
-    const named = (name: string): Script => ({
-      ...LEGACY,
-      "tools/list": () => ({ tools: [{ ...ECHO, name }] }),
-    });
     const scripts = new Scripts({ a: named("a"), b: named("b"), b2: named("b"), c: named("c") });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
     await house.configure({ a: { command: "a" }, b: { command: "b" } });
@@ -157,6 +158,19 @@ describe("Upstreams.configure()", () => {
     assert.deepEqual(house.toolNames, ["a"]);
     await scripts.of("b2")[0]?.left;
     await scripts.of("c")[0]?.left;
+  });
+
+  it("starts a server anew when a person wants that, and leaves the others alone", async () => {
+    const scripts = new Scripts({ a: named("a"), b: named("b") });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.configure({ a: { command: "a" }, b: { command: "b" } });
+    const [before] = scripts.of("a");
+    await house.upstreams.restart("a");
+    await before?.left;
+    assert.equal(scripts.of("a").length, 2);
+    assert.equal(scripts.of("b").length, 1);
+    assert.deepEqual(house.toolNames, ["a", "b"]);
+    await assert.rejects(house.upstreams.restart("none"), /There is no MCP server 'none'/);
   });
 
   it("ends a call of a removed server, with an error", async () => {

@@ -1,3 +1,4 @@
+import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Notices } from "../tool/notices.ts";
 import type { Clients } from "../tool/offer/clients.ts";
@@ -106,6 +107,25 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   /** Starts all, and waits until each is up or has failed. */
   async started(): Promise<void> {
     await Promise.all(this.#all.map((each) => each.arrival()));
+  }
+
+  /** Ends an upstream and starts it anew. Throws "not-found" where there is none of that name. */
+  restart(name: string): Promise<void> {
+    const restarted = this.#configuring.then(async () => {
+      const known = this.#all.find((each) => each.name === name);
+      if (known === undefined) {
+        throw new TrunklineError("not-found", `There is no MCP server '${name}'.`);
+      }
+      const fresh = this.#make(name, known.settings);
+      await fresh.recall();
+      this.#all = this.#all.map((each) => (each === known ? fresh : each));
+      this.#publish();
+      this.#resources.rewatch();
+      await known.stop();
+      await fresh.arrival();
+    });
+    this.#configuring = restarted.catch(() => {});
+    return restarted;
   }
 
   status(): UpstreamStatus[] {

@@ -7,7 +7,7 @@ import { bearer, GuardedHome, INITIALIZE } from "../support/guarded-gateway.ts";
 
 const OPEN = ["--host", "0.0.0.0"];
 
-describe("trunkline serve and the host name of a request", { timeout: 60_000 }, () => {
+describe("trunkline serve and the host name of a request", { timeout: 600_000 }, () => {
   it("refuses other names and origins, whatever token comes with them", async () => {
     const serve = { allowedHosts: ["tools.lan"], allowedOrigins: ["https://app.example.com"] };
     using home = new GuardedHome({ serve });
@@ -77,7 +77,7 @@ describe("trunkline serve and the host name of a request", { timeout: 60_000 }, 
   });
 });
 
-describe("trunkline serve behind a public address", { timeout: 60_000 }, () => {
+describe("trunkline serve behind a public address", { timeout: 600_000 }, () => {
   it("accepts that name, and links to it", async () => {
     using home = new GuardedHome({ serve: { publicUrl: "https://tools.example.com" } });
     await using gateway = await home.serve();

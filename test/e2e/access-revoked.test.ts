@@ -56,7 +56,7 @@ async function beginTurn(client: AcpSocket, cwd: string): Promise<string> {
   return String(sessionId);
 }
 
-describe("a revoked token", { timeout: 120_000 }, () => {
+describe("a revoked token", { timeout: 600_000 }, () => {
   it("ends the agents and turns that it started, and nobody else's", async () => {
     const other = { command: process.execPath, args: [AGENT] };
     using home = new GuardedHome({ agent: "other", agents: { other } });

@@ -49,7 +49,7 @@ async function called(gateway: GuardedGateway, known: Headers, name: string): Pr
   return (result as unknown as { content: [{ text: string }] }).content[0].text;
 }
 
-describe("the scopes of a token", { timeout: 60_000 }, () => {
+describe("the scopes of a token", { timeout: 600_000 }, () => {
   it("default to listing and calling tools", async () => {
     using home = new Home({ mcpServers: { notes: { command: process.execPath, args: [NOTES] } } });
     const least = await home.token();
@@ -148,7 +148,7 @@ describe("the scopes of a token", { timeout: 60_000 }, () => {
   });
 });
 
-describe("the limits of a token", { timeout: 60_000 }, () => {
+describe("the limits of a token", { timeout: 600_000 }, () => {
   it("restrict the tools that it lists and calls, and everything beside them", async () => {
     using home = new Home({ mcpServers: { notes: { command: process.execPath, args: [NOTES] } } });
     const scopes = ["--scope", "tools", "--scope", "review"];

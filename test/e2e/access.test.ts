@@ -19,7 +19,7 @@ const ALL = ["tools", "sessions", "programs", "review", "dashboard"].flatMap((sc
   scope,
 ]);
 
-describe("trunkline token", { timeout: 60_000 }, () => {
+describe("trunkline token", { timeout: 600_000 }, () => {
   it("prints a token once, and nothing else on stdout", async () => {
     using home = new GuardedHome();
     const made = await home.run("token", "create", "laptop", "--expires", "30d");
@@ -67,12 +67,12 @@ describe("trunkline token", { timeout: 60_000 }, () => {
   });
 });
 
-describe("trunkline serve on an address that others can reach", { timeout: 120_000 }, () => {
+describe("trunkline serve on an address that others can reach", { timeout: 600_000 }, () => {
   it("requires a token for everything except /healthz", async () => {
     using home = new GuardedHome();
     const token = await home.createToken("laptop", ...ALL);
     await using gateway = await home.serve(...OPEN);
-    assert.match(gateway.program.stderr, /tokens travel in clear text/);
+    await gateway.program.says(/tokens travel in clear text/);
     const health = await gateway.get("/healthz");
     assert.deepEqual([health.status, health.body], [200, `{"status":"ok"}`]);
     for (const path of ["/", "/metrics", "/mcp", "/sse", "/messages", "/acp", "/nope", "//mcp"]) {

@@ -73,7 +73,7 @@ class Gateway implements AsyncDisposable {
   }
 }
 
-describe("ACP on HTTP", { timeout: 120_000 }, () => {
+describe("ACP on HTTP", { timeout: 600_000 }, () => {
   it("answers on the streams that the client opens, also what was sent before", async () => {
     await using gateway = await Gateway.start();
     const connection = await gateway.connect();

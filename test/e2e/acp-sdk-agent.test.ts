@@ -80,7 +80,7 @@ async function drive(stream: Stream, cwd: string): Promise<void> {
   assert.match(text, new RegExp(`${once.source}.*${once.source}`, "s"));
 }
 
-describe("the official SDK's client with the built-in agent", { timeout: 60_000 }, () => {
+describe("the official SDK's client with the built-in agent", { timeout: 600_000 }, () => {
   const run = async (
     args: readonly string[],
     work: (program: Program, cwd: string) => Promise<void>,

@@ -207,7 +207,7 @@ for (const [version, drive] of [
   ["version 1", driveV1],
   ["version 2", driveV2],
 ] as const) {
-  describe(`the official SDK's client of ${version}`, { timeout: 60_000 }, () => {
+  describe(`the official SDK's client of ${version}`, { timeout: 600_000 }, () => {
     it("holds whole conversations on stdio, and everything we send matches the schemas", async () => {
       covers(
         "acp.transport.ndjson",

@@ -39,7 +39,7 @@ class Home implements Disposable {
   }
 }
 
-describe("trunkline session", { timeout: 60_000 }, () => {
+describe("trunkline session", { timeout: 600_000 }, () => {
   it("lists, joins, replays, exports and deletes a conversation", async () => {
     using home = new Home();
     assert.match((await home.run("session", "list")).err, /There are no sessions/);

@@ -70,7 +70,7 @@ class Editor implements AsyncDisposable {
   }
 }
 
-describe("trunkline acp", { timeout: 60_000 }, () => {
+describe("trunkline acp", { timeout: 600_000 }, () => {
   it("answers malformed messages and continues; answers come in any order", async () => {
     covers("acp.error.parse", "acp.parse.malformed", "acp.content.utf8", "acp.order.out-of-order");
     await using editor = new Editor();

@@ -7,7 +7,7 @@ import { AgentEditor, type SeenTurn } from "../agent/agent-editor.ts";
 import { Packages } from "../support/packages.ts";
 import { Program } from "../support/program.ts";
 
-describe("trunkline acp without a key and without a network", { timeout: 120_000 }, () => {
+describe("trunkline acp without a key and without a network", { timeout: 600_000 }, () => {
   it("offers the offline entry, says what it is, and explains unknown commands", async () => {
     await using editor = new AgentEditor();
     const created = await editor.begin();

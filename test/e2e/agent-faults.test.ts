@@ -17,7 +17,7 @@ const PASSING: Readonly<Record<string, Scripted>> = {
   "a malformed chunk": { content: "Never said.", chaos: { malformedRate: 1 } },
 };
 
-describe("a turn of the running program", { timeout: 120_000, concurrency: 2 }, () => {
+describe("a turn of the running program", { timeout: 600_000, concurrency: 2 }, () => {
   for (const [name, fault] of Object.entries(PASSING)) {
     it(`continues after ${name}, with a notice`, async () => {
       await using llm = await FakeLlm.start([fault, DONE]);

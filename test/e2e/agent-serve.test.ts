@@ -46,7 +46,7 @@ class Client implements Disposable {
   }
 }
 
-describe("trunkline serve", { timeout: 60_000 }, () => {
+describe("trunkline serve", { timeout: 600_000 }, () => {
   it("lets the built-in agent work on /acp, for several clients of one session", async () => {
     const env = { TRUNKLINE_MODELS_LOCAL: "false" };
     await using gateway = new Program(["serve", "--port", "0", "--json"], { env });

@@ -9,7 +9,7 @@ import { McpHttpServer } from "../support/mcp-http-server.ts";
 const ECHO = join(import.meta.dirname, "../support/echo-server.mjs");
 const DONE: Scripted = { content: "Done." };
 
-describe("the MCP servers of a session", { timeout: 60_000 }, () => {
+describe("the MCP servers of a session", { timeout: 600_000 }, () => {
   it("are used on stdio in both forms; a dead one is reported once", async () => {
     await using llm = await FakeLlm.start([
       {

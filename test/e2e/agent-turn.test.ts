@@ -15,7 +15,7 @@ const call = (name: string, args: object = {}): Scripted => ({
 
 const WRITE = call("write_file", { path: "new.txt", content: "new\n" });
 
-describe("trunkline acp with a model", { timeout: 120_000 }, () => {
+describe("trunkline acp with a model", { timeout: 600_000 }, () => {
   it("shows thoughts, a plan, diffs and usage, asks for permission, and never reveals the key", async () => {
     const entries = [{ content: "Change it", priority: "high", status: "in_progress" }];
     await using llm = await FakeLlm.start([

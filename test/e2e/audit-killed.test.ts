@@ -24,7 +24,7 @@ async function recorded(data: string): Promise<Set<unknown>> {
   return new Set(entries.map((entry) => (entry.arguments as { n?: unknown }).n));
 }
 
-describe("the audit, after the process is killed", { timeout: 120_000 }, () => {
+describe("the audit, after the process is killed", { timeout: 600_000 }, () => {
   it("has all calls that were answered on stdio", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-audit-"));
     let answered = 0;

@@ -30,7 +30,7 @@ const TROUBLES: Readonly<Record<string, RegExp | undefined>> = {
   "reads no more": undefined,
 };
 
-describe("misbehaving MCP servers", { timeout: 120_000 }, () => {
+describe("misbehaving MCP servers", { timeout: 600_000 }, () => {
   it("fail only their own calls, all at the same time", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-bad-"));
     const server = (...args: string[]): object => ({ command: process.execPath, args });

@@ -15,7 +15,7 @@ async function call(client: BusClient, toolName: string, args: Record<string, st
   return answerOf("It", answer, "toolCall");
 }
 
-describe("a plugin that never becomes ready", { timeout: 120_000 }, () => {
+describe("a plugin that never becomes ready", { timeout: 600_000 }, () => {
   const limits = { firstList: FOR_EVER, ready: FOR_EVER };
 
   it("does not delay calls of other plugins", async () => {
@@ -61,7 +61,7 @@ describe("a plugin that never becomes ready", { timeout: 120_000 }, () => {
   });
 });
 
-describe("many calls of one plugin", { timeout: 180_000 }, () => {
+describe("many calls of one plugin", { timeout: 600_000 }, () => {
   const up = async (home: BusHome, options = {}): Promise<BusInProcess> => {
     const plugin = home.testPlugin("tools.test", { BUS_TROUBLE: "record-health" });
     const bus = await BusInProcess.open(home, [plugin], options);

@@ -36,7 +36,7 @@ async function medianOf(bridge: Bridge, calls: number): Promise<number> {
   return times.toSorted((a, b) => a - b)[calls >> 1] ?? 0;
 }
 
-describe("a plugin that floods the bus", { timeout: 300_000 }, () => {
+describe("a plugin that floods the bus", { timeout: 600_000 }, () => {
   let home: BusHome;
   let orchestrator: OrchestratorProgram;
   let bridge: Bridge;
@@ -63,7 +63,7 @@ describe("a plugin that floods the bus", { timeout: 300_000 }, () => {
       let most = before;
       await rogue.call("attack", { act: "flood", kind });
       const beside: number[] = [];
-      const end = performance.now() + 1_000;
+      const end = performance.now() + 400;
       while (performance.now() < end || beside.length < 3) {
         beside.push(await medianOf(bridge, 20));
         most = Math.max(most, memoryOf(pid));
@@ -75,7 +75,7 @@ describe("a plugin that floods the bus", { timeout: 300_000 }, () => {
       // It has processes of its own that take the machine's time; but nobody waits in its queues.
       const most50 = 20 * alone + 200;
       assert.ok(median < most50, `a call takes ${median} ms, alone ${alone} ms`);
-      assert.ok(grown < 400, `the orchestrator has grown by ${Math.round(grown)} MiB`);
+      assert.ok(grown < 250, `the orchestrator has grown by ${Math.round(grown)} MiB`);
       assert.equal(textOf(await bridge.call("echo", { text: "after" })), "after");
     });
   }
@@ -86,7 +86,7 @@ describe("a plugin that floods the bus", { timeout: 300_000 }, () => {
   });
 });
 
-describe("a plugin that sends invalid answers", { timeout: 120_000 }, () => {
+describe("a plugin that sends invalid answers", { timeout: 600_000 }, () => {
   const answers: Readonly<Record<string, RegExp>> = {
     "wrong-id": /gave the answer to 'trunkline-0'/,
     half: /aborted the exchange before it had answered/,

@@ -77,7 +77,7 @@ function load(bridge: Bridge, name: string): Load {
   };
 }
 
-describe("an orchestrator that is killed", { timeout: 120_000 }, () => {
+describe("an orchestrator that is killed", { timeout: 600_000 }, () => {
   it("is reported to callers on the bridge, which reconnects with it", async () => {
     covers("bus.ping.local", "bus.error.internal");
     await using home = new BusHome();
@@ -120,7 +120,7 @@ describe("an orchestrator that is killed", { timeout: 120_000 }, () => {
   });
 });
 
-describe("a QUIC engine that is killed", { timeout: 360_000 }, () => {
+describe("a QUIC engine that is killed", { timeout: 600_000 }, () => {
   it("fails calls with an honest error, or only delays those that may be repeated", async () => {
     await using home = new BusHome();
     const orchestrator = await home.orchestrator([home.testPlugin()]);

@@ -31,7 +31,7 @@ async function withTrouble(
   return bus;
 }
 
-describe("a plugin that does not start", { timeout: 180_000 }, () => {
+describe("a plugin that does not start", { timeout: 600_000 }, () => {
   const causes: Readonly<Record<string, readonly [Partial<PluginLimits>, RegExp]>> = {
     exit: [{}, /^It ended \(9\) before it was READY, after saying: the disk is on fire$/],
     "no-ready": [{ ready: 1_500 }, /^It did not say READY within 1500 ms$/],
@@ -61,7 +61,7 @@ describe("a plugin that does not start", { timeout: 180_000 }, () => {
   });
 });
 
-describe("a plugin that fails later", { timeout: 240_000 }, () => {
+describe("a plugin that fails later", { timeout: 600_000 }, () => {
   it("is reported to its callers when it dies, and restarted", async () => {
     await using home = new BusHome();
     await using bus = await BusInProcess.open(home, [home.testPlugin()]);
@@ -156,7 +156,7 @@ describe("a plugin that fails later", { timeout: 240_000 }, () => {
   });
 });
 
-describe("a plugin that refuses to end", { timeout: 180_000 }, () => {
+describe("a plugin that refuses to end", { timeout: 600_000 }, () => {
   for (const trouble of ["hang-shutdown", "ignore-sigterm"]) {
     it(`is killed (${trouble})`, async () => {
       await using home = new BusHome();

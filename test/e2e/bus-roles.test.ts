@@ -19,7 +19,7 @@ async function called(bridge: Bridge, order: object): Promise<Record<string, unk
   return (toolCall ?? {}) as Record<string, unknown>;
 }
 
-describe("a plugin on the bus", { timeout: 90_000 }, () => {
+describe("a plugin on the bus", { timeout: 600_000 }, () => {
   let home: BusHome;
   let orchestrator: OrchestratorProgram;
   let bridge: Bridge;
@@ -114,7 +114,7 @@ describe("a plugin on the bus", { timeout: 90_000 }, () => {
   });
 });
 
-describe("the folders of plugins", { timeout: 90_000 }, () => {
+describe("the folders of plugins", { timeout: 600_000 }, () => {
   const left = (home: BusHome): string[] =>
     readdirSync(join(home.data, "bus")).filter((name) => name !== "lock");
 
@@ -148,7 +148,7 @@ describe("the folders of plugins", { timeout: 90_000 }, () => {
   });
 });
 
-describe("a plugin's id", { timeout: 60_000 }, () => {
+describe("a plugin's id", { timeout: 600_000 }, () => {
   for (const id of ["orchestrator", "trunkline-control", "transport.stdio", "tools.test-client"]) {
     it(`cannot be that of another program of the bus (${id})`, async () => {
       await using home = new BusHome();

@@ -34,7 +34,7 @@ const EXCHANGES: readonly (readonly [sent: string, answered?: string])[] = [
   ],
 ];
 
-describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
+describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
   let home: BusHome;
   let orchestrator: OrchestratorProgram;
   before(async () => {
@@ -213,7 +213,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
   });
 });
 
-describe("trunkline plugin", { timeout: 120_000 }, () => {
+describe("trunkline plugin", { timeout: 600_000 }, () => {
   it("lists, calls, restarts and shows logs", async () => {
     await using home = new BusHome();
     const orchestrator = await home.orchestrator([home.testPlugin()]);

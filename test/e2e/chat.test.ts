@@ -26,7 +26,7 @@ class Home implements Disposable {
 
   run(input: string, ...args: string[]): { code: number | null; out: string; err: string } {
     const program = join(ROOT, "dist/trunkline.js");
-    const options = { input, encoding: "utf8", cwd: this.path, timeout: 30_000 } as const;
+    const options = { input, encoding: "utf8", cwd: this.path, timeout: 300_000 } as const;
     const ran = spawnSync(process.execPath, [program, ...args, ...this.where], options);
     return { code: ran.status, out: ran.stdout, err: ran.stderr };
   }
@@ -36,7 +36,7 @@ class Home implements Disposable {
   }
 }
 
-describe("trunkline chat", { timeout: 60_000 }, () => {
+describe("trunkline chat", { timeout: 600_000 }, () => {
   it("answers a prompt of the command line or of a pipe, and refuses what it is asked", () => {
     using home = new Home();
     assert.deepEqual(home.run("", "chat", "say", "hello", "**you**"), {

@@ -22,7 +22,7 @@ const permissions = (editor: AgentEditor): Json[] =>
     .filter(({ method }) => method === "session/request_permission")
     .map(({ params }) => params);
 
-describe("the built-in agent's permission requests", { timeout: 120_000 }, () => {
+describe("the built-in agent's permission requests", { timeout: 600_000 }, () => {
   it("show the whole command, with nothing hidden, and labels that say what always covers", async () => {
     const command = `echo ${"harmless ".repeat(5_000)}\u202e; touch evil # \x1b[8m?token=$(evil)`;
     await using llm = await FakeLlm.start([call("run_command", { command }), DONE]);
@@ -142,7 +142,7 @@ async function squatter(seen: string[]): Promise<(Server & AsyncDisposable) | un
   return undefined;
 }
 
-describe("a program on the port of a local model server", { timeout: 60_000 }, () => {
+describe("a program on the port of a local model server", { timeout: 600_000 }, () => {
   it("is offered, and receives no message", async (context) => {
     const seen: string[] = [];
     await using server = await squatter(seen);
@@ -159,7 +159,7 @@ describe("a program on the port of a local model server", { timeout: 60_000 }, (
   });
 });
 
-describe("an editor", { timeout: 60_000 }, () => {
+describe("an editor", { timeout: 600_000 }, () => {
   it("that fails to return a file is not bypassed", async () => {
     const edit = { path: "a.txt", old_string: "saved", new_string: "lost" };
     await using llm = await FakeLlm.start([

@@ -12,7 +12,7 @@ const SHOWN = String.raw`\u202e\u001b[2J\u200b\u009b8m\udb40\udc41`;
 /** Everything but printable characters, and lines. */
 const HIDDEN = /[^\P{C}\n\t]/u;
 
-describe("text for a person in a terminal", { timeout: 120_000 }, () => {
+describe("text for a person in a terminal", { timeout: 600_000 }, () => {
   it("hides nothing in other servers' descriptions of their tools", async () => {
     const tools = [
       { name: "plain", title: `Reads${NASTY}`, description: `Line one${NASTY}\nline two` },

@@ -48,7 +48,7 @@ const ASK = { policy: { tools: { rules: [{ tool: "act", decision: "ask" }] } } }
 const ACT: DescribedTool[] = [{ name: "act" }];
 const YES = { action: "accept", content: {} };
 
-describe("consent over MCP", { timeout: 120_000 }, () => {
+describe("consent over MCP", { timeout: 600_000 }, () => {
   it("cannot be given before the question", async () => {
     using home = new ToolsHome({ other: ACT }, ASK);
     await using program = home.start("mcp");
@@ -101,7 +101,7 @@ describe("consent over MCP", { timeout: 120_000 }, () => {
   });
 });
 
-describe("a list over MCP", { timeout: 120_000 }, () => {
+describe("a list over MCP", { timeout: 600_000 }, () => {
   it("leaves out tools that the policy denies to the caller", async () => {
     const rules = [
       { tool: "secret_*", decision: "deny" },

@@ -20,7 +20,7 @@ function leftIn({ home }: Program): string[] {
   return readdirSync(home).filter((name) => name.startsWith("trunkline-"));
 }
 
-describe("trunkline demo", { timeout: 120_000 }, () => {
+describe("trunkline demo", { timeout: 600_000 }, () => {
   it("plays every act for real, and leaves nothing", { skip: noSandbox }, async () => {
     await using program = demo("--json");
     const exit = await program.exit;

@@ -69,6 +69,7 @@ const config = {
   agents: {
     helper: { command: process.execPath, args: [join(ROOT, "test/support/acp-agent.mjs")] },
   },
+  notifications: [{ name: "bell", command: ["true"] }],
   identities: {
     work: { ...identityOf("ada"), organizations: ["acme"] },
     old: identityOf("lovelace"),
@@ -122,7 +123,7 @@ const AFTER: Readonly<Record<string, string>> = {
   "trunkline agent remove gemini": "trunkline agent add gemini -- gemini --acp",
 };
 
-describe("every command in the documents", { timeout: 180_000 }, () => {
+describe("every command in the documents", { timeout: 600_000 }, () => {
   let orchestrator: ChildProcess | undefined;
   before(async () => {
     const env = { ...ENV, ...WITH_BUS };

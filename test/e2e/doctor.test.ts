@@ -59,7 +59,7 @@ function problems({ findings }: Report): string[] {
     .map(({ state, what }) => `${state} ${what}`);
 }
 
-describe("trunkline doctor", { timeout: 120_000 }, () => {
+describe("trunkline doctor", { timeout: 600_000 }, () => {
   it("finds everything that is broken at once, in five seconds, with what to do about each", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
     const at = (name: string): string => join(folder.path, name);

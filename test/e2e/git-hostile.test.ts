@@ -17,7 +17,7 @@ const call = (name: string, args: object = {}): Scripted => ({
 });
 
 /** What a stranger has packed is opened, looked at and worked in: nothing of it may run unasked. */
-describe("a stranger's repository", { timeout: 180_000 }, () => {
+describe("a stranger's repository", { timeout: 600_000 }, () => {
   let sample: HostileRepository;
   before(() => {
     sample = new HostileRepository();

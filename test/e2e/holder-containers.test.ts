@@ -40,7 +40,7 @@ class Killed implements AsyncDisposable {
   }
 }
 
-describe("a session in two containers", { timeout: 60_000 }, () => {
+describe("a session in two containers", { timeout: 600_000 }, () => {
   it("belongs to its holder, and to the other as soon as that is killed", async (test) => {
     const why = missing();
     if (why !== undefined) return test.skip(why);

@@ -32,7 +32,7 @@ const NOT_RUN: readonly [RegExp, string][] = [
 
 const commands = examples("sh").flatMap((block) => block.trimEnd().split("\n"));
 
-describe("docs/HOSTING.md", { timeout: 120_000 }, () => {
+describe("docs/HOSTING.md", { timeout: 600_000 }, () => {
   let certificate: { readonly cert: string; readonly key: string };
   before(async () => {
     const ca = await TestCa.make("P-256");

@@ -15,7 +15,7 @@ const HELLO = {
 };
 const DONE = { content: [{ type: "text", text: "done" }] };
 
-describe("trunkline mcp with servers over HTTP", { timeout: 60_000 }, () => {
+describe("trunkline mcp with servers over HTTP", { timeout: 600_000 }, () => {
   it("fails only the call of a POST that is reset, and follows a redirection", async () => {
     const held: Exchange[] = [];
     const tools: Readonly<Record<string, (exchange: Exchange) => void>> = {

@@ -81,7 +81,7 @@ class Agents implements AsyncDisposable {
   }
 }
 
-describe("an agent that Trunkline starts", { timeout: 60_000 }, () => {
+describe("an agent that Trunkline starts", { timeout: 600_000 }, () => {
   it("acts as the identity of the session's folder, and changes no file", async () => {
     await using agents = new Agents();
     await agents.ask("initialize", { protocolVersion: 1 });
@@ -108,7 +108,7 @@ describe("an agent that Trunkline starts", { timeout: 60_000 }, () => {
   });
 });
 
-describe("the built-in agent", { timeout: 60_000 }, () => {
+describe("the built-in agent", { timeout: 600_000 }, () => {
   it("runs commands and commits as the identity of the folder", async () => {
     const match = [{ path: realpathSync(tmpdir()) }];
     const work = { provider: "github", user: "ada", email: "ada@acme.test", match };
@@ -124,7 +124,7 @@ describe("the built-in agent", { timeout: 60_000 }, () => {
   });
 });
 
-describe("two agents with two identities", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
+describe("two agents with two identities", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
   it("commit and push at the same moment from one clone, each as itself", async () => {
     await runTwoAgents(3);
   });

@@ -13,7 +13,7 @@ const COMMIT = "git commit -q --allow-empty -m change";
 /** Says for everything that it is bob's, with what is in `BOBS`: the token stands in no file. */
 const BOBS_HELPER = "!f() { echo username=bob; echo password=$BOBS; }; f";
 
-describe("trunkline identity credential", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
+describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
   let rig: GitRig;
   let clones = 0;
 

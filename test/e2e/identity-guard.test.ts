@@ -12,7 +12,7 @@ const COMMIT = "git commit -q --allow-empty -m change";
 /** Makes what comes later possible, and is not what is tried: the guard is not asked. */
 const COMMIT_PAST_IT = `${COMMIT} --no-verify`;
 
-describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
+describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
   let rig: GitRig;
   /** Switched to alice and guarded. */
   let first: string;

@@ -49,7 +49,7 @@ class Killed extends SampleRepository {
   }
 }
 
-describe("a switch that was killed half way", { timeout: 60_000 }, () => {
+describe("a switch that was killed half way", { timeout: 600_000 }, () => {
   for (const command of [
     ["mcp"],
     ["acp"],

@@ -8,7 +8,7 @@ import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 
 const COMMIT = "git commit -q --allow-empty -m change";
 
-describe("signed commits", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
+describe("signed commits", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
   it("verify with gpg after a switch, in a format that git accepts (RemoteJuggler defect 1)", async () => {
     await using rig = await GitRig.start();
     const key = await rig.makeGpgKey("alice");

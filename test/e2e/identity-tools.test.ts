@@ -66,7 +66,7 @@ const action = (id: unknown, tool: string, args: object, projectPath?: string): 
   },
 });
 
-describe("RemoteJuggler's action dialect, as an IDE speaks it", { timeout: 60_000 }, () => {
+describe("RemoteJuggler's action dialect, as an IDE speaks it", { timeout: 600_000 }, () => {
   for (const dialect of ["juggler", "auto"]) {
     it(`switches and fails with the document's words (--dialect ${dialect})`, async () => {
       covers("identity.transport.stdin", "identity.transport.stdout", "identity.framing.line");
@@ -104,7 +104,7 @@ describe("RemoteJuggler's action dialect, as an IDE speaks it", { timeout: 60_00
   }
 });
 
-describe("a token that a client sends", { timeout: 60_000 }, () => {
+describe("a token that a client sends", { timeout: 600_000 }, () => {
   it("is in no log, however verbose, and in no answer", async () => {
     covers("identity.transport.stderr", "identity.debug.variable", "identity.debug.log");
     using project = new Project();
@@ -124,7 +124,7 @@ describe("a token that a client sends", { timeout: 60_000 }, () => {
   });
 });
 
-describe("RemoteJuggler's tools over MCP", { timeout: 60_000 }, () => {
+describe("RemoteJuggler's tools over MCP", { timeout: 600_000 }, () => {
   it("give the answers that the document shows", async () => {
     using project = new Project();
     const options = { env: project.env, cwd: project.repository };

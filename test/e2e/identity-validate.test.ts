@@ -29,7 +29,7 @@ async function validate(rig: GitRig, more = "") {
   return { code, identities, outcome };
 }
 
-describe("trunkline identity validate", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
+describe("trunkline identity validate", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
   it("logs in with ssh and asks the forge, and the server sees each identity as itself", async () => {
     await using rig = await GitRig.start();
     const { host } = rig.forge;
@@ -103,7 +103,7 @@ describe("trunkline identity validate", { timeout: 120_000, skip: WITHOUT_SSHD }
   });
 });
 
-describe("trunkline identity gpg", { timeout: 60_000, skip: WITHOUT_SSHD }, () => {
+describe("trunkline identity gpg", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
   it("exits with 0 only if an agent can sign without a person", async () => {
     await using rig = await GitRig.start();
     const key = rig.makeSshKey("sign", "a passphrase");

@@ -84,7 +84,7 @@ class Home implements Disposable {
   }
 }
 
-describe("trunkline identity", { timeout: 240_000 }, () => {
+describe("trunkline identity", { timeout: 600_000 }, () => {
   it("goes from adding an identity to undoing a switch, byte for byte", async () => {
     using home = new Home();
     await home.addBoth();

@@ -19,7 +19,7 @@ const MODERN = "2026-07-28";
 
 const textOf = ({ content }: ToolAnswer): string => content[0]?.text ?? "";
 
-describe("clients of the official SDK", { concurrency: 3, timeout: 120_000 }, () => {
+describe("clients of the official SDK", { concurrency: 3, timeout: 600_000 }, () => {
   before(() => packages.install());
 
   for (const transport of ["http", "sse", "stdio"] satisfies Transport[]) {
@@ -86,7 +86,7 @@ describe("clients of the official SDK", { concurrency: 3, timeout: 120_000 }, ()
   }
 });
 
-describe("the official client of the tasks extension", { timeout: 60_000 }, () => {
+describe("the official client of the tasks extension", { timeout: 600_000 }, () => {
   before(() => packages.install());
 
   it("runs tasks until they end, and answers their questions", async () => {

@@ -7,7 +7,7 @@ import { covers } from "../support/requirement.ts";
 const M = "io.modelcontextprotocol/";
 const _meta = { [`${M}protocolVersion`]: "2026-07-28", [`${M}clientCapabilities`]: {} };
 
-describe("trunkline mcp, at 2026-07-28", { timeout: 30_000 }, () => {
+describe("trunkline mcp, at 2026-07-28", { timeout: 600_000 }, () => {
   it("answers subscriptions when its input ends, and exits", async () => {
     covers("mcp.lifecycle.stdio-shutdown");
     await using program = new Program(["mcp"]);

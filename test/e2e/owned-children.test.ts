@@ -59,7 +59,7 @@ class LeftBehind implements Disposable {
   }
 }
 
-describe("what a child of Trunkline leaves behind", { skip, timeout: 120_000 }, () => {
+describe("what a child of Trunkline leaves behind", { skip, timeout: 600_000 }, () => {
   const agentOf = (left: LeftBehind): object => ({
     agent: "other",
     agents: { other: left.before(process.execPath, join(SUPPORT, "acp-agent.mjs")) },

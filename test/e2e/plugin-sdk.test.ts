@@ -38,7 +38,7 @@ export default definePlugin({
 });
 `;
 
-const limit = { timeout: 120_000 };
+const limit = { timeout: 600_000 };
 
 describe("the package that plugins import", limit, () => {
   let home: string;

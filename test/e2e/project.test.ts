@@ -30,7 +30,7 @@ const SWITCH = ["juggler_switch", { identity: "work" }] as const;
 /** How a refusal says what to do. */
 const HOW = /Give its absolute path as 'repoPath', or configure one folder as the client's root/;
 
-describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
+describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
   for (const [first, second] of [
     ["legacy", "legacy"],
     ["modern", "modern"],
@@ -241,7 +241,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
   });
 });
 
-describe("plugins", { timeout: 120_000 }, () => {
+describe("plugins", { timeout: 600_000 }, () => {
   const command = process.execPath;
   const args = [join(import.meta.dirname, "../support/project-plugin.ts")];
   const plugins = { "tools.where": { command, args } };
@@ -306,7 +306,7 @@ describe("plugins", { timeout: 120_000 }, () => {
   });
 });
 
-describe("a client that starts `trunkline mcp`", { timeout: 60_000 }, () => {
+describe("a client that starts `trunkline mcp`", { timeout: 600_000 }, () => {
   const initialize = (capabilities: object): object => ({
     jsonrpc: "2.0",
     id: 0,
@@ -356,7 +356,7 @@ describe("a client that starts `trunkline mcp`", { timeout: 60_000 }, () => {
   });
 });
 
-describe("a person", { timeout: 60_000 }, () => {
+describe("a person", { timeout: 600_000 }, () => {
   it("calls tools in the current folder", async () => {
     using home = new ProjectHome();
     const own = home.folder("own");

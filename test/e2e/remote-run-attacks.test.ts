@@ -41,7 +41,7 @@ git config core.fsmonitor "$OLDPWD/trap.sh"
 git -c user.name=m -c user.email=m@example.com commit -q --allow-empty -m x
 `;
 
-describe("a hostile agent", { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox }, () => {
+describe("a hostile agent", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, () => {
   let rig: GitRig;
   let server: Program;
   let connect: () => Promise<AcpSocket>;

@@ -17,7 +17,7 @@ const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can
 
 describe(
   "a remote run, with any client",
-  { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox },
+  { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox },
   () => {
     let run: RunRig;
     /** What a client needs to trust the server's certificate. */
@@ -104,7 +104,7 @@ describe(
       const ask = async (method: string, params: object): Promise<Json> => {
         const id = ++lastId;
         socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
-        const giveUp = AbortSignal.timeout(60_000);
+        const giveUp = AbortSignal.timeout(300_000);
         for (;;) {
           const answer = messages.find((each) => each.id === id && each.method === undefined);
           if (answer !== undefined) {

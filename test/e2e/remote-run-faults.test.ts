@@ -10,14 +10,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { covers } from "../support/requirement.ts";
-import { leftOfRuns } from "../support/remote-run/run-leftovers.ts";
+import { leftInTheEnd } from "../support/remote-run/run-leftovers.ts";
 import { openingOf, promptOf, RunRig } from "../support/remote-run/run-rig.ts";
 
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
 const notRoot = process.getuid?.() !== 0 && "Only root can mount a small file system.";
 
-describe("remote runs", { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox }, () => {
+describe("remote runs", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, () => {
   it("begin with what was prepared in advance, and a killed server leaves nothing of it", async () => {
     await using run = await RunRig.start();
     const project = run.project("spare");
@@ -58,8 +58,7 @@ describe("remote runs", { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox }, (
     const { sessions } = await ide.ask("session/list", {});
     for (const each of sessions) await ide.ask("session/delete", { sessionId: each.sessionId });
     await run.stop();
-    // The watchdogs of both servers look for processes of theirs, and end then.
-    while (leftOfRuns(run.rig.root, run.folder).length > 0) await pause(50);
+    assert.deepEqual(await leftInTheEnd(run.rig.root, run.folder), []);
   });
 
   it(

@@ -32,7 +32,7 @@ async function serve(rig: GitRig) {
 
 describe(
   "a server of remote runs that is killed",
-  { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox },
+  { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox },
   () => {
     it("loses no work: the session continues on the same branch", async () => {
       await using rig = await GitRig.start();

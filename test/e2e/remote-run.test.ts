@@ -23,7 +23,7 @@ interface Target {
   readonly revision: string;
 }
 
-describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, () => {
+describe("a remote run", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, () => {
   let rig: GitRig;
   let server: Program;
   let ready: Ready & { readonly headers: { authorization: string } };

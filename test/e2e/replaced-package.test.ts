@@ -37,7 +37,7 @@ async function call(program: Program, name: string, args: object = {}): Promise<
 }
 
 for (const fate of FATES) {
-  describe(`a running program whose package was ${fate}`, { timeout: 120_000 }, () => {
+  describe(`a running program whose package was ${fate}`, { timeout: 600_000 }, () => {
     it("continues as MCP on stdio: its own tools, other servers and plugins", async () => {
       await using web = await McpHttpServer.start();
       using copy = new PackageCopy();

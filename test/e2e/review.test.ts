@@ -8,7 +8,7 @@ import { covers } from "../support/requirement.ts";
 
 const NASTY = "\"; $(touch x) `touch y` ' \\ $HOME é\nsecond line";
 
-describe("trunkline review", { timeout: 120_000 }, () => {
+describe("trunkline review", { timeout: 600_000 }, () => {
   it("delivers a comment to a client that subscribed and to one that polls", async () => {
     covers("review.notify.message", "review.notify.subscribe");
     using home = new ReviewHome();

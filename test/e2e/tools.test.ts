@@ -74,7 +74,7 @@ class Home implements Disposable {
   }
 }
 
-describe("trunkline tools", { timeout: 120_000 }, () => {
+describe("trunkline tools", { timeout: 600_000 }, () => {
   it("lists the tools in a table, without colours in a pipe", async () => {
     using home = new Home();
     const { code, out } = await home.run("trunkline tools list");
@@ -233,7 +233,7 @@ describe("trunkline tools", { timeout: 120_000 }, () => {
   });
 });
 
-describe("an audit that cannot be written", { timeout: 60_000 }, () => {
+describe("an audit that cannot be written", { timeout: 600_000 }, () => {
   it("is reported, while the call is answered", async () => {
     using home = new Home({ mcpServers: {} });
     home.write("data", "in the way of the folder");
@@ -244,7 +244,7 @@ describe("an audit that cannot be written", { timeout: 60_000 }, () => {
   });
 });
 
-describe("trunkline doctor", { timeout: 120_000 }, () => {
+describe("trunkline doctor", { timeout: 600_000 }, () => {
   type Report = { ok: boolean; findings: { state: string; what: string; says: string }[] };
   const examine = async (home: Home, options = ""): Promise<Report & { code: unknown }> => {
     const { code, out } = await home.run(`trunkline doctor --json ${options}`);
@@ -331,7 +331,7 @@ describe("trunkline doctor", { timeout: 120_000 }, () => {
   });
 });
 
-describe("docs/TOOLS.md", { timeout: 120_000 }, () => {
+describe("docs/TOOLS.md", { timeout: 600_000 }, () => {
   const page = readFileSync(join(ROOT, "docs/TOOLS.md"), "utf8");
   const blocks = (language: string): string[] =>
     Array.from(

@@ -6,7 +6,7 @@ import { FixtureServer, STDIO_SERVER } from "../conformance/fixture-server.ts";
 import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
 import { type Json, RawClient, type RawClientOptions } from "../upstream/raw-client.ts";
 
-const timeout = 120_000;
+const timeout = 600_000;
 
 const ANSWERS = {
   "elicitation/create": () => ({ action: "accept", content: { name: "Ann", confirm: true } }),

@@ -11,7 +11,7 @@ import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
 import { type Json, RawClient, type RawClientOptions } from "../upstream/raw-client.ts";
 
 const skip = await everythingIsMissing();
-const timeout = 120_000;
+const timeout = 600_000;
 
 const ANSWERS = {
   "roots/list": () => ({ roots: [{ uri: "file:///home/ann", name: "ann" }] }),

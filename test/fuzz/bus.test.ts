@@ -1,3 +1,3 @@
 import { fuzzBus } from "./bus-suite.ts";
 
-fuzzBus(4_000);
+fuzzBus(1_500);

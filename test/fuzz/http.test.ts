@@ -1,3 +1,3 @@
 import { fuzzHttp } from "./http-suite.ts";
 
-fuzzHttp(15_000);
+fuzzHttp(6_000);

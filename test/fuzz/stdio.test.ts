@@ -1,3 +1,3 @@
 import { fuzzStdio } from "./stdio-suite.ts";
 
-fuzzStdio(20_000);
+fuzzStdio(8_000);

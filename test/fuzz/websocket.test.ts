@@ -1,3 +1,3 @@
 import { fuzzWebSocket } from "./websocket-suite.ts";
 
-fuzzWebSocket(15_000);
+fuzzWebSocket(6_000);

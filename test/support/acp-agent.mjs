@@ -48,8 +48,10 @@ async function prompt(sessionId, text) {
   const argument = rest.join(" ");
   if (verb === "say") say(sessionId, argument);
   else if (verb === "stream") {
-    for (let at = 0; at < Number(argument); at++) {
-      say(sessionId, `${at} `);
+    // "stream COUNT WIDTH": so many pieces of text, each of at least so many characters.
+    const [count, width = 0] = rest.map(Number);
+    for (let at = 0; at < count; at++) {
+      say(sessionId, `${at} `.padStart(width, "word "));
       if (at % 16 === 15) await new Promise(setImmediate);
     }
   } else if (verb === "forever") {
@@ -116,6 +118,8 @@ async function prompt(sessionId, text) {
     update(sessionId, { sessionUpdate: "current_mode_update", currentModeId: argument });
   } else if (verb === "remember") sessions.get(sessionId).memory = argument;
   else if (verb === "id") say(sessionId, sessionId);
+  // "raw LINES": writes them as they are, with its id of the session in the place of SESSION.
+  else if (verb === "raw") process.stdout.write(`${argument.replaceAll("SESSION", sessionId)}\n`);
   else if (verb === "linger") {
     say(sessionId, "lingering");
     await new Promise((resolve) => (release = resolve));

@@ -9,6 +9,8 @@ import { AcpConversation } from "../../src/protocol/acp/serve.ts";
 import type { Agent } from "../../src/session/agent.ts";
 import { Budgets, type BudgetsOptions } from "../../src/session/budget/budgets.ts";
 import { resolveSessionLimits, type SessionLimits } from "../../src/session/limits.ts";
+import type { NoticeListener } from "../../src/session/notice.ts";
+import type { AnswerPolicy } from "../../src/session/permission/who-may-answer.ts";
 import { Sessions } from "../../src/session/sessions.ts";
 import { SampleFolder } from "../samples/sample-folder.ts";
 import { SessionLog } from "../../src/store/session/session-log.ts";
@@ -28,6 +30,9 @@ export interface AcpHouseOptions {
   /** What sessions may use; nothing is counted where this is left out. */
   readonly budgets?: Partial<BudgetsOptions>;
   readonly info?: { readonly name: string; readonly version: string };
+  /** Whose answers to permission requests count. */
+  readonly permissions?: AnswerPolicy;
+  readonly notices?: NoticeListener;
   /** The script says what is in no schema. */
   readonly isOdd?: boolean;
 }
@@ -63,7 +68,7 @@ export class AcpHouse implements AsyncDisposable {
 
   /** Opens what is on disk, as a new process would. */
   async start(): Promise<void> {
-    const { limits, sessionLimits, info, budgets } = this.#options;
+    const { limits, sessionLimits, info, budgets, permissions, notices } = this.#options;
     this.log = await SessionLog.open(this.folder.path);
     this.rules = new SessionRules(this.log.database);
     const log = new Log("error", () => {});
@@ -78,6 +83,8 @@ export class AcpHouse implements AsyncDisposable {
         ? {}
         : { budgets: new Budgets({ ...NO_BUDGETS, store, log, ...budgets }) }),
       audit: (entry) => this.audit.push(entry),
+      permissions,
+      notices,
     });
     const sessions = async (): Promise<Sessions> => this.sessions;
     this.door = new AcpDoor({ sessions, limits, ...(info === undefined ? {} : { info }) });

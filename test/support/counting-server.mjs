@@ -59,8 +59,11 @@ const METHODS = {
   "tools/call": ({ name, arguments: args = {} }) => TOOLS[name].call(args),
 };
 
-async function answer(id, method, params) {
-  send({ id, result: await method(params) });
+function answer(id, method, params) {
+  Promise.resolve(method(params)).then(
+    (result) => send({ id, result }),
+    (error) => send({ id, error: { code: -32603, message: String(error) } }),
+  );
 }
 
 note(`start ${process.pid}`);

@@ -74,6 +74,14 @@ export class Program implements AsyncDisposable {
     }
   }
 
+  /**
+   * Waits until it has said so on stderr. What it wrote to stdout later may be read here sooner, since
+   * these are two pipes.
+   */
+  async says(words: RegExp): Promise<void> {
+    await this.until(({ stderr }) => words.test(stderr));
+  }
+
   /** Waits for so many lines in all, and gives them as values. */
   async answers(count: number): Promise<Record<string, never>[]> {
     await this.until(({ lines }) => lines.length >= count);

@@ -11,6 +11,7 @@ describe("/fix-comments", () => {
     const path = join(rig.cwd, "a.ts");
     const done: string[] = [];
     const reviews: ReviewComments = {
+      hasOpen: async () => true,
       open: async () => [
         { id: "r1", path, line: 1, comment: "use const", hasSuggestion: true },
         { id: "r2", path, line: 1, comment: "why?", hasSuggestion: false },

@@ -49,6 +49,8 @@ export interface ReviewComment {
 
 /** The part of the reviews that commands use. */
 export interface ReviewComments {
+  /** Whether the repository that contains the folder has open comments. */
+  hasOpen(folder: string): Promise<boolean>;
   /** Open comments of the repository that contains the folder. */
   open(folder: string): Promise<readonly ReviewComment[]>;
   /** Content of a file with the suggestion applied. Throws if it cannot be applied. */

@@ -75,6 +75,12 @@ export class Journal {
     return undefined;
   }
 
+  /** All turns that were not undone, the oldest first; the oldest ones of a long session are gone. */
+  async all(): Promise<RecordedTurn[]> {
+    const turns = await this.#turns();
+    return Promise.all(turns.map((name) => readTurn(join(this.#folder, name))));
+  }
+
   async forget(turn: RecordedTurn): Promise<void> {
     await remove(turn.folder);
   }

@@ -26,6 +26,8 @@ export interface AgentTool {
   readonly inputSchema: JsonSchema;
   readonly kind: ToolKind;
   readonly need: Need;
+  /** The group that it is offered with; without one, it is always offered. */
+  readonly group?: string | undefined;
   /** Milliseconds; time spent waiting for a person does not count. */
   readonly timeout?: number;
   /** Short title of a call. The arguments are not validated yet. */

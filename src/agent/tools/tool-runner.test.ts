@@ -103,3 +103,39 @@ describe("a tool that takes too long", () => {
     assert.match(answers[0] ?? "", /took longer than 0 s/);
   });
 });
+
+describe("the calls of one answer", () => {
+  it("run together if they only read, and wait for each other if not", async () => {
+    const order: string[] = [];
+    const three = Promise.withResolvers<void>();
+    let readers = 0;
+    const fs = {
+      readTextFile: async (path: string) => {
+        const name = path.slice(-1);
+        order.push(`read ${name}`);
+        // Each reader ends only when all three have begun.
+        if ("abc".includes(name) && (readers += 1) === 3) three.resolve();
+        await three.promise;
+        order.push(`has ${name}`);
+        return `text of ${name}`;
+      },
+      writeTextFile: async (path: string) => void order.push(`write ${path.slice(-1)}`),
+    };
+    const write = { name: "write_file", arguments: { path: "d", content: "new" } };
+    const calls = [read("a"), read("b"), read("c"), write, read("e")];
+    const { answers, turn } = await call(calls, {
+      files: { a: "", b: "", c: "", d: "", e: "" },
+      limits: { toolTimeout: 20_000 },
+      turn: { client: { fs } },
+    });
+    assert.deepEqual(turn.ends, Array(5).fill("completed"));
+    assert.deepEqual(order.slice(0, 3).toSorted(), ["read a", "read b", "read c"]);
+    assert.ok(order.indexOf("write d") > order.indexOf("has c"), "the edit waits for the readers");
+    assert.ok(
+      order.indexOf("read e") > order.indexOf("write d"),
+      "the next one waits for the edit",
+    );
+    const texts = answers.map((answer) => /text of \w|Changed/.exec(answer)?.[0]);
+    assert.deepEqual(texts, ["text of a", "text of b", "text of c", "Changed", "text of e"]);
+  });
+});

@@ -16,6 +16,7 @@ import type { Mode } from "../modes.ts";
 import type { Speaker } from "../turn/speaker.ts";
 import { Countdown, untilStopped } from "./countdown.ts";
 import { argumentProblem } from "../../tool/schema/argument-problem.ts";
+import { ignoredText, knownArguments } from "./known-arguments.ts";
 import type { Arguments, Tool } from "../../tool/tool.ts";
 import {
   type AgentTool,
@@ -27,6 +28,7 @@ import {
   type ToolWork,
 } from "./agent-tool.ts";
 import { shownInput, wholeInput } from "./shown-content.ts";
+import type { ToolGroups } from "./tool-groups.ts";
 
 export interface ToolRunnerOptions {
   readonly turn: Turn;
@@ -34,6 +36,7 @@ export interface ToolRunnerOptions {
   readonly files: TurnFiles;
   readonly mode: () => Mode;
   readonly tools: ReadonlyMap<string, AgentTool>;
+  readonly groups: ToolGroups;
   readonly sessionId: string;
   readonly log: Log;
   /** Milliseconds for tools that have no timeout of their own. */
@@ -74,15 +77,40 @@ export class ToolRunner {
     this.#options = options;
   }
 
-  /** The tools that the current mode allows. */
+  /** The tools that the current mode allows, of the groups that are open. */
   offered(): AgentTool[] {
-    const { tools, mode } = this.#options;
-    return [...tools.values()].filter(({ need }) => mode().may.includes(need));
+    const { tools, mode, groups } = this.#options;
+    return [...tools.values()].filter((tool) => {
+      return mode().may.includes(tool.need) && groups.isOffered(tool);
+    });
+  }
+
+  /**
+   * Calls the tools of one answer, and returns their answers in order. Neighbours that only read run
+   * together; all others one after the other, since each may depend on what the one before it did.
+   */
+  async *callAll<Call extends ToolCall>(
+    calls: readonly Call[],
+  ): AsyncGenerator<readonly [Call, ToolAnswer]> {
+    for (let from = 0; from < calls.length;) {
+      const length = calls.slice(from).findIndex((call) => !this.#onlyReads(call));
+      const readers = length < 0 ? calls.length - from : length;
+      const together = calls.slice(from, from + Math.min(MOST_TOGETHER, Math.max(1, readers)));
+      from += together.length;
+      const ends = await Promise.allSettled(together.map((call) => this.call(call)));
+      for (const [index, end] of ends.entries()) {
+        if (end.status === "rejected") throw end.reason;
+        yield [together[index] as Call, end.value];
+      }
+    }
   }
 
   /** Calls a tool. Failures are answers for the model; only a cancelled turn throws. */
   async call(call: ToolCall): Promise<ToolAnswer> {
-    return this.perform(call, this.#options.tools.get(call.name));
+    const tool = this.#options.tools.get(call.name);
+    // A model may know a tool from earlier in the conversation.
+    if (tool?.group !== undefined) this.#options.groups.open(tool.group);
+    return this.perform(call, tool);
   }
 
   /** Calls a tool that is not in the model's list. */
@@ -118,16 +146,19 @@ export class ToolRunner {
     return { ...answer, text };
   }
 
-  async #run(tool: AgentTool, args: Arguments, call: ToolCall): Promise<ToolAnswer> {
+  async #run(tool: AgentTool, given: Arguments, call: ToolCall): Promise<ToolAnswer> {
     const { turn, mode, timeout } = this.#options;
     if (call.problem !== undefined) throw new TrunklineError("usage", call.problem);
     if (!mode().may.includes(tool.need)) {
       const says = `'${tool.name}' cannot be used in the mode '${mode().name}'`;
       throw RpcError.of(ACP.toolDisabled, says);
     }
+    const { args, unknown } = knownArguments(given, tool.inputSchema);
+    const ignored = ignoredText(unknown);
     const problem = await argumentProblem({ definition: tool } as unknown as Tool, args);
     if (problem !== undefined) {
-      throw new TrunklineError("usage", `Invalid arguments for '${tool.name}': ${problem}`);
+      const says = `Invalid arguments for '${tool.name}': ${problem}`;
+      throw new TrunklineError("usage", ignored === "" ? says : `${says}. ${ignored}`);
     }
     await this.#update(call, { status: "in_progress" });
     const stopper = new Stopper();
@@ -140,7 +171,8 @@ export class ToolRunner {
     });
     try {
       const work = this.#work(tool, call, stopper, countdown);
-      return await untilStopped(stopper, tool.call(args, work));
+      const answer = await untilStopped(stopper, tool.call(args, work));
+      return ignored === "" ? answer : { ...answer, text: `${answer.text}\n${ignored}` };
     } finally {
       turn.stop.remove(relay);
     }
@@ -222,6 +254,11 @@ export class ToolRunner {
     return { ...shown, content: { ...block, text } };
   }
 
+  #onlyReads({ name }: ToolCall): boolean {
+    const tool = this.#options.tools.get(name);
+    return tool?.need === "nothing" && (tool.kind === "read" || tool.kind === "search");
+  }
+
   #unknown(name: string): RpcError {
     const near = suggest(name, [...this.#options.tools.keys()]);
     const meant = near.length === 0 ? "" : `. Did you mean ${near.join(" or ")}?`;
@@ -253,6 +290,9 @@ function short(title: string): string {
 }
 
 const MOST_TITLE = 300;
+
+/** Calls that run at the same time. */
+const MOST_TOGETHER = 8;
 
 const MOST_SHOWN = 16_000;
 

@@ -16,6 +16,7 @@ import {
   type ToolAnswer,
   type ToolWork,
 } from "./agent-tool.ts";
+import { groupOf } from "./tool-groups.ts";
 
 /** Providers limit the length of tool names. */
 const LONGEST_NAME = 64;
@@ -76,6 +77,7 @@ function adapt(tool: Tool, name: string, toolbox: Toolbox, isBrought: boolean): 
     inputSchema,
     kind: isHarmless ? "read" : "other",
     need: isHarmless ? "nothing" : "run",
+    group: groupOf(called, owner),
     timeout: 600_000,
     title: () => (owner === undefined ? "" : `${owner}: `) + (title ?? called),
     async call(args, work) {

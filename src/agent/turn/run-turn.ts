@@ -157,8 +157,9 @@ export class TurnRun {
     const { runner, conversation } = this.#options;
     const answers = new Map<string, ToolAnswer>();
     try {
-      for (const call of calls)
-        answers.set(call.id, repetition.note(call, await runner.call(call)));
+      for await (const [call, answer] of runner.callAll(calls)) {
+        answers.set(call.id, repetition.note(call, answer));
+      }
     } finally {
       conversation.addAnswers(calls, answers);
     }

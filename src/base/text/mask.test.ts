@@ -233,6 +233,13 @@ describe("maskWords()", () => {
     assert.deepEqual(maskWords({ token: { command: "rm" } }), { token: { command: "rm" } });
   });
 
+  it("masks the values of environments and headers", () => {
+    const header = { name: "X-Api-Key", value: "plain-but-secret" };
+    assert.deepEqual(maskWords([header]), [{ ...header, value: "•••" }]);
+    const other = { name: "PATH", value: "/usr/bin" };
+    assert.deepEqual(maskWords(other), other);
+  });
+
   it("leaves nothing out", () => {
     const value = { text: "word ".repeat(100_000), many: Array.from({ length: 20_000 }, () => 1) };
     assert.deepEqual(maskWords(value), value);

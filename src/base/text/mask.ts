@@ -97,19 +97,22 @@ function hasToJson(value: object): value is { toJSON(): unknown } {
 }
 
 function copyFields(value: object, walk: Walk): unknown {
-  // Environments and headers are often lists of `{ name, value }`.
-  const isSecretPair =
-    "name" in value && typeof value.name === "string" && isSecretName(value.name);
+  const isPair = isSecretPair(value);
   const masked: Record<string, unknown> = {};
   for (const [key, item] of Object.entries(value)) {
     if (walk.left <= 0) {
       masked["…"] = "…";
       break;
     }
-    const isSecret = isSecretName(key, item) || (isSecretPair && key === "value");
+    const isSecret = isSecretName(key, item) || (isPair && key === "value");
     put(masked, maskText(key), isSecret && isSet(item) ? MASK : copy(item, walk));
   }
   return masked;
+}
+
+/** Environments and headers are often lists of `{ name, value }`. */
+function isSecretPair(value: object): boolean {
+  return "name" in value && typeof value.name === "string" && isSecretName(value.name);
 }
 
 /** Plain objects are written as JSON several times as fast as those without a prototype. */
@@ -163,9 +166,11 @@ export function maskWords(value: unknown): unknown {
   if (typeof value === "string") return maskWordsIn(value);
   if (Array.isArray(value)) return value.map(maskWords);
   if (typeof value !== "object" || value === null) return value;
+  const isPair = isSecretPair(value);
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => {
-      const isSecret = isSecretName(key, item) && typeof item === "string" && WORD.test(item);
+      const isNamed = isSecretName(key, item) || (isPair && key === "value");
+      const isSecret = isNamed && typeof item === "string" && WORD.test(item);
       return [key, isSecret ? MASK : maskWords(item)];
     }),
   );

@@ -1,7 +1,7 @@
 import { visibleLine } from "../../base/text/visible.ts";
 import { firstLine } from "../shell/layout.ts";
 import { paint, paintLines } from "../shell/style.ts";
-import { diffLines } from "../tools/diff-lines.ts";
+import { diffLines } from "../../base/text/diff-lines.ts";
 import { MarkdownText } from "./markdown-text.ts";
 
 type Json = Readonly<Record<string, unknown>>;

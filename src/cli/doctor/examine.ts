@@ -144,6 +144,14 @@ function houseChecks(invocation: Invocation, loaded: LoadedConfig, isDeep: boole
       },
     },
     {
+      what: "Notifications",
+      needsData: true,
+      examine: async () => {
+        const { checkNotifications } = await import("./settings/notifications.ts");
+        return checkNotifications(config);
+      },
+    },
+    {
       what: "Agents",
       examine: async (allowance) => {
         const { checkAgents } = await import("./settings/agents.ts");

@@ -50,12 +50,13 @@ export const switches: readonly Command[] = [
   {
     name: "undo",
     summary: "Undo the last switch",
-    description: "Restores the files byte for byte. Refuses if a file was changed since.",
+    description:
+      "Takes back the settings of the switch. What git or you have written to the files since stays.",
     options: {
       "dry-run": dryRun,
       global: { type: "boolean", describe: "Undo the last `switch --global` or `sync`" },
       id: { type: "string", value: "ID", describe: "Undo the change with this id" },
-      force: { type: "boolean", describe: "Overwrite changes that were made since" },
+      force: { type: "boolean", describe: "Restore also settings that were changed since" },
       repo,
       json,
     },

@@ -1,4 +1,4 @@
-import { loginLinkFor } from "../../gateway/http/local-gateway.ts";
+import { loginLinkFor, pairingLinkFor } from "../../gateway/http/local-gateway.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 
@@ -6,18 +6,38 @@ interface OpenValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
   readonly json?: boolean;
   readonly print?: boolean;
+  readonly qr?: boolean;
 }
 
 /** `trunkline open` */
 export async function run(invocation: Invocation<OpenValues>): Promise<number> {
   const { values, env, out, err } = invocation;
   const { config } = await quietHouse(invocation);
+  if (values.qr === true) return await pair(invocation, config.data);
   const url = await loginLinkFor(config.data);
   out(values.json === true ? `${JSON.stringify({ url }, null, 2)}\n` : `${url}\n`);
   if (values.print === true || values.json === true) return 0;
   const opener = openerOf(env);
   if (opener === undefined || !(await start(opener, url))) {
     err("Open this link in a browser. It works once, within 15 minutes.\n");
+  }
+  return 0;
+}
+
+/** Draws a link that pairs a phone. */
+async function pair({ values, out, err }: Invocation<OpenValues>, data: string): Promise<number> {
+  const url = await pairingLinkFor(data);
+  if (values.json === true) {
+    out(`${JSON.stringify({ url }, null, 2)}\n`);
+    return 0;
+  }
+  const { renderUnicodeCompact } = await import("uqr");
+  out(`${renderUnicodeCompact(url, { border: 2 })}\n${url}\n`);
+  err("Point the phone's camera at it. The link works once, within 15 minutes.\n");
+  if (url.startsWith("http:")) {
+    err(
+      "It is not encrypted, so use it in a network that you trust. Push notifications need https.\n",
+    );
   }
   return 0;
 }

@@ -51,14 +51,19 @@ export const open: Command = {
   summary: "Open the running gateway in a browser",
   description:
     "Prints a login link that works once, within 15 minutes, and opens it if this machine has a " +
-    "screen. The browser stays logged in for 12 hours, or until `trunkline token rotate`.",
+    "screen. The browser stays logged in for 12 hours, or until `trunkline device revoke`.\n\n" +
+    "With --qr it draws the link for the camera of a phone, which then stays logged in until it was " +
+    "not used for 30 days. The phone must reach the gateway: at `serve.publicUrl` of the configuration, " +
+    "or in your network.",
   options: {
+    qr: { type: "boolean", describe: "Pair a phone: draw a link that works once as a QR code" },
     print: { type: "boolean", describe: "Print the link without opening it" },
     json: { type: "boolean", describe: "Print the link as JSON, without opening it" },
   },
   examples: [
     { run: "trunkline open", explains: "Open the dashboard." },
     { run: "trunkline open --print", explains: "Get a link to open yourself." },
+    { run: "trunkline open --qr", explains: "Pair a phone." },
   ],
   load: () => import("./open.ts"),
 };

@@ -1,12 +1,12 @@
 import { NO_AUTH_WARNING, serveWelcome } from "./welcome.ts";
 import type { Invocation } from "../shell/command.ts";
-import { openLastingHouse } from "../shell/open-house.ts";
+import { configFlags, openLastingHouse } from "../shell/open-house.ts";
 import { ConfiguredBus } from "../../gateway/bus/configured-bus.ts";
 import { openData } from "../../gateway/config/data-folder.ts";
 import type { House } from "../../gateway/house.ts";
 import { HttpServer } from "../../gateway/http/http-server.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
-import { GatewaySocket } from "../../gateway/relay/gateway-socket.ts";
+import { GatewaySocket, type GatewaySocketOptions } from "../../gateway/relay/gateway-socket.ts";
 import { digestSettings } from "../../gateway/session/session-home.ts";
 import { openTools } from "../../gateway/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
@@ -37,13 +37,22 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   await using bus = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
   if (bus.isWanted) await bus.open();
   const noAuth = values["no-auth"] === true;
-  const server = await HttpServer.open(house, { offer: tools.offer, noAuth });
+  const input = { cwd: invocation.cwd, env: invocation.env, flags: configFlags(values) };
+  const sources = { tools, bus, input };
+  const server = await HttpServer.open(house, { offer: tools.offer, noAuth, sources });
   try {
     const id = crypto.randomUUID();
-    await using _relays = await letRelaysIn(server, house, invocation.env, id);
+    await using _relays = await letRelaysIn(house, {
+      id,
+      door: server.mcpDoor,
+      env: invocation.env,
+      servers: () => tools.status(),
+      grace: STOP_GRACE,
+    });
     const gateway = {
       url: server.localUrl,
       browser: server.browserUrl,
+      listens: server.origin,
       ...(await sessionsOf(server, house, invocation.env)),
     };
     using _announced = await announceGateway(house.config.data, gateway, id);
@@ -93,13 +102,11 @@ async function sessionsOf(
 
 /** Serves the `trunkline mcp` processes of the data folder. Where that fails, they serve themselves. */
 async function letRelaysIn(
-  { mcpDoor: door }: HttpServer,
   house: House,
-  env: NodeJS.ProcessEnv,
-  id: string,
+  options: GatewaySocketOptions,
 ): Promise<AsyncDisposable | undefined> {
   try {
-    return await GatewaySocket.open(house, { id, door, env, grace: STOP_GRACE });
+    return await GatewaySocket.open(house, options);
   } catch (error) {
     house.log.warn("relay.not-reachable", { error });
     return undefined;

@@ -12,6 +12,7 @@ import { SessionText } from "./session-text.ts";
 interface AttachValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
   readonly url?: string;
+  readonly observe?: boolean;
 }
 
 /** `trunkline session attach ID`: a line is a prompt, or the answer to a permission request. */
@@ -25,14 +26,19 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   const questions = new Questions(out);
   await using opened = new AsyncDisposableStack();
   const channel = await openChannel(house, opened, values.url, env);
-  await using session = await attachTo(channel, found, {
-    update: (update) => out(text.update(update)),
-    permit: askingWith(questions),
-  });
+  await using session = await attachTo(
+    channel,
+    { ...found, observe: values.observe },
+    {
+      update: (update) => out(text.update(update)),
+      permit: askingWith(questions),
+    },
+  );
   background(
     session.ended.then(() => input.close()),
     "Leaving a session that has ended",
   );
+  err(session.role === "observer" ? OBSERVING : CONTROLLING);
   const turns = new Set<Promise<void>>();
   let isLeaving = false;
   const complain = (text: string): void => {
@@ -53,6 +59,9 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   isLeaving = true;
   return code;
 }
+
+const OBSERVING = "You observe this session: you see all of it, and cannot prompt or answer.\n";
+const CONTROLLING = "You control this session: a line that you type is a prompt or an answer.\n";
 
 async function say(
   session: Attached,

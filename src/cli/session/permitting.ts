@@ -37,7 +37,9 @@ export function permitting(
 
 /** Has a person choose. */
 export function askingWith(questions: Questions): Permit {
-  return async ({ toolCall, options }, signal) => {
+  return async ({ toolCall, options, _meta }, signal) => {
+    const { why } = (_meta?.trunkline ?? {}) as { readonly why?: unknown };
+    if (typeof why === "string") return questions.show(questionText(toolCall), why);
     const names = options.map(({ name }) => name);
     const chosen = await questions.ask(questionText(toolCall), names, signal);
     return chosen === undefined ? undefined : options[chosen]?.optionId;

@@ -1,5 +1,5 @@
 import { visibleLine } from "../../base/text/visible.ts";
-import { diffLines } from "../tools/diff-lines.ts";
+import { diffLines } from "../../base/text/diff-lines.ts";
 
 interface Question {
   readonly text: string;
@@ -49,6 +49,11 @@ export class Questions {
       { once: true },
     );
     return promise;
+  }
+
+  /** Shows a question that others answer. */
+  show(text: string, why: string): undefined {
+    this.#out(`\n? ${text}\n  (${visibleLine(why)})\n`);
   }
 
   answer(line: string): void {

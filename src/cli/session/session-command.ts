@@ -81,6 +81,10 @@ export const session: Command = {
           value: "URL",
           describe: "ACP address of a gateway, such as ws://127.0.0.1:4180/acp",
         },
+        observe: {
+          type: "boolean",
+          describe: "Watch it, without taking part: you cannot prompt, cancel or answer",
+        },
       },
       examples: [
         { run: "trunkline session attach SESSION", explains: "Continue a session of an editor." },
@@ -88,6 +92,7 @@ export const session: Command = {
           run: "trunkline session attach SESSION --url ws://127.0.0.1:4180/acp",
           explains: "Join a session that a gateway has open.",
         },
+        { run: "trunkline session attach SESSION --observe", explains: "Watch a session." },
       ],
       load: async () => ({ run: (await import("./attach.ts")).attach }),
     },

@@ -1,5 +1,6 @@
 import type { SessionEntry } from "../../gateway/session/session-commands.ts";
 import { readForeignId } from "../../session/foreign/foreign-id.ts";
+import type { PermissionOutcome } from "../../session/permission/permission.ts";
 import type { SessionRecord } from "../../store/session/session-log.ts";
 import type { WorktreeState } from "../../worktree/state.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -31,8 +32,7 @@ export class SessionText {
         return this.#line(`? ${wordsOf(event.request.toolCall.title, "Permission requested")}`);
       case "answer": {
         const { outcome, by } = event;
-        const what = outcome.outcome === "selected" ? outcome.kind.replace("_", " ") : "cancelled";
-        return this.#line(`  ${what} (${by})`);
+        return this.#line(`  ${outcomeOf(outcome)} (${by})`);
       }
       case "setting":
         return this.#line(`* ${event.setting} ${event.id}`);
@@ -61,9 +61,21 @@ export class SessionText {
         return this.#line(`Plan: ${planOf(update.entries)}`);
       case "notice":
         return this.#line(`! ${wordsOf(update.title)} ${wordsOf(update.description)}`);
+      case "session_info_update":
+        return this.#answered(update._meta);
       default:
         return "";
     }
+  }
+
+  /** Another client has answered a permission request. */
+  #answered(meta: unknown): string {
+    const { trunkline } = (meta ?? {}) as {
+      readonly trunkline?: { readonly permission?: Answered };
+    };
+    const { state, by, outcome } = trunkline?.permission ?? {};
+    if (state !== "answered") return "";
+    return this.#line(`  ${outcomeOf(outcome)} (${wordsOf(by)})`);
   }
 
   #said(text: string): string {
@@ -80,6 +92,16 @@ export class SessionText {
   #line(text: string): string {
     return `${this.#newLine()}${this.#dim(text)}\n`;
   }
+}
+
+interface Answered {
+  readonly state?: unknown;
+  readonly by?: unknown;
+  readonly outcome?: PermissionOutcome;
+}
+
+function outcomeOf(outcome: PermissionOutcome | undefined): string {
+  return outcome?.outcome === "selected" ? outcome.kind.replace("_", " ") : "cancelled";
 }
 
 function wordsOf(value: unknown, otherwise = ""): string {

@@ -1,6 +1,6 @@
 import { maskText } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { diffLines } from "../tools/diff-lines.ts";
+import { diffLines } from "../../base/text/diff-lines.ts";
 
 const AROUND = 3;
 

@@ -62,6 +62,10 @@ export const token: Command = {
         "budget-cost": budget("DOLLARS", "US dollars that its turns may cost in a day"),
         "budget-steps": budget("COUNT", "Tool calls of its turns in a day"),
         "budget-time": budget("TIME", "Time that its turns may run in a day: 90s, 30m or 2h"),
+        observe: {
+          type: "boolean",
+          describe: "Allow only to watch sessions: not to begin, prompt, cancel or answer",
+        },
         concurrent: budget("COUNT", "Sessions that it may have open at once"),
         expires: {
           type: "string",
@@ -87,6 +91,10 @@ export const token: Command = {
         {
           run: "trunkline token create guest --scope sessions --budget-tokens 2M --concurrent 3",
           explains: "For sessions that may use two million tokens a day, three at once.",
+        },
+        {
+          run: "trunkline token create screen --scope sessions --scope admin --observe",
+          explains: "For a screen that shows everybody's sessions and controls none.",
         },
       ],
       load: async () => ({ run: (await import("./token.ts")).create }),

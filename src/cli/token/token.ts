@@ -29,6 +29,7 @@ interface CreateValues extends BudgetValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
   readonly json?: boolean;
   readonly expires?: string;
+  readonly observe?: boolean;
   readonly scope?: readonly Scope[];
   readonly agent?: readonly string[];
   readonly tool?: readonly string[];
@@ -115,17 +116,23 @@ function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: Pr
   const folders = values.folder?.map((folder) => expandPath(folder, cwd, env));
   const given = Object.entries({ agents, tools, folders, repositories });
   const lists = given.filter(([, list]) => list !== undefined);
-  const limits: PrincipalLimits = { ...Object.fromEntries(lists), ...budgetLimits(values) };
+  const observing = values.observe === true ? { observe: true } : {};
+  const limits: PrincipalLimits = {
+    ...Object.fromEntries(lists),
+    ...budgetLimits(values),
+    ...observing,
+  };
   return Object.keys(limits).length === 0 ? {} : { limits };
 }
 
 /** What a token allows: "tools, review; agents: a". */
 function grantText({ scopes, limits = {} }: AccessToken): string {
-  const { budget: _, concurrent: __, ...named } = limits;
+  const { budget: _, concurrent: __, observe, ...named } = limits;
   const lists = Object.entries<readonly string[]>({ ...named }).map(
     ([name, list]) => `${name}: ${list.join(", ")}`,
   );
-  return visibleLine([scopes.join(", "), ...lists, ...budgetText(limits)].join("; "));
+  const only = observe === true ? ["only observes sessions"] : [];
+  return visibleLine([scopes.join(", "), ...only, ...lists, ...budgetText(limits)].join("; "));
 }
 
 /** The end of a period that starts now: "30d". */

@@ -2,7 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
 import type { Seen } from "../../store/approval/approval.ts";
 import type { Invocation } from "../shell/command.ts";
-import { diffLines } from "./diff-lines.ts";
+import { diffLines } from "../../base/text/diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { paint } from "../shell/style.ts";
 import { quietHouse } from "../shell/open-house.ts";

@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import { Log } from "../../base/log.ts";
 import { OWNER } from "../../base/principal.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Access, type AccessOptions } from "./access.ts";
@@ -37,7 +38,12 @@ class Setup implements AsyncDisposable {
     this.tokens = new AccessTokens(folder.path);
     this.owner = new OwnerToken(folder.path);
     const own = () => ({ scheme: "http", port: 4180 }) as const;
-    this.logins = new BrowserLogins({ owner: this.owner, own, publicOrigin: undefined });
+    this.logins = new BrowserLogins({
+      owner: this.owner,
+      devices: new Devices(folder.path),
+      own,
+      publicOrigin: undefined,
+    });
     const verify = async (token: string): Promise<Verdict> => {
       this.verified.push(token);
       if (this.verdict instanceof Error) throw this.verdict;
@@ -185,7 +191,7 @@ describe("Access", () => {
     await using setup = await Setup.create({ serving: sampleServing("127.0.0.1") });
     await setup.owner.ensure();
     const login = { headers: { host: "127.0.0.1:4180" } } as IncomingMessage;
-    const header = setup.logins.begin(login);
+    const header = await setup.logins.begin(login);
     assert.match(header, /; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/);
     const cookie = `other=1; ${header.split(";")[0]}; more=2`;
     const host = "127.0.0.1:4180";

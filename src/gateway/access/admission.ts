@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { background } from "../../base/background.ts";
 import { hasScope, type Principal, type Scope, scopeRefusal } from "../../base/principal.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { Devices } from "../../store/access/devices.ts";
 import { LoginCodes } from "../../store/access/login-codes.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
 import type { House } from "../house.ts";
@@ -43,6 +44,7 @@ export class Admission implements AsyncDisposable {
   /** The file that has the owner's token. */
   readonly tokenFile: string;
   readonly #owner: OwnerToken;
+  readonly #devices: Devices;
   readonly #tokens: AccessTokens;
   readonly #access: Access;
   readonly #watch = new TokenWatch();
@@ -55,7 +57,9 @@ export class Admission implements AsyncDisposable {
     this.tokenFile = this.#owner.path;
     this.#tokens = new AccessTokens(data, { report: house.report });
     this.codes = new LoginCodes(data);
-    this.logins = new BrowserLogins({ owner: this.#owner, own, publicOrigin });
+    this.#devices = new Devices(data, { report: house.report });
+    const devices = this.#devices;
+    this.logins = new BrowserLogins({ owner: this.#owner, devices, own, publicOrigin });
     this.#ended = ended;
     const load = async () => {
       const { JwtVerifier } = await import("./jwt-verifier.ts");
@@ -110,10 +114,11 @@ export class Admission implements AsyncDisposable {
     this.#watch.remove(open);
   }
 
-  /** Writes when tokens were last used. */
+  /** Writes when tokens and devices were last used. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watch[Symbol.dispose]();
     await this.#tokens[Symbol.asyncDispose]();
+    await this.#devices[Symbol.asyncDispose]();
   }
 
   #keep(found: Admitted | Refused, open: Open, { scopes, what }: Entry): Admitted | Refused {

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
 import { BrowserLogins } from "./browser-logins.ts";
 
@@ -16,6 +17,7 @@ function requestOf(headers: IncomingHttpHeaders, method = "GET"): IncomingMessag
 class Rig implements AsyncDisposable {
   now = 0;
   readonly owner: OwnerToken;
+  readonly devices: Devices;
   readonly logins: BrowserLogins;
   readonly #folder: SampleFolder;
 
@@ -23,7 +25,13 @@ class Rig implements AsyncDisposable {
     this.#folder = folder;
     this.owner = new OwnerToken(folder.path);
     const own = () => ({ scheme: "http", port: 4180 }) as const;
-    this.logins = new BrowserLogins({ owner: this.owner, own, publicOrigin, now: () => this.now });
+    this.devices = new Devices(folder.path, { now: () => this.now });
+    const { owner, devices } = this;
+    this.logins = new BrowserLogins({ owner, devices, own, publicOrigin });
+  }
+
+  get folder(): string {
+    return this.#folder.path;
   }
 
   static async open(publicOrigin?: string): Promise<Rig> {
@@ -33,8 +41,8 @@ class Rig implements AsyncDisposable {
   }
 
   /** The cookie of a browser that was let in. */
-  begin(headers: IncomingHttpHeaders = {}): string {
-    return this.logins.begin(requestOf(headers)).split(";")[0] ?? "";
+  async begin(headers: IncomingHttpHeaders = {}, isPaired = false): Promise<string> {
+    return (await this.logins.begin(requestOf(headers), isPaired)).split(";")[0] ?? "";
   }
 
   isIn(cookie: string, headers: IncomingHttpHeaders = {}, method?: string): boolean {
@@ -42,6 +50,7 @@ class Rig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.devices[Symbol.asyncDispose]();
     await this.#folder[Symbol.asyncDispose]();
   }
 }
@@ -49,7 +58,7 @@ class Rig implements AsyncDisposable {
 describe("BrowserLogins", () => {
   it("recognises a browser by its cookie among others, until it expires", async () => {
     await using rig = await Rig.open();
-    const cookie = rig.begin();
+    const cookie = await rig.begin();
     assert.ok(rig.isIn(`a=b; ${cookie}; c=d`));
     assert.ok(!rig.isIn(`x${cookie}`));
     assert.ok(!rig.isIn("trunkline_4180=made-up"));
@@ -59,16 +68,49 @@ describe("BrowserLogins", () => {
     assert.ok(!rig.isIn(cookie));
   });
 
+  it("keeps a paired device for thirty days after its last use, and any device over a restart", async () => {
+    await using rig = await Rig.open();
+    const [browser, phone] = [await rig.begin(), await rig.begin({}, true)];
+    rig.now = 29 * 24 * HOUR;
+    assert.ok(!rig.isIn(browser));
+    assert.ok(rig.isIn(phone));
+    rig.now = 58 * 24 * HOUR;
+    assert.ok(rig.isIn(phone));
+    await rig.devices[Symbol.asyncDispose]();
+    assert.deepEqual(
+      rig.devices.list().map(({ lastSeen }) => Date.parse(lastSeen)),
+      [rig.now],
+    );
+    rig.now = 88 * 24 * HOUR;
+    assert.ok(!rig.isIn(phone));
+  });
+
+  it("lets a revoked device in no more, by whatever process", async () => {
+    await using rig = await Rig.open();
+    const agent = { "user-agent": "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0" };
+    const [cookie, other] = [await rig.begin(agent), await rig.begin()];
+    const [first] = rig.devices.list();
+    assert.equal(first?.name, "Firefox on Linux");
+    const elsewhere = new Devices(rig.folder, { now: () => rig.now });
+    await assert.rejects(elsewhere.remove("phone"), /Devices: .*Firefox on Linux/);
+    await elsewhere.remove(first.id);
+    assert.ok(!rig.logins.isLive(first.id));
+    assert.ok(!rig.isIn(cookie));
+    assert.ok(rig.isIn(other));
+    assert.match((await rig.logins.pair(requestOf({ cookie: other }))) ?? "", /Max-Age=2592000/);
+    assert.equal(await rig.logins.pair(requestOf({ cookie })), undefined);
+  });
+
   it("logs all browsers out when the owner's token is rotated", async () => {
     await using rig = await Rig.open();
-    const cookie = rig.begin();
+    const cookie = await rig.begin();
     await rig.owner.rotate();
     assert.ok(!rig.isIn(cookie));
   });
 
   it("trusts its own pages, and allows only reading if a browser does not name the origin", async () => {
     await using rig = await Rig.open();
-    const cookie = rig.begin();
+    const cookie = await rig.begin();
     assert.ok(rig.isIn(cookie, {}, "HEAD"));
     assert.ok(!rig.isIn(cookie, {}, "POST"));
     assert.ok(!rig.isIn(cookie, { upgrade: "websocket" }));
@@ -80,24 +122,25 @@ describe("BrowserLogins", () => {
 
   it("accepts a login under a local name only there, and one under another name only there", async () => {
     await using rig = await Rig.open("https://tools.example.com");
-    const local = rig.begin();
+    const local = await rig.begin();
     const host = "tools.example.com";
     assert.ok(!rig.isIn(local, { host }));
-    const named = rig.begin({ host });
+    const named = await rig.begin({ host });
     assert.ok(rig.isIn(named, { host, origin: "https://tools.example.com" }, "POST"));
     assert.ok(!rig.isIn(named));
   });
 
   it("marks the cookie as secure over TLS", async () => {
     await using rig = await Rig.open();
-    assert.doesNotMatch(rig.logins.begin(requestOf({})), /Secure/);
+    assert.doesNotMatch(await rig.logins.begin(requestOf({})), /Secure/);
     const origin = "https://tools.example.com";
-    assert.match(rig.logins.begin(requestOf({ origin })), /; Secure$/);
+    assert.match(await rig.logins.begin(requestOf({ origin })), /; Secure$/);
   });
 
   it("keeps a hundred browsers, and forgets the oldest for a new one", async () => {
     await using rig = await Rig.open();
-    const cookies = Array.from({ length: 101 }, () => rig.begin());
+    const cookies: string[] = [];
+    for (let count = 0; count < 101; count++) cookies.push(await rig.begin());
     assert.ok(!rig.isIn(cookies[0] ?? ""));
     assert.ok(rig.isIn(cookies[1] ?? ""));
     assert.ok(rig.isIn(cookies[100] ?? ""));

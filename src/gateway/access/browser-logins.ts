@@ -1,92 +1,93 @@
-import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 
-import { hashToken } from "../../store/access/access-token.ts";
+import { type Device, Devices } from "../../store/access/devices.ts";
 import type { OwnerToken } from "../../store/access/owner-token.ts";
 import { isLoopbackAuthority } from "../http/loopback.ts";
+import { deviceName } from "./device-name.ts";
 import { isFromOtherUser } from "./peer-user.ts";
 import { isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
 
-/** Milliseconds after which a browser has to log in again. */
-const GOOD_FOR = 12 * 60 * 60_000;
-/** Browsers that are logged in at once; one more logs out the oldest. */
-const MOST = 100;
-
-interface Login {
-  readonly until: number;
-  /** The owner's token when it was made: a new one logs out every browser. */
-  readonly mark: string | undefined;
-  /** It was made under a loopback name, under which other users may have servers, too. */
-  readonly isLocal: boolean;
-}
-
 export interface BrowserLoginsOptions {
   readonly owner: OwnerToken;
+  readonly devices: Devices;
   /** The server as it is reached; known once it listens. */
   readonly own: () => OwnAddress;
   /** The origin that others reach the server by, where that is another. */
   readonly publicOrigin: string | undefined;
-  readonly now?: () => number;
 }
 
-/** The browsers that the owner has logged in, known by a cookie. They are kept in memory only. */
+/** The browsers that the owner has logged in, known by a cookie. */
 export class BrowserLogins {
   readonly #options: BrowserLoginsOptions;
-  readonly #now: () => number;
-  /** By the hash of the cookie, the oldest first. */
-  readonly #logins = new Map<string, Login>();
 
   constructor(options: BrowserLoginsOptions) {
     this.#options = options;
-    this.#now = options.now ?? Date.now;
   }
 
   /** Logs in the browser that sent the request. Returns its `Set-Cookie` header. */
-  begin(request: IncomingMessage): string {
-    for (const key of this.#logins.keys()) {
-      if (this.#logins.size < MOST) break;
-      this.#logins.delete(key);
-    }
-    const secret = randomBytes(32).toString("base64url");
-    const { owner, own } = this.#options;
-    const isLocal = isOfThisMachine(request);
-    const until = this.#now() + GOOD_FOR;
-    this.#logins.set(hashToken(secret), { until, mark: owner.mark, isLocal });
-    // Behind a proxy that terminates TLS, only the browser's origin tells.
-    const isSecure = own().scheme === "https" || request.headers.origin?.startsWith("https:");
-    const parts = [`${this.#name}=${secret}`, "Path=/", "HttpOnly", "SameSite=Strict"];
-    parts.push(`Max-Age=${GOOD_FOR / 1000}`, ...(isSecure === true ? ["Secure"] : []));
-    return parts.join("; ");
+  async begin(request: IncomingMessage, isPaired = false): Promise<string> {
+    const { owner, devices } = this.#options;
+    const { secret } = await devices.add({
+      name: deviceName(request.headers["user-agent"]),
+      isPaired,
+      mark: owner.mark,
+      isLocal: isOfThisMachine(request),
+    });
+    return this.#cookie(request, secret, isPaired);
   }
 
-  /** The key of a valid login that a request has; undefined where it has none. */
+  /**
+   * Keeps the browser that sent the request logged in for as long as a paired device. Returns its new
+   * `Set-Cookie` header; undefined where it has no login.
+   */
+  async pair(request: IncomingMessage): Promise<string | undefined> {
+    const id = this.find(request);
+    const secret = this.#cookieOf(request);
+    if (id === undefined || secret === undefined) return undefined;
+    await this.#options.devices.pair(id);
+    return this.#cookie(request, secret, true);
+  }
+
+  /** The id of the device that sent a request; undefined where it is not logged in. */
   find(request: IncomingMessage): string | undefined {
     const secret = this.#cookieOf(request);
     if (secret === undefined || !this.#isOfOwnPage(request)) return undefined;
-    const key = hashToken(secret);
-    if (!this.isLive(key)) return undefined;
-    const isLocal = this.#logins.get(key)?.isLocal;
-    if (isLocal !== isOfThisMachine(request)) return undefined;
-    return isFromOtherUser(request) ? undefined : key;
+    const { devices } = this.#options;
+    const device = devices.find(secret);
+    if (device === undefined || !this.#isOfOwner(device)) return undefined;
+    if (device.isLocal !== isOfThisMachine(request) || isFromOtherUser(request)) return undefined;
+    devices.see(device);
+    return device.id;
   }
 
-  isLive(key: string): boolean {
-    const login = this.#logins.get(key);
-    if (login === undefined) return false;
-    const { owner } = this.#options;
-    if (login.until > this.#now() && login.mark === owner.mark) return true;
-    this.#logins.delete(key);
-    return false;
+  isLive(id: string): boolean {
+    const device = this.#options.devices.get(id);
+    return device !== undefined && this.#isOfOwner(device);
   }
 
   /**
    * Logs out the browser that sent a request. Returns the `Set-Cookie` header that removes the
    * cookie.
    */
-  end(request: IncomingMessage): string {
-    const secret = this.#cookieOf(request);
-    if (secret !== undefined) this.#logins.delete(hashToken(secret));
+  async end(request: IncomingMessage): Promise<string> {
+    const { devices } = this.#options;
+    const device = devices.find(this.#cookieOf(request) ?? "");
+    if (device !== undefined) await devices.remove(device.id);
     return `${this.#name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
+  }
+
+  #isOfOwner({ mark }: Device): boolean {
+    return mark === this.#options.owner.mark;
+  }
+
+  #cookie(request: IncomingMessage, secret: string, isPaired: boolean): string {
+    // Behind a proxy that terminates TLS, only the browser's origin tells.
+    const isSecure =
+      this.#options.own().scheme === "https" || request.headers.origin?.startsWith("https:");
+    const parts = [`${this.#name}=${secret}`, "Path=/", "HttpOnly", "SameSite=Strict"];
+    parts.push(`Max-Age=${Devices.goodFor(isPaired) / 1000}`);
+    if (isSecure === true) parts.push("Secure");
+    return parts.join("; ");
   }
 
   /** RFC 6265, section 8.5: cookies are not isolated by port, so the name has the port. */

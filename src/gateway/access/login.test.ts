@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { Devices } from "../../store/access/devices.ts";
 import { LoginCodes } from "../../store/access/login-codes.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
 import type { Admission } from "./admission.ts";
@@ -23,7 +24,12 @@ class Rig implements AsyncDisposable {
     this.codes = new LoginCodes(folder.path);
     const owner = new OwnerToken(folder.path);
     const own = () => ({ scheme: "http", port: 4180 }) as const;
-    this.logins = new BrowserLogins({ owner, own, publicOrigin: undefined });
+    this.logins = new BrowserLogins({
+      owner,
+      devices: new Devices(folder.path),
+      own,
+      publicOrigin: undefined,
+    });
     const { codes, logins } = this;
     const login = new Login({ codes, logins } as Admission);
     this.#server.on("request", (request, response) => {

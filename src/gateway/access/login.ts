@@ -19,6 +19,11 @@ the gateway runs on:</p>
 (<code>Authorization: Bearer …</code>): the owner's is in the file that <code>trunkline serve</code>
 names, and <code>trunkline token create</code> makes others.</p>`);
 
+/** Whether a browser asks for a page, not a program for data. */
+export function isForPerson({ method, headers: { accept = "" } }: IncomingMessage): boolean {
+  return method === "GET" && !accept.startsWith("application/json");
+}
+
 /** The code is in the fragment of the link, which browsers do not send: the page posts it. */
 const SCRIPT = `
 const says = document.getElementById("says");
@@ -61,8 +66,8 @@ export class Login {
       return fail(response, 405, `${path} does not support this method`);
     }
     if (path === "/logout") {
-      const cookie = this.#admission.logins.end(request);
-      return send(response, 200, "application/json", `{"ok":true}`, { "set-cookie": cookie });
+      background(this.#logOut(request, response), "Logging a browser out");
+      return undefined;
     }
     return readHttpBody(request, LARGEST, (body) => {
       const code = typeof body === "string" ? readCode(body) : undefined;
@@ -76,11 +81,21 @@ export class Login {
     });
   }
 
+  async #logOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const cookie = await this.#admission.logins.end(request);
+      send(response, 200, "application/json", `{"ok":true}`, { "set-cookie": cookie });
+    } catch {
+      fail(response, 503, "Cannot log out: try again later");
+    }
+  }
+
   async #take(code: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { codes, logins } = this.#admission;
     try {
-      if (await codes.take(code)) {
-        const cookie = logins.begin(request);
+      const taken = await codes.take(code);
+      if (taken !== undefined) {
+        const cookie = await logins.begin(request, taken.isPairing);
         return send(response, 200, "application/json", `{"ok":true}`, { "set-cookie": cookie });
       }
       const why = "This link has been used, or is too old. Get another with: trunkline open";

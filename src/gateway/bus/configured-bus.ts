@@ -52,6 +52,11 @@ export class ConfiguredBus implements AsyncDisposable {
     return this.#opening;
   }
 
+  /** The bus, if it was opened. */
+  async opened(): Promise<OpenedBus | undefined> {
+    return await this.#opening?.catch(() => undefined);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     this.#stop();

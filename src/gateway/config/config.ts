@@ -10,6 +10,7 @@ import type {
   MessageLimit,
   ModelProvider,
   ModelSettings,
+  NotificationSettings,
   PluginProgram,
   RemoteSettings,
   ReviewSettings,
@@ -37,11 +38,11 @@ export interface Config {
     readonly scan: Required<NonNullable<RemoteSettings["scan"]>>;
     readonly setup: Required<SetupSettings>;
   };
-  readonly sessions: SessionSettings & {
-    readonly idle: number;
-    readonly foreign: "owner" | "all" | "off";
-    readonly worktree: { readonly carry: readonly string[] };
-  };
+  readonly sessions: SessionSettings &
+    Required<Pick<SessionSettings, "idle" | "permissions" | "foreign">> & {
+      readonly worktree: { readonly carry: readonly string[] };
+    };
+  readonly notifications: readonly NotificationSettings[];
   /** Absolute. */
   readonly data: string;
   readonly log: { readonly level: LogLevel; readonly verbose: boolean };
@@ -148,7 +149,8 @@ export function defaultConfig(data: string): Config {
       scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000, deny: [] },
       setup: { repositories: {}, from: [], layers: 4, maxLayer: 10_737_418_240 },
     },
-    sessions: { idle: 1_800, foreign: "owner", worktree: { carry: [] } },
+    sessions: { idle: 1_800, permissions: "first", foreign: "owner", worktree: { carry: [] } },
+    notifications: [],
     data,
     log: { level: "info", verbose: false },
     limits: { ...DEFAULT_LIMITS, messages: {} },

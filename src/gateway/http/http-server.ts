@@ -7,7 +7,7 @@ import { OWNER, type Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Refused } from "../access/access.ts";
 import { Admission, type Entry } from "../access/admission.ts";
-import { Login, WELCOME } from "../access/login.ts";
+import { isForPerson, Login, WELCOME } from "../access/login.ts";
 import {
   allowOrigin,
   answerPreflight,
@@ -15,11 +15,15 @@ import {
   refuseForeign,
 } from "../access/refuse-foreign.ts";
 import { clearTextWarning, resolveServing, type Serving } from "../access/serving.ts";
+import { LazyDashboard } from "../dashboard/lazy-dashboard.ts";
+import type { DashboardSources } from "../dashboard/sources.ts";
+import { TrafficRing } from "../dashboard/traffic/traffic-ring.ts";
 import type { House } from "../house.ts";
 import { fail, refuseUpgrade, send } from "./http-answers.ts";
 import { createListener, listen } from "./listener.ts";
 import { Metrics } from "./metrics.ts";
 import { statusPage } from "./page.ts";
+import { NotifyRoutes } from "../notify/notify-routes.ts";
 import { LazyRuns } from "../runs/lazy-runs.ts";
 import { LazySessions, reachIn } from "../session/lazy-sessions.ts";
 import { INSTRUCTIONS } from "../tool/instructions.ts";
@@ -36,6 +40,7 @@ import { refuse, transportError } from "../../protocol/mcp/serve/http/reply.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { Channel } from "../../wire/channel.ts";
+import { tapped } from "../../wire/channel/tapped.ts";
 import { WebSocketAcceptor } from "../../wire/channel/websocket-acceptor.ts";
 
 export interface HttpServerOptions {
@@ -43,6 +48,8 @@ export interface HttpServerOptions {
   readonly noAuth?: boolean;
   /** What is offered on /mcp. */
   readonly offer?: Offer;
+  /** What the dashboard shows beside sessions. */
+  readonly sources?: DashboardSources;
   /** How /mcp is served. */
   readonly mcp?: Omit<
     McpHttpOptions,
@@ -69,9 +76,12 @@ export class HttpServer {
   readonly #tasks: LazyTaskStore;
   readonly #runs: LazyRuns;
   readonly #sessions: LazySessions;
+  readonly #notify: NotifyRoutes;
   readonly #acp: AcpDoor;
   readonly #acpOptions: PeerOptions<AcpConnection>;
   readonly #acpHttp: AcpHttp;
+  readonly #dashboard: LazyDashboard;
+  readonly #traffic = new TrafficRing();
 
   private constructor(house: House, serving: Serving, options: HttpServerOptions) {
     const { limits } = house.config;
@@ -105,7 +115,12 @@ export class HttpServer {
       },
     });
     this.#runs = new LazyRuns(house, house.config.remote.spares);
-    this.#sessions = new LazySessions(house, { offer: async () => offer, runs: this.#runs });
+    this.#sessions = new LazySessions(house, {
+      offer: async () => offer,
+      runs: this.#runs,
+      traffic: this.#traffic,
+    });
+    this.#notify = new NotifyRoutes(house, this.#admission, this.#sessions);
     this.#acp = new AcpDoor({
       sessions: this.#sessions.open,
       limits: limits.messages,
@@ -122,6 +137,17 @@ export class HttpServer {
         if (change === "opened") this.#metrics.connectionOpened("acp");
         else this.#metrics.connectionClosed("acp");
       },
+    });
+    this.#dashboard = new LazyDashboard({
+      house,
+      door: this.#acp,
+      peer: this.#acpOptions,
+      holder: () => this.#sessions.holder(),
+      sources: options.sources,
+      traffic: this.#traffic,
+      origin: () => this.browserUrl,
+      uptimeSeconds: () => this.#metrics.uptimeSeconds,
+      assistants: () => this.#mcp.size,
     });
     this.#sockets = new WebSocketAcceptor(limits);
     const { server, scheme } = createListener(serving, house.log, (request, response) => {
@@ -145,6 +171,7 @@ export class HttpServer {
       await listen(server.#server, server.#serving);
       const { port } = server.#server.address() as AddressInfo;
       server.#own = { scheme: server.#scheme, port };
+      background(server.#dashboard.prepare(), "Reading the files of the dashboard");
     } catch (error) {
       await server.close(0);
       throw error;
@@ -199,6 +226,7 @@ export class HttpServer {
   /** Stops accepting requests, waits at most `grace` milliseconds for those in flight, and closes. */
   async close(grace: number): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
+    await this.#dashboard[Symbol.asyncDispose]();
     const clients = Array.from(this.#clients, (client) => client.close(grace));
     await Promise.all([this.#mcp.close(grace), this.#acpHttp.close(grace), ...clients]);
     await this.#tasks[Symbol.asyncDispose]();
@@ -206,6 +234,7 @@ export class HttpServer {
     this.#server.closeAllConnections();
     await closed;
     await this.#sessions[Symbol.asyncDispose]();
+    await this.#notify[Symbol.asyncDispose]();
     await this.#runs[Symbol.asyncDispose]();
     await this.#admission[Symbol.asyncDispose]();
   }
@@ -236,16 +265,22 @@ export class HttpServer {
     // The MCP door authenticates requests itself.
     if (isMcp) return this.#mcp.handle(path, request, response);
     if (this.#login.has(path)) return this.#login.handle(path, request, response);
+    if (this.#notify.has(path)) return this.#notify.handle(path, request, response);
     if (isForAll(path)) return this.#route(path, request, response, OWNER);
     const then = {
       admitted: (principal: Principal) => this.#route(path, request, response, principal),
       refused: ({ status, message, headers }: Refused) => {
-        const isWelcome = status === 401 && path === "/" && request.method === "GET";
+        const isWelcome = status === 401 && path === "/" && isForPerson(request);
         if (isWelcome) WELCOME.send(response, status, headers);
         else fail(response, status, message, headers);
       },
     };
-    return this.#admission.ask(request, response, then, ENTRIES[path]);
+    return this.#admission.ask(request, response, then, this.#entryOf(path));
+  }
+
+  /** What a path needs. */
+  #entryOf(path: string): Entry | undefined {
+    return ENTRIES[path] ?? (this.#dashboard.has(path) ? DASHBOARD : undefined);
   }
 
   #route(
@@ -255,14 +290,16 @@ export class HttpServer {
     principal: Principal,
   ): void {
     if (path === "/acp") return this.#acpHttp.handle(request, response, principal);
+    if (this.#dashboard.has(path)) {
+      return this.#dashboard.handle(path, request, response, principal, () => {
+        statusPage(this.browserUrl, this.#health()).send(response, 200);
+      });
+    }
     switch (`${request.method} ${path}`) {
       case "GET /healthz":
         return send(response, 200, "application/json", JSON.stringify(this.#publicHealth()));
       case "GET /metrics":
         return send(response, 200, "text/plain; version=0.0.4", this.#metrics.render());
-      case "GET /": {
-        return statusPage(this.browserUrl, this.#health()).send(response, 200);
-      }
       default:
         return this.#unknown(path, response);
     }
@@ -302,7 +339,8 @@ export class HttpServer {
     agent: string | undefined,
   ): Promise<void> {
     const options = { peer: this.#acpOptions, principal, agent };
-    const client = new AcpConversation(this.#acp, channel, options);
+    const tap = this.#traffic.connection("client", "client");
+    const client = new AcpConversation(this.#acp, tapped(channel, tap), options);
     this.#clients.add(client);
     this.#metrics.connectionOpened("acp");
     await client.ended;
@@ -336,8 +374,8 @@ const TOOLS: Entry = { scopes: ["tools", "review"], what: "MCP" };
 const ENTRIES: Readonly<Record<string, Entry>> = {
   "/acp": { scopes: ["sessions"], what: "ACP", takesRaw: true },
   "/metrics": { scopes: ["dashboard"], what: "/metrics" },
-  "/": { scopes: ["dashboard"], what: "This page" },
 };
+const DASHBOARD: Entry = { scopes: ["dashboard"], what: "The dashboard" };
 
 /** The label of a counter: unknown paths share one, so that strangers cannot create series. */
 function knownPath(path: string): string {

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
-import { loginLinkFor, ownerTokenFor } from "./local-gateway.ts";
+import { addressForOthers, loginLinkFor, ownerTokenFor, pairingLinkFor } from "./local-gateway.ts";
 
 const HERE = { url: "http://127.0.0.1:4180", browser: "http://localhost:4180" };
 const NAMED = { url: "http://127.0.0.1:4181", browser: "https://tools.example.com" };
@@ -57,5 +57,35 @@ describe("loginLinkFor()", () => {
     });
     using _gateway = await announceGateway(folder.path, HERE);
     assert.match(await loginLinkFor(folder.path), /^http:\/\/localhost:4180\/login#[\w-]{16,}$/);
+  });
+});
+
+describe("addressForOthers()", () => {
+  const started = "";
+  const address = (ip: string, internal: boolean) => ({
+    ...{ address: ip, internal, family: "IPv4" as const },
+    ...{ netmask: "", mac: "", cidr: null },
+  });
+  const LAN = { lo: [address("127.0.0.1", true)], eth0: [address("192.168.1.7", false)] };
+
+  it("is the public one, the one it listens on, or one of this machine's network", () => {
+    assert.equal(addressForOthers({ ...NAMED, started }, {}), "https://tools.example.com");
+    const one = { ...HERE, started, listens: "http://192.168.1.9:4180" };
+    assert.equal(addressForOthers(one, LAN), "http://192.168.1.9:4180");
+    for (const all of ["https://0.0.0.0:4180", "https://[::]:4180"]) {
+      const found = addressForOthers({ ...HERE, started, listens: all }, LAN);
+      assert.equal(found, "https://192.168.1.7:4180");
+    }
+  });
+
+  it("is none for a gateway on loopback, with what to do about it", async () => {
+    await using folder = await SampleFolder.create();
+    using _gateway = await announceGateway(folder.path, { ...HERE, listens: HERE.url });
+    await assert.rejects(pairingLinkFor(folder.path), {
+      code: "usage",
+      message: /other devices cannot reach it.*`serve\.publicUrl`.*--host 0\.0\.0\.0/,
+    });
+    const listens = "http://0.0.0.0:4180";
+    assert.throws(() => addressForOthers({ ...HERE, started, listens }, {}), /no address/);
   });
 });

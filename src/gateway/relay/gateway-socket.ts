@@ -11,6 +11,7 @@ import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import type { McpDoor } from "../../protocol/mcp/serve/door.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { SocketName } from "../../store/socket-name.ts";
+import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { GreetedChannel } from "../../wire/channel/greeted.ts";
 import { streamChannel } from "../../wire/channel/stream.ts";
@@ -18,7 +19,13 @@ import type { Config } from "../config/config.ts";
 import { followConfig } from "../config/follow-config.ts";
 import type { House } from "../house.ts";
 import { gatewaySocketPath } from "./gateway-sockets.ts";
-import { CLOSING, type Greeting, type Welcome } from "./greeting.ts";
+import {
+  CLOSING,
+  type Greeting,
+  type ServersNow,
+  type StatusQuestion,
+  type Welcome,
+} from "./greeting.ts";
 import { differenceOf, termsOf } from "./terms.ts";
 
 export interface GatewaySocketOptions {
@@ -26,6 +33,7 @@ export interface GatewaySocketOptions {
   readonly id: string;
   readonly door: McpDoor;
   readonly env: NodeJS.ProcessEnv;
+  readonly servers: () => readonly UpstreamStatus[];
   /** Milliseconds that open requests have at the end. */
   readonly grace: number;
 }
@@ -108,7 +116,13 @@ export class GatewaySocket implements AsyncDisposable {
     socket.on("close", () => this.#sockets.delete(socket));
     const channel = new GreetedChannel(streamChannel(socket, socket, { limits }));
     try {
-      const greeting = JSON.parse(await channel.greeting) as Greeting;
+      const greeting = JSON.parse(await channel.greeting) as Greeting | StatusQuestion;
+      if (greeting.protocol === "status") {
+        const now: ServersNow = { servers: this.#options.servers() };
+        await channel.send(JSON.stringify(now));
+        await channel[Symbol.asyncDispose]();
+        return;
+      }
       const refused = this.#refusal(greeting);
       const welcome: Welcome = refused === undefined ? { isAccepted: true } : { refused };
       await channel.send(JSON.stringify(welcome));

@@ -1,3 +1,4 @@
+import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Terms } from "./terms.ts";
 
 /** The first message to a gateway's socket: who wants to be served. */
@@ -5,6 +6,16 @@ export interface Greeting extends Terms {
   readonly protocol: "mcp";
   /** The folder that the client has started the process in. */
   readonly folder: string;
+}
+
+/** The first message of whoever only wants to know how the servers are. The answer is a `ServersNow`. */
+export interface StatusQuestion {
+  readonly protocol: "status";
+}
+
+/** How the MCP servers of a gateway are. */
+export interface ServersNow {
+  readonly servers: readonly UpstreamStatus[];
 }
 
 /** The first message back. After a refusal the connection is closed. */

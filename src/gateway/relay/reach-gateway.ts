@@ -1,10 +1,11 @@
 import { rmSync } from "node:fs";
 
 import { SocketName } from "../../store/socket-name.ts";
+import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Channel, ChannelLimits } from "../../wire/channel.ts";
 import { GreetedChannel } from "../../wire/channel/greeted.ts";
 import { streamChannel } from "../../wire/channel/stream.ts";
-import type { Greeting, Welcome } from "./greeting.ts";
+import type { Greeting, ServersNow, StatusQuestion, Welcome } from "./greeting.ts";
 
 /** Milliseconds. A gateway that is stopped or too busy does not delay a start for longer. */
 const PATIENCE = 1_000;
@@ -21,7 +22,7 @@ export interface ReachOptions {
 export async function reachGateway(options: ReachOptions): Promise<Channel<string> | undefined> {
   for (const path of options.sockets) {
     try {
-      return await greet(path, options);
+      return await join(path, options);
     } catch (error) {
       options.refused(error instanceof Error ? error.message : String(error));
     }
@@ -29,7 +30,32 @@ export async function reachGateway(options: ReachOptions): Promise<Channel<strin
   return undefined;
 }
 
-async function greet(path: string, { greeting, limits }: ReachOptions): Promise<Channel<string>> {
+/** How the MCP servers of the running gateways of a data folder are. */
+export async function serversNow(sockets: readonly string[]): Promise<UpstreamStatus[]> {
+  const question: StatusQuestion = { protocol: "status" };
+  const asked = sockets.map(async (path) => {
+    const { channel, answer } = await greet(path, question, {});
+    await channel[Symbol.asyncDispose]();
+    return (answer as ServersNow).servers;
+  });
+  const answers = await Promise.allSettled(asked);
+  return answers.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
+}
+
+async function join(path: string, { greeting, limits }: ReachOptions): Promise<Channel<string>> {
+  const { channel, answer } = await greet(path, greeting, limits);
+  const welcome = answer as Welcome;
+  if (!("refused" in welcome)) return channel;
+  await channel[Symbol.asyncDispose]();
+  throw new Error(welcome.refused);
+}
+
+/** Connects to a gateway, and waits for its answer to the first message. */
+async function greet(
+  path: string,
+  greeting: object,
+  limits: Partial<ChannelLimits>,
+): Promise<{ readonly channel: Channel<string>; readonly answer: unknown }> {
   // Every start of `trunkline mcp` loads this file, and most find no gateway.
   const { connect } = await import("node:net");
   using name = new SocketName(path);
@@ -38,9 +64,7 @@ async function greet(path: string, { greeting, limits }: ReachOptions): Promise<
   const timer = setTimeout(() => channel.abort(new Error("does not answer")), PATIENCE);
   try {
     channel.send(JSON.stringify(greeting));
-    const welcome = JSON.parse(await channel.greeting) as Welcome;
-    if ("refused" in welcome) throw new Error(welcome.refused);
-    return channel;
+    return { channel, answer: JSON.parse(await channel.greeting) as unknown };
   } catch (error) {
     socket.destroy();
     const { code, message } = error as NodeJS.ErrnoException;

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { BuiltInAgent } from "../../agent/built-in-agent.ts";
@@ -8,6 +9,7 @@ import type { House } from "../house.ts";
 import { lazySandbox } from "./lazy-sandbox.ts";
 import { agentIdentity } from "../open-identities.ts";
 import { ReviewCommands } from "../../review/review-commands.ts";
+import { REVIEWS_FILE } from "../../store/store-files.ts";
 import type { Audit } from "../../tool/audit.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
@@ -57,6 +59,15 @@ const BY = "trunkline";
 /** The reviews of the data folder for the agent's slash commands. */
 export function reviewComments(data: string): ReviewComments {
   return {
+    async hasOpen(folder) {
+      // Most people have no reviews; looking for them does not create the database.
+      if (!existsSync(join(data, REVIEWS_FILE))) return false;
+      using commands = await ReviewCommands.open(data, folder);
+      if (commands.repository === undefined) return false;
+      const { gitDir } = commands.repository;
+      const threads = await commands.reviews.list({ gitDir, states: ["open", "reopened"] });
+      return threads.length > 0;
+    },
     async open(folder) {
       using commands = await ReviewCommands.open(data, folder);
       if (commands.repository === undefined) return [];

@@ -20,6 +20,10 @@ export class LazySessions implements AsyncDisposable {
   /** The id under which this process holds sessions, by which others reach it. */
   readonly holder = async (): Promise<string> => (await this.#sessions.get()).holder;
 
+  /** See `OpenedSessions.answer`. */
+  readonly answer: OpenedSessions["answer"] = async (answer, by) =>
+    (await this.#sessions.get()).answer(answer, by);
+
   /** The sessions, if they were opened. */
   async opened(): Promise<Sessions | undefined> {
     return (await this.#sessions.opened())?.sessions;

@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempDisposableSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { defaultConfig } from "../config/config.ts";
@@ -35,5 +39,20 @@ describe("localInForce()", () => {
     const { state, says, next } = await localInForce(wanting("auto"));
     if (state === "ok") assert.match(says, /^in force/);
     else assert.notEqual(next, undefined, says);
+  });
+
+  it("leaves nothing behind where the process exits before the test is over", () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "in-force-"));
+    const module = new URL("local-in-force.ts", import.meta.url).href;
+    const script = `
+      import { readdirSync } from "node:fs";
+      import { localInForce } from ${JSON.stringify(module)};
+      void localInForce({ agent: { sandbox: "auto" } });
+      console.log(readdirSync(process.env.TMPDIR).length);
+      process.exit();`;
+    const env = { ...process.env, TMPDIR: folder.path };
+    const made = execFileSync(process.execPath, ["--input-type=module", "-e", script], { env });
+    assert.equal(made.toString(), "1\n");
+    assert.deepEqual(readdirSync(folder.path), []);
   });
 });

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -42,7 +42,10 @@ export async function localInForce(
 }
 
 async function problemOfCommands(): Promise<string | undefined> {
-  const data = await mkdtemp(join(tmpdir(), "trunkline-doctor-"));
+  const data = mkdtempSync(join(tmpdir(), "trunkline-doctor-"));
+  const removeData = (): void => rmSync(data, { recursive: true, force: true });
+  // On a busy machine `trunkline doctor` gives this check up, and exits before it is over.
+  process.once("exit", removeData);
   try {
     using egress = new EgressProxy({ allowHosts: [], setting: "" });
     const files = { write: [], keep: [], hide: [], show: [] };
@@ -52,6 +55,7 @@ async function problemOfCommands(): Promise<string | undefined> {
   } catch (error) {
     return (error as Error).message;
   } finally {
-    await rm(data, { recursive: true, force: true });
+    process.off("exit", removeData);
+    removeData();
   }
 }

@@ -1,7 +1,9 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { OWNER } from "../../base/principal.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { BUILT_IN } from "../config/config.ts";
+import type { TrafficRing } from "../dashboard/traffic/traffic-ring.ts";
 import type { House } from "../house.ts";
 import { agentIdentity } from "../open-identities.ts";
 import type { LazyRuns } from "../runs/lazy-runs.ts";
@@ -10,21 +12,27 @@ import type { OpenBuiltInOptions } from "./built-in-agent.ts";
 import { reachIn } from "./lazy-sessions.ts";
 import { SessionWorktrees } from "./session-worktrees.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
+import { openNotices } from "../notify/open-notifier.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
+import type { AnswerParams } from "../../protocol/acp/schema.gen.ts";
 import type { Agent } from "../../session/agent.ts";
 import { Budgets } from "../../session/budget/budgets.ts";
 import { resolveSessionLimits } from "../../session/limits.ts";
+import { SessionError } from "../../session/session-error.ts";
 import { Sessions } from "../../session/sessions.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
+import { tapped } from "../../wire/channel/tapped.ts";
 
 export interface OpenSessionsOptions {
   /** The offer for the built-in agent, if it is already open; otherwise one is opened. */
   readonly offer?: (() => Promise<Offer>) | undefined;
   /** Remote runs, if this process has them. */
   readonly runs?: LazyRuns | undefined;
+  /** Sees the messages of clients and agents. */
+  readonly traffic?: TrafficRing | undefined;
 }
 
 /** Sessions with their stores and agents, which end with them. */
@@ -32,6 +40,11 @@ export interface OpenedSessions extends AsyncDisposable {
   readonly sessions: Sessions;
   /** The id under which this process holds them. */
   readonly holder: string;
+  /**
+   * Answers a permission request for the owner, in whatever process the session is open. Throws
+   * "unavailable" if that process cannot be reached, and otherwise if the answer does not count.
+   */
+  readonly answer: (answer: AnswerParams, by: string) => Promise<void>;
 }
 
 /** Opens the sessions of the data folder. Agents are started when a session first needs them. */
@@ -45,7 +58,9 @@ export async function openSessions(
   const audit = opening.use(openAudit(house));
   const tools = opening.use(new LazyTools(house));
   const { offer = tools.offer } = options;
-  const agents = opening.use(new Agents(house, { offer, audit }));
+  const agents = opening.use(new Agents(house, { offer, audit }, options.traffic));
+  const notices = await openNotices(house);
+  if (notices !== undefined) opening.use(notices);
   const worktrees = new SessionWorktrees(house.config);
   const sessions = opening.use(
     new Sessions({
@@ -65,6 +80,8 @@ export async function openSessions(
       audit: (entry) => audit.record(entry),
       foreign: { names: Object.keys(house.config.agents), allows: settings.foreign },
       workplaces: worktrees,
+      permissions: settings.permissions,
+      notices,
       forget: async (id, run) => {
         const { kept } = await worktrees.remove(id);
         const { Journal } = await import("../../agent/files/journal.ts");
@@ -74,14 +91,37 @@ export async function openSessions(
       },
     }),
   );
-  opening.use(await letOthersIn(house, log, sessions));
+  opening.use(await letOthersIn(house, log, sessions, options.traffic));
   const sweeping = worktrees.sweep(log, house.log);
   background(sweeping, "Putting away work trees of killed processes");
   // It uses the store.
   opening.defer(() => sweeping.catch(() => {}));
   const open = opening.move();
   const { holder } = log;
-  return { sessions, holder, [Symbol.asyncDispose]: () => open.disposeAsync() };
+  return {
+    sessions,
+    holder,
+    answer: (answer, by) => answerAnywhere(answer, by, { data, sessions, log }),
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}
+
+async function answerAnywhere(
+  answer: AnswerParams,
+  by: string,
+  { data, sessions, log }: { data: string; sessions: Sessions; log: SessionLog },
+): Promise<void> {
+  const { sessionId, requestId, optionId } = answer;
+  const session = sessions.get(sessionId);
+  const who = { name: by, principal: OWNER };
+  if (session !== undefined) return session.answer(requestId, optionId, who);
+  const holder = await log.holderOf(sessionId);
+  if (holder === undefined || holder === log.holder) {
+    const why = "its session is no longer open";
+    throw new SessionError("session-expired", `Cannot answer the permission request: ${why}.`);
+  }
+  const { answerAt } = await import("../../protocol/acp/attach.ts");
+  return await answerAt(await reachIn(data)(holder, OWNER), answer, by);
 }
 
 /** Serves the open sessions to other processes on the same data folder. */
@@ -89,6 +129,7 @@ async function letOthersIn(
   house: House,
   log: SessionLog,
   sessions: Sessions,
+  traffic: TrafficRing | undefined,
 ): Promise<AsyncDisposable> {
   const { data, limits } = house.config;
   const [{ HolderSocket }, { AcpDoor }, { AcpConversation }] = await Promise.all([
@@ -108,7 +149,9 @@ async function letOthersIn(
       holder: log.holder,
       limits,
       log: house.log,
-      serve: async (channel, principal) => {
+      serve: async (own, principal) => {
+        const tap = traffic?.connection("client", "client");
+        const channel = tap === undefined ? own : tapped(own, tap);
         const conversation = new AcpConversation(door, channel, { peer, principal });
         await conversation.ended;
         await conversation.close(0);
@@ -126,9 +169,11 @@ class Agents implements AsyncDisposable {
   readonly #house: House;
   readonly #builtIn: OpenBuiltInOptions;
   readonly #made = new Map<string, Promise<Agent>>();
+  readonly #traffic: TrafficRing | undefined;
 
-  constructor(house: House, builtIn: OpenBuiltInOptions) {
+  constructor(house: House, builtIn: OpenBuiltInOptions, traffic: TrafficRing | undefined) {
     this.#house = house;
+    this.#traffic = traffic;
     this.#builtIn = builtIn;
   }
 
@@ -164,7 +209,8 @@ class Agents implements AsyncDisposable {
       // The agent itself needs its keys and its network. The commands that it lets us run do not.
       const sandbox = config.agent.sandbox === "on" ? lazySandbox(this.#house) : undefined;
       const limits = config.limits.messages;
-      return new ExternalAgent({ name, ...settings, actsAs, sandbox, limits, log });
+      const tap = (agent: string) => this.#traffic?.connection("agent", agent);
+      return new ExternalAgent({ name, ...settings, actsAs, sandbox, limits, log, tap });
     }
     if (name !== BUILT_IN) throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
     const { openBuiltInAgent } = await import("./built-in-agent.ts");

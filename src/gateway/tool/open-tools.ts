@@ -80,6 +80,7 @@ export async function openTools(
     known: () => opened.offer.known(),
     started: () => opened.started(),
     status: () => opened.status(),
+    restart: (name) => opened.restart(name),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }

@@ -64,6 +64,7 @@ export class ReviewsOffer implements AsyncDisposable {
       return undefined;
     });
     offer.notices.whenHeard(() => this.#beginSoon());
+    this.#ends.push(offer.clients.onGone((client) => this.#gone(client)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -136,6 +137,13 @@ export class ReviewsOffer implements AsyncDisposable {
     return ReviewCommands.open(this.#house.config.data, this.#options.folder ?? "/");
   }
 
+  /** Releases what a client has claimed. */
+  #gone(client: string): void {
+    if (this.#isOver) return;
+    const released = this.#tools?.then((tools) => tools.gone(client));
+    released?.catch((error: unknown) => this.#house.log.warn("review.not-released", { error }));
+  }
+
   #beginSoon(): void {
     if (this.#hasBegun || this.#isOver) return;
     this.#hasBegun = true;
@@ -191,7 +199,8 @@ export class ReviewsOffer implements AsyncDisposable {
     if (last === undefined) return;
     this.#told = last.seq;
     this.#offer.resources.updated(MESSAGES.uri);
-    for (const { thread, anchor } of messages) {
+    const { findRepository } = await import("../../review/repository.ts");
+    for (const { thread, anchor, repository: its } of messages) {
       const { path: file, line } = anchor;
       const message = "New message from lazygit";
       // Clients that go by MCP's own schema, which has no `message`, show `data` alone.
@@ -203,6 +212,7 @@ export class ReviewsOffer implements AsyncDisposable {
         data,
         isNews: true,
         scope: "review",
+        concerns: (folder) => (findRepository(folder) ?? its).gitDir === its.gitDir,
       });
     }
   }

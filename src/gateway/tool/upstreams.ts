@@ -1,5 +1,6 @@
 import { join } from "node:path";
 
+import { TrunklineError } from "../../base/errors.ts";
 import { approvalsPath } from "../../store/store-files.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
@@ -39,6 +40,8 @@ export interface OpenedOffer extends AsyncDisposable {
   started(): Promise<void>;
   /** How each configured MCP server is. */
   status(): UpstreamStatus[];
+  /** Ends a configured MCP server and starts it anew. Throws "not-found" where there is none. */
+  restart(name: string): Promise<void>;
 }
 
 /**
@@ -82,6 +85,12 @@ class HouseOffer implements OpenedOffer {
 
   status(): UpstreamStatus[] {
     return this.#upstreams?.status() ?? [];
+  }
+
+  async restart(name: string): Promise<void> {
+    await this.#opened();
+    if (this.#upstreams !== undefined) return this.#upstreams.restart(name);
+    throw new TrunklineError("not-found", `There is no MCP server '${name}'.`);
   }
 
   async open(): Promise<void> {

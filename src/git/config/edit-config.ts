@@ -21,7 +21,7 @@ export interface ConfigEdit {
 export function editConfig(bytes: Buffer, edits: readonly ConfigEdit[]): Buffer {
   let text = ConfigText.of(bytes);
   for (const edit of edits) {
-    text = applyEdit(text, edit);
+    text = setValues(text, toBytes(edit.key), edit.values.map(toBytes), edit.atEnd);
     const values = text.values(toBytes(canonicalKey(edit.key)));
     if (!isDeepStrictEqual(values, edit.values.map(toBytes))) {
       throw new TrunklineError(
@@ -40,9 +40,14 @@ export function valuesIn(bytes: Buffer, key: string): string[] {
     .map((value) => fromBytes(value ?? "true"));
 }
 
-function applyEdit(given: ConfigText, { key, values, atEnd }: ConfigEdit): ConfigText {
-  const name = toBytes(canonicalKey(key));
-  const wanted = values.map(toBytes);
+/** Gives a key these values. Key and values are decoded as Latin-1, as the text is. */
+export function setValues(
+  given: ConfigText,
+  key: string,
+  wanted: readonly string[],
+  atEnd?: boolean,
+): ConfigText {
+  const name = canonicalKey(key);
   let text = given;
   const find = (): ConfigText["items"] => text.items.filter((item) => item.key === name);
   const keep = atEnd === true ? 0 : wanted.length;
@@ -71,8 +76,8 @@ function withoutItem(text: ConfigText, item: ConfigText["items"][number] | undef
 function withItem(text: ConfigText, key: string, value: string, atEnd: boolean): ConfigText {
   const eol = /^[^\n]*\r\n/.test(text.text) ? "\r\n" : "\n";
   const dot = key.lastIndexOf(".");
-  const name = toBytes(canonicalKey(key)).slice(0, toBytes(canonicalKey(key)).lastIndexOf("."));
-  const line = `\t${toBytes(key.slice(dot + 1))} = ${quote(value)}${eol}`;
+  const name = canonicalKey(key).slice(0, dot);
+  const line = `\t${key.slice(dot + 1)} = ${quote(value)}${eol}`;
   const sections = text.sections.filter((section) => section.name === name);
   const last = sections.at(-1);
   if (last !== undefined && (!atEnd || last === text.sections.at(-1)) && isOpenTo(text, last)) {

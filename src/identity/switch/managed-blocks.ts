@@ -10,6 +10,9 @@ export interface ManagedBlock {
   readonly position: "start" | "end";
 }
 
+/** The name of a block in a list of changed settings. */
+export const MANAGED_BLOCK = "managed block";
+
 const BEGIN = "# BEGIN TRUNKLINE MANAGED";
 const END = "# END TRUNKLINE MANAGED";
 /** Notes in the block's first line: what else to undo when it is removed. */

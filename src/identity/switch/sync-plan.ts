@@ -17,7 +17,7 @@ import { bytesOf, type FileChange, type CurrentFile, isSame, readCurrent } from 
 import { gitSettings } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import type { SettingChange } from "./journal.ts";
-import { blockLines, withBlock, withoutBlock } from "./managed-blocks.ts";
+import { blockLines, MANAGED_BLOCK, withBlock, withoutBlock } from "./managed-blocks.ts";
 import type { Plan } from "./apply.ts";
 import { sshConfigFile, sshOptions } from "../detect/ssh-options.ts";
 
@@ -162,5 +162,5 @@ function changeOf(
 
 function describe({ path, before, after }: FileChange): SettingChange {
   const lines = (bytes: Buffer | undefined): string[] => blockLines(bytes) ?? [];
-  return { file: path, key: "managed block", before: lines(before), after: lines(after) };
+  return { file: path, key: MANAGED_BLOCK, before: lines(before), after: lines(after) };
 }

@@ -1,61 +1,89 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { bytesOf, type FileChange, isSame } from "./file-change.ts";
-import type { Journal, JournalState } from "./journal.ts";
+import { canonicalKey } from "../../git/config/config-list.ts";
+import { ConfigText } from "../../git/config/config-text.ts";
+import { valuesIn } from "../../git/config/edit-config.ts";
 import type { Plan } from "./apply.ts";
+import { bytesOf, type FileChange, isSame } from "./file-change.ts";
+import type { Journal, JournalState, SettingChange } from "./journal.ts";
+import { blockLines, MANAGED_BLOCK } from "./managed-blocks.ts";
+import { type Undone, undoFile } from "./undo-file.ts";
 
 export interface UndoOptions {
   /** The work tree whose last change is undone; by default the user's own configuration. */
   readonly worktree?: string;
   /** One change, by its id. */
   readonly id?: string;
-  /** Undoes even if files have been changed since; those later changes are lost. */
+  /** Restores also settings that somebody has changed since; those later changes are lost. */
   readonly force?: boolean;
 }
 
-/** Plans an undo, which restores the files byte for byte. Changes nothing. */
+/** Plans an undo, which keeps whatever git or a person has written since. Changes nothing. */
 export async function planUndo(journal: Journal, options: UndoOptions = {}): Promise<Plan> {
-  const entry = await findEntry(journal, options);
+  const entries = await journal.entries();
+  const { force = false } = options;
+  const entry = findEntry(entries, options);
+  const later = force ? [] : laterSwitches(entries, entry);
+  const now = await Promise.all(entry.files.map(({ path }) => bytesOf(path)));
+  const undo = (except?: ReadonlySet<string>): Undone[] => {
+    return entry.files.map((change, at) =>
+      undoFile(change, now[at], { force, ...(except && { except }) }),
+    );
+  };
   const notes: string[] = [];
-  const kept = keptFile(entry, options, notes);
+  let undone = undo();
+  if (mustStayOn(entry, undone)) {
+    undone = undo(WORKTREE_KEYS);
+    notes.push("extensions.worktreeConfig stays on: other work trees use it.");
+  }
   const files: FileChange[] = [];
-  const changed: string[] = [];
-  for (const change of entry.files) {
-    if (change.path === kept) continue;
-    const now = await bytesOf(change.path);
-    if (isSame(now, change.before)) continue;
-    if (!existsSync(dirname(change.path))) {
-      notes.push(`'${change.path}' was not restored: its folder does not exist.`);
+  for (const [at, change] of entry.files.entries()) {
+    const { path } = change;
+    const { bytes, changedSince = [] } = undone[at] ?? {};
+    const owner = later.find(({ settings }) => settings.some((each) => isOwned(each, path)));
+    if (owner !== undefined) {
+      const to = `'${path}' was switched to '${owner.identity}' later, and stays`;
+      notes.push(`${to}. Undo that first: trunkline identity undo --id ${owner.id}`);
       continue;
     }
-    if (!isSame(now, change.after)) changed.push(change.path);
-    files.push({ ...change, before: now, after: change.before });
-  }
-  if (changed.length > 0 && options.force !== true) {
-    const paths = changed.map((path) => `'${path}'`).join(", ");
-    const next = "Undoing would lose those changes; use --force to undo anyway";
-    throw new TrunklineError("unavailable", `Cannot undo: ${paths} has changed since. ${next}`);
+    if (!existsSync(dirname(path))) {
+      notes.push(`'${path}' was not restored: its folder does not exist.`);
+      continue;
+    }
+    if (changedSince.length > 0) {
+      const what = `${changedSince.join(", ")} in '${path}'`;
+      notes.push(`Not undone, because it was changed since: ${what}. Use --force to undo it too.`);
+    }
+    if (!isSame(now[at], bytes)) files.push({ ...change, before: now[at], after: bytes });
   }
   return {
     kind: "undo",
     subject: entry.subject,
     undoes: entry.id,
     ...(entry.identity === undefined ? {} : { identity: entry.identity }),
-    settings: entry.settings
-      .filter(({ file }) => files.some(({ path }) => path === file))
-      .map((each) => ({ ...each, before: each.after, after: each.before })),
+    settings: entry.settings.flatMap((setting) => undoneSetting(setting, files)),
     files,
     notes,
   };
 }
 
-async function findEntry(journal: Journal, { worktree, id }: UndoOptions): Promise<JournalState> {
-  const entries = (await journal.entries()).filter(({ kind, outcome, isUndone }) => {
-    return kind !== "undo" && (outcome === "done" || outcome === "finished") && !isUndone;
-  });
-  const found = entries.findLast((entry) => {
+/** The change of a setting taken back, if the undo does so. */
+function undoneSetting(setting: SettingChange, files: readonly FileChange[]): SettingChange[] {
+  const { file, key, before, after } = setting;
+  const change = files.find(({ path }) => path === file);
+  if (change === undefined) return [];
+  const valuesOf = (bytes: Buffer | undefined): string => {
+    if (key === MANAGED_BLOCK) return String(blockLines(bytes));
+    return JSON.stringify(valuesIn(bytes ?? Buffer.alloc(0), key));
+  };
+  if (valuesOf(change.before) === valuesOf(change.after)) return [];
+  return [{ ...setting, before: after, after: before }];
+}
+
+function findEntry(entries: readonly JournalState[], { worktree, id }: UndoOptions): JournalState {
+  const found = entries.filter(canBeUndone).findLast((entry) => {
     return id === undefined ? entry.subject.worktree === worktree : entry.id === id;
   });
   if (found !== undefined) return found;
@@ -68,33 +96,51 @@ async function findEntry(journal: Journal, { worktree, id }: UndoOptions): Promi
   throw new TrunklineError("not-found", `Cannot undo: ${what}`);
 }
 
+function canBeUndone({ kind, outcome, isUndone }: JournalState): boolean {
+  return kind !== "undo" && (outcome === "done" || outcome === "finished") && !isUndone;
+}
+
+/** Switches that were made after this change and are still in force. */
+function laterSwitches(entries: readonly JournalState[], { id }: JournalState): JournalState[] {
+  const at = entries.findIndex((entry) => entry.id === id);
+  return entries.slice(at + 1).filter((entry) => entry.kind === "switch" && canBeUndone(entry));
+}
+
 /**
- * A switch may have turned on extensions.worktreeConfig. If other work trees use it now, it stays
- * on: they would lose their identities.
+ * Whether a setting belongs to the identity of a file. Half of two identities must not be mixed, so
+ * such a file is undone in order. Settings of all work trees and of remotes stand alone.
  */
-function keptFile(entry: JournalState, options: UndoOptions, notes: string[]): string | undefined {
+function isOwned({ key, file }: SettingChange, path: string): boolean {
+  return file === path && !WORKTREE_KEYS.has(canonicalKey(key)) && !key.startsWith("remote.");
+}
+
+/** What a switch changes to give each work tree its own configuration. */
+const WORKTREE_KEYS: ReadonlySet<string> = new Set([
+  "extensions.worktreeconfig",
+  "core.bare",
+  "core.worktree",
+]);
+
+/**
+ * A switch may have turned on extensions.worktreeConfig. If a work tree would still use it after the
+ * undo, it stays on: that work tree would lose its identity.
+ */
+function mustStayOn(entry: JournalState, undone: readonly Undone[]): boolean {
   const { repository } = entry.subject;
-  if (repository === undefined) return undefined;
-  const turnedOn = entry.settings.find(({ key, file }) => {
+  if (repository === undefined) return false;
+  const isTurnedOn = entry.settings.some(({ key, file }) => {
     return key === "extensions.worktreeConfig" && file === join(repository, "config");
   });
-  if (turnedOn === undefined) return undefined;
-  const own = new Set(entry.files.map(({ path }) => path));
-  const others = worktreeConfigs(repository).filter((path) => !own.has(path));
-  if (others.length === 0) return undefined;
-  const isAlone = entry.settings.every(({ key, file }) => {
-    return file !== turnedOn.file || key === turnedOn.key;
+  if (!isTurnedOn) return false;
+  return worktreeConfigs(repository).some((path) => {
+    const at = entry.files.findIndex((change) => change.path === path);
+    if (at < 0) return hasSettings(readFileSync(path));
+    return !isSame(undone[at]?.bytes, entry.files[at]?.before) && hasSettings(undone[at]?.bytes);
   });
-  if (isAlone) {
-    notes.push("extensions.worktreeConfig stays on: other work trees use it.");
-    return turnedOn.file;
-  }
-  if (options.force === true) return undefined;
-  const says = `other work trees use it now: ${others.join(", ")}. Undo their switches first`;
-  throw new TrunklineError(
-    "unavailable",
-    `Cannot undo what was changed in ${turnedOn.file}: ${says}`,
-  );
+}
+
+function hasSettings(bytes: Buffer | undefined): boolean {
+  return bytes !== undefined && ConfigText.of(bytes).items.length > 0;
 }
 
 function worktreeConfigs(commonDir: string): string[] {

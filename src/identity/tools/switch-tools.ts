@@ -2,6 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
 import type { Applied } from "../switch/apply.ts";
+import { MANAGED_BLOCK } from "../switch/managed-blocks.ts";
 import type { Identity } from "../identity.ts";
 import { isExpired, showToken } from "../tokens/tokens.ts";
 import type { ToolCommands } from "./tool-commands.ts";
@@ -108,7 +109,7 @@ export function changeLines({ plan, recovered }: Applied): string[] {
     ...(recovered === undefined ? [] : [`[INFO] ${recovered.says}`]),
     ...(settings.length === 0 ? ["[OK] Nothing to change."] : []),
     ...settings.map(({ key, after }) => {
-      if (key === "managed block") return `[OK] ${key}: ${after.length} lines`;
+      if (key === MANAGED_BLOCK) return `[OK] ${key}: ${after.length} lines`;
       const words = after.filter((each) => each !== "").map((each) => maskText(each));
       return `[OK] ${key}${after.length === 0 ? " removed" : ` = ${words.join(", ")}`}`;
     }),

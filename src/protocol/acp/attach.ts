@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { acpDialect } from "./dialect.ts";
-import { CLIENT_METHODS, METHODS } from "./methods.ts";
-import type { PermissionParams, SettingsResult, UpdateParams } from "./schema.gen.ts";
+import { CLIENT_METHODS, METHODS, objectOf, ours } from "./methods.ts";
+import type { AnswerParams, PermissionParams, SettingsResult, UpdateParams } from "./schema.gen.ts";
 import type { WorktreeRequest } from "../../session/workplace.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
@@ -11,7 +11,12 @@ import type { Channel } from "../../wire/channel.ts";
 
 /** A session that is there, a new one in a folder, or a new run on a revision of a repository. */
 export type Wanted =
-  | { readonly sessionId: string; readonly cwd: string }
+  | {
+      readonly sessionId: string;
+      readonly cwd: string;
+      /** Watches the session and does not take part. */
+      readonly observe?: boolean | undefined;
+    }
   | {
       readonly cwd: string;
       readonly agent?: string | undefined;
@@ -36,7 +41,7 @@ interface RemoteRevision {
 
 export interface AttachOptions {
   readonly update: (update: UpdateParams["update"]) => void;
-  /** Chooses an option. Null cancels the request; undefined leaves the answer to other clients. */
+  /** Chooses an option. `_meta.trunkline.why` says why the answer would not count. Null cancels the request; undefined leaves the answer to other clients. */
   readonly permit: (
     params: PermissionParams,
     signal: AbortSignal,
@@ -53,6 +58,8 @@ export interface Ended {
 /** A person at a session. */
 export interface Attached extends AsyncDisposable {
   readonly sessionId: string;
+  /** What it may do there: a token may be limited to observing. */
+  readonly role: "controller" | "observer";
   /** Its modes, models and options when it was opened. */
   readonly settings: SettingsResult;
   prompt(text: string): Promise<Ended>;
@@ -89,6 +96,7 @@ export async function attachTo(
   return {
     sessionId,
     settings,
+    role: ours(objectOf(settings)._meta).role === "observer" ? "observer" : "controller",
     ended: peer.ended,
     prompt: async (text) => {
       const prompt = [{ type: "text", text }];
@@ -108,8 +116,10 @@ async function openSession(
   wanted: Wanted,
 ): Promise<Pick<Attached, "sessionId" | "settings">> {
   if ("sessionId" in wanted) {
-    const { sessionId, cwd } = wanted;
-    const settings = await peer.request(METHODS.loadSession, { sessionId, cwd, mcpServers: [] });
+    const { sessionId, cwd, observe = false } = wanted;
+    const _meta = observe ? { trunkline: { role: "observer" } } : undefined;
+    const params = { sessionId, cwd, mcpServers: [], ...(_meta === undefined ? {} : { _meta }) };
+    const settings = await peer.request(METHODS.loadSession, params);
     return { sessionId, settings };
   }
   const { remote, cwd, ...trunkline } = { remote: undefined, cwd: "", ...wanted };
@@ -117,6 +127,22 @@ async function openSession(
   const _meta = { remote, trunkline };
   const settings = await peer.request(METHODS.newSession, { cwd, mcpServers: [], _meta });
   return { sessionId: settings.sessionId, settings };
+}
+
+/** Answers a permission request of a session that the process at the other end has open. */
+export async function answerAt(
+  channel: Channel<string>,
+  answer: AnswerParams,
+  name: string,
+): Promise<void> {
+  const peer = new Peer(channel, undefined, { dialect: acpDialect, routes: routes() });
+  try {
+    const clientInfo = { name, version: VERSION };
+    await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo });
+    await peer.request(METHODS.answer, answer).catch(inWords);
+  } finally {
+    await peer.close();
+  }
 }
 
 /** What was answered as an error, for a person to read. */

@@ -10,6 +10,7 @@ import type {
   SessionClient,
   ShownUpdate,
 } from "../../session/client/client.ts";
+import { isController } from "../../session/permission/who-may-answer.ts";
 import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
 import { clientMethod, isObject, ours } from "./methods.ts";
@@ -32,6 +33,8 @@ export class AcpConnection implements SessionClient {
   #capabilities = V1.capabilities({ protocolVersion: 1 });
   #countsEvents = false;
   #isGone = false;
+  /** Ids of sessions that the client joined only to watch them. */
+  readonly #observed = new Set<string>();
   #introduction: InitializeParams = { protocolVersion: 1 };
   #links: LazyLinks | undefined;
   #peer: Peer<AcpConnection> | undefined;
@@ -89,6 +92,18 @@ export class AcpConnection implements SessionClient {
 
   get isGone(): boolean {
     return this.#isGone;
+  }
+
+  readonly isObserver = (sessionId: string): boolean => this.#observed.has(sessionId);
+
+  /** The role that a client asks for when it opens a session. It controls the session unless it says so. */
+  takeRole(sessionId: string, meta: unknown): void {
+    if (ours(meta).role === "observer") this.#observed.add(sessionId);
+    else this.#observed.delete(sessionId);
+  }
+
+  roleIn(sessionId: string): "controller" | "observer" {
+    return isController(this, sessionId) ? "controller" : "observer";
   }
 
   get codec(): Codec {

@@ -14,6 +14,7 @@ import {
   checkOldSessionParams,
   checkPermissionParams,
   checkPermissionResult,
+  checkAnswerParams,
   checkPromptParams,
   checkPromptResult,
   checkReadFileParams,
@@ -36,6 +37,7 @@ import {
   type NewSessionResult,
   type OldSessionParams,
   type PermissionParams,
+  type AnswerParams,
   type PromptParams,
   type PromptResult,
   type ReadFileParams,
@@ -108,6 +110,8 @@ export const METHODS = {
     checkResult: checkPromptResult,
   }),
   steer: method<PromptParams, JsonObject>("_session/steering", { check: checkPromptParams }),
+  /** Answers a permission request that the client was not asked itself, such as from a notification. */
+  answer: method<AnswerParams, JsonObject>("_session/answer", { check: checkAnswerParams }),
   cancel: method<SessionParams>("session/cancel", session),
 } as const;
 

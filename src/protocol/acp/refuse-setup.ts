@@ -1,5 +1,6 @@
 import {
   limitRefusal,
+  mayControl,
   type Principal,
   scopeRefusal,
   mayUseFolder,
@@ -8,7 +9,25 @@ import {
 import type { McpServer } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
+import type { AcpConnection } from "./connection.ts";
 import type { AcpDoor } from "./door.ts";
+
+/** Throws if a client only watches the session, or may only watch sessions at all. */
+export function refuseObserver(client: AcpConnection, sessionId: string, what: string): void {
+  if (client.roleIn(sessionId) === "controller") return;
+  const next = mayControl(client.principal)
+    ? "Open it with session/load, without the role 'observer', to take part."
+    : "Use a token that was created without --observe.";
+  const why = `Cannot ${what}: you observe this session. ${next}`;
+  throw new SessionError("permission-denied", why, { role: "observer" });
+}
+
+/** Throws if a principal may only watch sessions. */
+export function refuseWatcher({ principal }: AcpConnection, what: string): void {
+  if (mayControl(principal)) return;
+  const next = "Use a token that was created without --observe.";
+  throw new SessionError("permission-denied", `Cannot ${what}: this token only observes. ${next}`);
+}
 
 /** A stdio server is started at once, with the rights of the gateway, so it needs a scope of its own. */
 export function refusePrograms(servers: readonly McpServer[], principal: Principal): void {

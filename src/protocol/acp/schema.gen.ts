@@ -92,6 +92,12 @@ export interface PromptParams {
   } | null;
 }
 
+export interface AnswerParams {
+  readonly sessionId: string;
+  readonly requestId: string;
+  readonly optionId: string;
+}
+
 export interface UpdateParams {
   readonly sessionId: string;
   readonly update: {
@@ -541,6 +547,28 @@ export const checkPromptParams: Check = (value) => {
       return { path: ["_meta"], says: "must be an object or null" };
     }
   }
+  return undefined;
+};
+
+export const checkAnswerParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const sessionId: unknown = value.sessionId;
+  if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
+  if (typeof sessionId !== "string") {
+    return { path: ["sessionId"], says: "must be a string" };
+  }
+  if (sessionId === "") return { path: ["sessionId"], says: "must not be empty" };
+  if (sessionId.length > 256 && countCharacters(sessionId) > 256) {
+    return { path: ["sessionId"], says: "must be at most 256 characters long" };
+  }
+  const requestId: unknown = value.requestId;
+  if (requestId === undefined) return { path: ["requestId"], says: "is missing" };
+  if (typeof requestId !== "string") {
+    return { path: ["requestId"], says: "must be a string" };
+  }
+  const optionId: unknown = value.optionId;
+  if (optionId === undefined) return { path: ["optionId"], says: "is missing" };
+  if (typeof optionId !== "string") return { path: ["optionId"], says: "must be a string" };
   return undefined;
 };
 

@@ -116,6 +116,11 @@ export const schemas = {
       _meta: meta,
     },
   },
+  AnswerParams: {
+    type: "object",
+    required: ["sessionId", "requestId", "optionId"],
+    properties: { sessionId, requestId: { type: "string" }, optionId: { type: "string" } },
+  },
   UpdateParams: {
     type: "object",
     required: ["sessionId", "update"],

@@ -7,9 +7,10 @@ import type { AcpConnection } from "./connection.ts";
 import { METHODS, objectOf, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
 import { checkPrompt } from "./prompt-content.ts";
+import { refuseObserver } from "./refuse-setup.ts";
 import type { PromptParams } from "./schema.gen.ts";
 
-/** Routes of turns: session/prompt, _session/steering, session/cancel. */
+/** Routes of turns: session/prompt, _session/steering, _session/answer, session/cancel. */
 export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
   return [
     door.serve(
@@ -20,6 +21,7 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
         const found = door.session(params.sessionId, call.state);
         const session = found instanceof Promise ? await found : found;
         const client = call.state;
+        refuseObserver(client, params.sessionId, "send a prompt");
         if (!session.isAttached(client)) session.attach(client);
         const meta = params._meta ?? undefined;
         const whileRunning = wishOf(meta) ?? (client.isEchoed ? "queue" : undefined);
@@ -66,10 +68,16 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
       { isPatient: true, answersCancelled: true },
     ),
     door.serve(METHODS.steer, steer(door), { limitedAs: METHODS.prompt.name }),
+    door.serve(METHODS.answer, async ({ sessionId, requestId, optionId }, { state }) => {
+      (await door.session(sessionId, state)).answer(requestId, optionId, state);
+      return {};
+    }),
     // ACP prompt-turn § Cancellation: a notification; the prompt itself is answered with "cancelled".
     door.serve(METHODS.cancel, ({ sessionId }, { state }) => {
       const session = door.opened?.get(sessionId);
-      if (session !== undefined && state.mayUse(session.notes.owner)) session.cancel();
+      if (session === undefined || !state.mayUse(session.notes.owner)) return;
+      refuseObserver(state, sessionId, "cancel the turn");
+      session.cancel();
     }),
   ];
 }
@@ -83,6 +91,7 @@ function steer(door: AcpDoor): Handle<PromptParams> {
     const prompt = blocks as readonly ContentBlock[];
     checkPrompt(prompt);
     const session = await door.session(sessionId, client);
+    refuseObserver(client, sessionId, "steer the turn");
     const { isRunning } = session;
     const { idleBehavior } = objectOf(objectOf(_meta).steering);
     if (!isRunning && idleBehavior === "promptRequired") {

@@ -1,5 +1,5 @@
 import { isAbsolutePath } from "../../base/check.ts";
-import type { Principal } from "../../base/principal.ts";
+import { mayControl, type Principal } from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
@@ -12,7 +12,7 @@ import { type JsonObject, METHODS, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
 import { clean, listSessions } from "./list-sessions.ts";
 import { normaliseServers } from "./mcp-servers.ts";
-import { refuseFolders, refusePrograms } from "./refuse-setup.ts";
+import { refuseFolders, refuseObserver, refusePrograms, refuseWatcher } from "./refuse-setup.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
 import { metaOfNew, readWorktreeRequest, worktreeInfo } from "./worktree-request.ts";
 
@@ -26,7 +26,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const session = await reopenSession(door, params, state);
       state.countEvents(params._meta);
       await session.replayTo(state, 0);
-      return { ...settingsOf(session), ...stateOf(session) };
+      return { ...settingsOf(session), ...stateOf(session, state) };
     }),
     door.serve(METHODS.resumeSession, async (params, { state }) => {
       const session = await reopenSession(door, params, state);
@@ -37,9 +37,10 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       else if (state.isEchoed) session.attach(state);
       else attachLater(session, state);
       state.showState(params.sessionId, session.isRunning);
-      return { ...settingsOf(session), ...stateOf(session) };
+      return { ...settingsOf(session), ...stateOf(session, state) };
     }),
     door.serve(METHODS.forkSession, async (params, { state }) => {
+      refuseWatcher(state, "fork a session");
       const setup = await setupOf(door, params, state.principal);
       const { upTo } = ours(params._meta);
       const sessions = await door.about(params.sessionId, state);
@@ -51,11 +52,14 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
     door.serve(METHODS.listSessions, listSessions(door)),
     door.serve(METHODS.closeSession, async ({ sessionId }, { state }) => {
       const sessions = await door.about(sessionId, state);
+      refuseObserver(state, sessionId, "close the session");
       if (sessions.get(sessionId) || !state.codec.closesAgain) await sessions.close(sessionId);
       return {};
     }),
     door.serve(METHODS.deleteSession, async ({ sessionId }, { state }) => {
-      const branch = await (await door.about(sessionId, state)).delete(sessionId);
+      const sessions = await door.about(sessionId, state);
+      refuseObserver(state, sessionId, "delete the session");
+      const branch = await sessions.delete(sessionId);
       return branch === undefined ? {} : { _meta: { trunkline: { branch } } };
     }),
   ];
@@ -63,7 +67,11 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
 
 /** Routes of settings: as modes and models (ACP message specification), and as config options. */
 export function serveSettings(door: AcpDoor): Route<AcpConnection>[] {
-  const need = async (id: string, client: AcpConnection) => door.session(id, client);
+  const need = async (id: string, client: AcpConnection): Promise<Session> => {
+    const session = await door.session(id, client);
+    refuseObserver(client, id, "change a setting");
+    return session;
+  };
   return [
     door.serve(METHODS.setMode, async ({ sessionId, modeId }, { state }) => {
       await chooseMode(await need(sessionId, state), modeId, state);
@@ -83,6 +91,7 @@ export function serveSettings(door: AcpDoor): Route<AcpConnection>[] {
 
 function newSession(door: AcpDoor): Handle<NewSessionParams> {
   return async (params, { state }) => {
+    refuseWatcher(state, "begin a session");
     const wanted = ours(params._meta).worktree ?? door.options.worktree;
     const worktree = readWorktreeRequest(wanted);
     const setup = { ...(await setupOf(door, params, state.principal)), worktree };
@@ -106,16 +115,18 @@ export async function reopenSession(
   params: NewSessionParams & { readonly sessionId: string },
   client: AcpConnection,
 ): Promise<Session> {
-  const sessions = await door.about(params.sessionId, client);
-  const open = sessions.get(params.sessionId);
+  const { sessionId, _meta } = params;
+  const sessions = await door.about(sessionId, client);
+  client.takeRole(sessionId, _meta);
+  const open = sessions.get(sessionId);
   if (open !== undefined) return open;
   const { principal } = client;
-  const run = await sessions.setupOfRun(params.sessionId);
+  const fixed = await sessions.fixedSetup(sessionId, principal);
+  // Somebody who only watches names no servers.
+  const mcpServers = mayControl(principal) ? serversOf(params, principal) : [];
   const setup =
-    run === undefined
-      ? await setupOf(door, params, principal)
-      : { ...run, mcpServers: serversOf(params, principal) };
-  return sessions.open(params.sessionId, setup, principal);
+    fixed === undefined ? await setupOf(door, params, principal) : { ...fixed, mcpServers };
+  return sessions.open(sessionId, setup, principal);
 }
 
 async function setupOf(
@@ -163,10 +174,11 @@ function settingsOf(session: Session): JsonObject {
   };
 }
 
-/** Whether a turn is running, and the last event; ACP has no members for them. */
-function stateOf(session: Session): JsonObject {
+/** Whether a turn is running, the last event, and the client's role; ACP has no members for them. */
+function stateOf(session: Session, client: AcpConnection): JsonObject {
   const { _meta } = session.settings;
   const turn = session.isRunning ? "running" : "idle";
-  const state = { seq: session.last, turn, ...worktreeInfo(session.workplace) };
+  const role = client.roleIn(session.id);
+  const state = { seq: session.last, turn, role, ...worktreeInfo(session.workplace) };
   return { _meta: { ..._meta, trunkline: state } };
 }

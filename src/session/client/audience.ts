@@ -74,6 +74,13 @@ export class Audience {
     this.attach(client);
   }
 
+  /** Sends one client an update that is not stored. */
+  tell(client: SessionClient, update: SessionUpdate): void {
+    for (const shown of this.#shownAs(this.delivery.last, update)) {
+      this.attachments.showTo(client, shown);
+    }
+  }
+
   /** Sends an update that is not stored. */
   announce(update: SessionUpdate, except: SessionClient | undefined): void {
     for (const shown of this.#shownAs(this.delivery.last, update)) {

@@ -18,8 +18,12 @@ export interface ServicesOptions {
   readonly stop: Stop;
   /** Whether the files of the session are those that clients have open. */
   readonly hasFiles: boolean;
-  /** The attached clients, the one that prompted first. */
+  /** The attached clients that control the session, the one that prompted first. */
   readonly clients: () => readonly SessionClient[];
+  /** Whether a client's answer to a question counts. */
+  readonly mayAnswer: (client: SessionClient) => boolean;
+  /** Called when a person is asked a question. */
+  readonly asking: (message: string | undefined) => void;
   /** Suspends the prompt timeout while a client is asked. */
   readonly whileAsking: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -30,13 +34,16 @@ export interface ServicesOptions {
  */
 export function clientServices(options: ServicesOptions): TurnClient {
   const clients = options.clients();
-  const offering = (capability: keyof ClientCapabilities): SessionClient | undefined =>
-    clients.find(({ capabilities }) => capabilities[capability]);
+  const offering = (
+    capability: keyof ClientCapabilities,
+    among = clients,
+  ): SessionClient | undefined => among.find(({ capabilities }) => capabilities[capability]);
   const reader = options.hasFiles ? offering("readTextFile") : undefined;
   const writer = options.hasFiles ? offering("writeTextFile") : undefined;
   const terminal = offering("terminal");
-  const forms = offering("forms");
-  const pages = offering("pages");
+  const answering = clients.filter(options.mayAnswer);
+  const forms = offering("forms", answering);
+  const pages = offering("pages", answering);
   const { sessionId } = options;
   return {
     ...(reader === undefined && writer === undefined ? {} : { fs: files(options, reader, writer) }),
@@ -48,13 +55,11 @@ export function clientServices(options: ServicesOptions): TurnClient {
             const asker = params.mode === "url" ? pages : forms;
             // No client can show it, which equals a person who closes the form.
             if (asker === undefined) return { action: "cancel" };
-            return ask(options, asker, "elicitation/create", {
-              mode: "form",
-              ...params,
-              // A person reads it, so hidden characters are escaped.
-              ...(typeof message === "string" ? { message: visible(message) } : {}),
-              sessionId,
-            });
+            // A person reads it, so hidden characters are escaped.
+            const shown = typeof message === "string" ? { message: visible(message) } : {};
+            options.asking(shown.message);
+            const question = { mode: "form", ...params, ...shown, sessionId };
+            return ask(options, asker, "elicitation/create", question);
           },
         }),
     notices: clients.some(({ capabilities }) => capabilities.notices),

@@ -12,6 +12,8 @@ export interface SessionClient {
   readonly isEchoed?: boolean;
   /** The connection has ended. */
   readonly isGone: boolean;
+  /** Whether the client joined that session only to watch it. A client without this method controls all. */
+  readonly isObserver?: (sessionId: string) => boolean;
   /**
    * Sends an update. Returns undefined when there is room for more, else a promise that resolves when
    * there is. Updates sent before it resolves are buffered.

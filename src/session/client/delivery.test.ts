@@ -68,6 +68,19 @@ describe("Delivery", () => {
     assert.equal(it.shown.length, 100);
   });
 
+  it("shows a flood in few messages, each as long as it may be", () => {
+    using it = open();
+    const texts = Array.from({ length: 20_000 }, (_, at) => `${"word ".repeat(12)}${at}\n"é" `);
+    for (const text of texts) it.push(chunk(text));
+    it.pass(2_000);
+    const said = it.shown.map(({ update }) => (update.content as { text: string }).text);
+    assert.equal(said.join(""), texts.join(""));
+    const sizes = it.shown.map(({ update }) => Buffer.byteLength(JSON.stringify(update)));
+    assert.ok(Math.max(...sizes) <= 100 * 1024 - 256);
+    const merged = sizes.slice(400, -1);
+    assert.ok(merged.length > 10 && Math.min(...merged) > 99 * 1024);
+  });
+
   it("keeps the order, and merges only updates that mean the same merged", async () => {
     using it = open(10);
     for (let at = 0; at < 4; at++) it.push(chunk("-"));

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { OWNER, type Principal } from "../../base/principal.ts";
+import { mayControl, OWNER, type Principal } from "../../base/principal.ts";
 import type { Agent, ForeignPage } from "../agent.ts";
 import { SessionError } from "../session-error.ts";
 import type { SessionStore } from "../store.ts";
@@ -58,6 +58,12 @@ export class ForeignSessions {
   /** Throws if the principal may not use sessions that other agents began. */
   check(principal: Principal): void {
     const { allows } = this.#options;
+    // Taking one over starts the agent, and may write to its files.
+    if (!mayControl(principal)) {
+      const says =
+        "This token only observes, so it cannot use sessions that agents began themselves.";
+      throw new SessionError("permission-denied", says);
+    }
     if (allows === "all" || (allows === "owner" && principal.id === OWNER.id)) return;
     const setting = "`sessions.foreign` in the configuration";
     const says = `Sessions that agents began themselves are ${allows === "off" ? "off" : "only for the owner"} (${setting}).`;

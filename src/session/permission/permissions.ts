@@ -1,20 +1,34 @@
 import { TrunklineError } from "../../base/errors.ts";
-import type { Principal } from "../../base/principal.ts";
-import type { Turn } from "../agent.ts";
-import { type Answered, outcomeOf, PendingPermission } from "./ask-permission.ts";
-import type { Attachments } from "../client/attachments.ts";
+import { OWNER, type Principal } from "../../base/principal.ts";
+import {
+  type Answered,
+  notCounted,
+  outcomeOf,
+  PendingPermission,
+  type PermissionNews,
+} from "./ask-permission.ts";
+import type { SessionUpdate, Turn } from "../agent.ts";
+import type { Audience } from "../client/audience.ts";
+import type { SessionClient } from "../client/client.ts";
+import type { NoticedPermission } from "../notice.ts";
 import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./permission.ts";
+import { SessionError } from "../session-error.ts";
 import type { RuleStore } from "../store.ts";
 import type { Transcript } from "../turn/transcript.ts";
 import { visibleRequest } from "../visible-request.ts";
+import { type Answerer, type AnswerPolicy, answerRefusal, type Asking } from "./who-may-answer.ts";
 
 export interface PermissionRequestsOptions {
   readonly sessionId: string;
   /** The folder in which an "always" answer applies. */
   readonly workspace: string;
   readonly rules: RuleStore | undefined;
-  readonly attachments: Attachments;
+  readonly audience: Audience;
   readonly transcript: Transcript;
+  readonly policy: AnswerPolicy;
+  /** Tells people who are away that a permission is needed, or not any more. */
+  readonly noticed: (notice: NoticedPermission) => void;
+  readonly closed: (requestId: string) => void;
   /** Maximum size of one request, in bytes. */
   readonly maxSize: number | undefined;
   /** Records who permitted what. */
@@ -27,22 +41,25 @@ const REJECT: readonly PermissionKind[] = ["reject_once", "reject_always"];
 /** Answers the permission requests of agents: by a remembered rule, or by asking the clients. */
 export class PermissionRequests {
   readonly #options: PermissionRequestsOptions;
+  readonly #open = new Map<string, PendingPermission>();
 
   constructor(options: PermissionRequestsOptions) {
     this.#options = options;
   }
 
   async ask(
-    { id: turnId, principal }: Pick<Turn, "id" | "principal">,
+    turn: Pick<Turn, "id" | "principal"> & { readonly prompter: SessionClient | undefined },
     asked: PermissionRequest,
   ): Promise<PermissionOutcome> {
-    const { transcript } = this.#options;
+    const { transcript, sessionId } = this.#options;
+    const { id: turnId, principal, prompter: asker } = turn;
     const request = visibleRequest(asked);
     const requestId = crypto.randomUUID();
     const ruled = await this.#rule(request, principal);
     if (ruled === undefined) this.#mustBeShown(request);
     await transcript.record({ kind: "permission", turnId, requestId, request });
-    const answered = ruled ?? (await this.#askAll(request));
+    const answered =
+      ruled ?? (await this.#askAll(requestId, request, { sessionId, asker, principal }));
     const { outcome, by } = answered;
     await transcript.record({ kind: "answer", requestId, outcome, by });
     this.#audit(request, answered);
@@ -50,11 +67,31 @@ export class PermissionRequests {
     return outcome;
   }
 
+  /** Answers an open request for somebody who is not attached. Throws if the answer does not count. */
+  answer(requestId: string, optionId: string, who: Answerer): void {
+    const pending = this.#open.get(requestId);
+    if (pending !== undefined) return pending.answerAs(who, optionId);
+    const why = "it was answered already, or its turn has ended";
+    throw new SessionError("permission-denied", `Cannot answer the permission request: ${why}.`);
+  }
+
   /** Asks once all earlier updates were sent: a later one could change how the tool call is shown. */
-  async #askAll(request: PermissionRequest): Promise<Answered> {
-    const { sessionId, attachments, transcript } = this.#options;
-    const pending = new PendingPermission(sessionId, request);
-    return attachments.ask(pending, transcript.settled());
+  async #askAll(id: string, request: PermissionRequest, asking: Asking): Promise<Answered> {
+    const { sessionId, audience, transcript, policy, noticed, closed } = this.#options;
+    const refusal = (who: Answerer): string | undefined => answerRefusal(policy, asking, who);
+    const tell = (client: SessionClient, news: PermissionNews): void => {
+      audience.tell(client, updateOn(request, news, client.capabilities.notices));
+    };
+    const pending = new PendingPermission({ sessionId, id, request, refusal, tell });
+    this.#open.set(id, pending);
+    const mayAnswer = refusal({ name: "", principal: OWNER }) === undefined;
+    noticed({ reason: "permission", requestId: id, request, mayAnswer });
+    try {
+      return await audience.attachments.ask(pending, transcript.settled());
+    } finally {
+      this.#open.delete(id);
+      closed(id);
+    }
   }
 
   /** A person must see all of what they allow, so a request that is too large is refused, not cut. */
@@ -108,4 +145,18 @@ export class PermissionRequests {
       by,
     });
   }
+}
+
+/** What a client that was asked sees when its answer was refused, or when another client has answered. */
+function updateOn(
+  { toolCall: { toolCallId } }: PermissionRequest,
+  news: PermissionNews,
+  notices: boolean,
+): SessionUpdate {
+  const _meta = { trunkline: { permission: { toolCallId, ...news } } };
+  if (news.state === "answered") return { sessionUpdate: "session_info_update", _meta };
+  const title = notCounted(news.why);
+  if (notices) return { sessionUpdate: "notice", severity: "warning", title, _meta };
+  const content = { type: "text", text: `\n\n_${title}_\n\n` };
+  return { sessionUpdate: "agent_message_chunk", content, _meta };
 }

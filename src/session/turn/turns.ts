@@ -9,6 +9,7 @@ import type { TurnMeter } from "../budget/turn-meter.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { EndEvent } from "../event.ts";
 import type { SessionLimits } from "../limits.ts";
+import type { NoticedEnd } from "../notice.ts";
 import { updatesOf } from "./replay.ts";
 import { RunningTurn, type TurnHost } from "./running-turn.ts";
 import { SessionError } from "../session-error.ts";
@@ -28,6 +29,8 @@ export interface TurnsOptions {
   readonly agent: () => AgentSession;
   /** Resolves when changes of settings that were requested before the prompt are done. */
   readonly ready: () => Promise<unknown>;
+  /** Called when a turn has ended. */
+  readonly ended: (end: NoticedEnd) => void;
 }
 
 export interface PromptOptions {
@@ -267,14 +270,16 @@ export class Turns {
     }
   }
 
-  /** Tells the other clients that a turn begins or has ended. */
+  /** Tells the other clients that a turn begins or has ended, and people who are away that it has ended. */
   #announce(turn: RunningTurn, state: string, why: { readonly error?: string } = {}): void {
-    const { notes, audience } = this.#options;
+    const { notes, audience, ended } = this.#options;
     const _meta = { trunkline: { turn: { id: turn.id, state, ...why } } };
     const updatedAt = new Date().toISOString();
     const title = notes.title === undefined ? {} : { title: notes.title };
     const update = { sessionUpdate: "session_info_update", ...title, updatedAt, _meta };
     audience.announce(update, unlessEchoed(turn.prompter));
+    if (state === "interrupted") ended({ reason: "failed", error: why.error ?? "" });
+    else if (state !== "running") ended({ reason: "turn-ended", stopReason: state });
   }
 
   /** Marks open tool calls as failed. A failure to store shows with the event that follows. */

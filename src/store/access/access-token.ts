@@ -86,9 +86,15 @@ function isAccessToken(value: object): boolean {
 function areLimits(limits: unknown): boolean {
   if (limits === undefined) return true;
   if (typeof limits !== "object" || limits === null) return false;
-  const { budget = {}, concurrent = 1, ...lists } = limits as Record<string, unknown>;
+  const {
+    budget = {},
+    concurrent = 1,
+    observe = true,
+    ...lists
+  } = limits as Record<string, unknown>;
   return (
     isBudget(budget) &&
+    typeof observe === "boolean" &&
     isAmount(concurrent) &&
     Object.entries(lists).every(([name, list]) => LIMITS.has(name) && isTexts(list))
   );

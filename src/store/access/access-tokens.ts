@@ -1,5 +1,3 @@
-import { readFileSync, statSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import { background } from "../../base/background.ts";
@@ -15,7 +13,7 @@ import {
   readAccessToken,
   TOKEN_PREFIX,
 } from "./access-token.ts";
-import { replaceFile, withLock } from "../replace-file.ts";
+import { SharedFile } from "./shared-file.ts";
 
 const FILE = "access-tokens.json";
 const MOST = 1000;
@@ -33,31 +31,32 @@ export interface AccessTokensOptions {
  * checks whether the file has changed, so a token that another process revokes is refused at once.
  */
 export class AccessTokens implements AsyncDisposable {
-  readonly path: string;
-  readonly #folder: string;
+  readonly #file: SharedFile<readonly AccessToken[]>;
   readonly #noteAfter: number;
   readonly #now: () => number;
   readonly #report: NonNullable<AccessTokensOptions["report"]>;
-  /** Content of the file when it had `#stamp`. */
-  #tokens: readonly AccessToken[] = [];
+  /** The tokens of the file by their hashes. */
   #byHash: ReadonlyMap<string, AccessToken> = new Map();
-  #stamp = "";
+  #indexed: readonly AccessToken[] | undefined;
   /** Times of use that are not written yet, by id. */
   readonly #used = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(folder: string, options: AccessTokensOptions = {}) {
-    this.#folder = folder;
-    this.path = join(folder, FILE);
+    const broken = (why: string, cause: unknown): TrunklineError => this.#broken(why, cause);
+    this.#file = new SharedFile(join(folder, FILE), { parse: (text) => this.#parse(text), broken });
     this.#noteAfter = options.noteAfter ?? 60_000;
     this.#now = options.now ?? Date.now;
     this.#report = options.report ?? (() => {});
   }
 
-  /** All tokens, including expired ones, oldest first. */
+  get path(): string {
+    return this.#file.path;
+  }
+
+  /** All tokens, including expired ones, oldest first. A file that cannot be read lets nobody in. */
   list(): readonly AccessToken[] {
-    this.#look();
-    return this.#tokens;
+    return this.#file.read();
   }
 
   isLive(id: string): boolean {
@@ -67,7 +66,11 @@ export class AccessTokens implements AsyncDisposable {
 
   /** The record of a valid token. Looked up by hash, so that timing tells nothing about tokens. */
   use(token: string): AccessToken | undefined {
-    this.#look();
+    const tokens = this.list();
+    if (tokens !== this.#indexed) {
+      this.#byHash = new Map(tokens.map((each) => [each.sha256, each]));
+      this.#indexed = tokens;
+    }
     const found = this.#byHash.get(hashToken(token));
     const now = this.#now();
     if (found === undefined || isExpired(found, now)) return undefined;
@@ -154,46 +157,13 @@ export class AccessTokens implements AsyncDisposable {
       readonly result?: T;
     },
   ): Promise<T> {
-    try {
-      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    } catch (error) {
-      const { message } = error as Error;
-      throw new TrunklineError("config", `Cannot write '${this.path}': ${message}`, {
-        cause: error,
-      });
-    }
-    return withLock(`${this.path}.lock`, async () => {
-      const { tokens, result } = change(this.list());
-      await replaceFile(this.path, `${JSON.stringify({ tokens }, null, 2)}\n`);
-      return result as T;
+    return this.#file.change((kept) => {
+      const { tokens, result } = change(kept);
+      return { value: { tokens }, result: result as T };
     });
   }
 
-  /** Reads the file again if it has changed. */
-  #look(): void {
-    let stamp: string;
-    let text: string;
-    try {
-      const stat = statSync(this.path, { bigint: true, throwIfNoEntry: false });
-      stamp = stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
-      if (stamp === this.#stamp) return;
-      text = stat === undefined ? `{"tokens":[]}` : readFileSync(this.path, "utf8");
-    } catch (error) {
-      // An unreadable file lets nobody in.
-      this.#keep([], "unreadable");
-      throw this.#broken((error as Error).message, error);
-    }
-    this.#keep([], "unreadable");
-    this.#keep(this.#parse(text), stamp);
-  }
-
-  #keep(tokens: readonly AccessToken[], stamp: string): void {
-    this.#tokens = tokens;
-    this.#byHash = new Map(tokens.map((token) => [token.sha256, token]));
-    this.#stamp = stamp;
-  }
-
-  #parse(text: string): readonly AccessToken[] {
+  #parse(text = `{"tokens":[]}`): readonly AccessToken[] {
     let value: { tokens?: unknown } | null;
     try {
       value = JSON.parse(text) as { tokens?: unknown } | null;

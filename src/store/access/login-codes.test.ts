@@ -14,10 +14,10 @@ describe("LoginCodes", () => {
     assert.ok(!(await readFile(path, "utf8")).includes(code));
     assert.equal((await stat(path)).mode & 0o777, 0o600);
     const running = new LoginCodes(folder.path);
-    assert.equal(await running.take(`${code}x`), false);
+    assert.equal(await running.take(`${code}x`), undefined);
     const taken = await Promise.all(Array.from({ length: 5 }, () => running.take(code)));
-    assert.equal(taken.filter((isTaken) => isTaken).length, 1);
-    assert.equal(await running.take(code), false);
+    assert.equal(taken.filter((one) => one !== undefined).length, 1);
+    assert.equal(await running.take(code), undefined);
   });
 
   it("work for a quarter of an hour", async () => {
@@ -26,7 +26,7 @@ describe("LoginCodes", () => {
     const codes = new LoginCodes(folder.path, () => now);
     const code = await codes.create();
     now += 15 * 60_000;
-    assert.equal(await codes.take(code), false);
+    assert.equal(await codes.take(code), undefined);
   });
 
   it("give no access by a file that cannot be read, and start again", async () => {
@@ -34,8 +34,9 @@ describe("LoginCodes", () => {
     const codes = new LoginCodes(folder.path);
     const lost = await codes.create();
     await writeFile(join(folder.path, "login-codes.json"), "{");
-    assert.equal(await codes.take(lost), false);
-    assert.equal(await codes.take("x"), false);
-    assert.equal(await codes.take(await codes.create()), true);
+    assert.equal(await codes.take(lost), undefined);
+    assert.equal(await codes.take("x"), undefined);
+    assert.deepEqual(await codes.take(await codes.create()), { isPairing: false });
+    assert.deepEqual(await codes.take(await codes.create(true)), { isPairing: true });
   });
 });

@@ -15,6 +15,8 @@ const MOST = 20;
 interface Kept {
   readonly sha256: string;
   readonly expires: number;
+  /** Whoever uses it stays logged in for longer than a working day. */
+  readonly isPairing?: boolean;
 }
 
 /**
@@ -32,25 +34,27 @@ export class LoginCodes {
     this.#now = now;
   }
 
-  async create(): Promise<string> {
+  /** A code for a browser, or to pair a device. */
+  async create(isPairing = false): Promise<string> {
     const code = randomBytes(16).toString("base64url");
-    const made = { sha256: hashToken(code), expires: this.#now() + GOOD_FOR };
+    const expires = this.#now() + GOOD_FOR;
+    const made = { sha256: hashToken(code), expires, ...(isPairing ? { isPairing } : {}) };
     await this.#change((codes) => [...codes, made].slice(-MOST));
     return code;
   }
 
-  /** Uses up a code. Whether it was valid. */
-  async take(code: string): Promise<boolean> {
+  /** Uses up a code. What it is for; undefined if it was not valid. */
+  async take(code: string): Promise<{ readonly isPairing: boolean } | undefined> {
     const sha256 = hashToken(code);
     const isIt = (kept: Kept): boolean => kept.sha256 === sha256;
     // Invalid codes take no lock and write nothing.
-    if (!this.#read().some(isIt)) return false;
-    let isGood = false;
+    if (!this.#read().some(isIt)) return undefined;
+    let taken: Kept | undefined;
     await this.#change((codes) => {
-      isGood = codes.some(isIt);
+      taken = codes.find(isIt);
       return codes.filter((kept) => !isIt(kept));
     });
-    return isGood;
+    return taken && { isPairing: taken.isPairing === true };
   }
 
   async #change(change: (codes: readonly Kept[]) => readonly Kept[]): Promise<void> {

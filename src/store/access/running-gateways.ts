@@ -13,6 +13,8 @@ export interface RunningGateway {
   readonly url: string;
   /** Address for a browser. */
   readonly browser: string;
+  /** Address that it listens on, such as `http://0.0.0.0:4180`. */
+  readonly listens?: string | undefined;
   readonly started: string;
   /** The id under which it holds sessions; undefined where others cannot reach it. */
   readonly holder?: string | undefined;

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { beforeSending } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
 
-const AUDIT_FILE = "audit.ndjson";
+export const AUDIT_FILE = "audit.ndjson";
 
 export interface AuditLogOptions {
   /** Called when entries cannot be written. */

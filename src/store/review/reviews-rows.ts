@@ -58,6 +58,8 @@ export interface StoredThread extends Thread {
   readonly repositoryId: number;
   /** The process that has the claim, even if it has expired. */
   readonly holder: string | undefined;
+  /** The client of that process that has it, where the process serves several. */
+  readonly client: string | undefined;
   /** The state on disk: claimed even if the claim has expired. */
   readonly storedState: ThreadState;
 }
@@ -68,6 +70,7 @@ export function threadOf(row: Row, moment: Moment): StoredThread {
     repositoryId: Number(row.repository),
     storedState: row.state as ThreadState,
     holder: (row.holder as string | null) ?? undefined,
+    client: (row.client as string | null) ?? undefined,
   };
 }
 
@@ -102,7 +105,8 @@ function claimOf(row: Row, { now, holder }: Moment): Thread["claim"] {
 
 /** Removes the fields that only the store needs. */
 export function shown(stored: StoredThread): Thread {
-  const { repositoryId: _id, holder: _holder, storedState: _state, ...thread } = stored;
+  const { repositoryId: _id, holder: _holder, client: _client, ...rest } = stored;
+  const { storedState: _state, ...thread } = rest;
   return thread;
 }
 

@@ -74,4 +74,7 @@ export const REVIEW_MIGRATIONS = [
    ) STRICT, WITHOUT ROWID;
 
    CREATE INDEX delivery_not_sent ON delivery (reader) WHERE sent = 0;`,
+
+  // The client of the holder that has the claim: one process may serve several.
+  "ALTER TABLE thread ADD COLUMN client TEXT;",
 ];

@@ -45,16 +45,34 @@ export interface NewThread {
 
 export type PastEvent = Omit<ThreadEvent, "seq">;
 
-/** Throws if another agent has claimed it, or the same agent in another process than `holder`. */
-export function claimable(
-  thread: StoredThread,
-  agent: string,
-  holder: string | undefined,
-): StoredThread {
-  const { claim } = thread;
-  if (claim !== undefined && (claim.agent !== agent || thread.holder !== holder)) {
+export interface ClaimRequest {
+  readonly agent: string;
+  /** The client that the agent is, where this process serves several. */
+  readonly client?: string | undefined;
+  /** Milliseconds. */
+  readonly lease: number;
+  readonly gitDir?: string | undefined;
+  /** One thread, or the oldest unclaimed ones. */
+  readonly id?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** Who claims a thread. */
+export interface Claimant {
+  readonly agent: string;
+  readonly holder: string | undefined;
+  readonly client: string | undefined;
+}
+
+/** Throws if another agent has claimed it, or the same agent in another process or for another client. */
+export function claimable(thread: StoredThread, claimant: Claimant): StoredThread {
+  const { claim, holder, client } = thread;
+  const { agent } = claimant;
+  const isOwn = claim?.agent === agent && holder === claimant.holder && client === claimant.client;
+  if (claim !== undefined && !isOwn) {
     const until = new Date(claim.until).toISOString();
-    const why = `${claim.agent} has claimed it until ${until}. Choose another thread`;
+    const who = claim.agent === agent ? `another client named ${agent}` : claim.agent;
+    const why = `${who} has claimed it until ${until}. Choose another thread`;
     throw refusal("work on", thread, why);
   }
   if (thread.state === "resolved") {

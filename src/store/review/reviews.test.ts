@@ -191,10 +191,26 @@ describe("Reviews", () => {
       now += 60;
       assert.equal((await reviews.get(id)).state, "open");
       assert.equal((await reviews.claim({ agent: "b", lease: 100 }))[0]?.claim?.agent, "b");
-      assert.equal(await reviews.release([id]), 1);
+      assert.equal(await reviews.release({ ids: [id] }), 1);
       assert.equal((await reviews.list({ states: ["open"] })).length, 1);
       const kinds = (await reviews.history(id)).map(({ kind }) => kind);
       assert.deepEqual(kinds, ["opened", "claimed", "returned", "claimed", "returned"]);
+    });
+
+    it("belong to one client of a process that serves several, until it is gone", async () => {
+      await using folder = await SampleFolder.create();
+      using reviews = await Reviews.open(folder.path);
+      const { id } = await reviews.add(comment("one"));
+      const agent = "a";
+      await reviews.claim({ agent, client: "1", lease: 1000, id });
+      const other = { agent, client: "2", lease: 1000, id };
+      await assert.rejects(reviews.claim(other), /another client named a has claimed it until/);
+      const saying = { by: agent, client: "2", role: "agent", text: "x" } as const;
+      await assert.rejects(reviews.reply(id, saying), /another client named a has claimed/);
+      await reviews.claim({ ...other, client: "1" });
+      assert.equal(await reviews.release({ client: "2" }), 0);
+      assert.equal(await reviews.release({ client: "1" }), 1);
+      assert.equal((await reviews.claim(other)).length, 1);
     });
 
     it("are released at once when their process is killed", async () => {

@@ -26,6 +26,7 @@ import {
 import { REVIEWS_FILE } from "../store-files.ts";
 import { REVIEW_MIGRATIONS } from "./reviews-schema.ts";
 import {
+  type ClaimRequest,
   claimable,
   freeThreads,
   insertThread,
@@ -43,19 +44,11 @@ export interface ThreadFilter {
 
 export interface Saying {
   readonly by: string;
+  /** The client that the agent is, as in its claim. */
+  readonly client?: string | undefined;
   readonly role: Role;
   readonly text?: string | undefined;
   readonly proposal?: Proposal | undefined;
-}
-
-export interface ClaimRequest {
-  readonly agent: string;
-  /** Milliseconds. */
-  readonly lease: number;
-  readonly gitDir?: string | undefined;
-  /** One thread, or the oldest unclaimed ones. */
-  readonly id?: string | undefined;
-  readonly limit?: number | undefined;
 }
 
 /**
@@ -190,15 +183,15 @@ export class Reviews implements Disposable {
 
   /** Claims threads for one agent, as long as its process lives and the lease lasts. */
   claim(request: ClaimRequest): Promise<Thread[]> {
-    const { agent, lease, gitDir, id, limit = 1 } = request;
+    const { agent, client, lease, gitDir, id, limit = 1 } = request;
     const moment = this.#moment;
     const { now } = moment;
     return this.#database.change((database) => {
-      const renewed = { agent, holder: this.#holder.id, lease: now + lease };
+      const claimant = { agent, client, holder: this.#holder.id };
       const threads =
         id === undefined
           ? freeThreads(database, gitDir, limit, moment)
-          : [claimable(findThread(database, id, moment), agent, renewed.holder)];
+          : [claimable(findThread(database, id, moment), claimant)];
       return threads.map((thread) => {
         const { id } = thread;
         if (thread.storedState === "claimed" && thread.state !== "claimed") {
@@ -219,30 +212,35 @@ export class Reviews implements Disposable {
             .run(thread.state, now, id);
         }
         database
-          .prepare("UPDATE thread SET agent = ?, holder = ?, lease = ? WHERE id = ?")
-          .run(renewed.agent, renewed.holder, renewed.lease, id);
+          .prepare("UPDATE thread SET agent = ?, holder = ?, client = ?, lease = ? WHERE id = ?")
+          .run(agent, claimant.holder, client ?? null, now + lease, id);
         return shown(findThread(database, id, moment));
       });
     });
   }
 
-  /** Releases the claims of this process: all of them, or those on these threads. */
-  async release(ids?: readonly string[]): Promise<number> {
+  /** Releases claims of this process: all of them, those on these threads, or those of a client. */
+  async release(
+    of: { readonly ids?: readonly string[]; readonly client?: string } = {},
+  ): Promise<number> {
     const now = this.#now();
     const holder = this.#holder.known;
     if (holder === undefined) return 0;
     return this.#database.change((database) => {
       const rows = database
-        .prepare("SELECT id FROM thread WHERE state = 'claimed' AND holder = ?")
-        .all(holder)
+        .prepare(
+          `SELECT id FROM thread WHERE state = 'claimed' AND holder = ?1
+           AND (?2 IS NULL OR client = ?2)`,
+        )
+        .all(holder, of.client ?? null)
         .map(({ id }) => String(id))
-        .filter((id) => ids === undefined || ids.includes(id));
+        .filter((id) => of.ids === undefined || of.ids.includes(id));
       for (const thread of rows) {
         append(database, { thread, kind: "returned", at: now, by: "trunkline", role: "agent" });
         database
           .prepare(
             `UPDATE thread SET state = state_before, agent = NULL, holder = NULL, lease = NULL,
-             updated = ? WHERE id = ?`,
+             client = NULL, updated = ? WHERE id = ?`,
           )
           .run(now, thread);
       }
@@ -251,13 +249,16 @@ export class Reviews implements Disposable {
   }
 
   /** Renews the lease of an agent that is active. */
-  async renew(agent: string, lease: number): Promise<void> {
+  async renew(agent: string, lease: number, client?: string): Promise<void> {
     const holder = this.#holder.known;
     if (holder === undefined) return;
     await this.#database.change((database) => {
       database
-        .prepare("UPDATE thread SET lease = ? WHERE state = 'claimed' AND holder = ? AND agent = ?")
-        .run(this.#now() + lease, holder, agent);
+        .prepare(
+          `UPDATE thread SET lease = ? WHERE state = 'claimed' AND holder = ? AND agent = ?
+           AND client IS ?`,
+        )
+        .run(this.#now() + lease, holder, agent, client ?? null);
     });
   }
 
@@ -359,7 +360,10 @@ export class Reviews implements Disposable {
       const thread = findThread(database, id, moment);
       const step = decide(thread);
       if (step === undefined) return shown(thread);
-      if (step.role === "agent") claimable(thread, step.by, this.#holder.known);
+      if (step.role === "agent") {
+        const { by: agent, client } = step;
+        claimable(thread, { agent, client, holder: this.#holder.known });
+      }
       const { kind, by, role, text, proposal, state } = step;
       const isMessage = role === "person" && kind !== "resolved" && text !== undefined;
       const messageIn = isMessage ? thread.repositoryId : undefined;
@@ -369,7 +373,9 @@ export class Reviews implements Disposable {
         .run(state, now, thread.id);
       if (state !== "claimed") {
         database
-          .prepare("UPDATE thread SET agent = NULL, holder = NULL, lease = NULL WHERE id = ?")
+          .prepare(
+            "UPDATE thread SET agent = NULL, holder = NULL, client = NULL, lease = NULL WHERE id = ?",
+          )
           .run(thread.id);
       }
       return shown(findThread(database, thread.id, moment));

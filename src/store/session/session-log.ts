@@ -109,6 +109,12 @@ export class SessionLog implements AsyncDisposable {
     return this.#holder.id;
   }
 
+  /** The id of the live process that has a session open; undefined if none has. */
+  async holderOf(id: string): Promise<string | undefined> {
+    const { record, holder } = await this.database.read((database) => this.#rowOf(database, id));
+    return record.isHeld ? holder : undefined;
+  }
+
   /**
    * Creates a session, which this process then holds. A deleted session of the same id begins anew: the
    * ids of sessions that other agents have begun stay the same.

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { processesWhere } from "../processes.ts";
 
@@ -16,7 +17,7 @@ export function mountsBelow(folder: string): string[] {
  * What is left of runs in a server's folder after all their sessions were deleted and the server has
  * ended. Only caches and bases may stay. `root` is the folder above everything that belongs to the runs.
  */
-export function leftOfRuns(root: string, folder: string): string[] {
+function leftOfRuns(root: string, folder: string): string[] {
   const inside = (name: string, ...filter: string[]): string[] => {
     const path = join(folder, name);
     if (!existsSync(path)) return [];
@@ -44,6 +45,19 @@ export function leftOfRuns(root: string, folder: string): string[] {
       (path) => `kept for nobody: ${path}`,
     ),
   ];
+}
+
+/** Seconds that watchdogs of ended servers may take: they look through all processes of the machine. */
+const WATCHDOGS = 60;
+
+/** As `leftOfRuns`, once the watchdogs of all servers have ended. */
+export async function leftInTheEnd(root: string, folder: string): Promise<string[]> {
+  const giveUp = performance.now() + WATCHDOGS * 1_000;
+  for (;;) {
+    const left = leftOfRuns(root, folder);
+    if (left.length === 0 || performance.now() > giveUp) return left;
+    await delay(50);
+  }
 }
 
 /** Control groups with matching names. */

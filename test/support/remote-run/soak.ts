@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { SeededRandom } from "../seeded-random.ts";
-import { controlGroups, leftOfRuns } from "./run-leftovers.ts";
+import { controlGroups, leftInTheEnd } from "./run-leftovers.ts";
 import { RunRig } from "./run-rig.ts";
 import { SoakSession } from "./soak-session.ts";
 
@@ -74,7 +74,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   // Including sessions that no client knows, because the server was killed before it could answer.
   const workspaces = readdirSync(join(run.folder, "work"));
   await cleanUp(run);
-  const left = [...leftOfRuns(run.rig.root, run.folder), ...controlGroups(workspaces)];
+  const left = [...(await leftInTheEnd(run.rig.root, run.folder)), ...controlGroups(workspaces)];
   assert.deepEqual(left, [], "something is left");
   const all = sessions.flatMap((session) => session.turns);
   return {

@@ -6,6 +6,8 @@ import { AccessTokens } from "../../../store/access/access-tokens.ts";
 import { ApprovalsFile } from "../../../store/approval/approvals-file.ts";
 import { checkDatabases } from "../../../store/check-databases.ts";
 import { DOCUMENT_MIGRATIONS } from "../../../store/documents.ts";
+import { Devices } from "../../../store/access/devices.ts";
+import { NOTIFICATIONS_FILE, NOTIFY_MIGRATIONS } from "../../../store/notify/notify-database.ts";
 import { REVIEW_MIGRATIONS } from "../../../store/review/reviews-schema.ts";
 import { SESSION_MIGRATIONS } from "../../../store/session/session-log.ts";
 import { approvalsPath, REVIEWS_FILE } from "../../../store/store-files.ts";
@@ -31,6 +33,7 @@ interface KnownDatabase {
 const DATABASES: readonly KnownDatabase[] = [
   { file: "sessions.sqlite", holds: "sessions", version: SESSION_MIGRATIONS.length },
   { file: REVIEWS_FILE, holds: "review threads", version: REVIEW_MIGRATIONS.length },
+  { file: NOTIFICATIONS_FILE, holds: "notifications", version: NOTIFY_MIGRATIONS.length },
   { file: "tasks.sqlite", holds: "tasks", version: TASK_MIGRATIONS.length },
   { file: "documents.sqlite", holds: "documents of plugins", version: DOCUMENT_MIGRATIONS.length },
 ];
@@ -55,6 +58,11 @@ function knownFiles(data: string): KnownFile[] {
       path: join(data, "access-tokens.json"),
       afterwards: "No token is valid then, until you create new ones.",
       check: () => new AccessTokens(data).list(),
+    },
+    {
+      path: join(data, "devices.json"),
+      afterwards: "All browsers and phones then have to log in again.",
+      check: () => new Devices(data).list(),
     },
     {
       path: join(data, "trust.json"),

@@ -25,6 +25,8 @@ export interface ConfigFile {
   readonly serve?: ServeSettings;
   readonly remote?: RemoteSettings;
   readonly sessions?: SessionSettings;
+  /** Who is notified of what happens in sessions while nobody looks. */
+  readonly notifications?: readonly NotificationSettings[];
   readonly limits?: LimitSettings;
   /** Other MCP servers whose tools are offered, by name. */
   readonly mcpServers?: {
@@ -533,6 +535,53 @@ export interface SessionSettings {
    * access tokens, or nobody.
    */
   readonly foreign?: "owner" | "all" | "off";
+  /**
+   * Whose answer counts when an agent asks for permission or asks a question: `first`, that of the
+   * first client that answers; `asker`, that of the client whose prompt caused it; `owner`, yours,
+   * whoever prompted.
+   */
+  readonly permissions?: "first" | "asker" | "owner";
+}
+
+/**
+ * Who is notified of what happens in sessions, and how: by one of `command`, `webhook` and `push`.
+ */
+export interface NotificationSettings {
+  /** Name in `trunkline notifications list`. */
+  readonly name?: string;
+  /**
+   * Reasons: an agent asks for permission, an agent asks a question, a turn has ended, a turn has
+   * failed; all of them if left out.
+   */
+  readonly on?: readonly ("permission" | "question" | "turn-ended" | "failed")[];
+  /**
+   * Whether to send the title of the session, what the agent asks and the folder. Without it, a
+   * notification has no words of prompts, agents or code.
+   */
+  readonly detail?: boolean;
+  /**
+   * Program and arguments to start, without a shell. It reads the notification from standard input,
+   * as JSON.
+   */
+  readonly command?: readonly string[];
+  /** Seconds that the command or the request may take; 30 if left out. */
+  readonly timeout?: number;
+  readonly webhook?: {
+    /** Address that the notification is posted to, as JSON; `https`. */
+    readonly url: string;
+    /** Headers to send with it. */
+    readonly headers?: {
+      readonly [key: string]: string;
+    };
+  };
+  /** Whether to notify the browsers that subscribed to it (Web Push). */
+  readonly push?: boolean;
+  /**
+   * Hosts of push services, in addition to those of the known browsers; `*.` matches subdomains.
+   */
+  readonly allowHosts?: readonly string[];
+  /** Whether the address may be one of this machine or a private network, and without TLS. */
+  readonly allowPrivate?: boolean;
 }
 
 /** Commands that run once before agents work on a repository. All runs on it use their result. */
@@ -646,13 +695,15 @@ const pattern6 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
 const pattern7 = new RegExp("^[^!\\n]+$", "u");
 const pattern8 = new RegExp("^[^<>\\n]+$", "u");
 const pattern9 = new RegExp("^[^<>\\s]+$", "u");
-const pattern10 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
-const pattern11 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
-const pattern12 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
-const pattern13 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
-const pattern14 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
-const pattern15 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
-const pattern16 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
+const pattern10 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
+const pattern11 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
+const pattern12 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
+const pattern13 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
+const pattern14 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
+const pattern15 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
+const pattern16 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
+const pattern17 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
+const pattern18 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -665,6 +716,7 @@ export const checkConfigFile: Check = (value) => {
       case "serve":
       case "remote":
       case "sessions":
+      case "notifications":
       case "limits":
       case "mcpServers":
       case "agent":
@@ -677,7 +729,7 @@ export const checkConfigFile: Check = (value) => {
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "remote", "sessions", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "remote", "sessions", "notifications", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -757,18 +809,29 @@ export const checkConfigFile: Check = (value) => {
     const problem3 = checkSessionSettings(sessions);
     if (problem3 !== undefined) return within(problem3, "sessions");
   }
+  const notifications: unknown = value.notifications;
+  if (notifications !== undefined) {
+    if (!Array.isArray(notifications)) {
+      return { path: ["notifications"], says: "must be a list" };
+    }
+    for (let i = 0; i < notifications.length; i++) {
+      const item: unknown = notifications[i];
+      const problem4 = checkNotificationSettings(item);
+      if (problem4 !== undefined) return within(problem4, "notifications", i);
+    }
+  }
   const limits: unknown = value.limits;
   if (limits !== undefined) {
-    const problem4 = checkLimitSettings(limits);
-    if (problem4 !== undefined) return within(problem4, "limits");
+    const problem5 = checkLimitSettings(limits);
+    if (problem5 !== undefined) return within(problem5, "limits");
   }
   const mcpServers: unknown = value.mcpServers;
   if (mcpServers !== undefined) {
     if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
     for (const key4 in mcpServers) {
-      const item: unknown = mcpServers[key4];
-      const problem5 = checkMcpServer(item);
-      if (problem5 !== undefined) return within(problem5, "mcpServers", key4);
+      const item2: unknown = mcpServers[key4];
+      const problem6 = checkMcpServer(item2);
+      if (problem6 !== undefined) return within(problem6, "mcpServers", key4);
     }
   }
   const agent: unknown = value.agent;
@@ -776,8 +839,8 @@ export const checkConfigFile: Check = (value) => {
     if (typeof agent === "string") {
       if (agent === "") return { path: ["agent"], says: "must not be empty" };
     } else if (isObject(agent)) {
-      const problem6 = checkAgentSettings(agent);
-      if (problem6 !== undefined) return within(problem6, "agent");
+      const problem7 = checkAgentSettings(agent);
+      if (problem7 !== undefined) return within(problem7, "agent");
     } else {
       return { path: ["agent"], says: "must be a string or an object" };
     }
@@ -786,23 +849,23 @@ export const checkConfigFile: Check = (value) => {
   if (agents !== undefined) {
     if (!isObject(agents)) return { path: ["agents"], says: "must be an object" };
     for (const key5 in agents) {
-      const item2: unknown = agents[key5];
-      const problem7 = checkAgentCommand(item2);
-      if (problem7 !== undefined) return within(problem7, "agents", key5);
+      const item3: unknown = agents[key5];
+      const problem8 = checkAgentCommand(item3);
+      if (problem8 !== undefined) return within(problem8, "agents", key5);
     }
   }
   const models: unknown = value.models;
   if (models !== undefined) {
-    const problem8 = checkModelSettings(models);
-    if (problem8 !== undefined) return within(problem8, "models");
+    const problem9 = checkModelSettings(models);
+    if (problem9 !== undefined) return within(problem9, "models");
   }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
     for (const key6 in identities) {
-      const item3: unknown = identities[key6];
-      const problem9 = checkIdentitySettings(item3);
-      if (problem9 !== undefined) return within(problem9, "identities", key6);
+      const item4: unknown = identities[key6];
+      const problem10 = checkIdentitySettings(item4);
+      if (problem10 !== undefined) return within(problem10, "identities", key6);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -811,13 +874,13 @@ export const checkConfigFile: Check = (value) => {
   }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem10 = checkBusSettings(bus);
-    if (problem10 !== undefined) return within(problem10, "bus");
+    const problem11 = checkBusSettings(bus);
+    if (problem11 !== undefined) return within(problem11, "bus");
   }
   const review: unknown = value.review;
   if (review !== undefined) {
-    const problem11 = checkReviewSettings(review);
-    if (problem11 !== undefined) return within(problem11, "review");
+    const problem12 = checkReviewSettings(review);
+    if (problem12 !== undefined) return within(problem12, "review");
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
@@ -832,8 +895,8 @@ export const checkConfigFile: Check = (value) => {
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem12 = checkToolPolicy(tools);
-      if (problem12 !== undefined) return within(problem12, "policy", "tools");
+      const problem13 = checkToolPolicy(tools);
+      if (problem13 !== undefined) return within(problem13, "policy", "tools");
     }
   }
   return undefined;
@@ -1389,9 +1452,10 @@ export const checkSessionSettings: Check = (value) => {
       case "idle":
       case "worktree":
       case "foreign":
+      case "permissions":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["budget", "dailyBudget", "concurrent", "idle", "worktree", "foreign"]) };
+        return { path: [key], says: unknownKey(key, ["budget", "dailyBudget", "concurrent", "idle", "worktree", "foreign", "permissions"]) };
     }
   }
   const budget: unknown = value.budget;
@@ -1524,6 +1588,131 @@ export const checkSessionSettings: Check = (value) => {
   if (foreign !== undefined) {
     if (foreign !== "owner" && foreign !== "all" && foreign !== "off") {
       return { path: ["foreign"], says: "must be one of: owner, all, off" };
+    }
+  }
+  const permissions: unknown = value.permissions;
+  if (permissions !== undefined) {
+    if (permissions !== "first" && permissions !== "asker" && permissions !== "owner") {
+      return { path: ["permissions"], says: "must be one of: first, asker, owner" };
+    }
+  }
+  return undefined;
+};
+
+export const checkNotificationSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "name":
+      case "on":
+      case "detail":
+      case "command":
+      case "timeout":
+      case "webhook":
+      case "push":
+      case "allowHosts":
+      case "allowPrivate":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["name", "on", "detail", "command", "timeout", "webhook", "push", "allowHosts", "allowPrivate"]) };
+    }
+  }
+  const name: unknown = value.name;
+  if (name !== undefined) {
+    if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
+    if (!pattern10.test(name)) {
+      return { path: ["name"], says: "must match the pattern ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" };
+    }
+  }
+  const on: unknown = value.on;
+  if (on !== undefined) {
+    if (!Array.isArray(on)) return { path: ["on"], says: "must be a list" };
+    if (on.length < 1) return { path: ["on"], says: "must not be empty" };
+    for (let i = 0; i < on.length; i++) {
+      const item: unknown = on[i];
+      if (item !== "permission" && item !== "question" && item !== "turn-ended" && item !== "failed") {
+        return { path: ["on", i], says: "must be one of: permission, question, turn-ended, failed" };
+      }
+    }
+  }
+  const detail: unknown = value.detail;
+  if (detail !== undefined) {
+    if (typeof detail !== "boolean") {
+      return { path: ["detail"], says: "must be true or false" };
+    }
+  }
+  const command: unknown = value.command;
+  if (command !== undefined) {
+    if (!Array.isArray(command)) return { path: ["command"], says: "must be a list" };
+    if (command.length < 1) return { path: ["command"], says: "must not be empty" };
+    for (let i2 = 0; i2 < command.length; i2++) {
+      const item2: unknown = command[i2];
+      if (typeof item2 !== "string") return { path: ["command", i2], says: "must be a string" };
+    }
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isInteger(timeout)) {
+      return { path: ["timeout"], says: "must be an integer" };
+    }
+    if (timeout < 1) return { path: ["timeout"], says: "must be at least 1" };
+    if (timeout > 600) return { path: ["timeout"], says: "must be at most 600" };
+  }
+  const webhook: unknown = value.webhook;
+  if (webhook !== undefined) {
+    if (!isObject(webhook)) return { path: ["webhook"], says: "must be an object" };
+    for (const key2 in webhook) {
+      switch (key2) {
+        case "url":
+        case "headers":
+          continue;
+        default:
+          return { path: ["webhook", key2], says: unknownKey(key2, ["url", "headers"]) };
+      }
+    }
+    const url: unknown = webhook.url;
+    if (url === undefined) return { path: ["webhook", "url"], says: "is missing" };
+    if (typeof url !== "string") {
+      return { path: ["webhook", "url"], says: "must be a string" };
+    }
+    if (!pattern1.test(url)) {
+      return { path: ["webhook", "url"], says: "must match the pattern ^https?://" };
+    }
+    if (!isUri(url)) return { path: ["webhook", "url"], says: "must be a URI" };
+    const headers: unknown = webhook.headers;
+    if (headers !== undefined) {
+      if (!isObject(headers)) {
+        return { path: ["webhook", "headers"], says: "must be an object" };
+      }
+      for (const key3 in headers) {
+        const item3: unknown = headers[key3];
+        if (typeof item3 !== "string") {
+          return { path: ["webhook", "headers", key3], says: "must be a string" };
+        }
+      }
+    }
+  }
+  const push: unknown = value.push;
+  if (push !== undefined) {
+    if (typeof push !== "boolean") return { path: ["push"], says: "must be true or false" };
+  }
+  const allowHosts: unknown = value.allowHosts;
+  if (allowHosts !== undefined) {
+    if (!Array.isArray(allowHosts)) return { path: ["allowHosts"], says: "must be a list" };
+    for (let i3 = 0; i3 < allowHosts.length; i3++) {
+      const item4: unknown = allowHosts[i3];
+      if (typeof item4 !== "string") {
+        return { path: ["allowHosts", i3], says: "must be a string" };
+      }
+      if (!pattern11.test(item4)) {
+        return { path: ["allowHosts", i3], says: "must match the pattern ^(\\*\\.)?[A-Za-z0-9_.-]+$" };
+      }
+    }
+  }
+  const allowPrivate: unknown = value.allowPrivate;
+  if (allowPrivate !== undefined) {
+    if (typeof allowPrivate !== "boolean") {
+      return { path: ["allowPrivate"], says: "must be true or false" };
     }
   }
   return undefined;
@@ -2053,7 +2242,7 @@ export const checkModelSettings: Check = (value) => {
   const default2: unknown = value.default;
   if (default2 !== undefined) {
     if (typeof default2 !== "string") return { path: ["default"], says: "must be a string" };
-    if (!pattern10.test(default2)) {
+    if (!pattern12.test(default2)) {
       return { path: ["default"], says: "must be provider/model, such as anthropic/claude-sonnet-4-5, or offline" };
     }
   }
@@ -2240,21 +2429,21 @@ export const checkIdentitySettings: Check = (value) => {
   const sshHost: unknown = value.sshHost;
   if (sshHost !== undefined) {
     if (typeof sshHost !== "string") return { path: ["sshHost"], says: "must be a string" };
-    if (!pattern11.test(sshHost)) {
+    if (!pattern13.test(sshHost)) {
       return { path: ["sshHost"], says: "must be a name such as github-work, of letters, digits and any of _ . -" };
     }
   }
   const user: unknown = value.user;
   if (user !== undefined) {
     if (typeof user !== "string") return { path: ["user"], says: "must be a string" };
-    if (!pattern12.test(user)) {
+    if (!pattern14.test(user)) {
       return { path: ["user"], says: "must be a name on one line, such as ada" };
     }
   }
   const email: unknown = value.email;
   if (email !== undefined) {
     if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
-    if (!pattern13.test(email)) {
+    if (!pattern15.test(email)) {
       return { path: ["email"], says: "must be an address such as ada@example.com" };
     }
   }
@@ -2263,14 +2452,14 @@ export const checkIdentitySettings: Check = (value) => {
     if (typeof displayName !== "string") {
       return { path: ["displayName"], says: "must be a string" };
     }
-    if (!pattern14.test(displayName)) {
+    if (!pattern16.test(displayName)) {
       return { path: ["displayName"], says: "must be a name on one line, without < and >, such as Ada Lovelace" };
     }
   }
   const sshKey: unknown = value.sshKey;
   if (sshKey !== undefined) {
     if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
-    if (!pattern15.test(sshKey)) {
+    if (!pattern17.test(sshKey)) {
       return { path: ["sshKey"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -2422,7 +2611,7 @@ export const checkMatchRule: Check = (value) => {
   const path: unknown = value.path;
   if (path !== undefined) {
     if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
-    if (!pattern15.test(path)) {
+    if (!pattern17.test(path)) {
       return { path: ["path"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -2452,7 +2641,7 @@ export const checkBusSettings: Check = (value) => {
   const listen: unknown = value.listen;
   if (listen !== undefined) {
     if (typeof listen !== "string") return { path: ["listen"], says: "must be a string" };
-    if (!pattern16.test(listen)) {
+    if (!pattern18.test(listen)) {
       return { path: ["listen"], says: "must be HOST:PORT, quic://HOST:PORT or tls://HOST:PORT" };
     }
   }

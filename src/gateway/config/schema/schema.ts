@@ -3,6 +3,7 @@ import { BUS_SCHEMAS, PROGRAM } from "./bus-schemas.ts";
 import { IDENTITY_SCHEMAS } from "./identity-schemas.ts";
 import { LIMIT_SCHEMAS } from "./limit-schemas.ts";
 import { MODEL_SCHEMAS } from "./model-schemas.ts";
+import { NOTIFY_SCHEMAS } from "./notify-schemas.ts";
 import { REMOTE_SCHEMAS } from "./remote-schemas.ts";
 import { REVIEW_SCHEMAS } from "./review-schemas.ts";
 import { SERVE_SCHEMAS } from "./serve-schemas.ts";
@@ -82,6 +83,13 @@ export const schemas = {
       serve: { $ref: "#ServeSettings" },
       remote: { $ref: "#RemoteSettings" },
       sessions: { $ref: "#SessionSettings" },
+      notifications: {
+        type: "array",
+        items: { $ref: "#NotificationSettings" },
+        default: [],
+        description: "Who is notified of what happens in sessions while nobody looks.",
+        "x-project": false,
+      },
       limits: { $ref: "#LimitSettings" },
       mcpServers: {
         type: "object",
@@ -203,6 +211,8 @@ export const schemas = {
   ...SERVE_SCHEMAS,
   ...REMOTE_SCHEMAS,
   ...SESSION_SCHEMAS,
+
+  ...NOTIFY_SCHEMAS,
   ...SETUP_SCHEMAS,
   ...REVIEW_SCHEMAS,
 

@@ -78,6 +78,14 @@ export const SESSION_SCHEMAS = {
           "Who may list and continue sessions that other agents began themselves: you, also the " +
           "holders of access tokens, or nobody.",
       },
+      permissions: {
+        enum: ["first", "asker", "owner"],
+        default: "first",
+        description:
+          "Whose answer counts when an agent asks for permission or asks a question: `first`, that of " +
+          "the first client that answers; `asker`, that of the client whose prompt caused it; `owner`, " +
+          "yours, whoever prompted.",
+      },
     },
   },
 } as const;

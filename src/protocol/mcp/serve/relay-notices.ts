@@ -24,8 +24,10 @@ export function relayNotices(
   if (relaying.has(connection)) return;
   relaying.add(connection);
   let isBehind = false;
-  const stop = notices.on(({ level, logger, data, message, scope, isNews = false }) => {
-    if (!mayHave(connection.principal, scope)) return;
+  const { principal, folder } = connection;
+  const stop = notices.on(({ level, logger, data, message, scope, concerns, isNews = false }) => {
+    if (!mayHave(principal, scope)) return;
+    if (folder !== undefined && concerns?.(folder) === false) return;
     if (isBehind || !(isNews || connection.hasSetLevel)) return;
     if (!isWanted(level, connection.client.logLevel)) return;
     const words = message === undefined ? {} : { message };

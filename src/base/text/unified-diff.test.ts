@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { unifiedDiff } from "./unified-diff.ts";
+
+/** What git makes of a text with a diff. */
+function applied(before: string | undefined, diff: string): string | undefined {
+  const folder = mkdtempSync(join(tmpdir(), "trunkline-diff-"));
+  try {
+    const file = join(folder, "a.txt");
+    if (before !== undefined) writeFileSync(file, before);
+    execFileSync("git", ["apply", "--unsafe-paths", "-"], { cwd: folder, input: diff });
+    try {
+      return readFileSync(file, "utf8");
+    } catch {
+      return undefined;
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const long = Array.from({ length: 40 }, (_, at) => `line ${at}`);
+
+describe("a unified diff", () => {
+  const cases: [string, string | undefined, string | undefined][] = [
+    ["a changed line", "one\ntwo\nthree\n", "one\nzwei\nthree\n"],
+    ["a new file", undefined, "one\ntwo\n"],
+    ["a deleted file", "one\ntwo\n", undefined],
+    ["a last line without an end", "one\ntwo", "one\ntwo\nthree"],
+    ["changes far apart", `${long.join("\n")}\n`, `x\n${long.slice(0, -1).join("\n")}\ny\n`],
+    ["a text that becomes empty", "one\n", ""],
+  ];
+  for (const [what, before, after] of cases) {
+    it(`is applied by git: ${what}`, () => {
+      assert.equal(applied(before, unifiedDiff("a.txt", before, after)), after);
+    });
+  }
+
+  it("is empty where nothing has changed", () => {
+    assert.equal(unifiedDiff("a.txt", "one\n", "one\n"), "");
+  });
+});

@@ -1,0 +1,33 @@
+import { type Command, json } from "../shell/command.ts";
+
+export const device: Command = {
+  name: "device",
+  summary: "List and revoke browsers that are logged in to the gateway",
+  description:
+    "`trunkline open` logs in a browser of this machine for 12 hours. `trunkline open --qr` pairs a phone, " +
+    "which stays logged in until it was not used for 30 days. All can do what you can.",
+  examples: [
+    { run: "trunkline device list", explains: "Show who is logged in." },
+    { run: "trunkline open --qr", explains: "Pair a phone." },
+  ],
+  commands: [
+    {
+      name: "list",
+      summary: "List the browsers that are logged in",
+      options: { json },
+      examples: [{ run: "trunkline device list", explains: "Shows when each was last seen." }],
+      load: async () => ({ run: (await import("./device.ts")).list }),
+    },
+    {
+      name: "revoke",
+      summary: "Log a browser out, and end its connections",
+      description:
+        "Running servers close its connections within a second, and it gets no more push notifications. " +
+        "`trunkline token rotate` logs out all of them.",
+      args: [{ name: "DEVICE", describe: "Id of the device, or its name if only one has it" }],
+      options: { json },
+      examples: [{ run: "trunkline device revoke DEVICE", explains: "Log out a lost phone." }],
+      load: async () => ({ run: (await import("./device.ts")).revoke }),
+    },
+  ],
+};

@@ -1,0 +1,55 @@
+import { type Command, json } from "../shell/command.ts";
+
+export const notifications: Command = {
+  name: "notifications",
+  summary: "See and try the notifications to people who are away",
+  description:
+    "`notifications` in the configuration says who is notified of what: by a command, a webhook, or Web " +
+    "Push to browsers.",
+  examples: [
+    { run: "trunkline notifications test", explains: "Send one to everybody who is configured." },
+    { run: "trunkline notifications list", explains: "See what became of the last ones." },
+  ],
+  commands: [
+    {
+      name: "list",
+      summary: "List the last notifications and whether they were delivered",
+      description:
+        "A notification is delivered once the command has succeeded, or the webhook or push service has " +
+        "accepted it. One that fails is tried again for a day.",
+      options: { json },
+      examples: [
+        { run: "trunkline notifications list", explains: "Show the newest first." },
+        { run: "trunkline notifications list --json", explains: "Show every attempt." },
+      ],
+      load: async () => ({ run: (await import("./notifications.ts")).list }),
+    },
+    {
+      name: "test",
+      summary: "Send a test notification to everybody who is configured",
+      description: "Waits for the first attempts, and fails if one of them did.",
+      options: { json },
+      examples: [{ run: "trunkline notifications test", explains: "See whether it arrives." }],
+      load: async () => ({ run: (await import("./notifications.ts")).test }),
+    },
+    {
+      name: "secret",
+      summary: "Print the secret with which webhooks are signed",
+      description:
+        "The receiver of a webhook checks the header `webhook-signature` with it, as Standard Webhooks " +
+        "describes. It is created with the first use, and kept in the system's keychain or an encrypted " +
+        "file.",
+      options: {
+        rotate: {
+          type: "boolean",
+          describe: "Replace it; restart `trunkline serve` to use the new one",
+        },
+        json,
+      },
+      examples: [
+        { run: "trunkline notifications secret", explains: "Print it, to give it to a receiver." },
+      ],
+      load: async () => ({ run: (await import("./notifications.ts")).secret }),
+    },
+  ],
+};

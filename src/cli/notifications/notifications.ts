@@ -1,0 +1,111 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { userFile } from "../../gateway/config/locations.ts";
+import { deliveries, type DeliveryView } from "../../gateway/notify/deliveries.ts";
+import { readEntries } from "../../gateway/notify/entries.ts";
+import { NotifySecrets } from "../../gateway/notify/notify-secrets.ts";
+import { openNotifier } from "../../gateway/notify/open-notifier.ts";
+import type { Delivery } from "../../store/notify/delivery-queue.ts";
+import type { Invocation, Values } from "../shell/command.ts";
+import { table } from "../shell/layout.ts";
+import { configFlags, quietHouse } from "../shell/open-house.ts";
+
+interface ListValues extends Values {
+  readonly json?: boolean;
+}
+
+interface SecretValues extends ListValues {
+  readonly rotate?: boolean;
+}
+
+/** Milliseconds between two looks at a test. */
+const LOOK_EVERY = 20;
+
+/** `trunkline notifications list` */
+export async function list(invocation: Invocation<ListValues>): Promise<number> {
+  const { values, out, err } = invocation;
+  const { config } = await quietHouse(invocation);
+  const found = await deliveries(config.data);
+  if (values.json === true) out(`${JSON.stringify({ deliveries: found }, null, 2)}\n`);
+  else if (found.length > 0) out(table([HEADINGS, ...found.map(rowOf)]));
+  else err("There were no notifications yet. `trunkline notifications test` sends one.\n");
+  return 0;
+}
+
+/** `trunkline notifications test` */
+export async function test(invocation: Invocation<ListValues>): Promise<number> {
+  const { values, env, out } = invocation;
+  const house = await quietHouse(invocation);
+  const { entries, problems } = readEntries(house.config.notifications);
+  const [problem] = problems;
+  if (problem !== undefined) throw new TrunklineError("config", problem);
+  await using notifier = await openNotifier(house, env, configFileOf(invocation));
+  if (notifier === undefined) {
+    const next =
+      "Add one to `notifications` of the configuration; docs/NOTIFICATIONS.md has examples";
+    throw new TrunklineError("config", `Cannot notify anybody: nobody is configured. ${next}.`);
+  }
+  const id = await notifier.add({ reason: "test" });
+  const patience = Math.max(...entries.map(({ timeout }) => timeout)) + 2_000;
+  const until = performance.now() + patience;
+  let found: Delivery[];
+  do {
+    await delay(LOOK_EVERY);
+    found = await notifier.deliveriesOf(id);
+  } while (found.some(isUntried) && performance.now() < until);
+  if (values.json === true) out(`${JSON.stringify({ deliveries: found.map(plain) }, null, 2)}\n`);
+  else {
+    for (const { receiver, state, result } of found) {
+      out(`${visibleLine(receiver)}: ${state}${result ? `, ${visibleLine(result)}` : ""}\n`);
+    }
+  }
+  return found.every(({ state }) => state === "delivered") ? 0 : 1;
+}
+
+/** `trunkline notifications secret` */
+export async function secret(invocation: Invocation<SecretValues>): Promise<number> {
+  const { values, env, out } = invocation;
+  const { config } = await quietHouse(invocation);
+  const configFile = configFileOf(invocation);
+  const secrets = new NotifySecrets({ data: config.data, configFile, env });
+  const found = values.rotate === true ? await secrets.rotateWebhook() : await secrets.webhook();
+  out(values.json === true ? `${JSON.stringify({ secret: found }, null, 2)}\n` : `${found}\n`);
+  return 0;
+}
+
+/** The key of the encrypted file is beside the configuration, whatever process opens it. */
+function configFileOf({ cwd, env, values }: Invocation): string {
+  return userFile({ cwd, env, flags: configFlags(values) }).path;
+}
+
+function isUntried({ state, attempts }: Delivery): boolean {
+  return state === "pending" && attempts === 0;
+}
+
+function plain({ id, receiver, state, attempts, result }: Delivery): object {
+  return { id, receiver, state, attempts, result };
+}
+
+const HEADINGS = ["TIME", "REASON", "RECEIVER", "STATE", "ATTEMPTS", "SESSION", "RESULT"];
+
+function rowOf({
+  time,
+  reason,
+  receiver,
+  state,
+  attempts,
+  session,
+  result,
+}: DeliveryView): string[] {
+  return [
+    time.slice(0, 16).replace("T", " "),
+    reason,
+    visibleLine(receiver),
+    state,
+    String(attempts.length),
+    (session ?? "").slice(0, 8),
+    visibleLine(result ?? ""),
+  ];
+}

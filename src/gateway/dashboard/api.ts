@@ -1,0 +1,344 @@
+/**
+ * The JSON API of the dashboard, under `/api/` of `trunkline serve`. Types only: the server and the
+ * browser application both import them, and this file is the description of the API.
+ *
+ * - Access: the cookie of a browser that was let in (`trunkline open`), or `Authorization: Bearer …`.
+ *   Reading needs the scope `dashboard`. What changes something needs the scope that is named at the
+ *   endpoint, too. A principal sees only what it may use.
+ * - Every POST has `content-type: application/json` and comes from a page of the same origin. The body
+ *   is a JSON object, `{}` where the endpoint takes nothing.
+ * - An error has a status of 400 or more and the body `Problem`. 401: the page has to be opened anew.
+ * - Times are milliseconds since 1970. A list has a `next` cursor until its last page: `?cursor=next`.
+ * - Secrets are masked as `•••` wherever a value could be one.
+ *
+ * Endpoints of sessions are in `session-api.ts`.
+ */
+
+import type { Severity, ThreadState } from "../../store/review/review-thread.ts";
+import type { Ask, EventLog, SessionRow } from "./session-api.ts";
+
+/** The body of every answer with a status of 400 or more. */
+export interface Problem {
+  /** What could not be done, and what to do next. To be shown to the person. */
+  readonly error: string;
+}
+
+export interface Page<T> {
+  readonly rows: readonly T[];
+  /** The cursor of the next page; absent on the last one. */
+  readonly next?: string;
+}
+
+/** Answer of a POST that has nothing to tell. */
+export interface Done {
+  readonly ok: true;
+}
+
+/* ------------------------------------------------------------------------------------- live events */
+
+/**
+ * `GET /api/events[?last=ID][&session=SESSION&after=SEQ]`: server-sent events, one stream for a page.
+ * Every event has an id. `Last-Event-ID` (or `last`, for a page that changes the query) resumes after
+ * it. The event name is `LiveEvent["event"]`, its data the JSON of `LiveEvent["data"]`. Rows are
+ * coalesced: of several changes of a row, a late reader gets the last one.
+ *
+ * With `session`, the stream also has the events of that session after number `after` (`session-events`);
+ * the id remembers how far they were read, so a reconnecting EventSource goes on where it was.
+ */
+export type LiveEvent =
+  /** The first event of every connection. Another `epoch` than before: the server was restarted. */
+  | { readonly event: "hello"; readonly data: Hello }
+  /** Events were missed: load everything shown again, then go on with this stream. */
+  | { readonly event: "reset"; readonly data: { readonly why: string } }
+  | { readonly event: "session"; readonly data: Change<SessionRow> }
+  | { readonly event: "run"; readonly data: Change<RunRow> }
+  | { readonly event: "thread"; readonly data: Change<ThreadRow> }
+  | { readonly event: "server"; readonly data: Change<ServerRow> }
+  | { readonly event: "plugin"; readonly data: Change<PluginRow> }
+  | { readonly event: "approval"; readonly data: Change<ApprovalRow> }
+  | { readonly event: "calls"; readonly data: Change<ToolCalls> }
+  | { readonly event: "overview"; readonly data: Change<Overview> }
+  | { readonly event: "trouble"; readonly data: Change<Trouble> }
+  /** Events of the session that the stream was opened for, in order, without gaps. */
+  | { readonly event: "session-events"; readonly data: EventLog }
+  /** What is asked in that session at this moment. Replaces the former list. */
+  | { readonly event: "session-asks"; readonly data: { readonly asks: readonly Ask[] } };
+
+/** A row was added or changed, or (`row` is null) is gone. */
+export interface Change<T> {
+  readonly id: string;
+  readonly row: T | null;
+}
+
+export interface Hello {
+  readonly epoch: string;
+  readonly version: string;
+}
+
+/** Something that a person should know and that no row shows. */
+export interface Trouble {
+  readonly id: string;
+  readonly at: number;
+  readonly level: "warn" | "error";
+  readonly says: string;
+}
+
+/* ------------------------------------------------------------------------------ overview and person */
+
+/** `GET /api/me` */
+export interface Me {
+  /** How the principal is called; "owner" for the owner of the data folder. */
+  readonly name: string;
+  /** What it may do: `tools`, `sessions`, `programs`, `review`, `dashboard`, `admin`. */
+  readonly scopes: readonly string[];
+  readonly version: string;
+  readonly epoch: string;
+}
+
+/** `GET /api/overview`: the start page. */
+export interface Overview {
+  readonly steps: readonly OverviewStep[];
+  readonly counts: {
+    readonly sessions: number;
+    readonly waiting: number;
+    readonly running: number;
+    readonly threads: number;
+    readonly approvals: number;
+  };
+  readonly uptimeSeconds: number;
+  /** The addresses for other programs. */
+  readonly urls: { readonly mcp: string; readonly acp: string };
+}
+
+export interface OverviewStep {
+  readonly id: "assistant" | "editor" | "server" | "identity";
+  readonly isDone: boolean;
+  /** Who was seen, or what is there: "Claude Code", "2 servers". Absent until it is done. */
+  readonly says?: string;
+  /** When it was last seen. */
+  readonly at?: number;
+  /** Exact commands, the most likely first. */
+  readonly commands: readonly { readonly run: string; readonly explains: string }[];
+}
+
+/* ------------------------------------------------------------------------------------- remote runs */
+
+/**
+ * `GET /api/runs[?cursor=]` → `Page<RunRow>`, `GET /api/runs/ID` → `RunDetail`. The id is that of its
+ * session, whose endpoints (events, prompt, cancel, answer, export) hold for it too.
+ */
+export interface RunRow {
+  readonly id: string;
+  readonly title?: string;
+  /** The address of the repository, without a password. */
+  readonly repository: string;
+  /** The branch and revision that the work began with. */
+  readonly branch: string;
+  readonly revision: string;
+  /** The branch that is pushed, and its commit; `pushed` is absent until the first push. */
+  readonly target: string;
+  readonly pushed?: string;
+  readonly pullRequest?: string;
+  readonly stage: "queued" | "preparing" | "working" | "waiting" | "pushed" | "failed" | "idle";
+  /** Position in the queue, from 1. */
+  readonly position?: number;
+  /** The last message about its progress. */
+  readonly says?: string;
+  readonly agent: string;
+  readonly cost?: SessionRow["cost"];
+  readonly created: number;
+  readonly updated: number;
+  readonly last: number;
+}
+export interface RunDetail {
+  readonly row: RunRow;
+  /** What happened: fetching, set-up, queue, commits, pushes. */
+  readonly log: readonly { readonly at: number; readonly says: string }[];
+  readonly files: readonly {
+    readonly path: string;
+    readonly added: number;
+    readonly removed: number;
+  }[];
+  /** Why no diff can be shown. */
+  readonly missing?: string;
+}
+
+/* ------------------------------------------------------------------------------------------ review */
+
+/**
+ * `GET /api/threads[?state=open,…][&repository=GITDIR][&session=ID][&cursor=]` → `Page<ThreadRow>`,
+ * `GET /api/threads/ID` → `ThreadDetail`. Needs `review`: `POST /api/threads/ID/reply` `{text}`,
+ * `…/resolve` `{text?}`, `…/reopen` `{text?}` → `ThreadRow`.
+ */
+export interface ThreadRow {
+  readonly id: string;
+  readonly repository: { readonly name: string; readonly root: string; readonly gitDir: string };
+  readonly path: string;
+  readonly side: "old" | "new";
+  readonly line?: number;
+  readonly end?: number;
+  readonly severity: Severity;
+  readonly comment: string;
+  readonly state: ThreadState;
+  readonly by: string;
+  /** The agent that has claimed it. */
+  readonly claimedBy?: string;
+  /** The session whose diff it comments on, where it was made on this page. */
+  readonly session?: string;
+  readonly at: number;
+  readonly updated: number;
+}
+export interface ThreadDetail {
+  readonly row: ThreadRow;
+  readonly quote?: readonly string[];
+  readonly events: readonly {
+    readonly seq: number;
+    readonly kind: string;
+    readonly at: number;
+    readonly by: string;
+    readonly role: "person" | "agent";
+    readonly text?: string;
+    readonly diff?: string;
+    readonly commit?: string;
+  }[];
+}
+
+/* -------------------------------------------------------------------------------------- identities */
+
+/** `GET /api/identities`. Only the owner and principals with `admin` see them. */
+export interface Identities {
+  readonly identities: readonly IdentityRow[];
+  /** Folders of sessions, and which identity git uses there. */
+  readonly projects: readonly ProjectIdentity[];
+}
+export interface IdentityRow {
+  readonly name: string;
+  readonly provider: string;
+  readonly host: string;
+  readonly user: string;
+  readonly email: string;
+  readonly sshKey?: string;
+  readonly signing: string;
+  /** Whether a token is kept for it; never the token. */
+  readonly hasToken: boolean;
+}
+export interface ProjectIdentity {
+  readonly folder: string;
+  readonly identity?: string;
+  readonly email?: string;
+  /** Whether the guard's hooks refuse commits and pushes under another identity. */
+  readonly guard: "on" | "off" | "broken" | "unknown";
+  readonly says?: string;
+  readonly sessions: number;
+}
+
+/* --------------------------------------------------------------------------------- tools and calls */
+
+/** `GET /api/tools` → `{tools}`. `POST /api/tools/policy` `{tool, decision}` needs `admin` → `ToolRow`. */
+export interface ToolRow {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  /** The server or plugin that it comes from; absent for our own. */
+  readonly server?: string;
+  readonly policy: Policy;
+  /** The rule that decides, where one of the configuration does. */
+  readonly rule?: string;
+  readonly isReadOnly?: boolean;
+  readonly isHeld?: boolean;
+}
+export type Policy = "allow" | "ask" | "deny";
+
+/** `GET /api/approvals` → `{approvals}`. `POST /api/approvals/approve` `{id}` needs `admin` → `Done`; 409 where
+ * the tool has changed since it was shown. */
+export interface ApprovalRow {
+  readonly id: string;
+  readonly server: string;
+  readonly name: string;
+  /** lookalike: its name can be taken for that of another tool, `like`. */
+  readonly why: "new" | "changed" | "lookalike";
+  readonly like?: string;
+  readonly at: number;
+  /** Unified diff of the description, from what was approved to what it is now. */
+  readonly diff: string;
+}
+
+/** `GET /api/calls?minutes=60` → `{calls}`: calls of each tool, as far as this server has seen them. */
+export interface ToolCalls {
+  readonly tool: string;
+  readonly calls: number;
+  readonly errors: number;
+  /** Milliseconds, of the calls in the window. */
+  readonly p50: number;
+  readonly p95: number;
+  /** One entry a minute that had calls, oldest first: [minute since 1970, calls, errors, mean ms]. */
+  readonly series: readonly (readonly [number, number, number, number])[];
+}
+
+/* -------------------------------------------------------------------------- upstreams and plugins */
+
+/** `GET /api/servers` → `{servers}`. `POST /api/servers/NAME/restart` needs `admin` → `Done`. */
+export interface ServerRow {
+  readonly name: string;
+  readonly state: "up" | "starting" | "down" | "off";
+  readonly says?: string;
+  readonly tools: number;
+  /** How it is reached: the command or the address, secrets masked. */
+  readonly where: string;
+  readonly log: readonly string[];
+}
+/** `GET /api/plugins` → `{plugins}`. `POST /api/plugins/ID/restart` needs `admin` → `Done`. */
+export interface PluginRow {
+  readonly id: string;
+  readonly state: string;
+  readonly health?: string;
+  readonly tools: number;
+  readonly restarts: number;
+  readonly lastError?: string;
+  readonly log: readonly string[];
+}
+
+/* ------------------------------------------------------------------------------- audit and tokens */
+
+/** `GET /api/audit?q=TEXT&cursor=&limit=` → `Page<AuditRow>`, newest first. `q` is looked for in the line. */
+export interface AuditRow {
+  readonly id: string;
+  readonly time: string;
+  /** `call`, or the event that it records, such as `permission`. */
+  readonly event: string;
+  readonly tool?: string;
+  readonly caller?: string;
+  readonly door?: string;
+  readonly session?: string;
+  readonly project?: string;
+  readonly outcome?: string;
+  readonly reason?: string;
+  readonly milliseconds?: number;
+  /** The whole entry, masked when it was recorded. */
+  readonly entry: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Needs `admin`: `GET /api/tokens` → `{tokens}`, `POST /api/tokens` `NewToken` → `{token, row}` (the
+ * secret is in this answer only), `POST /api/tokens/ID/revoke` → `Done`.
+ */
+export interface TokenRow {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly limits?: Readonly<Record<string, unknown>>;
+  readonly created: number;
+  readonly expires?: number;
+  readonly used?: number;
+  readonly isExpired: boolean;
+}
+export interface NewToken {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** Days until it ends; without it, it does not. */
+  readonly days?: number;
+  readonly agents?: readonly string[];
+  readonly tools?: readonly string[];
+  readonly folders?: readonly string[];
+  readonly repositories?: readonly string[];
+}

@@ -1,0 +1,175 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { background } from "../../base/background.ts";
+import { hasScope, type Principal } from "../../base/principal.ts";
+import { VERSION } from "../../base/version.ts";
+import type { AcpConnection } from "../../protocol/acp/connection.ts";
+import type { AcpDoor } from "../../protocol/acp/door.ts";
+import type { PeerOptions } from "../../rpc/peer-options.ts";
+import { SessionReader } from "../../store/session/session-reader.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
+import type { House } from "../house.ts";
+import { scopesOf } from "./access-rules.ts";
+import type { Me } from "./api.ts";
+import { LiveRows } from "./live/live-rows.ts";
+import { LiveStream, placeOf, type Tail } from "./live/live-stream.ts";
+import { Watching } from "./live/watching.ts";
+import { type ApiCall, type ApiRoute, Router } from "./router.ts";
+import { SessionClients } from "./session/session-clients.ts";
+import { SessionRoutes } from "./session/session-routes.ts";
+import { SessionRows } from "./session/session-rows.ts";
+import { SessionSource } from "./session/session-source.ts";
+import type { DashboardSources } from "./sources.ts";
+import type { TrafficRing } from "./traffic/traffic-ring.ts";
+import { ServerParts } from "./server-parts.ts";
+import { Runs } from "./view/runs.ts";
+import { Threads } from "./view/threads.ts";
+import { Troubles } from "./view/troubles.ts";
+
+export interface DashboardOptions {
+  readonly house: House;
+  readonly door: AcpDoor;
+  readonly peer: PeerOptions<AcpConnection>;
+  /** The id under which this process holds sessions. */
+  readonly holder: string;
+  /** Undefined where the server has none of it: then it is not shown. */
+  readonly sources?: DashboardSources | undefined;
+  /** The last messages of clients and agents. */
+  readonly traffic: TrafficRing;
+  /** The URL by which others reach the server. */
+  readonly origin: () => string;
+  readonly uptimeSeconds: () => number;
+  /** Assistants that are connected to /mcp now. */
+  readonly assistants: () => number;
+}
+
+/** The server side of the dashboard: its JSON API and its live events. */
+export class Dashboard implements AsyncDisposable {
+  readonly #live = new LiveRows();
+  readonly #troubles = new Troubles(this.#live);
+  readonly #reader: SessionReader;
+  readonly #rows: SessionRows;
+  readonly #clients: SessionClients;
+  readonly #sessions: SessionRoutes;
+  readonly #source: SessionSource;
+  readonly #watching: Watching;
+  readonly #router: Router;
+  readonly #streams = new Set<LiveStream>();
+  readonly #ends: DisposableStack;
+
+  private constructor(
+    options: DashboardOptions,
+    rows: SessionRows,
+    threads: Threads,
+    ends: DisposableStack,
+  ) {
+    const { house, door, peer } = options;
+    const { data } = house.config;
+    this.#ends = ends;
+    this.#reader = rows.reader;
+    this.#rows = rows;
+    const runs = new Runs(data, rows);
+    this.#source = new SessionSource(rows, (session) => runs.row(session));
+    this.#clients = new SessionClients({
+      door,
+      peer,
+      changed: (session) => this.#source.wake(session),
+    });
+    this.#sessions = new SessionRoutes({
+      rows: this.#rows,
+      clients: this.#clients,
+      data,
+      traffic: options.traffic,
+      failed: (session, error) =>
+        this.#troubles.add(`A prompt in session ${session} failed`, error),
+    });
+    const parts = new ServerParts(options, rows, threads, ends);
+    this.#watching = new Watching({
+      rows: this.#live,
+      sources: [this.#source, threads.source, ...parts.live],
+      failed: (error) => this.#troubles.add("The dashboard cannot see what changes", error),
+    });
+    const routes = [this.#sessions, runs, threads, parts].flatMap((part) => part.routes);
+    this.#router = new Router([...this.#ownRoutes(), ...routes], house.log);
+  }
+
+  static async open(options: DashboardOptions): Promise<Dashboard> {
+    using ends = new DisposableStack();
+    const { data } = options.house.config;
+    const reader = ends.use(await SessionReader.open(data));
+    const tokens = new AccessTokens(data);
+    const rows = new SessionRows({
+      reader,
+      holder: () => options.holder,
+      nameOf: (owner) => nameIn(tokens, owner),
+    });
+    const threads = ends.use(await Threads.open(data, rows));
+    return new Dashboard(options, rows, threads, ends.move());
+  }
+
+  handle(
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+  ): void {
+    this.#router.handle(path, request, response, principal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const stream of this.#streams) stream.end();
+    this.#watching[Symbol.dispose]();
+    await this.#clients[Symbol.asyncDispose]();
+    this.#ends.dispose();
+  }
+
+  #ownRoutes(): ApiRoute[] {
+    return [
+      { method: "GET", path: "/api/me", handle: async ({ principal }) => this.#me(principal) },
+      { method: "GET", path: "/api/events", handle: (call) => this.#stream(call) },
+    ];
+  }
+
+  #me(principal: Principal): Me {
+    const { id, name = id === "" ? "owner" : id } = principal;
+    return { name, scopes: scopesOf(principal), version: VERSION, epoch: this.#live.epoch };
+  }
+
+  async #stream({ principal, request, response, query }: ApiCall): Promise<undefined> {
+    const id = query.get("session");
+    using ends = new DisposableStack();
+    const tail = id === null ? undefined : await this.#tailOf(principal, id, ends);
+    ends.use(await this.#watching.enter());
+    const options = { rows: this.#live, principal, tail, place: placeOf(request, query) };
+    const stream = new LiveStream(response, options);
+    this.#streams.add(stream);
+    const kept = ends.move();
+    const over = stream.run().finally(() => {
+      this.#streams.delete(stream);
+      kept.dispose();
+    });
+    background(over, "Sending live events");
+  }
+
+  async #tailOf(principal: Principal, id: string, ends: DisposableStack): Promise<Tail> {
+    const session = await this.#rows.need(principal, id);
+    // Joined, so that questions to clients arrive; looking at a session does not open it.
+    if (session.holder !== undefined && hasScope(principal, "sessions")) {
+      await this.#clients.at(principal, session).catch(() => undefined);
+      ends.use(this.#clients.watch(principal, id));
+    }
+    const now = async () => (await this.#reader.find(id)) ?? { ...session, holder: undefined };
+    return {
+      session: id,
+      read: async (from) => this.#sessions.read(await now(), from),
+      asks: async () => this.#sessions.asks(principal, await now()),
+      listen: (listener) => this.#source.listen(id, listener),
+    };
+  }
+}
+
+/** How the bearer of a token is called; others go by their id. */
+function nameIn(tokens: AccessTokens, owner: string): string {
+  const id = owner.startsWith("token ") ? owner.slice("token ".length) : undefined;
+  return tokens.list().find((token) => token.id === id)?.name ?? owner;
+}

@@ -1,0 +1,74 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { Lazy } from "../../base/lazy.ts";
+import type { Principal } from "../../base/principal.ts";
+import { fail } from "../http/http-answers.ts";
+import type { Dashboard, DashboardOptions } from "./dashboard.ts";
+import type { WebFiles } from "./web-files.ts";
+
+export const API = "/api/";
+export const ASSETS = "/assets/";
+
+export interface LazyDashboardOptions extends Omit<DashboardOptions, "holder"> {
+  readonly holder: () => Promise<string>;
+}
+
+/** The dashboard, loaded with the first request for it. */
+export class LazyDashboard implements AsyncDisposable {
+  readonly #options: LazyDashboardOptions;
+  readonly #dashboard: Lazy<Dashboard>;
+  readonly #files: Lazy<WebFiles>;
+
+  constructor(options: LazyDashboardOptions) {
+    this.#options = options;
+    this.#dashboard = new Lazy(async () => {
+      const { Dashboard } = await import("./dashboard.ts");
+      return Dashboard.open({ ...options, holder: await options.holder() });
+    });
+    this.#files = new Lazy(async () => {
+      const { WebFiles } = await import("./web-files.ts");
+      return WebFiles.load();
+    });
+  }
+
+  /** Reads the files of the page, before an upgrade of the package replaces them. */
+  async prepare(): Promise<void> {
+    await this.#files.get();
+  }
+
+  has(path: string): boolean {
+    return path === "/" || path.startsWith(API) || path.startsWith(ASSETS);
+  }
+
+  /** Answers a request. `withoutPage` answers for the page where it was not built. */
+  handle(
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+    withoutPage: () => void,
+  ): void {
+    const isApi = path.startsWith(API);
+    if (!isApi && request.method !== "GET" && request.method !== "HEAD") {
+      response.setHeader("allow", "GET, HEAD");
+      return fail(response, 405, `${path} does not support this method`);
+    }
+    const answered = isApi
+      ? this.#dashboard.get().then((it) => it.handle(path, request, response, principal))
+      : this.#files.get().then((files) => {
+          if (path !== "/") files.send(path, request, response);
+          else if (files.hasPage) files.sendPage(request, response);
+          else withoutPage();
+        });
+    answered.catch((error: unknown) => {
+      this.#options.house.log.error("dashboard.not-opened", { error });
+      if (!response.headersSent)
+        fail(response, 503, "The dashboard cannot be opened: see the log.");
+    });
+    return undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await (await this.#dashboard.opened())?.[Symbol.asyncDispose]();
+  }
+}

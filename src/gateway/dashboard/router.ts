@@ -1,0 +1,184 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { diskWords, type ErrorCode, TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import type { Principal, Scope } from "../../base/principal.ts";
+import { maskText } from "../../base/text/mask.ts";
+import { readHttpBody } from "../../wire/channel/http-body.ts";
+import { fail, send } from "../http/http-answers.ts";
+import { needScope } from "./access-rules.ts";
+
+/** One request to the API. */
+export interface ApiCall {
+  readonly principal: Principal;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly query: URLSearchParams;
+  /** The part of the path that `:id` stands for. */
+  readonly id: string;
+  /** The part that `:part` stands for. */
+  readonly part: string;
+  /** The body of a POST, which is a JSON object. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export interface ApiRoute {
+  readonly method: "GET" | "POST";
+  /** Such as `/api/sessions/:id/traffic/:part`. */
+  readonly path: string;
+  /** What it needs beside `dashboard`. */
+  readonly scope?: Scope;
+  /** The answer as JSON; undefined where the handler has answered itself. */
+  readonly handle: (call: ApiCall) => Promise<object | undefined>;
+}
+
+const STATUS: Readonly<Record<ErrorCode, number>> = {
+  usage: 400,
+  config: 400,
+  untrusted: 403,
+  "not-found": 404,
+  conflict: 409,
+  closed: 409,
+  cancelled: 409,
+  limit: 429,
+  timeout: 504,
+  unavailable: 503,
+};
+
+/** Bytes of a body. A prompt may be long. */
+const LARGEST = 1024 * 1024;
+
+/** Finds the route of a request, checks what it needs and answers with JSON. */
+export class Router {
+  readonly #routes = new Map<string, Map<string, ApiRoute>>();
+  readonly #patterns: { readonly pattern: RegExp; readonly path: string }[] = [];
+  readonly #log: Log;
+
+  constructor(routes: readonly ApiRoute[], log: Log) {
+    this.#log = log;
+    for (const route of routes) {
+      const known = this.#routes.get(route.path);
+      if (known === undefined)
+        this.#patterns.push({ pattern: patternOf(route.path), path: route.path });
+      this.#routes.set(route.path, (known ?? new Map<string, ApiRoute>()).set(route.method, route));
+    }
+  }
+
+  handle(
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+  ): void {
+    const { method = "" } = request;
+    const match = this.#find(path);
+    if (match === undefined) return fail(response, 404, "Nothing is at this path.");
+    const route = match.routes.get(method);
+    if (route === undefined) {
+      response.setHeader("allow", [...match.routes.keys()].join(", "));
+      return fail(response, 405, `${path} does not support this method`);
+    }
+    const query = new URLSearchParams(request.url?.split("?", 2)[1] ?? "");
+    const { id, part } = match;
+    const call = { principal, request, response, query, id, part, body: {} };
+    if (method === "GET") return this.#answer(route, call);
+    const type = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
+    // Pages of other origins can send other types without asking first.
+    if (type !== "application/json") {
+      return fail(response, 415, "Send the body as JSON: Content-Type: application/json");
+    }
+    return readHttpBody(request, LARGEST, (text) => {
+      if (typeof text !== "string") {
+        return fail(response, 413, `The body is not text, or has more than ${LARGEST} bytes`);
+      }
+      const body = readObject(text);
+      if (body === undefined) return fail(response, 400, "The body is not a JSON object");
+      return this.#answer(route, { ...call, body });
+    });
+  }
+
+  #find(
+    path: string,
+  ): { routes: ReadonlyMap<string, ApiRoute>; id: string; part: string } | undefined {
+    for (const { pattern, path: name } of this.#patterns) {
+      const match = pattern.exec(path);
+      const routes = match === null ? undefined : this.#routes.get(name);
+      if (routes === undefined) continue;
+      const { id = "", part = "" } = match?.groups ?? {};
+      try {
+        return { routes, id: decodeURIComponent(id), part: decodeURIComponent(part) };
+      } catch {
+        return undefined;
+      }
+    }
+    return undefined;
+  }
+
+  #answer(route: ApiRoute, call: ApiCall): void {
+    const { response } = call;
+    const answered = (value: object | undefined): void => {
+      if (value !== undefined) send(response, 200, "application/json", JSON.stringify(value));
+    };
+    this.#run(route, call).then(answered, (error: unknown) => this.#failed(error, call));
+  }
+
+  async #run({ scope, path, handle }: ApiRoute, call: ApiCall): Promise<object | undefined> {
+    if (scope !== undefined) needScope(call.principal, scope, path);
+    return handle(call);
+  }
+
+  #failed(error: unknown, { response, request }: ApiCall): void {
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    const words = error instanceof TrunklineError ? error.message : diskWords(error);
+    if (words !== undefined) {
+      const status = error instanceof TrunklineError ? STATUS[error.code] : 503;
+      return fail(response, status, maskText(words));
+    }
+    const correlation = crypto.randomUUID().slice(0, 8);
+    const path = request.url?.split("?", 1)[0];
+    this.#log.error("dashboard.failed", { correlation, path, error });
+    return fail(response, 500, `Something failed in Trunkline: see '${correlation}' in its log.`);
+  }
+}
+
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll(/:(\w+)/g, "(?<$1>[^/]+)")}$`);
+}
+
+function readObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text === "" ? "{}" : text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A whole number in the query, within bounds. Throws "usage" for anything else. */
+export function numberIn(
+  query: URLSearchParams,
+  name: string,
+  {
+    least = 0,
+    most = Number.MAX_SAFE_INTEGER,
+    usual,
+  }: { least?: number; most?: number; usual: number },
+): number {
+  const text = query.get(name);
+  if (text === null) return usual;
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
+  if (value >= least && value <= most) return value;
+  const says = `'${name}' has to be a whole number from ${least} to ${most}.`;
+  throw new TrunklineError("usage", says);
+}
+
+/** A text in a body. Throws "usage" where it is missing. */
+export function textIn(body: ApiCall["body"], name: string): string {
+  const value = body[name];
+  if (typeof value === "string" && value.trim() !== "") return value;
+  throw new TrunklineError("usage", `'${name}' is missing.`);
+}

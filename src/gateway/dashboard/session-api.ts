@@ -1,0 +1,231 @@
+/**
+ * The part of the dashboard's API that is about sessions: types only. What holds for every endpoint is
+ * in `api.ts`.
+ */
+
+import type { Severity } from "../../store/review/review-thread.ts";
+
+export type SessionState = "waiting" | "running" | "idle";
+
+/** `GET /api/sessions[?cursor=][&limit=][&q=TEXT]` → `Page<SessionRow>`: waiting ones first, then by last use. */
+export interface SessionRow {
+  readonly id: string;
+  readonly title?: string;
+  readonly state: SessionState;
+  /** Where `state` is waiting: for what, since when. */
+  readonly waiting?: {
+    readonly for: "permission" | "question";
+    readonly says: string;
+    readonly since: number;
+  };
+  /** How the last turn ended, such as `end_turn`, `cancelled`, `interrupted`; absent while one runs. */
+  readonly ended?: string;
+  readonly agent: string;
+  readonly model?: string;
+  readonly mode?: string;
+  /** The editor or program that prompted last. */
+  readonly client?: string;
+  readonly cwd: string;
+  /** The name of the repository that contains `cwd`, and its branch. */
+  readonly repository?: string;
+  readonly branch?: string;
+  /** Tokens in the context, and how many fit. */
+  readonly context?: { readonly used: number; readonly size: number };
+  readonly cost?: { readonly amount: number; readonly currency: string };
+  readonly created: number;
+  readonly updated: number;
+  /** Number of the last event: larger than the last one that was read means unread. */
+  readonly last: number;
+  /** "here": open in this server; "elsewhere": in another process of the same user; "no": on disk. */
+  readonly open: "here" | "elsewhere" | "no";
+  /** The session that it was forked from. */
+  readonly parent?: string;
+  /** It is a remote run: see `RunRow`. */
+  readonly isRun: boolean;
+  /** Who owns it, where that is not the owner of the data folder. */
+  readonly owner?: string;
+  /** The identity that git uses in its folder. */
+  readonly identity?: string;
+}
+
+/** `GET /api/sessions/ID` */
+export interface SessionDetail {
+  readonly row: SessionRow;
+  /** The last plan: ACP `plan` entries. */
+  readonly plan: readonly PlanEntry[];
+  /** As ACP has them (`session/new` result); empty until the session is open somewhere. */
+  readonly settings: {
+    readonly modes?: { readonly currentModeId: string; readonly availableModes: readonly Named[] };
+    readonly models?: {
+      readonly currentModelId: string;
+      readonly availableModels: readonly NamedModel[];
+    };
+    readonly configOptions?: readonly ConfigOption[];
+  };
+  readonly commands: readonly { readonly name: string; readonly description: string }[];
+  readonly asks: readonly Ask[];
+}
+
+export interface Named {
+  readonly id: string;
+  readonly name: string;
+  readonly description?: string;
+}
+export interface NamedModel {
+  readonly modelId: string;
+  readonly name: string;
+  readonly description?: string;
+}
+/** ACP session-config-options. */
+export interface ConfigOption {
+  readonly id: string;
+  readonly name: string;
+  readonly category?: string;
+  readonly type: string;
+  readonly currentValue: unknown;
+  readonly options?: readonly unknown[];
+}
+export interface PlanEntry {
+  readonly content: string;
+  readonly priority?: string;
+  readonly status: string;
+}
+
+/** A question to a person that nobody has answered yet. */
+export interface Ask {
+  /** For `POST /api/sessions/ID/answer`. */
+  readonly id: string;
+  readonly kind: "permission" | "question";
+  readonly at: number;
+  /** Permission: the tool call as ACP has it (`title`, `kind`, `content` with diffs, `rawInput`). */
+  readonly toolCall?: Readonly<Record<string, unknown>>;
+  readonly options?: readonly {
+    readonly optionId: string;
+    readonly name: string;
+    readonly kind: string;
+  }[];
+  /** Question: ACP `elicitation/create` parameters (`message`, `requestedSchema`, `mode`, `url`). */
+  readonly question?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * `GET /api/sessions/ID/events?from=SEQ&limit=N` (oldest first, from number SEQ on) or
+ * `?before=SEQ&limit=N` (the N events before SEQ; without a number, the last ones). Always in order.
+ */
+export interface EventLog {
+  readonly session: string;
+  readonly events: readonly LogEvent[];
+  /** Number of the last event that the session has. */
+  readonly last: number;
+}
+
+/** An event of the log: `message` is `SessionEvent` of `src/session/event.ts`. */
+export interface LogEvent {
+  readonly seq: number;
+  readonly at: number;
+  readonly direction: "client" | "agent";
+  readonly message: unknown;
+}
+
+/**
+ * `GET /api/sessions/ID/traffic?from=N&limit=N`: the messages that passed, as far as the ring has them.
+ * `GET /api/sessions/ID/traffic/N` → `{text}`: the raw text of one, secrets masked.
+ * Live: ask again with `from` = the last number + 1 while the page shows it.
+ */
+export interface Traffic {
+  readonly rows: readonly TrafficRow[];
+  /** Number of the first message that is still kept, and of the last one. */
+  readonly first: number;
+  readonly last: number;
+  /** Why there is nothing, in words: another process has the session, or it was not open here. */
+  readonly missing?: string;
+}
+
+export interface TrafficRow {
+  readonly n: number;
+  readonly at: number;
+  /** client: an editor or program ↔ Trunkline. agent: Trunkline ↔ the agent. stderr: a line of the agent. */
+  readonly lane: "client" | "agent" | "stderr";
+  /** Who: the editor's name or the agent's. */
+  readonly peer: string;
+  /** From Trunkline's view. */
+  readonly direction: "in" | "out";
+  readonly kind: "request" | "response" | "error" | "notification" | "line";
+  /** Of a response: that of its request. */
+  readonly method?: string;
+  /** For `session/update`: the kind of update, by which runs of chunks fold. */
+  readonly update?: string;
+  readonly id?: string;
+  /** Number of the paired request or response. */
+  readonly pair?: number;
+  /** Of a response: milliseconds since its request. */
+  readonly latency?: number;
+  /** Characters. */
+  readonly size: number;
+  /** Of a `line`: its text. */
+  readonly text?: string;
+}
+
+/** `GET /api/sessions/ID/files`: what the session changed. */
+export interface ChangedFiles {
+  /** "git": against the revision at its start; "journal": against what the agent recorded for undo. */
+  readonly against: "git" | "journal" | "none";
+  readonly base?: string;
+  readonly files: readonly ChangedFile[];
+  /** Why nothing can be shown, or what is left out. */
+  readonly says?: string;
+}
+export interface ChangedFile {
+  readonly path: string;
+  readonly change: "added" | "modified" | "deleted" | "renamed";
+  readonly from?: string;
+  readonly added: number;
+  readonly removed: number;
+  readonly isBinary?: boolean;
+}
+/** `GET /api/sessions/ID/diff?path=PATH` and `GET /api/runs/ID/diff[?path=PATH]` */
+export interface FileDiff {
+  readonly path: string;
+  /** A unified diff, as git prints it; cut after 1 MB. */
+  readonly diff: string;
+  readonly isCut: boolean;
+}
+
+/**
+ * Needs `sessions`:
+ * - `POST /api/sessions/ID/prompt` `PromptBody` → `Done`, as soon as it is accepted; events tell the rest.
+ * - `POST /api/sessions/ID/cancel` → `Done`
+ * - `POST /api/sessions/ID/answer` `AnswerBody` → `Done`; 409 where somebody else answered before.
+ * - `POST /api/sessions/ID/setting` `SettingBody` → `{settings}` as in `SessionDetail`
+ * - `POST /api/sessions/ID/undo` → `Done`: `/undo` of the built-in agent.
+ * Needs `review`: `POST /api/sessions/ID/comment` `CommentBody` → `ThreadRow`
+ * Reading: `GET /api/sessions/ID/export?format=ndjson|html`: a download.
+ */
+export interface PromptBody {
+  readonly text: string;
+  /** While a turn runs: join it, or wait for its end. Default queue. */
+  readonly whileRunning?: "steer" | "queue";
+}
+export interface AnswerBody {
+  /** `Ask.id` */
+  readonly id: string;
+  /** Permission: the chosen option; null cancels. */
+  readonly optionId?: string | null;
+  /** Question: ACP elicitation result, such as `{action: "accept", content: {…}}`. */
+  readonly result?: Readonly<Record<string, unknown>>;
+}
+export interface SettingBody {
+  readonly kind: "mode" | "model" | "option";
+  readonly id: string;
+  /** Of an option. */
+  readonly value?: unknown;
+}
+export interface CommentBody {
+  readonly path: string;
+  readonly side: "old" | "new";
+  /** The first line, from 1, and the last one. Without them, the whole file. */
+  readonly line?: number;
+  readonly end?: number;
+  readonly text: string;
+  readonly severity?: Severity;
+}

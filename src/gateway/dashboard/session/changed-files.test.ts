@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
+import { Journal } from "../../../agent/files/journal.ts";
+import type { ReadSession } from "../../../store/session/session-reader.ts";
+import { changedFiles, diffOfFile } from "./changed-files.ts";
+
+const session = (cwd: string): ReadSession => ({
+  id: "s",
+  cwd,
+  agent: "built-in",
+  title: undefined,
+  created: Date.now(),
+  updated: 0,
+  parent: undefined,
+  notes: {},
+  last: 0,
+  holder: undefined,
+});
+
+// In a repository: test/e2e/dashboard-api.test.ts.
+describe("the changed files of a session outside of a repository", () => {
+  it("are those that the agent has recorded, against what they were before the first turn", async () => {
+    await using folder = await SampleFolder.create();
+    const data = folder.path;
+    const cwd = join(data, "work");
+    await mkdir(cwd, { recursive: true });
+    const [changed, added, same] = ["a.txt", "b.txt", "c.txt"].map((name) => join(cwd, name));
+    const journal = new Journal(data, "s");
+    const first = journal.begin();
+    await first.before(changed ?? "", Buffer.from("one\ntwo\n"));
+    await first.before(same ?? "", Buffer.from("same\n"));
+    const second = journal.begin();
+    await second.before(changed ?? "", Buffer.from("one\nzwei\n"));
+    await second.before(added ?? "", undefined);
+    await writeFile(changed ?? "", "one\n2\n");
+    await writeFile(added ?? "", "new\n");
+    await writeFile(same ?? "", "same\n");
+
+    const { against, files } = await changedFiles(data, session(cwd));
+    assert.equal(against, "journal");
+    assert.deepEqual(files, [
+      { path: "a.txt", change: "modified", added: 1, removed: 1 },
+      { path: "b.txt", change: "added", added: 1, removed: 0 },
+    ]);
+    const { diff } = await diffOfFile(data, session(cwd), "a.txt");
+    assert.match(diff, /^-two\n\+2$/m);
+    await assert.rejects(diffOfFile(data, session(cwd), "c.txt"), /has not changed 'c.txt'/);
+  });
+
+  it("says so where nothing was recorded", async () => {
+    await using folder = await SampleFolder.create();
+    const { against, says } = await changedFiles(folder.path, session("/"));
+    assert.equal(against, "none");
+    assert.match(says ?? "", /not in a git repository/);
+  });
+});

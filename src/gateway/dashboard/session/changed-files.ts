@@ -1,0 +1,194 @@
+import { readFile, stat } from "node:fs/promises";
+import { isAbsolute, join, relative, sep } from "node:path";
+
+import { Journal } from "../../../agent/files/journal.ts";
+import { TrunklineError } from "../../../base/errors.ts";
+import { maskText } from "../../../base/text/mask.ts";
+import { unifiedDiff } from "../../../base/text/unified-diff.ts";
+import { Git } from "../../../git/git.ts";
+import { findRepository } from "../../../review/repository.ts";
+import type { ReadSession } from "../../../store/session/session-reader.ts";
+import type { ChangedFile, ChangedFiles, FileDiff } from "../session-api.ts";
+
+/** Characters of a diff that is shown, and bytes of a file that is read for one. */
+const LARGEST_DIFF = 1024 * 1024;
+const MOST_FILES = 2_000;
+
+/** A file outside of git: what it was before the session. */
+interface Before {
+  readonly path: string;
+  readonly before: Buffer | undefined;
+}
+
+/**
+ * What a session has changed. In a repository that is the work tree against the commit that was
+ * checked out when the session began, with files that git does not know yet; elsewhere what the
+ * built-in agent has recorded for `/undo`.
+ */
+export async function changedFiles(data: string, session: ReadSession): Promise<ChangedFiles> {
+  const repository = findRepository(session.cwd);
+  if (repository !== undefined && !repository.isBare) {
+    const git = new Git(repository.root);
+    const base = await baseOf(git, session.created);
+    const files = [...(await tracked(git, base)), ...(await untracked(git))];
+    const says =
+      files.length > MOST_FILES ? `Only the first ${MOST_FILES} of ${files.length}.` : undefined;
+    return {
+      against: "git",
+      base: base.slice(0, 12),
+      files: files.slice(0, MOST_FILES),
+      ...(says === undefined ? {} : { says }),
+    };
+  }
+  const recorded = await recordedIn(data, session.id);
+  if (recorded.length === 0) {
+    const says = "The folder is not in a git repository, and the agent has recorded no changes.";
+    return { against: "none", files: [], says };
+  }
+  const files = await Promise.all(recorded.map((each) => recordedFile(session.cwd, each)));
+  return { against: "journal", files: files.filter((file) => file !== undefined) };
+}
+
+/** The diff of one of the files that a session has changed. */
+export async function diffOfFile(
+  data: string,
+  session: ReadSession,
+  path: string,
+): Promise<FileDiff> {
+  const { against, files } = await changedFiles(data, session);
+  const file = files.find((each) => each.path === path);
+  // Only a file of the list: any other could be one that nobody meant to show.
+  if (file === undefined) {
+    const says = `The session has not changed '${path.slice(0, 200)}'.`;
+    throw new TrunklineError("not-found", says);
+  }
+  if (against === "git") return shown(path, await gitDiff(session, file));
+  const recorded = await recordedIn(data, session.id);
+  const known = recorded.find((each) => shownPath(session.cwd, each.path) === path);
+  const now = await textAt(known?.path ?? "");
+  return shown(path, unifiedDiff(path, known?.before?.toString("utf8"), now));
+}
+
+/** The commit against which the changes of a session are shown. */
+export async function baseOfSession({ cwd, created }: ReadSession): Promise<string | undefined> {
+  const repository = findRepository(cwd);
+  return repository === undefined ? undefined : baseOf(new Git(repository.root), created);
+}
+
+/** The commit that was checked out at a time, by the reflog; where that does not tell, now. */
+async function baseOf(git: Git, time: number): Promise<string> {
+  const when = new Date(time).toISOString();
+  for (const name of [`HEAD@{${when}}`, "HEAD"]) {
+    const { code, stdout } = await git.run(["rev-parse", "--verify", "--quiet", name], {
+      accepts: [0, 1, 128],
+    });
+    const commit = stdout.toString("utf8").trim();
+    if (code === 0 && commit !== "") return commit;
+  }
+  return EMPTY;
+}
+
+/** Git's empty tree, for a repository without a commit. */
+const EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+async function tracked(git: Git, base: string): Promise<ChangedFile[]> {
+  const { stdout } = await git.run(["diff", "--numstat", "-z", "--no-renames", base, "--"]);
+  const lines = stdout.toString("utf8").split("\0").filter(Boolean);
+  const changes = await statuses(git, base);
+  return lines.map((line) => {
+    const [added = "", removed = "", path = ""] = line.split("\t");
+    return {
+      path,
+      change: changes.get(path) ?? "modified",
+      added: Number(added) || 0,
+      removed: Number(removed) || 0,
+      ...(added === "-" ? { isBinary: true } : {}),
+    };
+  });
+}
+
+async function statuses(git: Git, base: string): Promise<Map<string, ChangedFile["change"]>> {
+  const { stdout } = await git.run(["diff", "--name-status", "-z", "--no-renames", base, "--"]);
+  const parts = stdout.toString("utf8").split("\0");
+  const found = new Map<string, ChangedFile["change"]>();
+  for (let at = 0; at + 1 < parts.length; at += 2) {
+    const letter = parts[at] ?? "";
+    const change = letter === "A" ? "added" : letter === "D" ? "deleted" : "modified";
+    found.set(parts[at + 1] ?? "", change);
+  }
+  return found;
+}
+
+async function untracked(git: Git): Promise<ChangedFile[]> {
+  const { stdout } = await git.run(["ls-files", "--others", "--exclude-standard", "-z"]);
+  const paths = stdout.toString("utf8").split("\0").filter(Boolean);
+  const files: ChangedFile[] = [];
+  for (const path of paths.slice(0, MOST_FILES)) {
+    const text = await textAt(join(git.folder, path));
+    const isBinary = text === undefined || text.includes("\0");
+    const added = isBinary ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+    files.push({ path, change: "added", added, removed: 0, ...(isBinary ? { isBinary } : {}) });
+  }
+  return files;
+}
+
+async function gitDiff(session: ReadSession, { path, change }: ChangedFile): Promise<string> {
+  const root = findRepository(session.cwd)?.root ?? session.cwd;
+  const git = new Git(root);
+  const base = await baseOf(git, session.created);
+  const diff = await git.text([
+    "diff",
+    "--no-renames",
+    "--no-color",
+    base,
+    "--",
+    `:(literal)${path}`,
+  ]);
+  if (diff !== "" || change !== "added") return diff;
+  return unifiedDiff(path, undefined, await textAt(join(root, path)));
+}
+
+/** What files were before the first turn that changed them. */
+async function recordedIn(data: string, id: string): Promise<Before[]> {
+  const first = new Map<string, Before>();
+  for (const { changes } of await new Journal(data, id).all()) {
+    for (const { path, before } of changes) if (!first.has(path)) first.set(path, { path, before });
+  }
+  return [...first.values()];
+}
+
+async function recordedFile(
+  cwd: string,
+  { path, before }: Before,
+): Promise<ChangedFile | undefined> {
+  const now = await textAt(path);
+  const old = before?.toString("utf8");
+  if (now === old) return undefined;
+  const diff = unifiedDiff(path, old, now).split("\n").slice(4);
+  const change = old === undefined ? "added" : now === undefined ? "deleted" : "modified";
+  const count = (mark: string): number => diff.filter((line) => line.startsWith(mark)).length;
+  return { path: shownPath(cwd, path), change, added: count("+"), removed: count("-") };
+}
+
+/** Relative to the folder of the session where it is inside. */
+function shownPath(cwd: string, path: string): string {
+  const way = relative(cwd, path);
+  return way.startsWith("..") || isAbsolute(way) ? path : way.split(sep).join("/");
+}
+
+/** The text of a file; undefined where there is none that can be shown. */
+async function textAt(path: string): Promise<string | undefined> {
+  try {
+    const { size } = await stat(path);
+    return size > LARGEST_DIFF ? undefined : await readFile(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Secrets are masked line by line, since masking cuts long texts. */
+export function shown(path: string, diff: string): FileDiff {
+  const isCut = diff.length > LARGEST_DIFF;
+  const text = isCut ? diff.slice(0, diff.lastIndexOf("\n", LARGEST_DIFF) + 1) : diff;
+  return { path, diff: text.split("\n").map(maskText).join("\n"), isCut };
+}

@@ -1,0 +1,122 @@
+import type { ServerResponse } from "node:http";
+import { once } from "node:events";
+
+import { maskText, maskWords } from "../../../base/text/mask.ts";
+import type { SessionEvent } from "../../../session/event.ts";
+import type { LoggedEvent } from "../../../store/session/session-pages.ts";
+import type { ReadSession, SessionReader } from "../../../store/session/session-reader.ts";
+
+const BATCH = 1_000;
+
+const STYLE = `:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
+body { max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
+article { border-left: 3px solid #8888; margin: 1rem 0; padding: .2rem 1rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+.prompt { border-color: #36c; } .tool, .event { font-family: monospace; font-size: .9em; opacity: .8; }
+time { opacity: .6; font-size: .8em; }`;
+
+/** Sends a session as a download: its events as lines of JSON, or a page that needs nothing else. */
+export async function exportSession(
+  reader: SessionReader,
+  session: ReadSession,
+  format: "ndjson" | "html",
+  response: ServerResponse,
+): Promise<void> {
+  const isHtml = format === "html";
+  response.writeHead(200, {
+    "content-type": isHtml ? "text/html; charset=utf-8" : "application/x-ndjson",
+    "content-disposition": `attachment; filename="session-${session.id}.${format}"`,
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    // Where a browser shows it nevertheless, it may do nothing.
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+  });
+  if (isHtml) response.write(headOf(session));
+  let from = 1;
+  while (!response.destroyed) {
+    const events = await reader.events(session.id, from, BATCH);
+    const last = events.at(-1);
+    if (last === undefined) break;
+    from = last.seq + 1;
+    const text = isHtml ? pageOf(events) : events.map(lineOf).join("");
+    if (!response.write(text))
+      await Promise.race([once(response, "drain"), once(response, "close")]);
+  }
+  response.end(isHtml ? "</html>\n" : "");
+}
+
+function lineOf({ seq, at, direction, message }: LoggedEvent): string {
+  const event = maskWords(message);
+  return `${JSON.stringify({ seq, at: new Date(at).toISOString(), direction, event })}\n`;
+}
+
+function headOf({ id, title: given = id, agent, cwd }: ReadSession): string {
+  const title = maskText(given);
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${escaped(title)}</title>
+<style>${STYLE}</style>
+<h1>${escaped(title)}</h1>
+<p>Session ${escaped(id)}, agent ${escaped(agent)}, in <code>${escaped(cwd)}</code></p>
+`;
+}
+
+/** Neighbouring pieces of one answer become one paragraph. */
+function pageOf(events: readonly LoggedEvent[]): string {
+  const parts: { kind: string; at: number; text: string }[] = [];
+  for (const { at, message } of events) {
+    const part = partOf(maskWords(message) as SessionEvent);
+    if (part === undefined) continue;
+    const before = parts.at(-1);
+    if (before?.kind === part.kind && part.kind === "answer") before.text += part.text;
+    else parts.push({ ...part, at });
+  }
+  return parts
+    .map(({ kind, at, text }) => {
+      const time = new Date(at).toISOString();
+      // Masked once more: a secret may have come in several pieces.
+      const shown = escaped(String(maskWords(text)));
+      return `<article class="${kind}"><time>${time}</time>\n${shown}</article>\n`;
+    })
+    .join("");
+}
+
+function partOf(event: SessionEvent): { kind: string; text: string } | undefined {
+  switch (event.kind) {
+    case "prompt":
+      return { kind: "prompt", text: event.prompt.map(({ text = "" }) => String(text)).join("\n") };
+    case "permission":
+      return { kind: "event", text: `Asked: ${titleOf(event.request.toolCall)}` };
+    case "answer": {
+      const { outcome, by } = event;
+      const what = outcome.outcome === "selected" ? outcome.optionId : "cancelled";
+      return { kind: "event", text: `Answered by ${by}: ${what}` };
+    }
+    case "end":
+      return { kind: "event", text: `Turn ended: ${event.stopReason} ${event.error ?? ""}` };
+    case "setting":
+      return undefined;
+    case "update":
+      return updateOf(event.update);
+  }
+}
+
+function updateOf(
+  update: Readonly<Record<string, unknown>>,
+): { kind: string; text: string } | undefined {
+  const { text } = (update.content ?? {}) as { text?: unknown };
+  if (update.sessionUpdate === "agent_message_chunk" && typeof text === "string") {
+    return { kind: "answer", text };
+  }
+  if (update.sessionUpdate === "tool_call") return { kind: "tool", text: titleOf(update) };
+  return undefined;
+}
+
+function titleOf({ title }: Readonly<Record<string, unknown>>): string {
+  return typeof title === "string" ? title : "a tool";
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

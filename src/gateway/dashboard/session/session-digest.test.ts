@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
+import type { SessionEvent } from "../../../session/event.ts";
+import { SessionLog } from "../../../store/session/session-log.ts";
+import { SessionReader } from "../../../store/session/session-reader.ts";
+import { SessionDigest, SessionDigests } from "./session-digest.ts";
+
+const PROMPT: SessionEvent = { kind: "prompt", turnId: "t", prompt: [], by: "zed" };
+const CHUNK: SessionEvent = { kind: "update", update: { sessionUpdate: "agent_message_chunk" } };
+const ASK: SessionEvent = {
+  kind: "permission",
+  turnId: "t",
+  requestId: "r",
+  request: { toolCall: { toolCallId: "c" }, options: [] },
+};
+const ANSWER: SessionEvent = {
+  kind: "answer",
+  requestId: "r",
+  outcome: { outcome: "cancelled" },
+  by: "zed",
+};
+const END: SessionEvent = { kind: "end", turnId: "t", stopReason: "end_turn" };
+
+function digestOf(...events: SessionEvent[]): SessionDigest {
+  const digest = new SessionDigest();
+  for (const [at, message] of events.entries()) {
+    digest.read({ seq: at + 1, at, direction: "agent", message });
+  }
+  return digest;
+}
+
+function told(says: string, meta: object): SessionEvent {
+  const content = { type: "text", text: says };
+  return {
+    kind: "update",
+    update: { sessionUpdate: "agent_message_chunk", content, _meta: { ...meta } },
+  };
+}
+
+describe("what the events of a session say", () => {
+  it("has a permission until it is answered or its turn ends", () => {
+    assert.equal(digestOf(PROMPT, ASK, CHUNK).pending.length, 1);
+    assert.equal(digestOf(PROMPT, ASK, ANSWER).pending.length, 0);
+    assert.equal(digestOf(PROMPT, ASK, END).pending.length, 0);
+    assert.equal(digestOf(PROMPT, ASK, { ...PROMPT, steers: true }).pending.length, 1);
+  });
+
+  it("has the last client, usage, plan, mode and end", () => {
+    const used = {
+      sessionUpdate: "usage_update",
+      used: 5,
+      size: 10,
+      cost: { amount: 0.5, currency: "EUR" },
+    };
+    const digest = digestOf(
+      PROMPT,
+      { kind: "update", update: used },
+      {
+        kind: "update",
+        update: { sessionUpdate: "plan", entries: [{ content: "a", status: "done" }] },
+      },
+      { kind: "setting", setting: "mode", id: "ask" },
+      END,
+    );
+    const { client, context, cost, mode, ended, plan } = digest;
+    assert.deepEqual(
+      { client, context, cost, mode, ended },
+      {
+        client: "zed",
+        context: { used: 5, size: 10 },
+        cost: { amount: 0.5, currency: "EUR" },
+        mode: "ask",
+        ended: "end_turn",
+      },
+    );
+    assert.equal(plan.length, 1);
+  });
+
+  it("tells what a remote run says of itself from what its agent says", () => {
+    const digest = digestOf(PROMPT, told("Fetching …\n", { trunkline: { run: "progress" } }));
+    assert.deepEqual([digest.progress, digest.isWorking], ["Fetching …", false]);
+    const pushed = digestOf(
+      PROMPT,
+      CHUNK,
+      told("\n\n_Pushed agent/x at 0123456789ab._\n", { "trunkline/aside": true }),
+    );
+    assert.equal(pushed.pushed, "0123456789ab");
+  });
+
+  it("finds what a running turn asks, however much was said since, and goes on from there", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = await SessionLog.open(folder.path);
+    using reader = await SessionReader.open(folder.path);
+    const id = crypto.randomUUID();
+    const { key } = await log.create({ id, cwd: "/", agent: "a", notes: { turn: "t" } });
+    const add = (event: SessionEvent): Promise<void> =>
+      log.append(key, "agent", JSON.stringify(event)).stored;
+    await Promise.all([add(PROMPT), add(ASK), ...Array.from({ length: 1_000 }, () => add(CHUNK))]);
+    const digests = new SessionDigests(reader);
+    const at = async () => {
+      const found = await reader.find(id);
+      assert.ok(found !== undefined);
+      return digests.of(found);
+    };
+    assert.equal((await at()).pending.length, 1);
+    await add(ANSWER);
+    assert.equal((await at()).pending.length, 0);
+  });
+});

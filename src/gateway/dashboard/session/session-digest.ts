@@ -1,0 +1,207 @@
+import type { SessionEvent } from "../../../session/event.ts";
+import type { PermissionRequest } from "../../../session/permission/permission.ts";
+import type { LoggedEvent } from "../../../store/session/session-pages.ts";
+import type { ReadSession, SessionReader } from "../../../store/session/session-reader.ts";
+import type { PlanEntry, SessionRow } from "../session-api.ts";
+
+/** A permission that nobody has answered yet. */
+export interface PendingRequest {
+  readonly requestId: string;
+  /** Number of its event. */
+  readonly seq: number;
+  readonly at: number;
+  readonly request: PermissionRequest;
+}
+
+/** What the events of a session say about it, as far as they were read. */
+export class SessionDigest {
+  /** Number of the last event that was read. */
+  last = 0;
+  client: string | undefined;
+  model: string | undefined;
+  mode: string | undefined;
+  context: SessionRow["context"];
+  cost: SessionRow["cost"];
+  ended: string | undefined;
+  plan: readonly PlanEntry[] = [];
+  commands: readonly { readonly name: string; readonly description: string }[] = [];
+  configOptions: readonly Readonly<Record<string, unknown>>[] | undefined;
+  /** Whether the prompt of the last turn was read: what came before belongs to earlier turns. */
+  hasPrompt = false;
+  /** The last message about a remote run itself, and whether its agent has done something since. */
+  progress: string | undefined;
+  isWorking = false;
+  /** The commit that a remote run has pushed last, shortened, and its pull request. */
+  pushed: string | undefined;
+  pullRequest: string | undefined;
+  readonly #pending = new Map<string, PendingRequest>();
+
+  get pending(): readonly PendingRequest[] {
+    return [...this.#pending.values()];
+  }
+
+  read({ seq, at, message }: LoggedEvent): void {
+    if (seq <= this.last) return;
+    this.last = seq;
+    const event = message as SessionEvent;
+    switch (event.kind) {
+      case "prompt":
+        this.client = event.by;
+        if (event.steers === true) return;
+        this.ended = undefined;
+        this.hasPrompt = true;
+        this.#pending.clear();
+        return;
+      case "permission":
+        this.#pending.set(event.requestId, {
+          requestId: event.requestId,
+          seq,
+          at,
+          request: event.request,
+        });
+        return;
+      case "answer":
+        this.#pending.delete(event.requestId);
+        return;
+      case "setting":
+        if (event.setting === "mode") this.mode = event.id;
+        if (event.setting === "model") this.model = event.id;
+        return;
+      case "end":
+        this.ended = event.stopReason;
+        this.#pending.clear();
+        return;
+      case "update":
+        this.#update(event.update);
+    }
+  }
+
+  #update(update: Readonly<Record<string, unknown>> & { readonly sessionUpdate: string }): void {
+    const progress = progressOf(update);
+    if (progress === undefined) this.isWorking = true;
+    else this.#progress(progress);
+    switch (update.sessionUpdate) {
+      case "usage_update":
+        if (typeof update.used === "number" && typeof update.size === "number") {
+          this.context = { used: update.used, size: update.size };
+        }
+        this.cost = costOf(update.cost) ?? this.cost;
+        return;
+      case "plan":
+        if (Array.isArray(update.entries)) this.plan = update.entries as PlanEntry[];
+        return;
+      case "current_mode_update":
+        if (typeof update.currentModeId === "string") this.mode = update.currentModeId;
+        return;
+      case "config_option_update":
+        if (Array.isArray(update.configOptions)) this.#options(update.configOptions as Option[]);
+        return;
+      case "available_commands_update":
+        if (Array.isArray(update.availableCommands)) {
+          this.commands = update.availableCommands as typeof this.commands;
+        }
+    }
+  }
+
+  #progress(says: string): void {
+    this.progress = says;
+    this.isWorking = false;
+    const [, pushed] = /^Pushed \S+ at ([0-9a-f]{12,})\.$/.exec(says) ?? [];
+    const [request] = /https?:\/\/\S+\/(?:pull|pulls|merge_requests)\/\d+/.exec(says) ?? [];
+    this.pushed = pushed ?? this.pushed;
+    this.pullRequest = request ?? this.pullRequest;
+  }
+
+  #options(options: readonly Option[]): void {
+    this.configOptions = options;
+    for (const { category, currentValue } of options) {
+      if (category === "mode") this.mode = String(currentValue);
+      if (category === "model") this.model = String(currentValue);
+    }
+  }
+}
+
+type Option = Readonly<Record<string, unknown>>;
+
+function costOf(value: unknown): SessionRow["cost"] {
+  const { amount, currency } = (value ?? {}) as { amount?: unknown; currency?: unknown };
+  if (typeof amount !== "number") return undefined;
+  return { amount, currency: typeof currency === "string" ? currency : "USD" };
+}
+
+/** The text of a message about a remote run itself, and not from its agent. */
+export function progressOf(update: Readonly<Record<string, unknown>>): string | undefined {
+  const meta = (update._meta ?? {}) as Readonly<Record<string, unknown>>;
+  const { run } = (meta.trunkline ?? {}) as { run?: unknown };
+  if (run !== "progress" && meta["trunkline/aside"] !== true) return undefined;
+  const { text } = (update.content ?? {}) as { text?: unknown };
+  return typeof text === "string" ? text.trim().replaceAll(/^_|_$/g, "") : undefined;
+}
+
+/** Events that are read back at first, and at most for the prompt of a turn that runs. */
+const TAIL = 200;
+const LONGEST_TAIL = 20_000;
+/** Digests that are kept. */
+const MOST = 5_000;
+
+/**
+ * Digests of sessions, kept and continued as their events come. The first look reads only the last
+ * events of a session: enough for its state, not for a plan or a mode from long ago.
+ */
+export class SessionDigests {
+  readonly #reader: SessionReader;
+  readonly #digests = new Map<string, SessionDigest>();
+
+  constructor(reader: SessionReader) {
+    this.#reader = reader;
+  }
+
+  async of({
+    id,
+    last,
+    notes,
+  }: Pick<ReadSession, "id" | "last" | "notes">): Promise<SessionDigest> {
+    const known = this.#digests.get(id);
+    if (known !== undefined && known.last <= last && last - known.last <= LONGEST_TAIL) {
+      await this.#continue(known, id, last);
+      return known;
+    }
+    const digest = await this.#begin(id, last, typeof notes.turn === "string");
+    this.#digests.delete(id);
+    this.#digests.set(id, digest);
+    for (const oldest of this.#digests.keys()) {
+      if (this.#digests.size <= MOST) break;
+      this.#digests.delete(oldest);
+    }
+    return digest;
+  }
+
+  async #continue(digest: SessionDigest, id: string, last: number): Promise<void> {
+    while (digest.last < last) {
+      const events = await this.#reader.events(id, digest.last + 1, LONGEST_TAIL);
+      if (events.length === 0) return;
+      for (const event of events) digest.read(event);
+    }
+  }
+
+  /** A turn that runs is read from its prompt on, since what it asks may be far back. */
+  async #begin(id: string, last: number, isRunning: boolean): Promise<SessionDigest> {
+    const events: LoggedEvent[] = [];
+    let before = last + 1;
+    while (before > 1 && events.length < LONGEST_TAIL) {
+      const more = await this.#reader.eventsBefore(id, before, TAIL);
+      events.unshift(...more);
+      before = more[0]?.seq ?? 1;
+      const hasPrompt = events.some(({ message }) => isTurnStart(message as SessionEvent));
+      if (!isRunning || hasPrompt) break;
+    }
+    const digest = new SessionDigest();
+    for (const event of events) digest.read(event);
+    digest.last = Math.max(digest.last, last);
+    return digest;
+  }
+}
+
+function isTurnStart(event: SessionEvent): boolean {
+  return event.kind === "prompt" && event.steers !== true;
+}

@@ -1,0 +1,209 @@
+import { TrunklineError } from "../../../base/errors.ts";
+import { hasScope } from "../../../base/principal.ts";
+import { maskWords } from "../../../base/text/mask.ts";
+import type { ReadSession } from "../../../store/session/session-reader.ts";
+import type { Principal } from "../../../base/principal.ts";
+import { type ApiCall, type ApiRoute, numberIn, textIn } from "../router.ts";
+import type {
+  AnswerBody,
+  Ask,
+  EventLog,
+  SessionDetail,
+  SettingBody,
+  Traffic,
+} from "../session-api.ts";
+import { rawText, trafficOf } from "../traffic/session-traffic.ts";
+import type { TrafficRing } from "../traffic/traffic-ring.ts";
+import { changedFiles, diffOfFile } from "./changed-files.ts";
+import { exportSession } from "./export-session.ts";
+import { SessionActions } from "./session-actions.ts";
+import type { SessionDigest } from "./session-digest.ts";
+import type { SessionClients } from "./session-clients.ts";
+import { askOf, type SessionRows } from "./session-rows.ts";
+
+export interface SessionRoutesOptions {
+  readonly rows: SessionRows;
+  readonly clients: SessionClients;
+  readonly data: string;
+  readonly traffic: TrafficRing;
+  readonly failed: (session: string, error: unknown) => void;
+}
+
+const MOST_ROWS = 500;
+const MOST_EVENTS = 2_000;
+const DONE = { ok: true } as const;
+
+/** The endpoints of sessions. */
+export class SessionRoutes {
+  readonly #options: SessionRoutesOptions;
+  readonly #actions: SessionActions;
+
+  constructor(options: SessionRoutesOptions) {
+    this.#options = options;
+    this.#actions = new SessionActions(options);
+  }
+
+  get routes(): readonly ApiRoute[] {
+    const { rows, data } = this.#options;
+    const get = (path: string, handle: ApiRoute["handle"]): ApiRoute => ({
+      method: "GET",
+      path: `/api/sessions${path}`,
+      handle,
+    });
+    const act = (path: string, work: (call: ApiCall, session: ReadSession) => Promise<unknown>) => {
+      const handle = async (call: ApiCall): Promise<object> => {
+        const done = await work(call, await rows.need(call.principal, call.id));
+        return typeof done === "object" && done !== null ? done : DONE;
+      };
+      return {
+        method: "POST",
+        path: `/api/sessions/:id${path}`,
+        scope: "sessions",
+        handle,
+      } as const;
+    };
+    const actions = this.#actions;
+    return [
+      get("", async ({ principal, query }) => {
+        const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
+        const cursor = query.get("cursor") ?? undefined;
+        const text = query.get("q") || undefined;
+        return rows.page(principal, { cursor, text, limit });
+      }),
+      get("/:id", (call) => this.#detail(call)),
+      get("/:id/events", (call) => this.#events(call)),
+      get("/:id/traffic", (call) => this.#traffic(call)),
+      get("/:id/traffic/:part", (call) => this.#rawText(call)),
+      get("/:id/files", async ({ principal, id }) =>
+        changedFiles(data, await rows.need(principal, id)),
+      ),
+      get("/:id/diff", async ({ principal, id, query }) =>
+        diffOfFile(data, await rows.need(principal, id), query.get("path") ?? ""),
+      ),
+      get("/:id/export", async ({ principal, id, query, response }) => {
+        const session = await rows.need(principal, id);
+        const format = query.get("format") === "html" ? "html" : "ndjson";
+        await exportSession(rows.reader, session, format, response);
+        return undefined;
+      }),
+      act("/prompt", ({ principal, body }, session) => {
+        const { whileRunning } = body;
+        const joins = whileRunning === "steer" ? ({ whileRunning } as const) : {};
+        return actions.prompt(principal, session, { text: textIn(body, "text"), ...joins });
+      }),
+      act("/cancel", ({ principal }, session) => actions.cancel(principal, session)),
+      act("/undo", ({ principal }, session) => actions.undo(principal, session)),
+      act("/answer", ({ principal, body }, session) =>
+        actions.answer(principal, session, readAnswer(body)),
+      ),
+      act("/setting", async (call, session) => {
+        const client = await this.#options.clients.at(call.principal, session);
+        await client.choose(readSetting(call.body));
+        return { settings: (await this.#detail(call)).settings };
+      }),
+    ];
+  }
+
+  /** What is asked in a session: permissions that its log has, and questions to this principal. */
+  async asks(principal: Principal, session: ReadSession): Promise<readonly Ask[]> {
+    const client = await this.#options.clients.known(principal, session.id);
+    const digest = await this.#options.rows.digests.of(session);
+    const isOpen = session.holder !== undefined && typeof session.notes.turn === "string";
+    const permissions = isOpen ? digest.pending.map(askOf) : [];
+    return [...permissions, ...(client?.asks ?? [])];
+  }
+
+  /** A bounded batch of events from a number on. */
+  async read(session: ReadSession, from: number, limit = MOST_EVENTS): Promise<EventLog> {
+    const events = await this.#options.rows.reader.events(session.id, from, limit);
+    return logOf(session, events);
+  }
+
+  async #detail({ principal, id }: ApiCall): Promise<SessionDetail> {
+    const { rows, clients } = this.#options;
+    const session = await rows.need(principal, id);
+    // To look at a session must not start its agent: only one that is open is joined.
+    const joins = session.holder !== undefined && hasScope(principal, "sessions");
+    const client = joins ? await clients.at(principal, session).catch(() => undefined) : undefined;
+    const digest = await rows.digests.of(session);
+    return {
+      row: rows.rowWith(session, digest),
+      plan: digest.plan,
+      settings: settingsOf((client?.settings ?? {}) as unknown as Settings, digest),
+      commands: digest.commands,
+      asks: await this.asks(principal, session),
+    };
+  }
+
+  async #traffic({ principal, id, query }: ApiCall): Promise<Traffic> {
+    const { rows, traffic } = this.#options;
+    const session = await rows.need(principal, id);
+    const limit = numberIn(query, "limit", { least: 1, most: MOST_EVENTS, usual: 1_000 });
+    const from = numberIn(query, "from", { usual: 0 });
+    const found = trafficOf(traffic, idsOf(session), { from, limit });
+    if (found.rows.length > 0 || from > 0) return found;
+    const { open } = await rows.row(session);
+    if (open === "here") return found;
+    const missing =
+      open === "elsewhere"
+        ? "Another process has this session open, and only that one sees its messages."
+        : "This server has not had the session open since it was started.";
+    return { ...found, missing };
+  }
+
+  async #rawText({ principal, id, part }: ApiCall): Promise<{ text: string }> {
+    const session = await this.#options.rows.need(principal, id);
+    const text = rawText(this.#options.traffic, idsOf(session), Number(part));
+    if (text !== undefined) return { text };
+    throw new TrunklineError("not-found", "This message is no longer kept.");
+  }
+
+  async #events({ principal, id, query }: ApiCall): Promise<EventLog> {
+    const { rows } = this.#options;
+    const session = await rows.need(principal, id);
+    const limit = numberIn(query, "limit", { least: 1, most: MOST_EVENTS, usual: 200 });
+    if (query.has("from")) return this.read(session, numberIn(query, "from", { usual: 1 }), limit);
+    const before = numberIn(query, "before", { usual: session.last + 1 });
+    return logOf(session, await rows.reader.eventsBefore(id, before, limit));
+  }
+}
+
+/** The ids of a session in messages: ours, and that of its agent. */
+function idsOf({ id, notes }: ReadSession): string[] {
+  const { sessionId } = (notes.memory ?? {}) as { sessionId?: unknown };
+  return typeof sessionId === "string" && sessionId !== "" ? [id, sessionId] : [id];
+}
+
+type Settings = SessionDetail["settings"];
+
+/** The settings when a client joined, with what was chosen since. */
+function settingsOf({ modes, models, configOptions }: Settings, digest: SessionDigest): Settings {
+  const { mode, model } = digest;
+  const options = (digest.configOptions as Settings["configOptions"]) ?? configOptions;
+  return {
+    ...(modes ? { modes: { ...modes, currentModeId: mode ?? modes.currentModeId } } : {}),
+    ...(models ? { models: { ...models, currentModelId: model ?? models.currentModelId } } : {}),
+    ...(options ? { configOptions: options } : {}),
+  };
+}
+
+function logOf({ id, last }: ReadSession, events: EventLog["events"]): EventLog {
+  const masked = events.map((event) => ({ ...event, message: maskWords(event.message) }));
+  return { session: id, events: masked, last: Math.max(last, events.at(-1)?.seq ?? 0) };
+}
+
+function readAnswer(body: ApiCall["body"]): AnswerBody {
+  const { optionId, result } = body;
+  const id = textIn(body, "id");
+  if (typeof optionId === "string" || optionId === null) return { id, optionId };
+  if (typeof result === "object" && result !== null) return { id, result: { ...result } };
+  throw new TrunklineError("usage", "Give 'optionId', or 'result' for a question.");
+}
+
+function readSetting(body: ApiCall["body"]): SettingBody {
+  const { kind, value } = body;
+  if (kind === "mode" || kind === "model" || kind === "option") {
+    return { kind, id: textIn(body, "id"), value };
+  }
+  throw new TrunklineError("usage", "'kind' has to be mode, model or option.");
+}

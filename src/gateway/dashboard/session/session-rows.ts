@@ -1,0 +1,145 @@
+import { maskText, maskWords } from "../../../base/text/mask.ts";
+import type { Principal } from "../../../base/principal.ts";
+import { TrunklineError } from "../../../base/errors.ts";
+import type { ReadSession, SessionReader } from "../../../store/session/session-reader.ts";
+import { maySeeSession, onlyOwner } from "../access-rules.ts";
+import type { Page } from "../api.ts";
+import type { Ask, SessionRow } from "../session-api.ts";
+import { Places } from "./places.ts";
+import { type PendingRequest, type SessionDigest, SessionDigests } from "./session-digest.ts";
+
+export interface SessionRowsOptions {
+  readonly reader: SessionReader;
+  /** The id of this process as a holder of sessions. */
+  readonly holder: () => string | undefined;
+  /** The names of tokens, by the id of their principal. */
+  readonly nameOf: (owner: string) => string;
+}
+
+export interface RowsRequest {
+  readonly cursor?: string | undefined;
+  readonly text?: string | undefined;
+  readonly limit: number;
+}
+
+/** Sessions as rows: what is stored of them, and what their events say. */
+export class SessionRows {
+  readonly reader: SessionReader;
+  readonly digests: SessionDigests;
+  readonly #options: SessionRowsOptions;
+  readonly #places = new Places();
+
+  constructor(options: SessionRowsOptions) {
+    this.#options = options;
+    this.reader = options.reader;
+    this.digests = new SessionDigests(options.reader);
+  }
+
+  /** A page of rows: on the first one those that wait for a person come first, then by last use. */
+  async page(
+    principal: Principal,
+    { cursor, text, limit }: RowsRequest,
+  ): Promise<Page<SessionRow>> {
+    const after = cursor === undefined ? undefined : readCursor(cursor);
+    const owner = onlyOwner(principal);
+    const found = await this.reader.list({ owner, text, after, limit: limit + 1 });
+    const waiting = after === undefined && text === undefined ? await this.waiting(principal) : [];
+    const isWaiting = new Set(waiting.map(({ id }) => id));
+    const listed = found.slice(0, limit);
+    const rows = [...waiting];
+    for (const session of listed) {
+      if (isWaiting.has(session.id) || !maySeeSession(principal, session)) continue;
+      rows.push(await this.row(session));
+    }
+    const last = listed.at(-1);
+    if (found.length <= limit || last === undefined) return { rows };
+    return { rows, next: `${last.updated}.${last.id}` };
+  }
+
+  /** The sessions that wait for a person, longest first. */
+  async waiting(principal: Principal): Promise<SessionRow[]> {
+    const rows: SessionRow[] = [];
+    for (const session of await this.reader.held()) {
+      if (typeof session.notes.turn !== "string" || !maySeeSession(principal, session)) continue;
+      const row = await this.row(session);
+      if (row.state === "waiting") rows.push(row);
+    }
+    return rows.toSorted((a, b) => (a.waiting?.since ?? 0) - (b.waiting?.since ?? 0));
+  }
+
+  /** A session that a principal may see. Throws "not-found" for any other. */
+  async need(principal: Principal, id: string): Promise<ReadSession> {
+    const session = await this.reader.find(id);
+    if (session !== undefined && maySeeSession(principal, session)) return session;
+    throw new TrunklineError("not-found", `There is no session '${id.slice(0, 64)}'.`);
+  }
+
+  async row(session: ReadSession): Promise<SessionRow> {
+    return this.rowWith(session, await this.digests.of(session));
+  }
+
+  rowWith(session: ReadSession, digest: SessionDigest): SessionRow {
+    const { id, title, cwd, agent, created, updated, parent, notes, last, holder } = session;
+    const { owner, run, turn } = notes;
+    const isRunning = holder !== undefined && typeof turn === "string";
+    const [first] = isRunning ? digest.pending : [];
+    const state = first !== undefined ? "waiting" : isRunning ? "running" : "idle";
+    const chosen = (notes.chosen ?? {}) as { modelId?: string; modeId?: string };
+    return defined({
+      id,
+      title: title === undefined ? undefined : maskText(title),
+      state,
+      waiting: first === undefined ? undefined : waitingFor(first),
+      ended: isRunning ? undefined : digest.ended,
+      agent,
+      model: digest.model ?? chosen.modelId,
+      mode: digest.mode ?? chosen.modeId,
+      client: digest.client,
+      cwd,
+      ...(run === undefined ? this.#places.of(cwd) : runPlace(run)),
+      context: digest.context,
+      cost: digest.cost,
+      created,
+      updated,
+      last,
+      open: holder === undefined ? "no" : holder === this.#options.holder() ? "here" : "elsewhere",
+      parent,
+      isRun: run !== undefined,
+      owner: typeof owner === "string" && owner !== "" ? this.#options.nameOf(owner) : undefined,
+    });
+  }
+}
+
+function waitingFor({ at, request }: PendingRequest): NonNullable<SessionRow["waiting"]> {
+  const { title, toolCallId } = request.toolCall;
+  const says = maskText(typeof title === "string" ? title : toolCallId);
+  return { for: "permission", says, since: at };
+}
+
+/** A pending permission as a question to a person: whole, but for secrets. */
+export function askOf({ requestId, at, request }: PendingRequest): Ask {
+  const { toolCall, options } = request;
+  const shown = maskWords(toolCall) as NonNullable<Ask["toolCall"]>;
+  return { id: requestId, kind: "permission", at, toolCall: shown, options };
+}
+
+function runPlace(run: unknown): { repository?: string; branch?: string } {
+  const { url, target } = run as { url?: unknown; target?: unknown };
+  return {
+    ...(typeof url === "string" ? { repository: maskText(url) } : {}),
+    ...(typeof target === "string" ? { branch: target } : {}),
+  };
+}
+
+/** Without members that are undefined, so that equal rows have equal texts. */
+function defined(row: { [K in keyof SessionRow]: SessionRow[K] | undefined }): SessionRow {
+  const set = Object.entries(row).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set) as unknown as SessionRow;
+}
+
+/** Names the last session of a page, not a count: sessions used since then have moved to the front. */
+export function readCursor(cursor: string): { updated: number; id: string } {
+  const [, updated, id] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(cursor) ?? [];
+  if (updated !== undefined && id !== undefined) return { updated: Number(updated), id };
+  throw new TrunklineError("usage", `'${cursor.slice(0, 64)}' is not a cursor of this list.`);
+}

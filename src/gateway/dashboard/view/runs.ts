@@ -1,0 +1,184 @@
+import { join } from "node:path";
+
+import { TrunklineError } from "../../../base/errors.ts";
+import { maskText } from "../../../base/text/mask.ts";
+import { patchOf } from "../../../run/patch.ts";
+import { isPlan, type RunPlan } from "../../../run/run-plan.ts";
+import type { SessionEvent } from "../../../session/event.ts";
+import type { ReadSession } from "../../../store/session/session-reader.ts";
+import { maySeeSession, onlyOwner } from "../access-rules.ts";
+import type { Page, RunDetail, RunRow } from "../api.ts";
+import { type ApiCall, type ApiRoute, numberIn } from "../router.ts";
+import type { FileDiff } from "../session-api.ts";
+import { shown } from "../session/changed-files.ts";
+import { progressOf, type SessionDigest } from "../session/session-digest.ts";
+import { readCursor, type SessionRows } from "../session/session-rows.ts";
+
+const MOST_ROWS = 500;
+/** Events in which messages about the progress of a run are looked for. */
+const MOST_EVENTS = 5_000;
+
+/** Remote runs: the sessions that work on a revision of a repository. */
+export class Runs {
+  readonly #data: string;
+  readonly #sessions: SessionRows;
+
+  constructor(data: string, sessions: SessionRows) {
+    this.#data = data;
+    this.#sessions = sessions;
+  }
+
+  get routes(): readonly ApiRoute[] {
+    const get = (path: string, handle: ApiRoute["handle"]): ApiRoute => ({
+      method: "GET",
+      path: `/api/runs${path}`,
+      handle,
+    });
+    return [
+      get("", (call) => this.#page(call)),
+      get("/:id", (call) => this.#detail(call)),
+      get("/:id/diff", (call) => this.#diff(call)),
+    ];
+  }
+
+  async row(session: ReadSession): Promise<RunRow> {
+    const { id, title, agent, created, updated, last, notes } = session;
+    const digest = await this.#sessions.digests.of(session);
+    const { url, branch, revision, target } = planOf(session);
+    const { pushed, pullRequest, progress } = digest;
+    const [, position] = QUEUED.exec(progress ?? "") ?? [];
+    const stage = stageOf(session, digest, typeof notes.turn === "string");
+    return {
+      id,
+      ...(title === undefined ? {} : { title: maskText(title) }),
+      repository: maskText(url),
+      branch,
+      revision,
+      target,
+      ...(pushed === undefined ? {} : { pushed }),
+      ...(pullRequest === undefined ? {} : { pullRequest }),
+      stage,
+      ...(stage === "queued" ? { position: Number(position) } : {}),
+      ...(progress === undefined ? {} : { says: maskText(progress) }),
+      agent,
+      ...(digest.cost === undefined ? {} : { cost: digest.cost }),
+      created,
+      updated,
+      last,
+    };
+  }
+
+  async #page({ principal, query }: ApiCall): Promise<Page<RunRow>> {
+    const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
+    const cursor = query.get("cursor");
+    const sessions = await this.#sessions.reader.list({
+      owner: onlyOwner(principal),
+      runsOnly: true,
+      after: cursor === null ? undefined : readCursor(cursor),
+      limit: limit + 1,
+    });
+    const listed = sessions.slice(0, limit);
+    const rows: RunRow[] = [];
+    for (const session of listed) {
+      if (maySeeSession(principal, session)) rows.push(await this.row(session));
+    }
+    const last = listed.at(-1);
+    if (sessions.length <= limit || last === undefined) return { rows };
+    return { rows, next: `${last.updated}.${last.id}` };
+  }
+
+  async #detail(call: ApiCall): Promise<RunDetail> {
+    const session = await this.#need(call);
+    const log = await this.#log(session);
+    const row = await this.row(session);
+    try {
+      return { row, log, files: filesIn(await this.#patch(session)) };
+    } catch {
+      const missing = "Its workspace does not exist yet, or was removed.";
+      return { row, log, files: [], missing };
+    }
+  }
+
+  async #diff(call: ApiCall): Promise<FileDiff> {
+    const session = await this.#need(call);
+    const path = call.query.get("path");
+    const patch = await this.#patch(session);
+    if (path === null) return shown("", patch);
+    const part = partsOf(patch).find((each) => pathOf(each) === path);
+    if (part !== undefined) return shown(path, part);
+    throw new TrunklineError("not-found", `The run has not changed '${path.slice(0, 200)}'.`);
+  }
+
+  #patch({ notes }: ReadSession): Promise<string> {
+    return patchOf(join(this.#data, "run"), notes.run);
+  }
+
+  async #need({ principal, id }: ApiCall): Promise<ReadSession> {
+    const session = await this.#sessions.need(principal, id);
+    if (session.notes.run !== undefined) return session;
+    throw new TrunklineError("not-found", `Session '${id}' is not a remote run.`);
+  }
+
+  async #log({ id, last }: ReadSession): Promise<RunDetail["log"]> {
+    const log: { at: number; says: string }[] = [];
+    let before = last + 1;
+    for (let read = 0; read < MOST_EVENTS && before > 1;) {
+      const events = await this.#sessions.reader.eventsBefore(id, before, MOST_EVENTS);
+      if (events.length === 0) break;
+      read += events.length;
+      before = events[0]?.seq ?? 1;
+      const lines = events.flatMap(({ at, message }) => {
+        const event = message as SessionEvent;
+        const says = event.kind === "update" ? progressOf(event.update) : undefined;
+        return says === undefined ? [] : [{ at, says: maskText(says) }];
+      });
+      log.unshift(...lines);
+    }
+    return log;
+  }
+}
+
+function planOf({ notes, id }: ReadSession): RunPlan {
+  if (isPlan(notes.run)) return notes.run;
+  throw new TrunklineError("not-found", `Session '${id}' is not a remote run.`);
+}
+
+/** What `src/run` tells clients; the log of a session has nothing else about the stage. */
+const QUEUED = /^Waiting for a free slot: position (\d+) in the queue/;
+const FAILED = /^(?:Not pushed\.|The workspace could not be prepared)/;
+
+function stageOf(
+  { holder }: ReadSession,
+  { pending, progress = "", isWorking, ended, pushed }: SessionDigest,
+  hasTurn: boolean,
+): RunRow["stage"] {
+  if (holder !== undefined && hasTurn) {
+    if (pending.length > 0) return "waiting";
+    if (isWorking) return "working";
+    return QUEUED.test(progress) ? "queued" : "preparing";
+  }
+  if (ended === "interrupted" || FAILED.test(progress)) return "failed";
+  return pushed === undefined ? "idle" : "pushed";
+}
+
+/** The parts of a patch, one for each file. */
+function partsOf(patch: string): string[] {
+  return patch.split(/^(?=diff --git )/m).filter((part) => part.startsWith("diff --git "));
+}
+
+function pathOf(part: string): string {
+  const [, to] = /^\+\+\+ b\/(.+)$/m.exec(part) ?? [];
+  const [, from] = /^--- a\/(.+)$/m.exec(part) ?? [];
+  const [, both] = /^diff --git a\/(.+) b\/\1$/m.exec(part) ?? [];
+  return to ?? from ?? both ?? "";
+}
+
+function filesIn(patch: string): RunDetail["files"] {
+  return partsOf(patch).map((part) => {
+    const lines = part.split("\n");
+    const from = lines.findIndex((line) => line.startsWith("@@"));
+    const body = from < 0 ? [] : lines.slice(from);
+    const count = (mark: string): number => body.filter((line) => line.startsWith(mark)).length;
+    return { path: pathOf(part), added: count("+"), removed: count("-") };
+  });
+}

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
+import type { Principal } from "../../../base/principal.ts";
+import { AccessTokens } from "../../../store/access/access-tokens.ts";
+import type { ApiCall } from "../router.ts";
+import { tokenRoutes } from "./tokens.ts";
+
+const OWNER: Principal = { id: "" };
+
+async function create(tokens: AccessTokens, body: object, principal = OWNER): Promise<unknown> {
+  const route = tokenRoutes(tokens).find(
+    ({ method, path }) => method === "POST" && path === "/api/tokens",
+  );
+  return route?.handle({ principal, body: { ...body } } as ApiCall);
+}
+
+describe("tokens that are made on the dashboard", () => {
+  it("are limited as asked, and their secret is in no list", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path);
+    const asked = { name: "ci", scopes: ["sessions"], days: 1, agents: ["a*"], folders: ["/work"] };
+    const { token } = (await create(tokens, asked)) as { token: string };
+    const found = tokens.use(token);
+    assert.deepEqual(found?.limits, { agents: ["a*"], folders: ["/work"] });
+    assert.deepEqual(found?.scopes, ["sessions"]);
+    const [list] = tokenRoutes(tokens);
+    const text = JSON.stringify(await list?.handle({ principal: OWNER } as ApiCall));
+    assert.match(text, /"name":"ci"/);
+    assert.equal(text.includes(token) || text.includes(found?.sha256 ?? ""), false);
+  });
+
+  it("give nobody more than who makes them has", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path);
+    const admin: Principal = { id: "token 1", name: "admin", scopes: ["admin", "dashboard"] };
+    await assert.rejects(create(tokens, { name: "a", scopes: ["programs"] }, admin), /'programs'/);
+    const limited: Principal = { ...admin, limits: { folders: ["/work"] } };
+    await assert.rejects(create(tokens, { name: "a", scopes: ["admin"] }, limited), /is limited/);
+    assert.deepEqual(tokens.list(), []);
+  });
+
+  it("are refused with words where something is wrong", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path);
+    const good = { name: "a", scopes: ["tools"] };
+    const wrong: [object, RegExp][] = [
+      [{ ...good, scopes: ["everything"] }, /'scopes' has to be/],
+      [{ ...good, scopes: [] }, /'scopes' has to be/],
+      [{ ...good, days: 0 }, /'days' has to be/],
+      [{ ...good, folders: ["work"] }, /absolute path/],
+      [{ ...good, tools: "all" }, /'tools' has to be a list/],
+      [{ ...good, name: "" }, /'name' is missing/],
+    ];
+    for (const [body, words] of wrong) await assert.rejects(create(tokens, body), words);
+  });
+});

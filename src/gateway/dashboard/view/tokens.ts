@@ -1,0 +1,109 @@
+import { isAbsolute } from "node:path";
+
+import { TrunklineError } from "../../../base/errors.ts";
+import {
+  type Principal,
+  type PrincipalLimits,
+  type Scope,
+  SCOPES,
+} from "../../../base/principal.ts";
+import { type AccessToken, isExpired } from "../../../store/access/access-token.ts";
+import type { AccessTokens } from "../../../store/access/access-tokens.ts";
+import { needScope } from "../access-rules.ts";
+import type { TokenRow } from "../api.ts";
+import { type ApiCall, type ApiRoute, textIn } from "../router.ts";
+
+const DAY = 24 * 60 * 60_000;
+const MOST_DAYS = 3_650;
+const LIMITS = ["agents", "tools", "folders", "repositories"] as const;
+
+/** Access tokens: only the owner and principals with `admin` see and change them. */
+export function tokenRoutes(tokens: AccessTokens): readonly ApiRoute[] {
+  return [
+    {
+      method: "GET",
+      path: "/api/tokens",
+      scope: "admin",
+      handle: async () => ({ tokens: tokens.list().map(rowOf) }),
+    },
+    {
+      method: "POST",
+      path: "/api/tokens",
+      scope: "admin",
+      handle: async ({ principal, body }) => {
+        mayGive(principal, scopesOf(body));
+        const { days } = body;
+        const expires = days === undefined ? undefined : new Date(Date.now() + daysOf(days) * DAY);
+        const limits = limitsOf(body);
+        const grant = { scopes: scopesOf(body), ...(limits === undefined ? {} : { limits }) };
+        const { token, kept } = await tokens.create(textIn(body, "name"), grant, expires);
+        return { token, row: rowOf(kept) };
+      },
+    },
+    {
+      method: "POST",
+      path: "/api/tokens/:id/revoke",
+      scope: "admin",
+      handle: async ({ id }) => {
+        if (!tokens.list().some((token) => token.id === id)) {
+          throw new TrunklineError("not-found", `There is no token '${id.slice(0, 64)}'.`);
+        }
+        await tokens.revoke(id);
+        return { ok: true };
+      },
+    },
+  ];
+}
+
+/** Nobody gives away more than they have. */
+function mayGive(principal: Principal, scopes: readonly Scope[]): void {
+  for (const scope of scopes) needScope(principal, scope, `A token with the scope '${scope}'`);
+  if (principal.limits === undefined) return;
+  const next = "Create it on the machine itself: trunkline token create";
+  const why = "this token is limited, and the new one would not be";
+  throw new TrunklineError("untrusted", `Cannot create a token: ${why}. ${next}`);
+}
+
+/** Never the hash: nobody needs it. */
+function rowOf(token: AccessToken): TokenRow {
+  const { id, name, scopes, limits, created, expires, lastUsed } = token;
+  return {
+    id,
+    name,
+    scopes,
+    ...(limits === undefined ? {} : { limits: { ...limits } }),
+    created: Date.parse(created),
+    ...(expires === undefined ? {} : { expires: Date.parse(expires) }),
+    ...(lastUsed === undefined ? {} : { used: Date.parse(lastUsed) }),
+    isExpired: isExpired(token, Date.now()),
+  };
+}
+
+function scopesOf({ scopes }: ApiCall["body"]): Scope[] {
+  const known = Array.isArray(scopes) ? SCOPES.filter((scope) => scopes.includes(scope)) : [];
+  if (Array.isArray(scopes) && known.length === scopes.length && known.length > 0) return known;
+  const says = `'scopes' has to be a list of some of these: ${SCOPES.join(", ")}.`;
+  throw new TrunklineError("usage", says);
+}
+
+function limitsOf(body: ApiCall["body"]): PrincipalLimits | undefined {
+  const given = LIMITS.filter((name) => body[name] !== undefined);
+  if (given.length === 0) return undefined;
+  const limits: Record<string, string[]> = {};
+  for (const name of given) limits[name] = textsIn(body, name);
+  const relative = limits.folders?.find((folder) => !isAbsolute(folder));
+  if (relative === undefined) return limits;
+  throw new TrunklineError("usage", `The folder '${relative}' has to be an absolute path.`);
+}
+
+function textsIn(body: ApiCall["body"], name: string): string[] {
+  const value = body[name];
+  const isTexts = Array.isArray(value) && value.every((each) => typeof each === "string");
+  if (isTexts) return value;
+  throw new TrunklineError("usage", `'${name}' has to be a list of texts.`);
+}
+
+function daysOf(days: unknown): number {
+  if (typeof days === "number" && days > 0 && days <= MOST_DAYS) return days;
+  throw new TrunklineError("usage", `'days' has to be a number up to ${MOST_DAYS}.`);
+}

@@ -1,0 +1,128 @@
+import { hash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { dirname, extname, join } from "node:path";
+import { gzipSync } from "node:zlib";
+
+import { fail } from "../http/http-answers.ts";
+
+/** No script, style or connection but our own, and no page may frame ours. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'self'",
+].join("; ");
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+  ".woff2": "font/woff2",
+  ".webmanifest": "application/manifest+json",
+};
+
+/** Names that contain the hash of their content, and so never stand for another. */
+const HASHED = /-[0-9A-Za-z]{8,}\.[a-z0-9]+$/;
+const PAGE = "index.html";
+export const ASSETS = "/assets/";
+
+interface WebFile {
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly tag: string;
+  zipped?: Buffer;
+}
+
+/**
+ * The files of the dashboard's application. They are all read at once and kept: an upgrade may replace
+ * them while this server runs, and a page must not get half of each.
+ */
+export class WebFiles {
+  readonly #files: ReadonlyMap<string, WebFile>;
+
+  private constructor(files: ReadonlyMap<string, WebFile>) {
+    this.#files = files;
+  }
+
+  /** The files of the folder; none where the application was not built. */
+  static async load(folder = builtFolder()): Promise<WebFiles> {
+    const files = new Map<string, WebFile>();
+    const names = folder === undefined ? [] : await readdir(folder).catch(() => []);
+    for (const name of names) {
+      const type = TYPES[extname(name)];
+      if (type === undefined || folder === undefined) continue;
+      const bytes = await readFile(join(folder, name));
+      files.set(name, { type, bytes, tag: `"${hash("sha256", bytes, "base64url").slice(0, 22)}"` });
+    }
+    return new WebFiles(files);
+  }
+
+  /** Whether the page is there. */
+  get hasPage(): boolean {
+    return this.#files.has(PAGE);
+  }
+
+  /** The page itself. */
+  sendPage(request: IncomingMessage, response: ServerResponse): void {
+    this.#send(PAGE, request, response);
+  }
+
+  /** A file of the page, by its address. */
+  send(path: string, request: IncomingMessage, response: ServerResponse): void {
+    const name = path.slice(ASSETS.length);
+    if (name === PAGE || !this.#files.has(name)) {
+      return fail(response, 404, "Nothing is at this path. Load the page again.");
+    }
+    return this.#send(name, request, response);
+  }
+
+  #send(name: string, { headers }: IncomingMessage, response: ServerResponse): void {
+    const file = this.#files.get(name);
+    if (file === undefined) return fail(response, 404, "The dashboard was not built.");
+    const { type, bytes, tag } = file;
+    const isForever = HASHED.test(name);
+    response.setHeader("etag", tag);
+    response.setHeader("vary", "Accept-Encoding");
+    response.setHeader(
+      "cache-control",
+      isForever ? "private, max-age=31536000, immutable" : "no-cache",
+    );
+    response.setHeader("x-content-type-options", "nosniff");
+    response.setHeader("referrer-policy", "no-referrer");
+    response.setHeader("cross-origin-opener-policy", "same-origin");
+    response.setHeader("cross-origin-resource-policy", "same-origin");
+    if (name === PAGE) {
+      response.setHeader("content-security-policy", POLICY);
+      response.setHeader("x-frame-options", "DENY");
+    }
+    if (headers["if-none-match"]?.includes(tag) === true) {
+      response.writeHead(304).end();
+      return;
+    }
+    const zips = /\bgzip\b/.test(headers["accept-encoding"] ?? "");
+    const body = zips ? (file.zipped ??= gzipSync(bytes)) : bytes;
+    response.writeHead(200, {
+      "content-type": type,
+      "content-length": body.length,
+      ...(zips ? { "content-encoding": "gzip" } : {}),
+    });
+    response.end(body);
+  }
+}
+
+/** The folder in the package, whether it runs from its sources or was built. */
+function builtFolder(): string | undefined {
+  for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
+    const found = join(folder, "dist/web");
+    if (existsSync(join(found, PAGE))) return found;
+    if (dirname(folder) === folder) return undefined;
+  }
+}

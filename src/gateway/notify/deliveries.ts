@@ -1,0 +1,52 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+import { DeliveryQueue, type DeliveryState } from "../../store/notify/delivery-queue.ts";
+import { NOTIFICATIONS_FILE, openNotifyDatabase } from "../../store/notify/notify-database.ts";
+import type { Reason } from "./entries.ts";
+import type { NoticeContent } from "./message.ts";
+
+/** A notification to one receiver, and what became of it. */
+export interface DeliveryView {
+  readonly id: string;
+  readonly reason: Reason;
+  readonly session?: string | undefined;
+  readonly receiver: string;
+  /** "delivered": the receiver, or its push service, has accepted it. */
+  readonly state: DeliveryState;
+  readonly time: string;
+  readonly attempts: readonly { readonly time: string; readonly result: string }[];
+  /** What the last attempt came to, or why there was none. */
+  readonly result?: string | undefined;
+  /** When it is tried again. */
+  readonly next?: string | undefined;
+}
+
+/** The last notifications, the newest first: for the dashboard, `trunkline notifications list` and doctor. */
+export async function deliveries(data: string, most = 100): Promise<DeliveryView[]> {
+  if (!existsSync(join(data, NOTIFICATIONS_FILE))) return [];
+  using database = await openNotifyDatabase(data);
+  using queue = new DeliveryQueue(database, data);
+  const views: DeliveryView[] = [];
+  for (const delivery of await queue.list(most)) {
+    const { id, notice, receiver, state, result, due } = delivery;
+    const { reason, sessionId: session } = notice.content as NoticeContent;
+    const attempts = await queue.attempts(id);
+    views.push({
+      id,
+      reason,
+      session,
+      receiver,
+      state,
+      time: timeOf(notice.at),
+      attempts: attempts.map((each) => ({ time: timeOf(each.at), result: each.result })),
+      result,
+      next: state === "pending" ? timeOf(due) : undefined,
+    });
+  }
+  return views;
+}
+
+function timeOf(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

@@ -1,0 +1,356 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, it } from "node:test";
+
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { NotifyReceiver, type Received } from "../../../test/support/notify-receiver.ts";
+import { PushBrowser } from "../../../test/support/push-browser.ts";
+import { Log } from "../../base/log.ts";
+import { Devices } from "../../store/access/devices.ts";
+import { OwnerToken } from "../../store/access/owner-token.ts";
+import { announceGateway } from "../../store/access/running-gateways.ts";
+import { AnswerLinks } from "../../store/notify/answer-links.ts";
+import type { Delivery, DeliveryState } from "../../store/notify/delivery-queue.ts";
+import { openNotifyDatabase } from "../../store/notify/notify-database.ts";
+import { PushDevices } from "../../store/notify/push-devices.ts";
+import type { SessionNotice } from "../../session/notice.ts";
+import type { NotificationSettings } from "../config/schema/schema.gen.ts";
+import { readEntries } from "./entries.ts";
+import type { Message } from "./message.ts";
+import { Notifier } from "./notifier.ts";
+import { NotifySecrets } from "./notify-secrets.ts";
+import { signatureOf } from "./send/send-webhook.ts";
+
+const ASKED: SessionNotice = {
+  reason: "permission",
+  sessionId: "s-1",
+  cwd: "/work/secret-project",
+  title: "Mend the login",
+  requestId: "r-1",
+  mayAnswer: true,
+  request: {
+    toolCall: { toolCallId: "t", title: "rm -rf build" },
+    options: [
+      { optionId: "once", kind: "allow_once", name: "Allow rm" },
+      { optionId: "no", kind: "reject_once", name: "Reject" },
+    ],
+  },
+};
+
+const ENDED: SessionNotice = {
+  reason: "turn-ended",
+  sessionId: "s-1",
+  cwd: "/work",
+  title: "Mend the login",
+  stopReason: "end_turn",
+};
+
+class Rig implements AsyncDisposable {
+  readonly receiver: NotifyReceiver;
+  readonly secrets: NotifySecrets;
+  readonly #folder: SampleFolder;
+  readonly #open: Notifier[] = [];
+
+  private constructor(folder: SampleFolder, receiver: NotifyReceiver) {
+    this.#folder = folder;
+    this.receiver = receiver;
+    const env = { TRUNKLINE_TOKEN_STORE: "file" };
+    this.secrets = new NotifySecrets({ data: folder.path, configFile: undefined, env });
+  }
+
+  static async open(): Promise<Rig> {
+    return new Rig(await SampleFolder.create(), await NotifyReceiver.open());
+  }
+
+  get data(): string {
+    return this.#folder.path;
+  }
+
+  async notifier(settings: NotificationSettings, more: object = {}): Promise<Notifier> {
+    const { entries, problems } = readEntries([{ allowPrivate: true, ...settings }]);
+    assert.deepEqual(problems, []);
+    const { data, secrets } = this;
+    const log = new Log("error", () => {});
+    const timing = { firstWait: 20, lookEvery: 50 };
+    const notifier = await Notifier.open({ data, entries, secrets, log, ...timing, ...more });
+    this.#open.push(notifier);
+    return notifier;
+  }
+
+  webhook(): NotificationSettings {
+    return { webhook: { url: `${this.receiver.url}/hook`, headers: { "x-mine": "1" } } };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const notifier of this.#open.splice(0)) await notifier[Symbol.asyncDispose]();
+    await this.receiver[Symbol.asyncDispose]();
+    await this.#folder[Symbol.asyncDispose]();
+  }
+
+  /** Ends a notifier before the rig does. */
+  async close(notifier: Notifier): Promise<void> {
+    this.#open.splice(this.#open.indexOf(notifier), 1);
+    await notifier[Symbol.asyncDispose]();
+  }
+}
+
+const messageIn = ({ body }: Received): Message => JSON.parse(body.toString()) as Message;
+
+/** The only delivery of a notice, once it has that state. */
+async function until(
+  notifier: Notifier,
+  notice: string,
+  state: DeliveryState,
+  isSo: (delivery: Delivery) => boolean = () => true,
+): Promise<Delivery> {
+  for (;;) {
+    const [delivery] = await notifier.deliveriesOf(notice);
+    if (delivery?.state === state && isSo(delivery)) return delivery;
+    await delay(5);
+  }
+}
+
+describe("a webhook", { timeout: 30_000 }, () => {
+  it("gets a signed notification without the words of prompts and agents, and links that answer once", async () => {
+    await using rig = await Rig.open();
+    const browser = "https://tools.example.com";
+    using _running = await announceGateway(rig.data, { url: "http://127.0.0.1:1", browser });
+    const notifier = await rig.notifier(rig.webhook());
+    notifier.noticed(ASKED);
+    const received = await rig.receiver.find(() => true);
+    const { headers, body, path } = received;
+    assert.equal(path, "/hook");
+    assert.equal(headers["x-mine"], "1");
+    const message = messageIn(received);
+    assert.equal(headers["webhook-id"], message.id);
+    const timestamp = String(headers["webhook-timestamp"]);
+    const signature = signatureOf(await rig.secrets.webhook(), message.id, timestamp, body);
+    assert.equal(headers["webhook-signature"], `v1,${signature}`);
+    assert.equal(message.link, `${browser}/#/sessions/s-1`);
+    assert.equal(message.title, "An agent asks for permission");
+    assert.doesNotMatch(body.toString(), /Mend|build|rm"|secret-project/);
+    const [allow, reject] = message.answers ?? [];
+    assert.deepEqual([allow?.label, reject?.label], ["Allow", "Reject"]);
+    using database = await openNotifyDatabase(rig.data);
+    const links = new AnswerLinks(database);
+    const tokenOf = (url = ""): string => new URL(url).pathname.split("/").at(-1) ?? "";
+    for (const file of ["notifications.sqlite", "notifications.sqlite-wal"]) {
+      const stored = await readFile(join(rig.data, file));
+      assert.ok(!stored.includes(tokenOf(allow?.url)), "only hashes are on disk");
+    }
+    assert.equal(await links.take("x".repeat(43)), undefined);
+    assert.deepEqual(await links.take(tokenOf(reject?.url)), {
+      requestId: "r-1",
+      sessionId: "s-1",
+      optionId: "no",
+    });
+    assert.equal(await links.take(tokenOf(reject?.url)), undefined);
+    assert.equal(await links.take(tokenOf(allow?.url)), undefined);
+  });
+
+  it("gets the words where `detail` says so, no buttons where the answer would not count", async () => {
+    await using rig = await Rig.open();
+    const notifier = await rig.notifier({ ...rig.webhook(), detail: true, on: ["permission"] });
+    notifier.noticed(ENDED);
+    notifier.noticed({ ...ASKED, mayAnswer: false });
+    const message = messageIn(await rig.receiver.find(() => true));
+    assert.deepEqual(message.detail, {
+      title: "Mend the login",
+      folder: "/work/secret-project",
+      words: "rm -rf build",
+    });
+    assert.equal(message.answers, undefined);
+    assert.equal(message.link, undefined, "no gateway is running");
+    assert.equal(rig.receiver.received.length, 1);
+  });
+
+  it("is tried again while it fails, with every attempt recorded, and is not delivered before it is", async () => {
+    await using rig = await Rig.open();
+    rig.receiver.status = () => (rig.receiver.received.length < 3 ? 503 : 204);
+    const notifier = await rig.notifier(rig.webhook());
+    const id = await notifier.add({ reason: "test" });
+    const { attempts, result } = await until(notifier, id, "delivered");
+    assert.deepEqual([attempts, result], [3, "accepted with status 204"]);
+    const ids = rig.receiver.received.map((each) => messageIn(each).id);
+    assert.deepEqual([...new Set(ids)], [id], "the receiver can tell that it is the same");
+  });
+
+  it("has failed if it refuses or redirects, and redirects are not followed", async () => {
+    await using rig = await Rig.open();
+    const notifier = await rig.notifier(rig.webhook());
+    const headers = { location: `${rig.receiver.url}/elsewhere` };
+    rig.receiver.status = () => ({ status: 307, headers });
+    const moved = await until(notifier, await notifier.add({ reason: "test" }), "failed");
+    assert.match(moved.result ?? "", /307: redirects are not followed/);
+    rig.receiver.status = () => 403;
+    const refused = await until(notifier, await notifier.add({ reason: "test" }), "failed");
+    assert.match(refused.result ?? "", /refused with status 403/);
+    assert.deepEqual(
+      rig.receiver.received.map(({ path }) => path),
+      ["/hook", "/hook"],
+    );
+  });
+
+  it("is not reached at a private address unless that is allowed, by name or by number", async () => {
+    await using rig = await Rig.open();
+    const { port } = new URL(rig.receiver.url);
+    for (const host of ["127.0.0.1", "localhost", "[::1]"]) {
+      const webhook = { url: `https://${host}:${port}/hook` };
+      const notifier = await rig.notifier({ webhook, allowPrivate: false });
+      const id = await notifier.add({ reason: "test" });
+      const { result } = await until(notifier, id, "pending", ({ attempts }) => attempts > 0);
+      assert.match(result ?? "", /private network.*allowPrivate/);
+      await rig.close(notifier);
+    }
+    assert.deepEqual(rig.receiver.received, []);
+  });
+
+  it("gets what an earlier process could not deliver, without waiting for the next attempt", async () => {
+    await using rig = await Rig.open();
+    // Nobody answers here, and nobody else listens here meanwhile.
+    const silent = createServer().listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/hook`;
+    const settings = { name: "hook", webhook: { url } };
+    const before = await rig.notifier(settings);
+    const id = await before.add({ reason: "test" });
+    await once(silent, "connection");
+    // Stopping gives up what is being sent.
+    await rig.close(before);
+    silent.close();
+    const after = await rig.notifier({ ...rig.webhook(), name: "hook" });
+    await until(after, id, "delivered");
+    assert.equal(messageIn(await rig.receiver.find(() => true)).id, id);
+  });
+
+  it("is not told of a request any more that was answered before", async () => {
+    await using rig = await Rig.open();
+    rig.receiver.status = () => 503;
+    const notifier = await rig.notifier(rig.webhook(), { firstWait: 100 });
+    notifier.noticed(ASKED);
+    const { id } = messageIn(await rig.receiver.find(() => true));
+    notifier.closed("r-1");
+    const { result } = await until(notifier, id, "withdrawn");
+    assert.equal(result, "answered before it was sent");
+  });
+});
+
+describe("a command", { timeout: 30_000 }, () => {
+  it("reads the notification from its input, gets no shell, and none of our variables", async () => {
+    await using rig = await Rig.open();
+    const file = join(rig.data, "got");
+    const script = `require("node:fs").writeFileSync(process.argv[1],
+      JSON.stringify([require("node:fs").readFileSync(0, "utf8"), process.argv[2], process.env.SECRET_KEY]))`;
+    process.env.SECRET_KEY = "k";
+    const command = [process.execPath, "-e", script, file, "$(touch x); a"];
+    const notifier = await rig.notifier({ command });
+    const id = await notifier.add({ reason: "test" });
+    await until(notifier, id, "delivered");
+    delete process.env.SECRET_KEY;
+    const [input, argument, key] = JSON.parse(await readFile(file, "utf8")) as string[];
+    assert.equal((JSON.parse(input ?? "") as Message).id, id);
+    assert.deepEqual([argument, key], ["$(touch x); a", null]);
+  });
+
+  it("is tried again if it fails or cannot be started, and the words of it are shown", async () => {
+    await using rig = await Rig.open();
+    const command = [process.execPath, "-e", `console.error("no bell"); process.exit(3)`];
+    const notifier = await rig.notifier({ command });
+    const id = await notifier.add({ reason: "test" });
+    const failed = await until(notifier, id, "pending", ({ attempts }) => attempts > 1);
+    assert.equal(failed.result, "the command ended with 3: no bell");
+    await rig.close(notifier);
+    const absent = await rig.notifier({ command: ["/no/such/program"] });
+    const other = await absent.add({ reason: "test" });
+    const { result } = await until(absent, other, "pending", ({ attempts }) => attempts > 0);
+    assert.match(result ?? "", /Cannot start '\/no\/such\/program'/);
+  });
+});
+
+describe("Web Push", { timeout: 30_000 }, () => {
+  const PUSH = { push: true, allowHosts: ["127.0.0.1"] };
+
+  async function subscribe(rig: Rig, path: string): Promise<{ browser: PushBrowser; id: string }> {
+    const owner = new OwnerToken(rig.data);
+    await owner.ensure();
+    const device = { name: "Phone", isPaired: true, mark: owner.mark, isLocal: true };
+    const { device: login } = await new Devices(rig.data).add(device);
+    const browser = new PushBrowser();
+    const { endpoint, keys } = browser.subscription(`${rig.receiver.url}${path}`);
+    using database = await openNotifyDatabase(rig.data);
+    const proof = `login ${login.id}`;
+    await new PushDevices(database).add({ endpoint, ...keys, name: "Phone", proof });
+    return { browser, id: login.id };
+  }
+
+  it("reaches a browser, which alone can read it", async () => {
+    await using rig = await Rig.open();
+    const { browser } = await subscribe(rig, "/push/1");
+    const notifier = await rig.notifier(PUSH);
+    notifier.noticed(ASKED);
+    const { headers, body } = await rig.receiver.find(({ path }) => path === "/push/1");
+    const message = JSON.parse(browser.decrypt(body)) as Message;
+    assert.equal(message.reason, "permission");
+    const { urgency, ttl, authorization, "content-encoding": coding } = headers;
+    assert.deepEqual([urgency, ttl, coding], ["high", "21600", "aes128gcm"]);
+    const { publicKey } = await rig.secrets.vapid();
+    assert.ok(authorization?.endsWith(`, k=${publicKey}`));
+    assert.throws(() => new PushBrowser().decrypt(body));
+    const { receiver } = await until(notifier, message.id, "delivered");
+    assert.equal(receiver, "push 1: Phone");
+    notifier.noticed(ENDED);
+    const ended = await rig.receiver.find(({ path }) => path === "/push/1", 1);
+    assert.deepEqual([ended.headers.urgency, ended.headers.ttl], ["normal", "86400"]);
+  });
+
+  it("removes a device that is gone, and tries the others again", async () => {
+    await using rig = await Rig.open();
+    await subscribe(rig, "/push/gone");
+    await subscribe(rig, "/push/busy");
+    const counts: Record<string, number> = {};
+    rig.receiver.status = ({ path }) => {
+      counts[path] = (counts[path] ?? 0) + 1;
+      return path === "/push/gone" ? 410 : counts[path] === 1 ? 429 : 201;
+    };
+    const notifier = await rig.notifier(PUSH);
+    const id = await notifier.add({ reason: "test" });
+    await rig.receiver.find(({ path }) => path === "/push/busy", 1);
+    for (;;) {
+      const states = (await notifier.deliveriesOf(id)).map(({ state }) => state).toSorted();
+      if (states.join() === "delivered,failed") break;
+      await delay(5);
+    }
+    assert.deepEqual(counts, { "/push/gone": 1, "/push/busy": 2 });
+    using database = await openNotifyDatabase(rig.data);
+    const left = await new PushDevices(database).list();
+    assert.deepEqual(
+      left.map(({ endpoint }) => new URL(endpoint).pathname),
+      ["/push/busy"],
+    );
+  });
+
+  it("sends nothing to a device whose login was revoked, nor to a host that is not allowed", async () => {
+    await using rig = await Rig.open();
+    const { id: login } = await subscribe(rig, "/push/1");
+    const strict = await rig.notifier({ push: true });
+    const refused = await strict.add({ reason: "test" });
+    const { result } = await until(strict, refused, "pending", ({ attempts }) => attempts > 0);
+    assert.match(result ?? "", /'127.0.0.1' is not a known push service/);
+    await rig.close(strict);
+    await new Devices(rig.data).remove(login);
+    const notifier = await rig.notifier(PUSH);
+    const id = await notifier.add({ reason: "test" });
+    const revoked = await until(notifier, id, "failed");
+    assert.match(revoked.result ?? "", /login of the device has ended/);
+    const none = await notifier.add({ reason: "test" });
+    const nobody = await until(notifier, none, "failed");
+    assert.match(nobody.result ?? "", /no browser has subscribed/);
+    assert.deepEqual(rig.receiver.received, []);
+  });
+});

@@ -1,0 +1,52 @@
+/**
+ * The service worker of the dashboard, which shows push messages. It is served as `/push/worker.js`.
+ *
+ * A notification has two buttons at most, so those that allow and refuse once are shown. A button sends
+ * the POST that answers; a click elsewhere opens the session.
+ */
+export const SERVICE_WORKER = `"use strict";
+const SHOWN = ["allow_once", "reject_once"];
+
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+
+self.addEventListener("push", (event) => {
+  let message = { title: "Trunkline" };
+  try { message = event.data.json(); } catch {}
+  const { title, detail = {}, answers = [], session, id, reason } = message;
+  const shown = answers.filter(({ kind }) => SHOWN.includes(kind));
+  event.waitUntil(self.registration.showNotification(detail.title || title, {
+    body: detail.words || (detail.title ? title : ""),
+    tag: id,
+    data: message,
+    requireInteraction: reason === "permission" || reason === "question",
+    actions: shown.map(({ kind, label }) => ({ action: kind, title: label })),
+  }));
+});
+
+async function answer(message, kind) {
+  const { url } = message.answers.find((one) => one.kind === kind);
+  const { pathname } = new URL(url);
+  // The page may be reached by another name than the link has.
+  const response = await fetch(pathname, { method: "POST" });
+  if (response.ok) return;
+  const { error = "The gateway does not answer" } = await response.json().catch(() => ({}));
+  await self.registration.showNotification("Not answered", { body: error, data: message });
+}
+
+async function open(message) {
+  const hash = message.link ? new URL(message.link).hash : "";
+  const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  const [first] = windows;
+  const address = "/" + hash;
+  if (first === undefined) return self.clients.openWindow(address);
+  await first.focus();
+  return first.navigate(address);
+}
+
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  const { data } = event.notification;
+  event.waitUntil(event.action ? answer(data, event.action) : open(data));
+});
+`;

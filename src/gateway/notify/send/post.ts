@@ -1,0 +1,87 @@
+import type { LookupAddress } from "node:dns";
+import type { IncomingMessage, RequestOptions } from "node:http";
+import type { LookupFunction } from "node:net";
+
+import { TrunklineError } from "../../../base/errors.ts";
+import { isPrivateAddress } from "../../../base/private-address.ts";
+
+export interface PostOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  /** Milliseconds. */
+  readonly timeout: number;
+  /** Addresses of this machine and of private networks are reached, too. */
+  readonly allowPrivate: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface Posted {
+  readonly status: number;
+  /** Milliseconds that the server asks to wait. */
+  readonly retryAfter: number | undefined;
+}
+
+/**
+ * Sends a POST and reads the status. Redirects are not followed, and an address is checked when the
+ * connection is made, since a name may resolve to another one by then.
+ */
+export async function post(url: URL, options: PostOptions): Promise<Posted> {
+  const { headers, body, timeout, allowPrivate, signal } = options;
+  const limit = AbortSignal.timeout(timeout);
+  const request: RequestOptions = {
+    method: "POST",
+    headers: { "user-agent": "trunkline", ...headers, "content-length": body.length },
+    // A new connection, which ends with the request.
+    agent: false,
+    signal: AbortSignal.any([limit, signal]),
+    ...(allowPrivate ? {} : { lookup: publicLookup }),
+  };
+  try {
+    const { isIP } = process.getBuiltinModule("node:net");
+    const host = url.hostname.replace(/^\[|\]$/g, "");
+    if (!allowPrivate && isIP(host) !== 0 && isPrivateAddress(host)) throw privateAddress(host);
+    const { request: begin } =
+      url.protocol === "http:" ? await import("node:http") : await import("node:https");
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      begin(url, request, resolve).on("error", reject).end(body);
+    });
+    // Only the status counts. Reading on would let the server keep the connection.
+    answer.destroy();
+    const { statusCode: status = 0, headers: answered } = answer;
+    return { status, retryAfter: waitOf(answered["retry-after"]) };
+  } catch (cause) {
+    const why = limit.aborted
+      ? `it did not answer within ${timeout / 1000} s`
+      : signal.aborted
+        ? "Trunkline was stopped"
+        : (cause as Error).message || String((cause as NodeJS.ErrnoException).code);
+    throw new TrunklineError("unavailable", `Cannot reach ${url.host}: ${why}`, { cause });
+  }
+}
+
+/** Resolves a name, and refuses it if one of its addresses is private. */
+const publicLookup: LookupFunction = (host, options, callback) => {
+  const { lookup } = process.getBuiltinModule("node:dns");
+  const found = (error: Error | null, addresses: LookupAddress[]): void => {
+    const inside = addresses?.find(({ address }) => isPrivateAddress(address));
+    const [first] = addresses ?? [];
+    if (error !== null) callback(error, "", 4);
+    else if (inside !== undefined) callback(privateAddress(inside.address), "", 4);
+    else if (options.all === true) callback(null, addresses);
+    else callback(null, first?.address ?? "", first?.family ?? 4);
+  };
+  lookup(host, { ...options, all: true }, found);
+};
+
+function privateAddress(address: string): Error {
+  const next = "Set `allowPrivate` of the notification to allow it";
+  return new Error(`${address} is an address of this machine or of a private network. ${next}`);
+}
+
+function waitOf(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  const seconds = /^\d{1,6}$/.test(header)
+    ? Number(header) * 1000
+    : Date.parse(header) - Date.now();
+  return seconds > 0 ? seconds : undefined;
+}

@@ -1,0 +1,38 @@
+import type { PermissionRequest } from "./permission/permission.ts";
+
+/** Something in a session that a person wants to know who is not looking at it. */
+export type SessionNotice = NoticedSession & NoticedEvent;
+
+export type NoticedEvent = NoticedPermission | NoticedQuestion | NoticedEnd;
+
+export interface NoticedSession {
+  readonly sessionId: string;
+  readonly cwd: string;
+  readonly title: string | undefined;
+}
+
+export interface NoticedPermission {
+  readonly reason: "permission";
+  readonly requestId: string;
+  readonly request: PermissionRequest;
+  /** Whether the owner's answer counts if it comes from elsewhere than the attached clients. */
+  readonly mayAnswer: boolean;
+}
+
+export interface NoticedQuestion {
+  readonly reason: "question";
+  readonly message: string | undefined;
+}
+
+export type NoticedEnd =
+  | { readonly reason: "turn-ended"; readonly stopReason: string }
+  | { readonly reason: "failed"; readonly error: string };
+
+export type NoticeReason = SessionNotice["reason"];
+
+/** Receives what happens in sessions. It must not throw, and nobody waits for it. */
+export interface NoticeListener {
+  noticed(notice: SessionNotice): void;
+  /** A permission request needs no answer any more. */
+  closed(requestId: string): void;
+}

@@ -1,0 +1,200 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { hashToken } from "./access-token.ts";
+import { SharedFile } from "./shared-file.ts";
+
+const FILE = "devices.json";
+/** Milliseconds after which a browser has to log in again. */
+const BROWSER_GOOD_FOR = 12 * 60 * 60_000;
+/** The same for a paired device, since it was last seen. */
+const PAIRED_GOOD_FOR = 30 * 24 * 60 * 60_000;
+/** Devices that are logged in at once; one more logs out the one that was not seen for longest. */
+const MOST = 100;
+
+/** A browser that the owner has logged in, with the hash of its cookie. */
+export interface Device {
+  readonly id: string;
+  readonly sha256: string;
+  /** From what the browser says about itself. */
+  readonly name: string;
+  readonly created: string;
+  /** Accurate to about a minute. */
+  readonly lastSeen: string;
+  /** Paired for longer than a working day. */
+  readonly isPaired: boolean;
+  /** The owner's token when it logged in: a new one logs out all devices. */
+  readonly mark: string | undefined;
+  /** It was let in under a loopback name, under which other users may have servers, too. */
+  readonly isLocal: boolean;
+}
+
+export interface DevicesOptions {
+  /** Milliseconds after which the times of use are written. */
+  readonly noteAfter?: number;
+  readonly now?: () => number;
+  /** Called when they could not be written. */
+  readonly report?: (event: string, fields: Record<string, unknown>) => void;
+}
+
+/** The devices that are logged in, in a file of the data folder that several processes read and write. */
+export class Devices implements AsyncDisposable {
+  readonly #file: SharedFile<readonly Device[]>;
+  readonly #noteAfter: number;
+  readonly #now: () => number;
+  readonly #report: NonNullable<DevicesOptions["report"]>;
+  /** Times of use that are not written yet, by id. */
+  readonly #seen = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(folder: string, options: DevicesOptions = {}) {
+    const path = join(folder, FILE);
+    const broken = (why: string, cause?: unknown): TrunklineError => {
+      const next = "Delete it: then all devices have to log in again.";
+      return new TrunklineError("config", `Cannot read '${path}': ${why}. ${next}`, { cause });
+    };
+    this.#file = new SharedFile(path, { parse: (text) => parse(text, broken), broken });
+    this.#noteAfter = options.noteAfter ?? 60_000;
+    this.#now = options.now ?? Date.now;
+    this.#report = options.report ?? (() => {});
+  }
+
+  /** Those that are still logged in, as far as time tells. */
+  list(): readonly Device[] {
+    return this.#file.read().filter((device) => this.#untilOf(device) > this.#now());
+  }
+
+  /** The device with a cookie. Looked up by hash, so that timing tells nothing. */
+  find(secret: string): Device | undefined {
+    const sha256 = hashToken(secret);
+    return this.list().find((device) => device.sha256 === sha256);
+  }
+
+  get(id: string): Device | undefined {
+    return this.list().find((device) => device.id === id);
+  }
+
+  /** Milliseconds until a device that logs in now has to log in again. */
+  static goodFor(isPaired: boolean): number {
+    return isPaired ? PAIRED_GOOD_FOR : BROWSER_GOOD_FOR;
+  }
+
+  /** Logs a device in. The secret for its cookie is only in the result. */
+  async add(
+    device: Pick<Device, "name" | "isPaired" | "mark" | "isLocal">,
+  ): Promise<{ readonly secret: string; readonly device: Device }> {
+    const secret = randomBytes(32).toString("base64url");
+    const now = new Date(this.#now()).toISOString();
+    const made: Device = {
+      id: randomBytes(4).toString("hex"),
+      sha256: hashToken(secret),
+      created: now,
+      lastSeen: now,
+      ...device,
+    };
+    await this.#change((devices) => {
+      const oldest = devices.toSorted((one, other) => one.lastSeen.localeCompare(other.lastSeen));
+      const gone = new Set(oldest.slice(0, Math.max(0, devices.length + 1 - MOST)));
+      return [...devices.filter((each) => !gone.has(each)), made];
+    });
+    return { secret, device: made };
+  }
+
+  /** Keeps a device logged in for as long as a paired one. */
+  async pair(id: string): Promise<void> {
+    await this.#change((devices) =>
+      devices.map((each) => (each.id === id ? { ...each, isPaired: true } : each)),
+    );
+  }
+
+  /** Logs a device out. Throws if there is none with that id or name. */
+  async remove(which: string): Promise<Device> {
+    const devices = this.list();
+    const found = devices.filter(({ id, name }) => id === which || name === which);
+    const [only] = found;
+    if (only === undefined || found.length > 1) {
+      const why = only === undefined ? "no device is called so" : "several devices are called so";
+      const ids = devices.map(({ id, name }) => `${id} (${name})`).join(", ") || "none";
+      const says = `Cannot revoke '${which.slice(0, 100)}': ${why}. Devices: ${ids}.`;
+      throw new TrunklineError("not-found", says);
+    }
+    await this.#change((kept) => kept.filter(({ id }) => id !== only.id));
+    return only;
+  }
+
+  /** Notes that a device was used. */
+  see({ id }: Device): void {
+    this.#seen.set(id, this.#now());
+    this.#timer ??= setTimeout(
+      () => background(this.#noteUse(), "Noting the use of devices"),
+      this.#noteAfter,
+    ).unref();
+  }
+
+  /** Writes pending times of use. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#noteUse();
+  }
+
+  async #noteUse(): Promise<void> {
+    this.#timer = undefined;
+    if (this.#seen.size === 0) return;
+    // They count until they are written: a device may have expired by what the file says.
+    const seen = new Map(this.#seen);
+    try {
+      await this.#change((devices) =>
+        devices.map((each) => {
+          const at = seen.get(each.id);
+          return at === undefined ? each : { ...each, lastSeen: new Date(at).toISOString() };
+        }),
+      );
+      for (const [id, at] of seen) if (this.#seen.get(id) === at) this.#seen.delete(id);
+    } catch (error) {
+      this.#report("devices.not-noted", { file: this.#file.path, error });
+    }
+  }
+
+  /** Those that have expired go with the next change. */
+  async #change(change: (devices: readonly Device[]) => readonly Device[]): Promise<void> {
+    await this.#file.change((devices) => {
+      const live = devices.filter((device) => this.#untilOf(device) > this.#now());
+      return { value: { devices: change(live) }, result: undefined };
+    });
+  }
+
+  #untilOf({ id, isPaired, created, lastSeen }: Device): number {
+    if (!isPaired) return Date.parse(created) + BROWSER_GOOD_FOR;
+    return Math.max(Date.parse(lastSeen), this.#seen.get(id) ?? 0) + PAIRED_GOOD_FOR;
+  }
+}
+
+function parse(
+  text: string | undefined,
+  broken: (why: string, cause?: unknown) => TrunklineError,
+): readonly Device[] {
+  if (text === undefined) return [];
+  let devices: unknown;
+  try {
+    ({ devices } = JSON.parse(text) as { devices?: unknown });
+  } catch (error) {
+    throw broken("it is not JSON", error);
+  }
+  if (Array.isArray(devices) && devices.every(isDevice)) return devices;
+  throw broken("it has no list of devices");
+}
+
+/** A record that is not fully understood must let nobody in. */
+function isDevice(value: unknown): value is Device {
+  if (typeof value !== "object" || value === null) return false;
+  const { id, sha256, name, created, lastSeen, isPaired, isLocal, mark } = value as Device;
+  const texts: unknown[] = [id, sha256, name, created, lastSeen];
+  const flags: unknown[] = [isPaired, isLocal];
+  return (
+    texts.every((text) => typeof text === "string") &&
+    flags.every((flag) => typeof flag === "boolean") &&
+    (mark === undefined || typeof mark === "string")
+  );
+}

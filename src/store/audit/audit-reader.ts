@@ -1,0 +1,94 @@
+import { type FileHandle, open, readdir } from "node:fs/promises";
+import { join } from "node:path";
+
+import { AUDIT_FILE } from "./audit-log.ts";
+
+/** Files that were set aside when they were full; their names are in the order of time. */
+const SET_ASIDE = /^audit-\d{8}T\d{9}Z-\d+\.ndjson$/;
+const CHUNK = 64 * 1024;
+const NEWLINE = 0x0a;
+
+/** One entry, and its place: the file by its inode, since a full file gets another name. */
+export interface AuditRecord {
+  readonly place: string;
+  readonly entry: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Reads the audit from its end: the newest entries first, over all files. Lines that are not entries,
+ * which a full disk or a power failure leaves, are skipped. `before` is the place of an entry: reading
+ * goes on with the one before it. `spent` is called with the bytes of each read.
+ */
+export async function* auditBackwards(
+  data: string,
+  { before, spent = () => {} }: { before?: string; spent?: (bytes: number) => void } = {},
+): AsyncGenerator<AuditRecord> {
+  const [inode, offset] = before?.split(".") ?? [];
+  let isFound = inode === undefined;
+  for (const name of await filesIn(data)) {
+    await using file = await open(join(data, name)).catch(missing);
+    if (file === undefined) continue;
+    const { ino, size } = await file.stat();
+    if (!isFound && String(ino) !== inode) continue;
+    const end = isFound ? size : Math.min(size, Number(offset));
+    isFound = true;
+    for await (const { at, line } of linesBackwards(file, end, spent)) {
+      const entry = entryOf(line);
+      if (entry !== undefined) yield { place: `${ino}.${at}`, entry };
+    }
+  }
+}
+
+/** The newest file first. */
+async function filesIn(data: string): Promise<string[]> {
+  const names = (await readdir(data).catch(missing)) ?? [];
+  return [
+    AUDIT_FILE,
+    ...names
+      .filter((name) => SET_ASIDE.test(name))
+      .toSorted()
+      .toReversed(),
+  ];
+}
+
+async function* linesBackwards(
+  file: FileHandle,
+  end: number,
+  spent: (bytes: number) => void,
+): AsyncGenerator<{ at: number; line: string }> {
+  /** The beginning of the line whose end was read already is still missing. */
+  let rest: Buffer[] = [];
+  let from = end;
+  while (from > 0) {
+    const size = Math.min(CHUNK, from);
+    from -= size;
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, from);
+    spent(bytesRead);
+    let chunk = buffer.subarray(0, bytesRead);
+    for (let at = chunk.lastIndexOf(NEWLINE); at >= 0; at = chunk.lastIndexOf(NEWLINE)) {
+      const line = Buffer.concat([chunk.subarray(at + 1), ...rest]);
+      rest = [];
+      if (line.length > 0) yield { at: from + at + 1, line: line.toString("utf8") };
+      chunk = chunk.subarray(0, at);
+    }
+    rest.unshift(chunk);
+  }
+  const first = Buffer.concat(rest);
+  if (first.length > 0) yield { at: 0, line: first.toString("utf8") };
+}
+
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
+  return undefined;
+}
+
+function entryOf(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const entry: unknown = JSON.parse(line);
+    return typeof entry === "object" && entry !== null && !Array.isArray(entry)
+      ? (entry as Readonly<Record<string, unknown>>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

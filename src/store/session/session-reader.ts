@@ -1,0 +1,256 @@
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { join } from "node:path";
+
+import { Database } from "../database.ts";
+import { Holder, HOLDERS } from "../holder.ts";
+import { SESSION_MIGRATIONS } from "./session-log.ts";
+import { type Direction, type LoggedEvent, PAGE_SIZE } from "./session-pages.ts";
+
+/** A session as readers see it, without its events. */
+export interface ReadSession {
+  readonly id: string;
+  readonly cwd: string;
+  readonly agent: string;
+  readonly title: string | undefined;
+  readonly created: number;
+  readonly updated: number;
+  readonly parent: string | undefined;
+  readonly notes: Readonly<Record<string, unknown>>;
+  /** Number of its last event. */
+  readonly last: number;
+  /** Id of the living process that has it open. */
+  readonly holder: string | undefined;
+}
+
+export interface ListRequest {
+  /** Only sessions of this owner; "" finds those of the owner of the data folder. */
+  readonly owner?: string | undefined;
+  /** Found in the title, the folder or the agent's name, in any case. */
+  readonly text?: string | undefined;
+  readonly runsOnly?: boolean | undefined;
+  readonly after?: { readonly id: string; readonly updated: number } | undefined;
+  readonly limit: number;
+}
+
+/** Where following has got to. */
+export interface Mark {
+  /** Changes with every commit of any process. */
+  readonly version: number;
+  /** The last page of events. */
+  readonly page: number;
+}
+
+/** Characters of events that are read at a time, at least. */
+const READ = 256 * 1024;
+/** Everything of a session, with the number of its last event. */
+const COLUMNS = `SELECT *, (SELECT last FROM session_page WHERE session = session.id
+    ORDER BY first DESC LIMIT 1) AS last FROM session`;
+/** Sessions by last use, among which changes without an event are looked for. */
+const RECENT = 100;
+
+/**
+ * Reads sessions that this and other processes write. It has a connection of its own: SQLite tells a
+ * connection only what others have committed, and a reader here has to see the commits of this process.
+ */
+export class SessionReader implements Disposable {
+  readonly #database: Database;
+  readonly #holder: Holder;
+
+  private constructor(database: Database, holder: Holder) {
+    this.#database = database;
+    this.#holder = holder;
+  }
+
+  static async open(data: string): Promise<SessionReader> {
+    const path = join(data, "sessions.sqlite");
+    const database = await Database.open(path, SESSION_MIGRATIONS, { pageSize: PAGE_SIZE });
+    return new SessionReader(database, Holder.at(join(data, HOLDERS)));
+  }
+
+  [Symbol.dispose](): void {
+    this.#database[Symbol.dispose]();
+    this.#holder[Symbol.dispose]();
+  }
+
+  /** Sessions by last use, newest first. */
+  list({ owner, text, runsOnly = false, after, limit }: ListRequest): Promise<ReadSession[]> {
+    const like = text === undefined ? null : `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+    return this.#database.read((database) =>
+      database
+        .prepare(
+          `${COLUMNS} WHERE deleted IS NULL
+           AND (?1 IS NULL OR coalesce(json_extract(notes, '$.owner'), '') = ?1)
+           AND (?2 IS NULL OR title LIKE ?2 ESCAPE '\\' OR cwd LIKE ?2 ESCAPE '\\'
+             OR agent LIKE ?2 ESCAPE '\\')
+           AND (?3 = 0 OR json_extract(notes, '$.run') IS NOT NULL)
+           AND (?4 IS NULL OR (updated, id) < (?4, (SELECT id FROM session WHERE uuid = ?5)))
+           ORDER BY updated DESC, id DESC LIMIT ?6`,
+        )
+        .all(
+          owner ?? null,
+          like,
+          runsOnly ? 1 : 0,
+          after?.updated ?? null,
+          after?.id ?? null,
+          limit,
+        )
+        .map((row) => this.#sessionOf(row)),
+    );
+  }
+
+  /** Sessions that some process has open. */
+  held(): Promise<ReadSession[]> {
+    return this.#database.read((database) =>
+      this.#rows(database, "holder IS NOT NULL AND deleted IS NULL").filter(
+        ({ holder }) => holder !== undefined,
+      ),
+    );
+  }
+
+  find(id: string): Promise<ReadSession | undefined> {
+    return this.#database.read(
+      (database) => this.#rows(database, "uuid = ? AND deleted IS NULL", id)[0],
+    );
+  }
+
+  count(owner?: string): Promise<number> {
+    const sql = `SELECT count(*) AS count FROM session WHERE deleted IS NULL
+      AND (?1 IS NULL OR coalesce(json_extract(notes, '$.owner'), '') = ?1)`;
+    return this.#database.read((it) => Number(it.prepare(sql).get(owner ?? null)?.count));
+  }
+
+  /** Events from a number on, oldest first; at most `limit`, fewer where they are large. */
+  events(id: string, from: number, limit: number): Promise<LoggedEvent[]> {
+    return this.#database.read((database) => {
+      const key = keyOf(database, id);
+      return key === undefined ? [] : readFrom(database, key, from, limit);
+    });
+  }
+
+  /** The last events before a number, oldest first; at most `limit`, fewer where they are large. */
+  eventsBefore(id: string, before: number, limit: number): Promise<LoggedEvent[]> {
+    return this.#database.read((database) => {
+      const key = keyOf(database, id);
+      return key === undefined ? [] : readBefore(database, key, before, limit);
+    });
+  }
+
+  /** The present mark, after which `changed` tells what is new. */
+  mark(): Promise<Mark> {
+    return this.#database.read(markOf);
+  }
+
+  /**
+   * Sessions that may have changed since a mark. Undefined where no process has committed anything,
+   * which is told without a look at any table.
+   */
+  changed(since: Mark): Promise<{ mark: Mark; sessions: ReadSession[] } | undefined> {
+    return this.#database.read((database) => {
+      if (versionOf(database) === since.version) return undefined;
+      const mark = markOf(database);
+      const sql = `${COLUMNS} WHERE deleted IS NULL AND id IN (
+        SELECT id FROM session WHERE holder IS NOT NULL
+        UNION SELECT session FROM session_page WHERE id > ?
+        UNION SELECT id FROM (SELECT id FROM session WHERE deleted IS NULL
+          ORDER BY updated DESC LIMIT ${RECENT}))`;
+      const rows = database.prepare(sql).all(since.page);
+      return { mark, sessions: rows.map((row) => this.#sessionOf(row)) };
+    });
+  }
+
+  #rows(database: DatabaseSync, where: string, ...values: string[]): ReadSession[] {
+    return database
+      .prepare(`${COLUMNS} WHERE ${where}`)
+      .all(...values)
+      .map((row) => this.#sessionOf(row));
+  }
+
+  #sessionOf(row: Readonly<Record<string, SQLOutputValue>>): ReadSession {
+    const holder = row.holder as string | null;
+    return {
+      id: String(row.uuid),
+      cwd: String(row.cwd),
+      agent: String(row.agent),
+      title: (row.title as string | null) ?? undefined,
+      created: Number(row.created),
+      updated: Number(row.updated),
+      parent: (row.parent as string | null) ?? undefined,
+      notes: JSON.parse(String(row.notes)) as Record<string, unknown>,
+      last: Number(row.last ?? 0),
+      holder: holder !== null && this.#holder.isAlive(holder) ? holder : undefined,
+    };
+  }
+}
+
+function markOf(database: DatabaseSync): Mark {
+  // The version first: a commit between the two is then seen again, not missed.
+  const version = versionOf(database);
+  const row = database.prepare("SELECT max(id) AS page FROM session_page").get();
+  return { version, page: Number(row?.page ?? 0) };
+}
+
+function versionOf(database: DatabaseSync): number {
+  return Number(database.prepare("PRAGMA data_version").get()?.data_version);
+}
+
+function keyOf(database: DatabaseSync, id: string): number | undefined {
+  const row = database.prepare("SELECT id FROM session WHERE uuid = ?").get(id);
+  return row === undefined ? undefined : Number(row.id);
+}
+
+/** The row that has the first of the events is found by the index, however many come before it. */
+function readFrom(
+  database: DatabaseSync,
+  session: number,
+  from: number,
+  limit: number,
+): LoggedEvent[] {
+  const rows = database
+    .prepare(
+      `SELECT lines FROM session_page WHERE session = ?1 AND first >= coalesce(
+         (SELECT max(first) FROM session_page WHERE session = ?1 AND first <= ?2), 0) ORDER BY first`,
+    )
+    .iterate(session, from);
+  const events: LoggedEvent[] = [];
+  let read = 0;
+  for (const { lines } of rows) {
+    const page = String(lines);
+    for (const line of page.split("\n")) {
+      if (line === "" || events.length === limit) continue;
+      const event = eventOf(line);
+      if (event.seq >= from) events.push(event);
+    }
+    read += page.length;
+    if (events.length === limit || read >= READ) break;
+  }
+  return events;
+}
+
+function readBefore(
+  database: DatabaseSync,
+  session: number,
+  before: number,
+  limit: number,
+): LoggedEvent[] {
+  const rows = database
+    .prepare("SELECT lines FROM session_page WHERE session = ? AND first < ? ORDER BY first DESC")
+    .iterate(session, before);
+  const events: LoggedEvent[] = [];
+  let read = 0;
+  for (const { lines } of rows) {
+    const page = String(lines);
+    for (const line of page.split("\n").toReversed()) {
+      if (line === "" || events.length === limit) continue;
+      const event = eventOf(line);
+      if (event.seq < before) events.push(event);
+    }
+    read += page.length;
+    if (events.length === limit || read >= READ) break;
+  }
+  return events.toReversed();
+}
+
+function eventOf(line: string): LoggedEvent {
+  const [seq, at, direction, message] = JSON.parse(line) as [number, number, Direction, unknown];
+  return { seq, at, direction, message };
+}

@@ -1,0 +1,103 @@
+import { computed, type ReadonlySignal, signal } from "@preact/signals";
+
+import type { Change, Page } from "../../gateway/dashboard/api.ts";
+import { RequestError } from "./request.ts";
+
+export interface CollectionOptions<T> {
+  /** Fetches one page. */
+  readonly fetch: (cursor: string | undefined) => Promise<Page<T>>;
+  readonly idOf: (row: T) => string;
+  readonly compare: (a: T, b: T) => number;
+}
+
+type LoadState = "new" | "loading" | "loaded" | { readonly failed: string };
+
+/** Rows of the server that live events keep current. Many changes of one moment make one new list. */
+export class Collection<T> {
+  readonly state = signal<LoadState>("new");
+  readonly rows: ReadonlySignal<readonly T[]>;
+  readonly #options: CollectionOptions<T>;
+  readonly #byId = new Map<string, T>();
+  /** The same map, in another object after each change. */
+  readonly #shown = signal({ byId: this.#byId });
+  #isScheduled = false;
+  #loading: Promise<void> | undefined;
+  /** Ids that live events touched while pages were loading: the pages may be older. */
+  #touched: Set<string> | undefined;
+
+  constructor(options: CollectionOptions<T>) {
+    this.#options = options;
+    this.rows = computed(() => [...this.#shown.value.byId.values()].toSorted(options.compare));
+  }
+
+  get(id: string): T | undefined {
+    return this.#shown.value.byId.get(id);
+  }
+
+  /** Loads the rows unless they are here. */
+  load(): Promise<void> {
+    return this.state.peek() === "loaded" ? Promise.resolve() : this.reload();
+  }
+
+  reload(): Promise<void> {
+    this.#loading ??= this.#loadAll().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  apply({ id, row }: Change<T>): void {
+    this.#touched?.add(id);
+    if (row === null) this.#byId.delete(id);
+    else this.#byId.set(id, row);
+    this.#changed();
+  }
+
+  put(row: T): void {
+    this.apply({ id: this.#options.idOf(row), row });
+  }
+
+  async #loadAll(): Promise<void> {
+    if (this.state.peek() !== "loaded") this.state.value = "loading";
+    this.#touched = new Set();
+    const seen = new Set<string>();
+    try {
+      let cursor: string | undefined;
+      do {
+        const page = await this.#options.fetch(cursor);
+        for (const row of page.rows) {
+          const id = this.#options.idOf(row);
+          seen.add(id);
+          if (!this.#touched.has(id)) this.#byId.set(id, row);
+        }
+        this.#changed();
+        cursor = page.next;
+      } while (cursor !== undefined);
+      for (const id of this.#byId.keys()) {
+        if (!seen.has(id) && !this.#touched.has(id)) this.#byId.delete(id);
+      }
+      this.#changed();
+      this.state.value = "loaded";
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      this.state.value = { failed: error.message };
+    } finally {
+      this.#touched = undefined;
+    }
+  }
+
+  #changed(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    nextFrame(() => {
+      this.#isScheduled = false;
+      this.#shown.value = { byId: this.#byId };
+    });
+  }
+}
+
+/** Once a frame; a hidden page has no frames. */
+export function nextFrame(action: () => void): void {
+  if (typeof document === "undefined" || document.hidden) setTimeout(action, 100);
+  else requestAnimationFrame(action);
+}

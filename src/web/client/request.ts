@@ -1,0 +1,57 @@
+import type { Problem } from "../../gateway/dashboard/api.ts";
+
+/** The server refused, or could not be reached. Its message is for the person. */
+export class RequestError extends Error {
+  /** 0 where no answer came. */
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const TIMEOUT_MS = 30_000;
+
+export function get<T>(path: string): Promise<T> {
+  return request<T>(path, {});
+}
+
+export function post<T>(path: string, body: object = {}): Promise<T> {
+  return request<T>(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
+async function request<T>(path: string, init: RequestInit): Promise<T> {
+  const response = await send(path, init);
+  const text = await response.text();
+  if (response.ok) return JSON.parse(text) as T;
+  throw new RequestError(
+    response.status,
+    problemIn(text) ?? `The server answered ${response.status}.`,
+  );
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(`/api${path}`, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+  } catch (error) {
+    const isLate = error instanceof DOMException && error.name === "TimeoutError";
+    throw new RequestError(
+      0,
+      isLate ? "The server has not answered in 30 seconds." : "The server cannot be reached.",
+    );
+  }
+}
+
+function problemIn(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as Partial<Problem>).error;
+  } catch {
+    // Something between us and the server answered with a page.
+    return undefined;
+  }
+}

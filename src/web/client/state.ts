@@ -1,0 +1,206 @@
+import { computed, signal } from "@preact/signals";
+
+import type {
+  ApprovalRow,
+  LiveEvent,
+  Me,
+  Overview,
+  Page,
+  PluginRow,
+  RunRow,
+  ServerRow,
+  ThreadRow,
+  ToolCalls,
+  Trouble,
+} from "../../gateway/dashboard/api.ts";
+import type { SessionRow } from "../../gateway/dashboard/session-api.ts";
+import { Collection } from "./collection.ts";
+import type { ServerEvent } from "./event-parser.ts";
+import { EventStream, type StreamState } from "./event-stream.ts";
+import { ReadMarks } from "./read-marks.ts";
+import { get, RequestError } from "./request.ts";
+
+export const me = signal<Me | undefined>(undefined);
+export const overview = signal<Overview | undefined>(undefined);
+export const connection = signal<StreamState>({ is: "connecting" });
+export const troubles = signal<readonly Trouble[]>([]);
+export const readMarks = new ReadMarks(globalThis.localStorage);
+
+const RANK = { waiting: 0, running: 1, idle: 2 } as const;
+
+export const sessions = new Collection<SessionRow>({
+  fetch: (cursor) => get(`/sessions?limit=500${cursorPart(cursor)}`),
+  idOf: ({ id }) => id,
+  compare: (a, b) => RANK[a.state] - RANK[b.state] || orderOf(b) - orderOf(a),
+});
+
+/** Among the waiting ones, who waits longest; running ones stay where they are while they change. */
+function orderOf({ state, waiting, created, updated }: SessionRow): number {
+  if (state === "waiting") return -(waiting?.since ?? updated);
+  return state === "running" ? created : updated;
+}
+
+export const runs = new Collection<RunRow>({
+  fetch: (cursor) => get(`/runs?limit=500${cursorPart(cursor)}`),
+  idOf: ({ id }) => id,
+  compare: (a, b) => b.updated - a.updated,
+});
+export const threads = new Collection<ThreadRow>({
+  fetch: (cursor) => get(`/threads?limit=500${cursorPart(cursor)}`),
+  idOf: ({ id }) => id,
+  compare: (a, b) =>
+    Number(a.state === "resolved") - Number(b.state === "resolved") || b.updated - a.updated,
+});
+export const servers = listOf<ServerRow>("servers", ({ name }) => name);
+export const plugins = listOf<PluginRow>("plugins", ({ id }) => id);
+export const approvals = listOf<ApprovalRow>("approvals", ({ id }) => id);
+export const calls = listOf<ToolCalls>("calls", ({ tool }) => tool, "?minutes=60");
+
+/** What the page of one session does with its events. */
+export interface SessionListener {
+  readonly session: string;
+  /** Number of the last event that it has. */
+  readonly last: () => number;
+  readonly onEvent: (event: LiveEvent) => void;
+  /** Events were missed: it loads everything again. */
+  readonly onReset: () => void;
+}
+
+let stream: EventStream | undefined;
+let listener: SessionListener | undefined;
+let epoch: string | undefined;
+
+export function mayDo(scope: string): boolean {
+  return me.value?.scopes.includes(scope) ?? false;
+}
+
+export const waitingCount = computed(
+  () => sessions.rows.value.filter(({ state }) => state === "waiting").length,
+);
+
+/** Opens the one live stream of this page, for a session too where one is shown. */
+export function listen(to: SessionListener | undefined): void {
+  listener = to;
+  // An id is EPOCH.ROW.SEQ; the last part counts the events of the session that was shown before.
+  const lastId = (stream?.lastId ?? "").split(".").slice(0, 2).join(".");
+  stream?.close();
+  stream = new EventStream({
+    lastId,
+    url: () => {
+      if (to === undefined) return "/api/events";
+      const query = new URLSearchParams({ session: to.session, after: String(to.last()) });
+      return `/api/events?${query.toString()}`;
+    },
+    onEvent: receive,
+    onState: (state) => {
+      connection.value = state;
+    },
+  });
+}
+
+export function retryNow(): void {
+  stream?.retry();
+}
+
+/** Loads what every page shows. */
+export async function begin(): Promise<void> {
+  addEventListener("online", retryNow);
+  listen(undefined);
+  await loadShared();
+}
+
+async function loadShared(): Promise<void> {
+  const load = async (path: string, take: (found: never) => void): Promise<void> => {
+    try {
+      take(await get<never>(path));
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      if (error.status === 401) connection.value = { is: "refused" };
+    }
+  };
+  const work = [
+    load("/me", (found) => {
+      me.value = found;
+    }),
+    load("/overview", (found) => {
+      overview.value = found;
+    }),
+    sessions.reload(),
+  ];
+  await Promise.all(work);
+}
+
+function reloadEverything(): void {
+  const collections = [runs, threads, servers, plugins, approvals, calls];
+  const loaded = collections.filter(({ state }) => state.peek() !== "new");
+  const work = [loadShared(), ...loaded.map((collection) => collection.reload())];
+  Promise.all(work).catch((error: unknown) => reportError(error));
+  listener?.onReset();
+}
+
+function receive({ name, data }: ServerEvent): void {
+  const event = { event: name, data: JSON.parse(data) as unknown } as LiveEvent;
+  switch (event.event) {
+    case "hello": {
+      const isRestarted = epoch !== undefined && epoch !== event.data.epoch;
+      epoch = event.data.epoch;
+      if (isRestarted) reloadEverything();
+      break;
+    }
+    case "reset":
+      reloadEverything();
+      break;
+    case "session":
+      sessions.apply(event.data);
+      break;
+    case "run":
+      runs.apply(event.data);
+      break;
+    case "thread":
+      threads.apply(event.data);
+      break;
+    case "server":
+      servers.apply(event.data);
+      break;
+    case "plugin":
+      plugins.apply(event.data);
+      break;
+    case "approval":
+      approvals.apply(event.data);
+      break;
+    case "calls":
+      calls.apply(event.data);
+      break;
+    case "overview":
+      if (event.data.row !== null) overview.value = event.data.row;
+      break;
+    case "trouble": {
+      const { id, row } = event.data;
+      const others = troubles.value.filter((each) => each.id !== id);
+      troubles.value = row === null ? others : [...others, row];
+      break;
+    }
+    case "session-events":
+    case "session-asks":
+      listener?.onEvent(event);
+      break;
+    default:
+    // A newer server may say more.
+  }
+}
+
+/** A list that the server gives as a whole, under its own name. */
+function listOf<T>(name: string, idOf: (row: T) => string, query = ""): Collection<T> {
+  return new Collection<T>({
+    fetch: async (): Promise<Page<T>> => {
+      const found = await get<Record<string, readonly T[]>>(`/${name}${query}`);
+      return { rows: found[name] ?? [] };
+    },
+    idOf,
+    compare: (a, b) => idOf(a).localeCompare(idOf(b)),
+  });
+}
+
+function cursorPart(cursor: string | undefined): string {
+  return cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+}

@@ -1,0 +1,235 @@
+import type { ComponentChildren, JSX, RefObject } from "preact";
+import { useLayoutEffect, useMemo, useReducer, useRef } from "preact/hooks";
+
+import { Heights } from "./heights.ts";
+
+export interface VirtualListProps {
+  readonly count: number;
+  readonly keyOf: (index: number) => string | number;
+  readonly render: (index: number) => ComponentChildren;
+  /** The height of a row that was not measured yet. */
+  readonly estimate: number;
+  readonly label: string;
+  readonly class?: string;
+  /** `feed`: read from top to bottom; `grid`: rows of cells that can be selected. */
+  readonly kind: "feed" | "grid";
+  /** Shows the end, and follows it while the reader is there. */
+  readonly followsEnd?: boolean;
+  /** Called when rows near the first one are shown, to load earlier ones. */
+  readonly onNearStart?: () => void;
+  /** The row that the keyboard has chosen; it is kept in view. */
+  readonly selected?: number;
+  /** The header row of a grid. */
+  readonly head?: ComponentChildren;
+  /** Takes no more room than its rows need. */
+  readonly isCompact?: boolean;
+}
+
+/** Rows outside of the view that are kept ready, in pixels. */
+const MARGIN = 400;
+const NEAR_START = 1500;
+/** Closer to the end than this, the reader is at the end. */
+const AT_END = 40;
+
+/** A list that has only the rows in view in the document, of any heights. */
+export function VirtualList(props: VirtualListProps): JSX.Element {
+  const { count, keyOf, render, kind, label, head } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
+  const list = useMemo(() => new ListState(props.estimate), []);
+  list.begin(props, scroller, () => redraw(undefined));
+  const { first, last } = list.range();
+  useLayoutEffect(() => list.watch(), []);
+  useLayoutEffect(() => list.settle());
+  useLayoutEffect(() => list.reveal(props.selected), [props.selected]);
+  const rows: JSX.Element[] = [];
+  for (let index = first; index < last; index++) {
+    rows.push(
+      <div
+        class="row"
+        key={keyOf(index)}
+        data-index={index}
+        ref={list.measure}
+        style={{ transform: `translateY(${list.heights.offsetOf(index)}px)` }}
+        {...(kind === "feed"
+          ? { role: "article", "aria-posinset": index + 1, "aria-setsize": count }
+          : {
+              role: "row",
+              "aria-rowindex": index + 2,
+              "aria-selected": index === props.selected,
+              tabIndex: index === props.selected ? 0 : -1,
+            })}
+      >
+        {render(index)}
+      </div>,
+    );
+  }
+  return (
+    <div
+      class={`list ${props.class ?? ""}`}
+      ref={scroller}
+      tabIndex={0}
+      aria-label={label}
+      onScroll={list.scrolled}
+      {...(props.isCompact === true
+        ? { style: { flex: `0 1 calc(${list.heights.total}px + 2rem)` } }
+        : {})}
+      {...(kind === "feed" ? { role: "feed" } : { role: "grid", "aria-rowcount": count + 1 })}
+    >
+      {head}
+      <div
+        class="rows"
+        style={{ height: `${list.heights.total}px` }}
+        {...(kind === "grid" ? { role: "rowgroup" } : { role: "presentation" })}
+      >
+        {rows}
+      </div>
+    </div>
+  );
+}
+
+class ListState {
+  readonly heights: Heights;
+  #props: VirtualListProps | undefined;
+  #scroller: RefObject<HTMLDivElement | null> | undefined;
+  #redraw: () => void = () => {};
+  /** A row that was in view, by which rows in front of it are noticed. */
+  #anchor: { readonly index: number; readonly key: string | number } | undefined;
+  #isAtEnd = true;
+  #wasRevealed: number | undefined;
+  readonly #observer = new ResizeObserver((entries) => this.#measured(entries));
+
+  constructor(estimate: number) {
+    this.heights = new Heights(estimate);
+  }
+
+  /** Takes the rows of this drawing. Rows that came in front of the former first one keep the view in place. */
+  begin(
+    props: VirtualListProps,
+    scroller: RefObject<HTMLDivElement | null>,
+    redraw: () => void,
+  ): void {
+    const { count, followsEnd } = props;
+    const front = followsEnd === true ? this.#addedInFront(props) : 0;
+    if (front > 0) {
+      this.heights.prepend(front);
+      this.heights.resize(count);
+      this.#shift(scroller, this.heights.offsetOf(front));
+    } else {
+      this.heights.resize(count);
+    }
+    this.#props = props;
+    this.#scroller = scroller;
+    this.#redraw = redraw;
+  }
+
+  range(): { first: number; last: number } {
+    const { count } = this.heights;
+    const box = this.#scroller?.current;
+    const height = box?.clientHeight ?? 800;
+    const top = box?.scrollTop ?? 0;
+    const isEnd = this.#props?.followsEnd === true && this.#isAtEnd;
+    const from = isEnd ? Math.max(0, this.heights.total - height) : top;
+    if (count === 0) return { first: 0, last: 0 };
+    const first = this.heights.indexAt(Math.max(0, from - MARGIN));
+    const last = Math.min(count, this.heights.indexAt(from + height + MARGIN) + 1);
+    const key = this.#props?.keyOf(last - 1);
+    this.#anchor = key === undefined ? undefined : { index: last - 1, key };
+    return { first, last };
+  }
+
+  /** A ref for rows: their heights are measured for as long as they are shown. */
+  readonly measure = (row: HTMLElement | null): (() => void) | undefined => {
+    if (row === null) return undefined;
+    this.#observer.observe(row);
+    return () => this.#observer.unobserve(row);
+  };
+
+  readonly scrolled = (): void => {
+    const box = this.#scroller?.current;
+    if (box === null || box === undefined) return;
+    this.#isAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < AT_END;
+    if (box.scrollTop < NEAR_START) this.#props?.onNearStart?.();
+    this.#redraw();
+  };
+
+  watch(): () => void {
+    const box = this.#scroller?.current;
+    const resized = new ResizeObserver(() => {
+      this.settle();
+      this.#redraw();
+    });
+    if (box !== null && box !== undefined) resized.observe(box);
+    return () => {
+      resized.disconnect();
+      this.#observer.disconnect();
+    };
+  }
+
+  /** After each drawing: a reader at the end stays there, and a list that is not full asks for more. */
+  settle(): void {
+    const box = this.#scroller?.current;
+    if (box === null || box === undefined) return;
+    if (this.#props?.followsEnd === true && this.#isAtEnd) box.scrollTop = box.scrollHeight;
+    if (box.scrollTop < NEAR_START) this.#props?.onNearStart?.();
+  }
+
+  /** Brings the chosen row into view, and gives it the focus if the list has it. */
+  reveal(index: number | undefined): void {
+    const box = this.#scroller?.current;
+    if (index === undefined || index < 0 || box === null || box === undefined) return;
+    if (this.#wasRevealed === undefined && index === 0) return;
+    this.#wasRevealed = index;
+    const head = box.querySelector<HTMLElement>(".head")?.offsetHeight ?? 0;
+    const top = this.heights.offsetOf(index);
+    const bottom = top + this.heights.heightOf(index) + head;
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight;
+    this.#redraw();
+    requestAnimationFrame(() => {
+      box.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus({ preventScroll: true });
+    });
+  }
+
+  #measured(entries: readonly ResizeObserverEntry[]): void {
+    const box = this.#scroller?.current;
+    const top = box?.scrollTop ?? 0;
+    let above = 0;
+    let hasChanged = false;
+    for (const { target } of entries) {
+      const index = Number((target as HTMLElement).dataset["index"]);
+      // Rows that left the document have no height.
+      if (!target.isConnected || index >= this.heights.count) continue;
+      const isAbove = this.heights.offsetOf(index) < top;
+      const change = this.heights.set(index, (target as HTMLElement).offsetHeight);
+      if (change === 0) continue;
+      hasChanged = true;
+      if (isAbove) above += change;
+    }
+    if (!hasChanged) return;
+    const isEnd = this.#props?.followsEnd === true && this.#isAtEnd;
+    if (above !== 0 && !isEnd && this.#scroller !== undefined) this.#shift(this.#scroller, above);
+    this.#redraw();
+  }
+
+  /** A few rows may have been joined at the seam, so the row is looked for around its expected place. */
+  #addedInFront({ count, keyOf }: VirtualListProps): number {
+    if (this.#anchor === undefined) return 0;
+    const { index, key } = this.#anchor;
+    const expected = index + count - this.heights.count;
+    for (let distance = 0; distance < 100; distance++) {
+      for (const at of [expected - distance, expected + distance]) {
+        if (at >= 0 && at < count && keyOf(at) === key) return at - index;
+      }
+    }
+    return 0;
+  }
+
+  /** Moves the view along with the rows. The container must be tall enough for it first. */
+  #shift({ current }: RefObject<HTMLDivElement | null>, by: number): void {
+    const rows = current?.querySelector<HTMLElement>(".rows");
+    if (current === null || rows === null || rows === undefined) return;
+    rows.style.height = `${this.heights.total}px`;
+    current.scrollTop += by;
+  }
+}

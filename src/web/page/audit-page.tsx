@@ -1,0 +1,121 @@
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+import type { AuditRow, Page } from "../../gateway/dashboard/api.ts";
+import { get } from "../client/request.ts";
+import { go, linkTo, route } from "../client/router.ts";
+import { clock, milliseconds } from "../text/format.ts";
+import { type Column, DataTable } from "../view/data-table.tsx";
+import { act, Badge, CopyButton, Empty, PageHead, SearchField, type Tone } from "../view/parts.tsx";
+
+const PAGE = 200;
+/** The time after the last key until the server is asked. */
+const TYPING_MS = 250;
+
+function toneOf(outcome: string | undefined): Tone {
+  if (outcome === undefined) return "plain";
+  return /deni|refus|error|fail|held/i.test(outcome) ? "bad" : "good";
+}
+
+const COLUMNS: readonly Column<AuditRow>[] = [
+  { name: "Time", width: "10rem", isCode: true, cell: ({ time }) => clock(Date.parse(time)) },
+  {
+    name: "What",
+    width: "minmax(9rem, 2fr)",
+    cell: ({ event, tool }) => (
+      <>
+        <span class="main mono">{tool ?? event}</span>
+        <span class="sub">{tool === undefined ? "" : event}</span>
+      </>
+    ),
+  },
+  {
+    name: "Who",
+    width: "minmax(7rem, 1.5fr)",
+    cell: ({ caller, door }) => (
+      <>
+        <span class="main">{caller ?? ""}</span>
+        <span class="sub">{door ?? ""}</span>
+      </>
+    ),
+  },
+  {
+    name: "Outcome",
+    width: "minmax(8rem, 2fr)",
+    cell: ({ outcome, reason }) => (
+      <>
+        {outcome === undefined ? null : <Badge tone={toneOf(outcome)}>{outcome}</Badge>}
+        <span class="sub">{reason ?? ""}</span>
+      </>
+    ),
+  },
+  {
+    name: "Took",
+    width: "5rem",
+    isNumber: true,
+    cell: ({ milliseconds: took }) => (took === undefined ? "" : milliseconds(took)),
+  },
+];
+
+export function AuditPage(): JSX.Element {
+  const q = route.value.query.get("q") ?? "";
+  const [text, setText] = useState(q);
+  const [rows, setRows] = useState<readonly AuditRow[]>([]);
+  const [next, setNext] = useState<string | undefined>(undefined);
+  const [isLoaded, setLoaded] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      if (text !== q) go(`${linkTo("audit")}?q=${encodeURIComponent(text)}`);
+    }, TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const load = async (cursor: string | undefined, before: readonly AuditRow[]): Promise<void> => {
+    const query = new URLSearchParams({ q, limit: String(PAGE) });
+    if (cursor !== undefined) query.set("cursor", cursor);
+    const page = await get<Page<AuditRow>>(`/audit?${query.toString()}`);
+    setRows([...before, ...page.rows]);
+    setNext(page.next);
+    setLoaded(true);
+  };
+  useEffect(() => act(() => load(undefined, [])), [q]);
+  return (
+    <>
+      <PageHead title="Audit" note={`${rows.length}${next === undefined ? "" : "+"} entries`}>
+        {next === undefined ? null : (
+          <button type="button" class="quiet" onClick={() => act(() => load(next, rows))}>
+            Load older
+          </button>
+        )}
+        <SearchField label="Search the audit" value={text} onInput={setText} />
+      </PageHead>
+      <DataTable
+        label="Audit"
+        rows={rows}
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        detail={({ entry }) => <Entry entry={entry} />}
+        empty={
+          isLoaded ? (
+            <Empty title={q === "" ? "Nothing is recorded yet" : "No entry matches"} />
+          ) : (
+            <p class="loading">Loading …</p>
+          )
+        }
+      />
+    </>
+  );
+}
+
+function Entry({ entry }: { readonly entry: AuditRow["entry"] }): JSX.Element {
+  const text = JSON.stringify(entry, null, 2);
+  return (
+    <div class="message-detail">
+      <div class="toolbar">
+        <CopyButton text={text} label="Copy entry" />
+      </div>
+      <pre tabIndex={0} aria-label="Entry">
+        {text}
+      </pre>
+    </div>
+  );
+}

@@ -1,0 +1,119 @@
+import type { JSX } from "preact";
+
+import type { Identities, IdentityRow, ProjectIdentity } from "../../gateway/dashboard/api.ts";
+import { get } from "../client/request.ts";
+import { plural, shortPath } from "../text/format.ts";
+import { type Column, DataTable } from "../view/data-table.tsx";
+import { Badge, Command, Empty, PageHead, type Tone, useLoaded } from "../view/parts.tsx";
+
+const IDENTITIES: readonly Column<IdentityRow>[] = [
+  {
+    name: "Identity",
+    width: "minmax(8rem, 1.5fr)",
+    cell: ({ name, provider, host }) => (
+      <>
+        <span class="main">{name}</span>
+        <span class="sub">
+          {provider} · {host}
+        </span>
+      </>
+    ),
+  },
+  {
+    name: "Person",
+    width: "minmax(10rem, 2fr)",
+    cell: ({ user, email }) => (
+      <>
+        <span class="main">{user}</span>
+        <span class="sub">{email}</span>
+      </>
+    ),
+  },
+  {
+    name: "SSH key",
+    width: "minmax(8rem, 2fr)",
+    isCode: true,
+    cell: ({ sshKey }) => (sshKey === undefined ? "default" : shortPath(sshKey)),
+  },
+  { name: "Signing", width: "minmax(6rem, 1fr)", cell: ({ signing }) => signing },
+  {
+    name: "Token",
+    width: "6rem",
+    cell: ({ hasToken }) => (hasToken ? <Badge tone="good">kept</Badge> : <Badge>none</Badge>),
+  },
+];
+
+const GUARD: Readonly<Record<ProjectIdentity["guard"], Tone>> = {
+  on: "good",
+  off: "plain",
+  broken: "bad",
+  unknown: "plain",
+};
+
+const PROJECTS: readonly Column<ProjectIdentity>[] = [
+  {
+    name: "Folder",
+    width: "minmax(12rem, 3fr)",
+    isCode: true,
+    cell: ({ folder }) => shortPath(folder),
+  },
+  {
+    name: "Identity",
+    width: "minmax(8rem, 2fr)",
+    cell: ({ identity, email }) => (
+      <>
+        <span class="main">{identity ?? "none of yours"}</span>
+        <span class="sub">{email ?? ""}</span>
+      </>
+    ),
+  },
+  {
+    name: "Guard",
+    width: "minmax(6rem, 1.5fr)",
+    cell: ({ guard, says }) => (
+      <>
+        <Badge tone={GUARD[guard]}>{guard}</Badge>
+        <span class="sub">{says ?? ""}</span>
+      </>
+    ),
+  },
+  { name: "Sessions", width: "5rem", isNumber: true, cell: ({ sessions }) => sessions },
+];
+
+export function IdentitiesPage(): JSX.Element {
+  const [found, failed, reload] = useLoaded(() => get<Identities>("/identities"), []);
+  if (failed !== undefined) return <Empty title="The identities cannot be shown">{failed}</Empty>;
+  if (found === undefined) return <p class="loading">Loading …</p>;
+  return (
+    <div class="two-tables">
+      <PageHead
+        title="Identities"
+        note={plural(found.identities.length, "identity").replace("ys", "ies")}
+      >
+        <button type="button" class="quiet" onClick={reload}>
+          Reload
+        </button>
+      </PageHead>
+      <DataTable
+        label="Identities"
+        isCompact
+        rows={found.identities}
+        columns={IDENTITIES}
+        keyOf={({ name }) => name}
+        empty={
+          <Empty title="No identities">
+            <Command run="trunkline identity detect" />
+          </Empty>
+        }
+      />
+      <h2 class="between">Which identity each project uses</h2>
+      <DataTable
+        label="Projects"
+        rows={found.projects}
+        columns={PROJECTS}
+        keyOf={({ folder }) => folder}
+        empty={<Empty title="No projects yet">Folders of sessions appear here.</Empty>}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,193 @@
+import { computed, signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+import type { ThreadDetail, ThreadRow } from "../../gateway/dashboard/api.ts";
+import { get, post } from "../client/request.ts";
+import { linkTo } from "../client/router.ts";
+import { mayDo, threads } from "../client/state.ts";
+import { clock } from "../text/format.ts";
+import { matcher } from "../text/search.ts";
+import { parseDiff } from "../text/unified-diff.ts";
+import { type Column, DataTable } from "../view/data-table.tsx";
+import { DiffView } from "../view/diff-view.tsx";
+import {
+  act,
+  Ago,
+  Badge,
+  Empty,
+  PageHead,
+  SearchField,
+  type Tone,
+  useLoaded,
+} from "../view/parts.tsx";
+
+const TONES: Readonly<Record<ThreadRow["state"], Tone>> = {
+  open: "wait",
+  reopened: "wait",
+  claimed: "busy",
+  answered: "busy",
+  proposed: "busy",
+  resolved: "good",
+};
+
+const search = signal("");
+const isAll = signal(false);
+const shown = computed(() => {
+  const matches = matcher<ThreadRow>(search.value, (row) =>
+    [row.comment, row.path, row.repository.name, row.by, row.state, row.severity].join("\n"),
+  );
+  return threads.rows.value.filter(
+    (row) => (isAll.value || row.state !== "resolved") && matches(row),
+  );
+});
+
+const COLUMNS: readonly Column<ThreadRow>[] = [
+  {
+    name: "State",
+    width: "6.5rem",
+    cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>,
+  },
+  {
+    name: "Comment",
+    width: "minmax(12rem, 3fr)",
+    cell: ({ comment, by, claimedBy }) => (
+      <>
+        <span class="main">{comment}</span>
+        <span class="sub">
+          {by}
+          {claimedBy === undefined ? "" : ` · ${claimedBy} works on it`}
+        </span>
+      </>
+    ),
+  },
+  {
+    name: "Place",
+    width: "minmax(10rem, 2fr)",
+    cell: ({ repository, path, line }) => (
+      <>
+        <span class="main mono">
+          {path}
+          {line === undefined ? "" : `:${line}`}
+        </span>
+        <span class="sub">{repository.name}</span>
+      </>
+    ),
+  },
+  { name: "Severity", width: "5.5rem", cell: ({ severity }) => severity },
+  { name: "Changed", width: "4.5rem", isNumber: true, cell: ({ updated }) => <Ago at={updated} /> },
+];
+
+export function ReviewPage(): JSX.Element {
+  useEffect(() => {
+    threads.load().catch((error: unknown) => reportError(error));
+  }, []);
+  const state = threads.state.value;
+  return (
+    <>
+      <PageHead title="Review" note={`${shown.value.length} of ${threads.rows.value.length}`}>
+        <button
+          type="button"
+          class="quiet"
+          aria-pressed={isAll.value}
+          onClick={() => {
+            isAll.value = !isAll.value;
+          }}
+        >
+          with resolved
+        </button>
+        <SearchField
+          label="Search threads"
+          value={search.value}
+          onInput={(text) => {
+            search.value = text;
+          }}
+        />
+      </PageHead>
+      <DataTable
+        label="Review threads"
+        rows={shown.value}
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        detail={(row) => <Thread row={row} />}
+        empty={
+          <Empty
+            title={typeof state === "object" ? "The threads cannot be loaded" : "No open threads"}
+          >
+            {typeof state === "object"
+              ? state.failed
+              : "Comment on a line in the Changes of a session, or with: trunkline review add"}
+          </Empty>
+        }
+      />
+    </>
+  );
+}
+
+function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
+  const path = `/threads/${encodeURIComponent(row.id)}`;
+  const [detail, failed] = useLoaded(() => get<ThreadDetail>(path), [row.id, row.updated]);
+  const [text, setText] = useState("");
+  if (failed !== undefined) return <p>{failed}</p>;
+  if (detail === undefined) return <p class="loading">Loading …</p>;
+  const send = (action: string): void =>
+    act(async () => {
+      const body = text.trim() === "" ? {} : { text };
+      threads.put(await post<ThreadRow>(`${path}/${action}`, body));
+      setText("");
+    });
+  return (
+    <div class="thread-detail">
+      {detail.quote === undefined ? null : <pre>{detail.quote.join("\n")}</pre>}
+      <ol class="log">
+        {detail.events.map(({ seq, kind, at, by, text: said, diff, commit }) => (
+          <li key={seq}>
+            <time class="mono">{clock(at)}</time> <strong>{by}</strong> {kind}
+            {commit === undefined ? "" : ` ${commit.slice(0, 10)}`}
+            {said === undefined ? null : <p class="said">{said}</p>}
+            {diff === undefined ? null : (
+              <DiffView
+                hunks={parseDiff(diff).flatMap(({ hunks }) => hunks)}
+                label="Proposed change"
+              />
+            )}
+          </li>
+        ))}
+      </ol>
+      {mayDo("review") ? (
+        <form
+          class="comment-form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            send("reply");
+          }}
+        >
+          <textarea
+            rows={2}
+            aria-label="Reply"
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+          <div class="buttons">
+            {row.session === undefined ? null : (
+              <a href={linkTo("sessions", row.session, "changes")}>Session</a>
+            )}
+            <span class="space" />
+            <button type="submit" disabled={text.trim() === ""}>
+              Reply
+            </button>
+            {row.state === "resolved" ? (
+              <button type="button" onClick={() => send("reopen")}>
+                Reopen
+              </button>
+            ) : (
+              <button type="button" class="primary" onClick={() => send("resolve")}>
+                Resolve
+              </button>
+            )}
+          </div>
+        </form>
+      ) : null}
+    </div>
+  );
+}

@@ -1,0 +1,180 @@
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+
+import type { RunDetail, RunRow } from "../../gateway/dashboard/api.ts";
+import type { FileDiff } from "../../gateway/dashboard/session-api.ts";
+import { get } from "../client/request.ts";
+import { go, linkTo } from "../client/router.ts";
+import { runs } from "../client/state.ts";
+import { clock, money, plural } from "../text/format.ts";
+import { parseDiff } from "../text/unified-diff.ts";
+import { type Column, DataTable } from "../view/data-table.tsx";
+import { DiffView } from "../view/diff-view.tsx";
+import { Ago, Badge, Empty, PageHead, type Tone, useLoaded } from "../view/parts.tsx";
+
+const TONES: Readonly<Record<RunRow["stage"], Tone>> = {
+  queued: "plain",
+  preparing: "busy",
+  working: "busy",
+  waiting: "wait",
+  pushed: "good",
+  failed: "bad",
+  idle: "plain",
+};
+
+function Stage({ row }: { readonly row: RunRow }): JSX.Element {
+  const position = row.position === undefined ? "" : ` ${row.position}`;
+  return (
+    <Badge tone={TONES[row.stage]} title={row.says ?? ""}>
+      {row.stage}
+      {position}
+    </Badge>
+  );
+}
+
+const COLUMNS: readonly Column<RunRow>[] = [
+  { name: "Stage", width: "6.5rem", cell: (row) => <Stage row={row} /> },
+  {
+    name: "Run",
+    width: "minmax(10rem, 3fr)",
+    cell: (row) => (
+      <>
+        <a class="main" href={linkTo("runs", row.id)}>
+          {row.title ?? "Untitled"}
+        </a>
+        <span class="sub">{row.says ?? ""}</span>
+      </>
+    ),
+  },
+  {
+    name: "Repository",
+    width: "minmax(9rem, 2fr)",
+    cell: ({ repository, branch, revision }) => (
+      <>
+        <span class="main">{repository.replace(/^https?:\/\//, "")}</span>
+        <span class="sub mono">
+          {branch} {revision.slice(0, 8)}
+        </span>
+      </>
+    ),
+  },
+  {
+    name: "Pushes to",
+    width: "minmax(8rem, 2fr)",
+    isCode: true,
+    cell: ({ target, pushed }) => (
+      <>
+        <span class="main">{target}</span>
+        <span class="sub">{pushed?.slice(0, 8) ?? "not pushed"}</span>
+      </>
+    ),
+  },
+  {
+    name: "Cost",
+    width: "4.5rem",
+    isNumber: true,
+    cell: ({ cost }) => (cost === undefined ? "" : money(cost)),
+  },
+  { name: "Used", width: "4.5rem", isNumber: true, cell: ({ updated }) => <Ago at={updated} /> },
+];
+
+export function RunsPage({ id }: { readonly id: string | undefined }): JSX.Element {
+  useEffect(() => {
+    runs.load().catch((error: unknown) => reportError(error));
+  }, []);
+  if (id !== undefined) return <RunPage key={id} id={id} />;
+  const state = runs.state.value;
+  return (
+    <>
+      <PageHead title="Remote runs" note={plural(runs.rows.value.length, "run")} />
+      <DataTable
+        label="Remote runs"
+        rows={runs.rows.value}
+        columns={COLUMNS}
+        keyOf={(row) => row.id}
+        onOpen={(row) => go(linkTo("runs", row.id))}
+        empty={
+          <Empty title={typeof state === "object" ? "The runs cannot be loaded" : "No remote runs"}>
+            {typeof state === "object"
+              ? state.failed
+              : "Runs of the editors that work remotely appear here."}
+          </Empty>
+        }
+      />
+    </>
+  );
+}
+
+function RunPage({ id }: { readonly id: string }): JSX.Element {
+  const row = runs.get(id);
+  const [detail, failed] = useLoaded(
+    () => get<RunDetail>(`/runs/${encodeURIComponent(id)}`),
+    [id, row?.stage, row?.last],
+  );
+  const [diff] = useLoaded(
+    () => get<FileDiff>(`/runs/${encodeURIComponent(id)}/diff`),
+    [id, row?.pushed, row?.last],
+  );
+  if (failed !== undefined) return <Empty title="This run cannot be shown">{failed}</Empty>;
+  if (detail === undefined) return <p class="loading">Loading …</p>;
+  const shown = row ?? detail.row;
+  const pullRequest = shown.pullRequest;
+  return (
+    <div class="page">
+      <header class="page-head">
+        <a class="back" href={linkTo("runs")} aria-label="All runs">
+          ←
+        </a>
+        <h1>{shown.title ?? "Remote run"}</h1>
+        <Stage row={shown} />
+        <div class="actions">
+          {pullRequest !== undefined && /^https?:/.test(pullRequest) ? (
+            <a href={pullRequest} target="_blank" rel="noopener noreferrer">
+              Pull request
+            </a>
+          ) : null}
+          <a href={linkTo("sessions", id)}>Conversation</a>
+        </div>
+      </header>
+      <dl class="facts">
+        <Fact name="Repository" value={shown.repository} />
+        <Fact name="From" value={`${shown.branch} ${shown.revision.slice(0, 10)}`} />
+        <Fact name="Pushes to" value={shown.target} />
+        <Fact name="Pushed" value={shown.pushed?.slice(0, 10)} />
+        <Fact name="Agent" value={shown.agent} />
+      </dl>
+      <section aria-label="Log">
+        <h2>Log</h2>
+        <ol class="log">
+          {detail.log.map(({ at, says }, index) => (
+            <li key={index}>
+              <time class="mono">{clock(at)}</time> {says}
+            </li>
+          ))}
+        </ol>
+      </section>
+      <section aria-label="Changes">
+        <h2>Changes against {shown.branch}</h2>
+        {detail.missing === undefined ? null : <p class="note">{detail.missing}</p>}
+        {parseDiff(diff?.diff ?? "").map((file) => (
+          <details class="file" key={file.path} open={detail.files.length <= 5}>
+            <summary>
+              <span class="path mono">{file.path}</span>
+            </summary>
+            <DiffView hunks={file.hunks} label={`Diff of ${file.path}`} />
+          </details>
+        ))}
+      </section>
+    </div>
+  );
+}
+
+function Fact({ name, value }: { name: string; value: string | undefined }): JSX.Element | null {
+  if (value === undefined) return null;
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class="mono">{value}</dd>
+    </div>
+  );
+}

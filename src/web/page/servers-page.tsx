@@ -1,0 +1,137 @@
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+
+import type { PluginRow, ServerRow } from "../../gateway/dashboard/api.ts";
+import { post } from "../client/request.ts";
+import { mayDo, plugins, servers } from "../client/state.ts";
+import { type Column, DataTable } from "../view/data-table.tsx";
+import { act, Badge, Command, Empty, PageHead, type Tone } from "../view/parts.tsx";
+
+const TONES: Readonly<Record<string, Tone>> = {
+  up: "good",
+  running: "good",
+  ready: "good",
+  healthy: "good",
+  starting: "busy",
+  down: "bad",
+  failed: "bad",
+  crashed: "bad",
+  off: "plain",
+};
+
+function Restart({ path, name }: { path: string; name: string }): JSX.Element | null {
+  if (!mayDo("admin")) return null;
+  return (
+    <button
+      type="button"
+      class="quiet small"
+      aria-label={`Restart ${name}`}
+      onClick={() => act(() => post(path))}
+    >
+      Restart
+    </button>
+  );
+}
+
+const SERVERS: readonly Column<ServerRow>[] = [
+  {
+    name: "State",
+    width: "6rem",
+    cell: ({ state }) => <Badge tone={TONES[state] ?? "plain"}>{state}</Badge>,
+  },
+  {
+    name: "Server",
+    width: "minmax(8rem, 2fr)",
+    cell: ({ name, says }) => (
+      <>
+        <span class="main">{name}</span>
+        <span class="sub">{says ?? ""}</span>
+      </>
+    ),
+  },
+  { name: "Where", width: "minmax(10rem, 3fr)", isCode: true, cell: ({ where }) => where },
+  { name: "Tools", width: "4rem", isNumber: true, cell: ({ tools }) => tools },
+  {
+    name: "Action",
+    width: "6rem",
+    cell: ({ name }) => (
+      <Restart name={name} path={`/servers/${encodeURIComponent(name)}/restart`} />
+    ),
+  },
+];
+
+const PLUGINS: readonly Column<PluginRow>[] = [
+  {
+    name: "State",
+    width: "6rem",
+    cell: ({ state }) => <Badge tone={TONES[state] ?? "plain"}>{state}</Badge>,
+  },
+  {
+    name: "Plugin",
+    width: "minmax(8rem, 2fr)",
+    cell: ({ id, health }) => (
+      <>
+        <span class="main">{id}</span>
+        <span class="sub">{health ?? ""}</span>
+      </>
+    ),
+  },
+  { name: "Last error", width: "minmax(8rem, 3fr)", cell: ({ lastError }) => lastError ?? "" },
+  { name: "Restarts", width: "5rem", isNumber: true, cell: ({ restarts }) => restarts },
+  { name: "Tools", width: "4rem", isNumber: true, cell: ({ tools }) => tools },
+  {
+    name: "Action",
+    width: "6rem",
+    cell: ({ id }) => <Restart name={id} path={`/plugins/${encodeURIComponent(id)}/restart`} />,
+  },
+];
+
+function Log({ lines }: { readonly lines: readonly string[] }): JSX.Element {
+  return (
+    <pre class="server-log" tabIndex={0} aria-label="Log">
+      {lines.length === 0 ? "The log is empty." : lines.join("\n")}
+    </pre>
+  );
+}
+
+export function ServersPage(): JSX.Element {
+  useEffect(() => {
+    Promise.all([servers.load(), plugins.load()]).catch((error: unknown) => reportError(error));
+  }, []);
+  const failed = servers.state.value;
+  return (
+    <div class="two-tables">
+      <PageHead title="Servers and plugins" />
+      <DataTable
+        label="Servers"
+        isCompact
+        rows={servers.rows.value}
+        columns={SERVERS}
+        keyOf={({ name }) => name}
+        detail={({ log }) => <Log lines={log} />}
+        empty={
+          <Empty title={typeof failed === "object" ? "The servers cannot be loaded" : "No servers"}>
+            {typeof failed === "object" ? (
+              failed.failed
+            ) : (
+              <Command run="trunkline server add NAME -- COMMAND" />
+            )}
+          </Empty>
+        }
+      />
+      <h2 class="between">Plugins</h2>
+      <DataTable
+        label="Plugins"
+        rows={plugins.rows.value}
+        columns={PLUGINS}
+        keyOf={({ id }) => id}
+        detail={({ log }) => <Log lines={log} />}
+        empty={
+          <Empty title="No plugins">
+            <Command run="trunkline plugin add PATH" />
+          </Empty>
+        }
+      />
+    </div>
+  );
+}

@@ -1,0 +1,149 @@
+import { computed, signal } from "@preact/signals";
+import type { JSX } from "preact";
+
+import type { SessionRow } from "../../gateway/dashboard/session-api.ts";
+import { go, linkTo } from "../client/router.ts";
+import { readMarks, sessions, waitingCount } from "../client/state.ts";
+import { money, shortPath } from "../text/format.ts";
+import { type Column, DataTable } from "../view/data-table.tsx";
+import { Ago, Command, Empty, PageHead, SearchField } from "../view/parts.tsx";
+import { ContextBar, StateBadge } from "../view/session-facts.tsx";
+import { matcher } from "../text/search.ts";
+
+const search = signal("");
+const filter = signal<"all" | "waiting" | "running" | "unread">("all");
+
+const shown = computed(() => {
+  const matches = matcher(search.value, wordsOf);
+  const only = filter.value;
+  return sessions.rows.value.filter((row) => {
+    if (only === "waiting" || only === "running") return row.state === only && matches(row);
+    return (only !== "unread" || readMarks.isUnread(row)) && matches(row);
+  });
+});
+
+function wordsOf(row: SessionRow): string {
+  const { title, agent, model, client, repository, branch, cwd, id, identity } = row;
+  return [title, agent, model, client, repository, branch, cwd, id, identity].join("\n");
+}
+
+const COLUMNS: readonly Column<SessionRow>[] = [
+  { name: "State", width: "7.5rem", cell: (row) => <StateBadge row={row} /> },
+  { name: "Session", width: "minmax(12rem, 3fr)", cell: (row) => <Title row={row} /> },
+  { name: "Repository", width: "minmax(8rem, 2fr)", cell: (row) => <Where row={row} /> },
+  {
+    name: "Agent",
+    width: "minmax(7rem, 1.4fr)",
+    cell: ({ agent, model }) => (
+      <>
+        <span class="main">{agent}</span>
+        <span class="sub">{model ?? ""}</span>
+      </>
+    ),
+  },
+  { name: "Editor", width: "minmax(5rem, 1fr)", cell: ({ client }) => client ?? "" },
+  { name: "Context", width: "6.5rem", cell: ({ context }) => <ContextBar context={context} /> },
+  {
+    name: "Cost",
+    width: "4.5rem",
+    isNumber: true,
+    cell: ({ cost }) => (cost === undefined ? "" : money(cost)),
+  },
+  { name: "Used", width: "4.5rem", isNumber: true, cell: ({ updated }) => <Ago at={updated} /> },
+];
+
+function Title({ row }: { readonly row: SessionRow }): JSX.Element {
+  const isUnread = readMarks.isUnread(row);
+  return (
+    <>
+      <a class={`main ${isUnread ? "unread" : ""}`} href={linkTo("sessions", row.id)}>
+        {isUnread ? <span class="dot" role="img" aria-label="Unread" /> : null}
+        {row.title ?? row.waiting?.says ?? "Untitled"}
+      </a>
+      <span class="sub">
+        {row.state === "waiting" && row.title !== undefined ? row.waiting?.says : subOf(row)}
+      </span>
+    </>
+  );
+}
+
+function subOf({ isRun, parent, open, owner }: SessionRow): string {
+  const words = [
+    isRun ? "remote run" : undefined,
+    parent === undefined ? undefined : "fork",
+    open === "elsewhere" ? "open in another process" : undefined,
+    owner === undefined ? undefined : `of ${owner}`,
+  ];
+  return words.filter((word) => word !== undefined).join(" · ");
+}
+
+function Where({ row }: { readonly row: SessionRow }): JSX.Element {
+  if (row.repository === undefined) return <span class="main mono">{shortPath(row.cwd)}</span>;
+  return (
+    <>
+      <span class="main">{row.repository}</span>
+      <span class="sub mono">{row.branch ?? ""}</span>
+    </>
+  );
+}
+
+const FILTERS = ["all", "waiting", "running", "unread"] as const;
+
+export function SessionsPage(): JSX.Element {
+  const total = sessions.rows.value.length;
+  const rows = shown.value;
+  const state = sessions.state.value;
+  const counted = rows.length === total ? `${total}` : `${rows.length} of ${total}`;
+  return (
+    <>
+      <PageHead title="Sessions" note={state === "loading" ? `${total} …` : counted}>
+        <div class="filters" role="group" aria-label="Filter">
+          {FILTERS.map((each) => (
+            <button
+              key={each}
+              type="button"
+              class="quiet"
+              aria-pressed={filter.value === each}
+              onClick={() => {
+                filter.value = each;
+              }}
+            >
+              {each}
+              {each === "waiting" && waitingCount.value > 0 ? ` ${waitingCount.value}` : ""}
+            </button>
+          ))}
+        </div>
+        <SearchField
+          label="Search sessions"
+          value={search.value}
+          onInput={(text) => {
+            search.value = text;
+          }}
+        />
+      </PageHead>
+      <DataTable
+        label="Sessions"
+        class="sessions"
+        rows={rows}
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        onOpen={({ id }) => go(linkTo("sessions", id))}
+        rowClass={({ state: at }) => at}
+        empty={
+          typeof state === "object" ? (
+            <Empty title="The sessions cannot be loaded">{state.failed}</Empty>
+          ) : state !== "loaded" ? (
+            <p class="loading">Loading …</p>
+          ) : total > 0 ? (
+            <Empty title="No session matches">Change the search or the filter.</Empty>
+          ) : (
+            <Empty title="No sessions yet">
+              <p>Sessions of editors appear here. In a terminal:</p>
+              <Command run="trunkline chat" />
+            </Empty>
+          )
+        }
+      />
+    </>
+  );
+}

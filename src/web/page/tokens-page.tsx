@@ -1,0 +1,193 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+
+import type { NewToken, TokenRow } from "../../gateway/dashboard/api.ts";
+import { get, post } from "../client/request.ts";
+import { type Column, DataTable } from "../view/data-table.tsx";
+import { act, Ago, Badge, CopyButton, Empty, PageHead, useLoaded } from "../view/parts.tsx";
+
+const SCOPES = ["tools", "sessions", "programs", "review", "dashboard", "admin"] as const;
+
+export function TokensPage(): JSX.Element {
+  const [found, failed, reload] = useLoaded(
+    () => get<{ tokens: readonly TokenRow[] }>("/tokens"),
+    [],
+  );
+  const [secret, setSecret] = useState<string | undefined>(undefined);
+  const [isMaking, setMaking] = useState(false);
+  if (failed !== undefined) return <Empty title="The tokens cannot be shown">{failed}</Empty>;
+  const columns: readonly Column<TokenRow>[] = [
+    {
+      name: "Token",
+      width: "minmax(8rem, 2fr)",
+      cell: ({ name, id }) => (
+        <>
+          <span class="main">{name}</span>
+          <span class="sub mono">{id}</span>
+        </>
+      ),
+    },
+    { name: "Scopes", width: "minmax(10rem, 3fr)", cell: ({ scopes }) => scopes.join(", ") },
+    { name: "Created", width: "5rem", cell: ({ created }) => <Ago at={created} /> },
+    {
+      name: "Used",
+      width: "5rem",
+      cell: ({ used }) => (used === undefined ? "never" : <Ago at={used} />),
+    },
+    {
+      name: "Ends",
+      width: "7rem",
+      cell: ({ expires, isExpired }) =>
+        isExpired ? (
+          <Badge tone="bad">expired</Badge>
+        ) : expires === undefined ? (
+          "never"
+        ) : (
+          new Date(expires).toISOString().slice(0, 10)
+        ),
+    },
+    {
+      name: "Action",
+      width: "6rem",
+      cell: ({ id, name }) => <Revoke id={id} name={name} onDone={reload} />,
+    },
+  ];
+  return (
+    <>
+      <PageHead title="Tokens">
+        <button type="button" class="primary" onClick={() => setMaking(!isMaking)}>
+          New token
+        </button>
+      </PageHead>
+      {secret === undefined ? null : <Secret token={secret} onClose={() => setSecret(undefined)} />}
+      {isMaking ? (
+        <TokenForm
+          onMade={(token) => {
+            setSecret(token);
+            setMaking(false);
+            reload();
+          }}
+        />
+      ) : null}
+      <DataTable
+        label="Tokens"
+        rows={found?.tokens ?? []}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={<Empty title="No tokens">A token lets another program or person in.</Empty>}
+      />
+    </>
+  );
+}
+
+function Revoke({
+  id,
+  name,
+  onDone,
+}: {
+  id: string;
+  name: string;
+  onDone: () => void;
+}): JSX.Element {
+  const [isSure, setSure] = useState(false);
+  return (
+    <button
+      type="button"
+      class={isSure ? "danger small" : "quiet small"}
+      aria-label={isSure ? `Really revoke ${name}` : `Revoke ${name}`}
+      onBlur={() => setSure(false)}
+      onClick={() => {
+        if (!isSure) return setSure(true);
+        return act(async () => {
+          await post(`/tokens/${encodeURIComponent(id)}/revoke`);
+          onDone();
+        });
+      }}
+    >
+      {isSure ? "Really?" : "Revoke"}
+    </button>
+  );
+}
+
+/** The secret of a new token: shown once, and hidden until it is asked for. */
+function Secret({ token, onClose }: { token: string; onClose: () => void }): JSX.Element {
+  const [isShown, setShown] = useState(false);
+  return (
+    <div class="banner good secret" role="status">
+      <span>This is the only time that the token can be copied.</span>
+      <code>{isShown ? token : "•".repeat(24)}</code>
+      <button type="button" class="quiet" onClick={() => setShown(!isShown)}>
+        {isShown ? "Hide" : "Reveal"}
+      </button>
+      <CopyButton text={token} label="Copy token" />
+      <button type="button" class="quiet" onClick={onClose}>
+        Close
+      </button>
+    </div>
+  );
+}
+
+function TokenForm({ onMade }: { readonly onMade: (token: string) => void }): JSX.Element {
+  const [name, setName] = useState("");
+  const [days, setDays] = useState("90");
+  const [scopes, setScopes] = useState<ReadonlySet<string>>(new Set(["tools"]));
+  return (
+    <form
+      class="card"
+      aria-label="New token"
+      onSubmit={(event) => {
+        event.preventDefault();
+        act(async () => {
+          const wanted: NewToken = {
+            name,
+            scopes: [...scopes],
+            ...(days === "" ? {} : { days: Number(days) }),
+          };
+          onMade((await post<{ token: string }>("/tokens", wanted)).token);
+        });
+      }}
+    >
+      <label class="field">
+        <span>Name</span>
+        <input
+          required
+          value={name}
+          placeholder="laptop of Ann"
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
+      </label>
+      <fieldset>
+        <legend>May use</legend>
+        {SCOPES.map((scope) => (
+          <label key={scope} class="check">
+            <input
+              type="checkbox"
+              checked={scopes.has(scope)}
+              onChange={(event) => {
+                const next = new Set(scopes);
+                if (event.currentTarget.checked) next.add(scope);
+                else next.delete(scope);
+                setScopes(next);
+              }}
+            />
+            {scope}
+          </label>
+        ))}
+      </fieldset>
+      <label class="field">
+        <span>Days until it ends (empty: never)</span>
+        <input
+          type="number"
+          min={1}
+          value={days}
+          onInput={(event) => setDays(event.currentTarget.value)}
+        />
+      </label>
+      <div class="buttons">
+        <button type="submit" class="primary" disabled={scopes.size === 0}>
+          Create
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,226 @@
+import { computed, signal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+
+import type { ApprovalRow, Policy, ToolCalls, ToolRow } from "../../gateway/dashboard/api.ts";
+import { get, post } from "../client/request.ts";
+import { linkTo } from "../client/router.ts";
+import { approvals, calls, mayDo } from "../client/state.ts";
+import { Collection } from "../client/collection.ts";
+import { milliseconds, plural, short } from "../text/format.ts";
+import { matcher } from "../text/search.ts";
+import { parseDiff } from "../text/unified-diff.ts";
+import { CallsChart } from "../view/calls-chart.tsx";
+import { type Column, DataTable } from "../view/data-table.tsx";
+import { DiffView } from "../view/diff-view.tsx";
+import { act, Ago, Badge, Empty, PageHead, SearchField } from "../view/parts.tsx";
+
+const tools = new Collection<ToolRow>({
+  fetch: async () => ({ rows: (await get<{ tools: readonly ToolRow[] }>("/tools")).tools }),
+  idOf: ({ name }) => name,
+  compare: (a, b) => (a.server ?? "").localeCompare(b.server ?? "") || a.name.localeCompare(b.name),
+});
+const search = signal("");
+const shown = computed(() => {
+  const matches = matcher<ToolRow>(search.value, (row) =>
+    [row.name, row.title, row.description, row.server, row.policy].join("\n"),
+  );
+  return tools.rows.value.filter(matches);
+});
+
+const PARTS = [
+  [undefined, "Policy"],
+  ["approvals", "Approvals"],
+  ["calls", "Calls"],
+] as const;
+
+export function ToolboxPage({ part }: { readonly part: string | undefined }): JSX.Element {
+  useEffect(() => {
+    const all = [tools.load(), approvals.load(), calls.load()];
+    Promise.all(all).catch((error: unknown) => reportError(error));
+  }, []);
+  const waiting = approvals.rows.value.length;
+  return (
+    <>
+      <PageHead title="Toolbox" note={plural(tools.rows.value.length, "tool")}>
+        {part === undefined ? (
+          <SearchField
+            label="Search tools"
+            value={search.value}
+            onInput={(text) => {
+              search.value = text;
+            }}
+          />
+        ) : null}
+      </PageHead>
+      <nav class="tabs" aria-label="Toolbox">
+        {PARTS.map(([id, name]) => (
+          <a
+            key={name}
+            href={linkTo("toolbox", id)}
+            aria-current={part === id ? "page" : undefined}
+          >
+            {name}
+            {id === "approvals" && waiting > 0 ? <span class="count">{waiting}</span> : null}
+          </a>
+        ))}
+      </nav>
+      {part === "approvals" ? <Approvals /> : part === "calls" ? <Calls /> : <Tools />}
+    </>
+  );
+}
+
+const POLICIES: readonly Policy[] = ["allow", "ask", "deny"];
+
+function PolicySwitch({ row }: { readonly row: ToolRow }): JSX.Element {
+  const decide = (decision: Policy): void =>
+    act(async () => {
+      tools.put(await post<ToolRow>("/tools/policy", { tool: row.name, decision }));
+    });
+  return (
+    <div class="switch" role="group" aria-label={`Policy of ${row.name}`} title={row.rule ?? ""}>
+      {POLICIES.map((policy) => (
+        <button
+          key={policy}
+          type="button"
+          class={`quiet small ${policy}`}
+          aria-pressed={row.policy === policy}
+          disabled={!mayDo("admin")}
+          onClick={() => decide(policy)}
+        >
+          {policy}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+const TOOLS: readonly Column<ToolRow>[] = [
+  {
+    name: "Tool",
+    width: "minmax(12rem, 4fr)",
+    cell: ({ name, title, description }) => (
+      <>
+        <span class="main mono">{name}</span>
+        <span class="sub">{title ?? description ?? ""}</span>
+      </>
+    ),
+  },
+  { name: "From", width: "minmax(6rem, 1fr)", cell: ({ server }) => server ?? "Trunkline" },
+  {
+    name: "Kind",
+    width: "7rem",
+    cell: ({ isReadOnly, isHeld }) => (
+      <>
+        {isHeld === true ? <Badge tone="wait">held</Badge> : null}
+        {isReadOnly === true ? <Badge>reads</Badge> : null}
+      </>
+    ),
+  },
+  { name: "Policy", width: "11rem", cell: (row) => <PolicySwitch row={row} /> },
+];
+
+function Tools(): JSX.Element {
+  const state = tools.state.value;
+  return (
+    <DataTable
+      label="Tools"
+      rows={shown.value}
+      columns={TOOLS}
+      keyOf={({ name }) => name}
+      detail={({ description, rule }) => (
+        <div class="tool-detail">
+          <p>{description ?? "The tool has no description."}</p>
+          {rule === undefined ? null : <p class="note">Decided by the rule {rule}</p>}
+        </div>
+      )}
+      empty={
+        <Empty title={typeof state === "object" ? "The tools cannot be loaded" : "No tools match"}>
+          {typeof state === "object" ? state.failed : ""}
+        </Empty>
+      }
+    />
+  );
+}
+
+function Approvals(): JSX.Element {
+  const rows = approvals.rows.value;
+  if (rows.length === 0) {
+    return (
+      <Empty title="Nothing waits for approval">
+        A tool whose description changes is held here until somebody has read the change.
+      </Empty>
+    );
+  }
+  return (
+    <div class="page">
+      {rows.map((row) => (
+        <Approval key={row.id} row={row} />
+      ))}
+    </div>
+  );
+}
+
+function Approval({ row }: { readonly row: ApprovalRow }): JSX.Element {
+  const { id, server, name, why, at, diff } = row;
+  return (
+    <section class="card" aria-label={`${server} ${name}`}>
+      <div class="card-head">
+        <Badge tone="wait">{why}</Badge>
+        <strong class="mono">{name}</strong>
+        <span class="note">
+          of {server}, <Ago at={at} />
+        </span>
+        <span class="space" />
+        {mayDo("admin") ? (
+          <button
+            type="button"
+            class="primary"
+            onClick={() =>
+              act(async () => {
+                await post("/approvals/approve", { id });
+                approvals.apply({ id, row: null });
+              })
+            }
+          >
+            Approve
+          </button>
+        ) : null}
+      </div>
+      <DiffView hunks={parseDiff(diff).flatMap(({ hunks }) => hunks)} label={`Change of ${name}`} />
+    </section>
+  );
+}
+
+const CALLS: readonly Column<ToolCalls>[] = [
+  { name: "Tool", width: "minmax(12rem, 4fr)", isCode: true, cell: ({ tool }) => tool },
+  { name: "Calls", width: "5rem", isNumber: true, cell: (row) => short(row.calls) },
+  {
+    name: "Errors",
+    width: "5rem",
+    isNumber: true,
+    cell: ({ errors }) => (errors === 0 ? "" : <span class="bad">{errors}</span>),
+  },
+  { name: "p50", width: "5rem", isNumber: true, cell: ({ p50 }) => milliseconds(p50) },
+  { name: "p95", width: "5rem", isNumber: true, cell: ({ p95 }) => milliseconds(p95) },
+];
+
+function Calls(): JSX.Element {
+  const rows = calls.rows.value.toSorted((a, b) => b.calls - a.calls);
+  if (rows.length === 0) {
+    return (
+      <Empty title="No calls in the last hour">Calls of tools are counted here as they come.</Empty>
+    );
+  }
+  return (
+    <div class="calls">
+      <CallsChart rows={rows} />
+      <DataTable
+        label="Calls of the last hour"
+        rows={rows}
+        columns={CALLS}
+        keyOf={({ tool }) => tool}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,211 @@
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import type { ThreadRow } from "../../gateway/dashboard/api.ts";
+import type { ChangedFile, ChangedFiles, FileDiff } from "../../gateway/dashboard/session-api.ts";
+import { get, post } from "../client/request.ts";
+import { mayDo, threads } from "../client/state.ts";
+import { plural } from "../text/format.ts";
+import { parseDiff } from "../text/unified-diff.ts";
+import { type DiffPlace, DiffView } from "../view/diff-view.tsx";
+import { act, Badge, Empty, useLoaded } from "../view/parts.tsx";
+import type { OpenSession } from "./open-session.ts";
+
+/** More files are not drawn until they are asked for. */
+const MANY = 200;
+/** The diff of a small change is open at once. */
+const FEW = 5;
+
+/** What the session changed, file by file, with comments on lines. */
+export function ChangesView({ session }: { readonly session: OpenSession }): JSX.Element {
+  const [shown, setShown] = useState(MANY);
+  const [changes, failed, reload] = useLoaded(
+    () => get<ChangedFiles>(`${session.path}/files`),
+    [session],
+  );
+  useEffect(() => {
+    threads.load().catch((error: unknown) => reportError(error));
+  }, []);
+  if (failed !== undefined) return <Empty title="The changes cannot be shown">{failed}</Empty>;
+  if (changes === undefined) return <p class="loading">Loading …</p>;
+  const { files, says, against, base } = changes;
+  if (files.length === 0) return <Empty title="Nothing is changed">{says ?? ""}</Empty>;
+  const added = files.reduce((sum, file) => sum + file.added, 0);
+  const removed = files.reduce((sum, file) => sum + file.removed, 0);
+  return (
+    <div class="changes">
+      <div class="toolbar">
+        <strong>{plural(files.length, "file")}</strong>
+        <Counts added={added} removed={removed} />
+        <span class="note">
+          {against === "git" && base !== undefined ? `against ${base.slice(0, 10)}` : ""}
+          {against === "journal" ? "against what was there before the agent's changes" : ""}
+        </span>
+        <span class="space" />
+        <button type="button" class="quiet small" onClick={reload}>
+          Reload
+        </button>
+      </div>
+      {says === undefined ? null : <p class="note">{says}</p>}
+      {files.slice(0, shown).map((file) => (
+        <FileView key={file.path} session={session} file={file} isOpen={files.length <= FEW} />
+      ))}
+      {files.length <= shown ? null : (
+        <button type="button" onClick={() => setShown(shown + MANY)}>
+          Show more of {files.length} files
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Counts({ added, removed }: { added: number; removed: number }): JSX.Element {
+  return (
+    <span class="counts">
+      <span class="added">+{added}</span> <span class="removed">−{removed}</span>
+    </span>
+  );
+}
+
+const LETTERS = { added: "A", modified: "M", deleted: "D", renamed: "R" } as const;
+
+function FileView(props: {
+  session: OpenSession;
+  file: ChangedFile;
+  isOpen: boolean;
+}): JSX.Element {
+  const { session, file } = props;
+  const [isOpen, setOpen] = useState(props.isOpen);
+  const { path, from, change, added, removed } = file;
+  return (
+    <details class="file" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <span class={`letter ${change}`} title={change}>
+          {LETTERS[change]}
+        </span>
+        <span class="path mono">{from === undefined ? path : `${from} → ${path}`}</span>
+        <Counts added={added} removed={removed} />
+      </summary>
+      {isOpen ? <FileChanges session={session} file={file} /> : null}
+    </details>
+  );
+}
+
+function FileChanges({ session, file }: { session: OpenSession; file: ChangedFile }): JSX.Element {
+  const { path } = file;
+  const [place, setPlace] = useState<DiffPlace | undefined>(undefined);
+  const [found, failed] = useLoaded(
+    () => get<FileDiff>(`${session.path}/diff?path=${encodeURIComponent(path)}`),
+    [path, file.added, file.removed],
+  );
+  if (failed !== undefined) return <p class="note">{failed}</p>;
+  if (found === undefined) return <p class="loading">Loading …</p>;
+  if (file.isBinary === true) return <p class="note">A binary file.</p>;
+  const hunks = parseDiff(found.diff).flatMap((each) => each.hunks);
+  const own = threads.rows.value.filter((each) => each.path === path && isAbout(each, session));
+  const isAt = (at: DiffPlace, { side, line }: DiffPlace): boolean =>
+    at.side === side && at.line === line;
+  const canComment = mayDo("review");
+  return (
+    <>
+      <DiffView
+        hunks={hunks}
+        label={`Diff of ${path}`}
+        {...(canComment ? { onComment: setPlace } : {})}
+        under={(at) => {
+          const here = own.filter(({ side, line, end }) =>
+            isAt(at, { side, line: end ?? line ?? 0 }),
+          );
+          const isWriting = place !== undefined && isAt(at, place);
+          if (here.length === 0 && !isWriting) return null;
+          return (
+            <>
+              {here.map((thread) => (
+                <ThreadNote key={thread.id} thread={thread} />
+              ))}
+              {isWriting ? (
+                <CommentForm
+                  session={session}
+                  path={path}
+                  place={place}
+                  onDone={() => setPlace(undefined)}
+                />
+              ) : null}
+            </>
+          );
+        }}
+      />
+      {found.isCut ? <p class="note">The diff is longer than what is shown.</p> : null}
+    </>
+  );
+}
+
+function isAbout(thread: ThreadRow, session: OpenSession): boolean {
+  const cwd = session.detail.value?.row.cwd ?? "";
+  const { root } = thread.repository;
+  return thread.session === session.id || cwd === root || cwd.startsWith(`${root}/`);
+}
+
+function ThreadNote({ thread }: { readonly thread: ThreadRow }): JSX.Element {
+  return (
+    <div class="thread">
+      <Badge tone={thread.state === "resolved" ? "good" : "wait"}>{thread.state}</Badge>
+      <strong>{thread.by}</strong> <span class="comment">{thread.comment}</span>
+    </div>
+  );
+}
+
+function CommentForm(props: {
+  readonly session: OpenSession;
+  readonly path: string;
+  readonly place: DiffPlace;
+  readonly onDone: () => void;
+}): JSX.Element {
+  const { session, path, place, onDone } = props;
+  const [text, setText] = useState("");
+  const [severity, setSeverity] = useState("should");
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  return (
+    <form
+      class="comment-form"
+      aria-label={`Comment on line ${place.line}`}
+      onSubmit={(event) => {
+        event.preventDefault();
+        act(async () => {
+          const body = { path, ...place, text, severity };
+          threads.put(await post<ThreadRow>(`${session.path}/comment`, body));
+          onDone();
+        });
+      }}
+    >
+      <textarea
+        rows={3}
+        required
+        aria-label="Comment"
+        placeholder="The agent is told about this line"
+        value={text}
+        ref={field}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+      <div class="buttons">
+        <select
+          aria-label="Severity"
+          value={severity}
+          onChange={(event) => setSeverity(event.currentTarget.value)}
+        >
+          {["must", "should", "nit", "question"].map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+        <span class="space" />
+        <button type="button" class="quiet" onClick={onDone}>
+          Cancel
+        </button>
+        <button type="submit" class="primary">
+          Comment
+        </button>
+      </div>
+    </form>
+  );
+}

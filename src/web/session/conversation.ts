@@ -1,0 +1,293 @@
+import type { LogEvent, PlanEntry } from "../../gateway/dashboard/session-api.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One entry of a conversation, as it is shown. A change makes a new object. */
+export type Entry = TextEntry | ToolEntry | PermissionEntry | NoteEntry;
+
+interface Common {
+  /** Number of the first event that it was made of. */
+  readonly seq: number;
+  readonly at: number;
+}
+export interface TextEntry extends Common {
+  readonly kind: "prompt" | "message" | "thought";
+  readonly text: string;
+  readonly messageId?: string;
+  /** Of a prompt: who sent it. */
+  readonly by?: string;
+}
+export interface ToolEntry extends Common {
+  readonly kind: "tool";
+  readonly toolCallId: string;
+  /** The fields of the tool call, as ACP has them, after all updates. */
+  readonly call: Fields;
+  readonly until: number;
+}
+export interface PermissionEntry extends Common {
+  readonly kind: "permission";
+  readonly requestId: string;
+  readonly title?: string;
+  /** The chosen option or "cancelled"; absent until it is answered. */
+  readonly answer?: string;
+  readonly by?: string;
+}
+export interface NoteEntry extends Common {
+  readonly kind: "note";
+  readonly level: "info" | "warning" | "error";
+  readonly text: string;
+}
+
+/**
+ * The conversation that the events of a log tell. Events are added in pages at either end, since a long
+ * session is read from its end, and each page costs its own size.
+ */
+export class Conversation {
+  entries: readonly Entry[] = [];
+  plan: readonly PlanEntry[] | undefined;
+  usage: { readonly used: number; readonly size: number } | undefined;
+  mode: string | undefined;
+  commands: readonly { readonly name: string; readonly description: string }[] | undefined;
+  /** Numbers of the first and the last event that are in. */
+  first: number | undefined;
+  last = 0;
+  readonly #tools = new Map<string, number>();
+  readonly #permissions = new Map<string, number>();
+  /** How many entries were put before those that the maps count. */
+  #shift = 0;
+
+  /** Adds later events. Those that are in already are left out. */
+  append(events: readonly LogEvent[]): void {
+    const entries = [...this.entries];
+    for (const event of events) {
+      if (event.seq <= this.last) continue;
+      this.first ??= event.seq;
+      this.last = event.seq;
+      this.#add(entries, event);
+    }
+    this.entries = entries;
+  }
+
+  /** Adds earlier events; gives how many entries are new at the front. */
+  prepend(events: readonly LogEvent[]): number {
+    const { first } = this;
+    const earlier = new Conversation();
+    earlier.append(first === undefined ? events : events.filter(({ seq }) => seq < first));
+    if (earlier.first === undefined) return 0;
+    const front = [...earlier.entries];
+    const rest = [...this.entries];
+    const taken = new Set<number>();
+    this.#join(front, rest, taken, this.#tools, earlier.#tools);
+    this.#join(front, rest, taken, this.#permissions, earlier.#permissions);
+    const [text] = rest;
+    const before = front.at(-1);
+    if (before !== undefined && text !== undefined && !taken.has(0) && continues(before, text)) {
+      front[front.length - 1] = { ...before, text: before.text + (text as TextEntry).text };
+      taken.add(0);
+    }
+    if (taken.size > 0) this.#drop(taken);
+    this.#shift += front.length;
+    for (const [id, index] of earlier.#tools) this.#tools.set(id, index - this.#shift);
+    for (const [id, index] of earlier.#permissions) this.#permissions.set(id, index - this.#shift);
+    this.entries = [...front, ...rest.filter((_, index) => !taken.has(index))];
+    this.first = earlier.first;
+    this.plan ??= earlier.plan;
+    this.usage ??= earlier.usage;
+    this.mode ??= earlier.mode;
+    this.commands ??= earlier.commands;
+    return front.length - taken.size;
+  }
+
+  /** Where updates of this page belong to a call of an earlier one, the earlier entry takes them. */
+  #join(
+    front: Entry[],
+    rest: readonly Entry[],
+    taken: Set<number>,
+    mine: Map<string, number>,
+    earlier: ReadonlyMap<string, number>,
+  ): void {
+    for (const [id, at] of earlier) {
+      const index = mine.get(id);
+      if (index === undefined) continue;
+      const later = rest[index + this.#shift];
+      const entry = front[at];
+      if (entry === undefined || later === undefined) continue;
+      if (entry.kind === "tool" && later.kind === "tool") {
+        front[at] = { ...entry, call: { ...entry.call, ...later.call }, until: later.until };
+      } else {
+        front[at] = { ...entry, ...later, seq: entry.seq, at: entry.at };
+      }
+      taken.add(index + this.#shift);
+    }
+  }
+
+  #drop(taken: ReadonlySet<number>): void {
+    for (const map of [this.#tools, this.#permissions]) {
+      for (const [id, at] of map) {
+        const index = at + this.#shift;
+        if (taken.has(index)) map.delete(id);
+        else map.set(id, at - [...taken].filter((other) => other < index).length);
+      }
+    }
+  }
+
+  #add(entries: Entry[], { seq, at, message }: LogEvent): void {
+    const event = message as Fields;
+    switch (event["kind"]) {
+      case "prompt": {
+        const text = textOf(event["prompt"]);
+        entries.push({ kind: "prompt", seq, at, text, by: wordIn(event["by"]) });
+        break;
+      }
+      case "update":
+        this.#update(entries, seq, at, event["update"] as Fields);
+        break;
+      case "permission": {
+        const requestId = String(event["requestId"]);
+        const { toolCall } = (event["request"] ?? {}) as { toolCall?: Fields };
+        const title = toolCall?.["title"];
+        this.#permissions.set(requestId, entries.length - this.#shift);
+        entries.push({
+          ...{ kind: "permission", seq, at, requestId },
+          ...(typeof title === "string" ? { title } : {}),
+        });
+        break;
+      }
+      case "answer":
+        this.#answer(entries, seq, at, event);
+        break;
+      case "setting":
+        if (event["setting"] === "mode") this.mode = String(event["id"]);
+        break;
+      case "end":
+        if (event["stopReason"] !== "end_turn") {
+          const why = typeof event["error"] === "string" ? `: ${event["error"]}` : "";
+          const text = `Turn ended: ${String(event["stopReason"]).replaceAll("_", " ")}${why}`;
+          const level = event["stopReason"] === "cancelled" ? "info" : "error";
+          entries.push({ kind: "note", seq, at, level, text });
+        }
+        break;
+      default:
+    }
+  }
+
+  #update(entries: Entry[], seq: number, at: number, update: Fields): void {
+    switch (update["sessionUpdate"]) {
+      case "agent_message_chunk":
+        return this.#chunk(entries, "message", seq, at, update);
+      case "agent_thought_chunk":
+        return this.#chunk(entries, "thought", seq, at, update);
+      case "user_message_chunk":
+        return this.#chunk(entries, "prompt", seq, at, update);
+      case "tool_call":
+      case "tool_call_update":
+        return this.#tool(entries, seq, at, update);
+      case "plan":
+        this.plan = update["entries"] as readonly PlanEntry[];
+        return undefined;
+      case "usage_update":
+        this.usage = { used: Number(update["used"]), size: Number(update["size"]) };
+        return undefined;
+      case "current_mode_update":
+        this.mode = String(update["currentModeId"]);
+        return undefined;
+      case "available_commands_update":
+        this.commands = update["availableCommands"] as typeof this.commands;
+        return undefined;
+      case "notice": {
+        const { severity, title, description } = update;
+        const text = [title, description].filter((part) => typeof part === "string").join(" — ");
+        const level = severity === "error" || severity === "warning" ? severity : "info";
+        entries.push({ kind: "note", seq, at, level, text });
+        return undefined;
+      }
+      case "compaction_update":
+        if (update["status"] !== "completed") return undefined;
+        entries.push({
+          ...{ kind: "note", seq, at, level: "info" },
+          text: "Earlier messages were summarised",
+        });
+        return undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  #chunk(
+    entries: Entry[],
+    kind: TextEntry["kind"],
+    seq: number,
+    at: number,
+    { content, messageId }: Fields,
+  ): void {
+    const text = textOf([content]);
+    const id = typeof messageId === "string" ? { messageId } : {};
+    const entry: TextEntry = { kind, seq, at, text, ...id };
+    const before = entries.at(-1);
+    if (before !== undefined && continues(before, entry)) {
+      entries[entries.length - 1] = { ...before, text: before.text + text };
+    } else {
+      entries.push(entry);
+    }
+  }
+
+  #tool(entries: Entry[], seq: number, at: number, update: Fields): void {
+    const { sessionUpdate: _, toolCallId, ...fields } = update;
+    const id = String(toolCallId);
+    // ACP tool-calls: an update has only the fields that change; null leaves a field as it is.
+    const call = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+    const index = this.#tools.get(id);
+    const known = index === undefined ? undefined : entries[index + this.#shift];
+    if (index !== undefined && known?.kind === "tool") {
+      entries[index + this.#shift] = { ...known, call: { ...known.call, ...call }, until: at };
+    } else {
+      this.#tools.set(id, entries.length - this.#shift);
+      entries.push({ kind: "tool", seq, at, toolCallId: id, call, until: at });
+    }
+  }
+
+  #answer(entries: Entry[], seq: number, at: number, event: Fields): void {
+    const requestId = String(event["requestId"]);
+    const outcome = event["outcome"] as { outcome: string; kind?: string; optionId?: string };
+    const answer = outcome.outcome === "selected" ? (outcome.kind ?? "selected") : "cancelled";
+    const by = wordIn(event["by"]);
+    const index = this.#permissions.get(requestId);
+    const known = index === undefined ? undefined : entries[index + this.#shift];
+    if (index !== undefined && known?.kind === "permission") {
+      entries[index + this.#shift] = { ...known, answer, by };
+    } else {
+      this.#permissions.set(requestId, entries.length - this.#shift);
+      entries.push({ kind: "permission", seq, at, requestId, answer, by });
+    }
+  }
+}
+
+/** Whether the text of an entry belongs to the message before it. */
+function continues(before: Entry, entry: Entry): before is TextEntry {
+  if (before.kind !== entry.kind) return false;
+  if (before.kind !== "message" && before.kind !== "thought" && before.kind !== "prompt")
+    return false;
+  // A prompt of the log is whole; only the pieces of an imported one are joined.
+  if (before.by !== undefined) return false;
+  return before.messageId === (entry as TextEntry).messageId;
+}
+
+/** A text of a message, whose shape nobody has checked. */
+export function wordIn(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** The text of content blocks; what is no text is named. */
+export function textOf(blocks: unknown): string {
+  if (!Array.isArray(blocks)) return "";
+  return (blocks as Fields[])
+    .map((block) => {
+      if (block?.["type"] === "text") return wordIn(block["text"]);
+      const resource = block?.["resource"] as Fields | undefined;
+      const name = block?.["name"] ?? block?.["uri"] ?? resource?.["uri"];
+      if (typeof name === "string") return `[${name}]`;
+      const type = wordIn(block?.["type"]);
+      return type === "" ? "" : `[${type}]`;
+    })
+    .join("");
+}

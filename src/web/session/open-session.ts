@@ -1,0 +1,156 @@
+import { signal } from "@preact/signals";
+
+import type { LiveEvent } from "../../gateway/dashboard/api.ts";
+import type { Ask, EventLog, SessionDetail } from "../../gateway/dashboard/session-api.ts";
+import { nextFrame } from "../client/collection.ts";
+import { get, post, RequestError } from "../client/request.ts";
+import { listen, readMarks, sessions } from "../client/state.ts";
+import { Conversation } from "./conversation.ts";
+
+const PAGE = 1000;
+
+/** The session that is shown: its conversation is read from the end, and grows at both ends. */
+export class OpenSession {
+  readonly id: string;
+  readonly detail = signal<SessionDetail | undefined>(undefined);
+  readonly asks = signal<readonly Ask[]>([]);
+  readonly failed = signal<string | undefined>(undefined);
+  /** The conversation; another object around it after each change. */
+  readonly shown = signal({ conversation: new Conversation() });
+  #isLoadingEarlier = false;
+  #isClosed = false;
+  #isScheduled = false;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  get conversation(): Conversation {
+    return this.shown.peek().conversation;
+  }
+
+  get path(): string {
+    return `/sessions/${encodeURIComponent(this.id)}`;
+  }
+
+  async open(): Promise<void> {
+    await this.#load();
+    if (this.#isClosed) return;
+    listen({
+      session: this.id,
+      last: () => this.conversation.last,
+      onEvent: (event) => this.#receive(event),
+      onReset: () => {
+        this.#load().catch((error: unknown) => reportError(error));
+      },
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    listen(undefined);
+  }
+
+  get hasEarlier(): boolean {
+    return (this.conversation.first ?? 1) > 1;
+  }
+
+  /** Loads the page before the first entry. */
+  async loadEarlier(): Promise<void> {
+    const { first } = this.conversation;
+    if (this.#isLoadingEarlier || !this.hasEarlier || first === undefined) return;
+    this.#isLoadingEarlier = true;
+    try {
+      const { conversation } = this;
+      const { events } = await get<EventLog>(`${this.path}/events?before=${first}&limit=${PAGE}`);
+      if (this.#isClosed || conversation !== this.conversation) return;
+      if (events.length === 0) conversation.first = 1;
+      conversation.prepend(events);
+      this.shown.value = { conversation };
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+    } finally {
+      this.#isLoadingEarlier = false;
+    }
+  }
+
+  prompt(text: string, whileRunning: "steer" | "queue"): Promise<unknown> {
+    return post(`${this.path}/prompt`, { text, whileRunning });
+  }
+
+  cancel(): Promise<unknown> {
+    return post(`${this.path}/cancel`);
+  }
+
+  undo(): Promise<unknown> {
+    return post(`${this.path}/undo`);
+  }
+
+  async answer(ask: Ask, answer: object): Promise<void> {
+    try {
+      await post(`${this.path}/answer`, { id: ask.id, ...answer });
+    } finally {
+      // Also where somebody else answered before.
+      this.asks.value = this.asks.value.filter(({ id }) => id !== ask.id);
+    }
+  }
+
+  async choose(kind: "mode" | "model" | "option", id: string, value?: unknown): Promise<void> {
+    const body = value === undefined ? { kind, id } : { kind, id, value };
+    const { settings } = await post<Pick<SessionDetail, "settings">>(`${this.path}/setting`, body);
+    const { value: detail } = this.detail;
+    if (detail !== undefined) this.detail.value = { ...detail, settings };
+  }
+
+  async #load(): Promise<void> {
+    try {
+      const [detail, log] = await Promise.all([
+        get<SessionDetail>(this.path),
+        get<EventLog>(`${this.path}/events?limit=${PAGE}`),
+      ]);
+      if (this.#isClosed) return;
+      const conversation = new Conversation();
+      conversation.append(log.events);
+      await this.#catchUp(conversation);
+      if (this.#isClosed) return;
+      conversation.plan ??= detail.plan;
+      this.shown.value = { conversation };
+      this.detail.value = detail;
+      this.asks.value = detail.asks;
+      this.failed.value = undefined;
+      sessions.put(detail.row);
+      this.#changed();
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      this.failed.value = error.message;
+    }
+  }
+
+  /** The stream goes on while the log is loaded again, and may be further by then. */
+  async #catchUp(conversation: Conversation): Promise<void> {
+    while (this.conversation.last > conversation.last) {
+      const from = conversation.last + 1;
+      const { events } = await get<EventLog>(`${this.path}/events?from=${from}&limit=${PAGE}`);
+      if (events.length === 0) return;
+      conversation.append(events);
+    }
+  }
+
+  #receive(event: LiveEvent): void {
+    if (event.event === "session-asks") this.asks.value = event.data.asks;
+    if (event.event !== "session-events" || event.data.session !== this.id) return;
+    this.conversation.append(event.data.events);
+    this.#changed();
+  }
+
+  /** Once a frame: an agent may send more chunks than a screen has frames. */
+  #changed(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    nextFrame(() => {
+      this.#isScheduled = false;
+      this.shown.value = { conversation: this.conversation };
+      if (!document.hidden) readMarks.read(this.id, this.conversation.last);
+    });
+  }
+}

@@ -1,0 +1,143 @@
+import type { JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+
+import type { SessionRow } from "../../gateway/dashboard/session-api.ts";
+import { mayDo } from "../client/state.ts";
+import { act } from "../view/parts.tsx";
+import type { OpenSession } from "./open-session.ts";
+
+/** Where the person writes; while a turn runs, the text joins it or waits for its end. */
+export function PromptBox(props: {
+  session: OpenSession;
+  row: SessionRow | undefined;
+}): JSX.Element | null {
+  const { session, row } = props;
+  const [text, setText] = useState("");
+  const [whileRunning, setWhileRunning] = useState<"steer" | "queue">("queue");
+  const field = useRef<HTMLTextAreaElement>(null);
+  if (!mayDo("sessions")) return null;
+  const isRunning = row !== undefined && row.state !== "idle";
+  const send = (): void => {
+    if (text.trim() === "") return;
+    act(async () => {
+      await session.prompt(text, whileRunning);
+      setText("");
+    });
+  };
+  const commands = text.startsWith("/") ? commandsFor(session, text) : [];
+  return (
+    <form
+      class="prompt-box"
+      aria-label="Prompt"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      {commands.length === 0 ? null : (
+        <ul class="commands">
+          {commands.map(({ name, description }) => (
+            <li key={name}>
+              <button
+                type="button"
+                class="quiet"
+                onClick={() => {
+                  setText(`/${name} `);
+                  field.current?.focus();
+                }}
+              >
+                <code>/{name}</code> <span class="note">{description}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <textarea
+        ref={field}
+        rows={Math.min(10, Math.max(2, text.split("\n").length))}
+        placeholder={isRunning ? "Say something to the running turn" : "Prompt the agent"}
+        aria-label="Prompt"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+          event.preventDefault();
+          send();
+        }}
+      />
+      <div class="prompt-bar">
+        <Settings session={session} />
+        <span class="space" />
+        {isRunning ? (
+          <>
+            <select
+              aria-label="While a turn runs"
+              value={whileRunning}
+              onChange={(event) => setWhileRunning(event.currentTarget.value as "steer" | "queue")}
+            >
+              <option value="queue">after this turn</option>
+              <option value="steer">join this turn</option>
+            </select>
+            <button type="button" class="danger" onClick={() => act(() => session.cancel())}>
+              Stop
+            </button>
+          </>
+        ) : null}
+        <button type="submit" class="primary" disabled={text.trim() === ""}>
+          Send
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function commandsFor(
+  session: OpenSession,
+  text: string,
+): readonly { readonly name: string; readonly description: string }[] {
+  const all = session.shown.value.conversation.commands ?? session.detail.value?.commands ?? [];
+  const typed = text.slice(1);
+  return all.filter(({ name }) => name.startsWith(typed) && name !== typed).slice(0, 8);
+}
+
+/** The modes and models that the agent offers. */
+function Settings({ session }: { readonly session: OpenSession }): JSX.Element {
+  const { modes, models } = session.detail.value?.settings ?? {};
+  const mode = session.shown.value.conversation.mode ?? modes?.currentModeId;
+  return (
+    <>
+      {modes === undefined ? null : (
+        <select
+          aria-label="Mode"
+          value={mode ?? ""}
+          onChange={(event) => {
+            const { value } = event.currentTarget;
+            act(() => session.choose("mode", value));
+          }}
+        >
+          {modes.availableModes.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+      {models === undefined ? null : (
+        <select
+          aria-label="Model"
+          value={models.currentModelId}
+          onChange={(event) => {
+            const { value } = event.currentTarget;
+            act(() => session.choose("model", value));
+          }}
+        >
+          {models.availableModels.map(({ modelId, name }) => (
+            <option key={modelId} value={modelId}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,118 @@
+import type { ComponentChildren, JSX } from "preact";
+
+import { milliseconds, shortPath } from "../text/format.ts";
+import { diffLines } from "../text/line-diff.ts";
+import { DiffView } from "../view/diff-view.tsx";
+import { Badge, type Tone } from "../view/parts.tsx";
+import { textOf, type ToolEntry, wordIn } from "./conversation.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const TONES: Readonly<Record<string, Tone>> = {
+  pending: "plain",
+  in_progress: "busy",
+  completed: "good",
+  failed: "bad",
+};
+
+/** A tool call in one line; its content is folded. */
+export function ToolCallView({ entry }: { readonly entry: ToolEntry }): JSX.Element {
+  const { call, at, until } = entry;
+  const status = wordIn(call["status"]) || "pending";
+  const title = typeof call["title"] === "string" ? call["title"] : entry.toolCallId;
+  const kind = typeof call["kind"] === "string" ? call["kind"] : "tool";
+  const took = until - at;
+  return (
+    <details class={`tool ${status}`}>
+      <summary>
+        <span class="kind">{kind}</span>
+        <code class="name">{title}</code>
+        {took >= 100 ? <span class="took">{milliseconds(took)}</span> : null}
+        <Badge tone={TONES[status] ?? "plain"}>{status.replaceAll("_", " ")}</Badge>
+      </summary>
+      <ToolContent call={call} />
+    </details>
+  );
+}
+
+/** What a tool call shows: texts, diffs, terminal output, and otherwise its raw input and output. */
+export function ToolContent({ call }: { readonly call: Fields }): JSX.Element {
+  const content = Array.isArray(call["content"]) ? (call["content"] as Fields[]) : [];
+  const parts = content.map(contentView).filter((part) => part !== null);
+  const raw = ["rawInput", "rawOutput"].filter((name) => call[name] !== undefined);
+  const locations = Array.isArray(call["locations"]) ? (call["locations"] as Fields[]) : [];
+  return (
+    <div class="tool-content">
+      {locations.map(({ path, line }) => (
+        <p key={String(path)} class="mono note">
+          {shortPath(String(path))}
+          {line === undefined || line === null ? "" : `:${Number(line)}`}
+        </p>
+      ))}
+      {parts}
+      {raw.map((name) => (
+        <details key={name} class="raw" open={parts.length === 0}>
+          <summary>{name === "rawInput" ? "Input" : "Output"}</summary>
+          <Pre text={pretty(call[name])} label={name === "rawInput" ? "Input" : "Output"} />
+        </details>
+      ))}
+    </div>
+  );
+}
+
+function contentView(content: Fields, key: number): ComponentChildren {
+  switch (content["type"]) {
+    case "diff": {
+      const path = String(content["path"]);
+      const hunks = diffLines(wordIn(content["oldText"]), wordIn(content["newText"]));
+      return (
+        <div key={key} class="file">
+          <p class="path mono">{shortPath(path)}</p>
+          <DiffView hunks={hunks} label={`Diff of ${path}`} />
+        </div>
+      );
+    }
+    case "content": {
+      const text = textOf([content["content"]]);
+      return text === "" ? null : <Pre key={key} text={text} label="Output" />;
+    }
+    case "terminal": {
+      const output = (content["_meta"] as Fields | undefined)?.["output"] ?? content["output"];
+      const text = typeof output === "string" ? output : "(runs in the editor's terminal)";
+      return <Pre key={key} text={text} label="Terminal" class="terminal" />;
+    }
+    default:
+      return null;
+  }
+}
+
+/** ECMA-48 control sequences, such as colours, which a page cannot show. */
+// oxlint-disable-next-line no-control-regex -- They begin with ESC.
+const CONTROLS = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)|[@-Z\\-_])/g;
+const MOST_CHARACTERS = 100_000;
+
+function Pre({
+  text,
+  label,
+  class: name = "",
+}: {
+  text: string;
+  label: string;
+  class?: string;
+}): JSX.Element {
+  const clean = text.slice(0, MOST_CHARACTERS).replaceAll(CONTROLS, "");
+  const rest = text.length - MOST_CHARACTERS;
+  return (
+    <pre class={name} tabIndex={0} aria-label={label}>
+      {clean}
+      {rest > 0 ? `\n… ${rest} more characters` : ""}
+    </pre>
+  );
+}
+
+/** JSON in lines, where it does not fit into one. */
+function pretty(value: unknown): string {
+  if (typeof value === "string") return value;
+  const line = JSON.stringify(value) ?? "";
+  return line.length <= 100 ? line : JSON.stringify(value, null, 2);
+}

@@ -1,0 +1,66 @@
+import type { TrafficRow } from "../../gateway/dashboard/session-api.ts";
+
+/** A message, or several of a kind in a row. */
+export interface TrafficGroup {
+  readonly first: TrafficRow;
+  readonly last: TrafficRow;
+  readonly count: number;
+  readonly size: number;
+}
+
+/** Folds runs of chunks: an answer of an agent is hundreds of messages that say nothing one by one. */
+export function foldTraffic(rows: readonly TrafficRow[]): TrafficGroup[] {
+  const groups: TrafficGroup[] = [];
+  for (const row of rows) {
+    const before = groups.at(-1);
+    if (before !== undefined && belongs(before.first, row)) {
+      const { first, count, size } = before;
+      groups[groups.length - 1] = { first, last: row, count: count + 1, size: size + row.size };
+    } else {
+      groups.push({ first: row, last: row, count: 1, size: row.size });
+    }
+  }
+  return groups;
+}
+
+function belongs(first: TrafficRow, row: TrafficRow): boolean {
+  return (
+    row.kind === "notification" &&
+    first.kind === "notification" &&
+    row.update !== undefined &&
+    row.update.endsWith("_chunk") &&
+    first.update === row.update &&
+    first.lane === row.lane &&
+    first.direction === row.direction &&
+    first.peer === row.peer
+  );
+}
+
+export type Lane = TrafficRow["lane"];
+
+/** What is shown of the traffic: the lanes, and rows whose method, update, id or text has the words. */
+export function filterTraffic(
+  rows: readonly TrafficRow[],
+  lanes: ReadonlySet<Lane>,
+  search: string,
+): TrafficRow[] {
+  const words = search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
+  return rows.filter(({ lane, method, update, id, text, peer, kind }) => {
+    if (!lanes.has(lane)) return false;
+    if (words.length === 0) return true;
+    const all = [method, update, id, text, peer, kind].join("\n").toLowerCase();
+    return words.every((word) => all.includes(word));
+  });
+}
+
+/** A raw message with line breaks, if it is JSON. */
+export function prettyMessage(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

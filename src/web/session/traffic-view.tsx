@@ -1,0 +1,221 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+
+import type { Traffic, TrafficRow } from "../../gateway/dashboard/session-api.ts";
+import { get, RequestError } from "../client/request.ts";
+import { bytes, milliseconds } from "../text/format.ts";
+import { type Column, DataTable } from "../view/data-table.tsx";
+import { CopyButton, Empty, SearchField, useLoaded } from "../view/parts.tsx";
+import type { OpenSession } from "./open-session.ts";
+import {
+  filterTraffic,
+  foldTraffic,
+  type Lane,
+  prettyMessage,
+  type TrafficGroup,
+} from "./traffic-rows.ts";
+
+const LANES: readonly Lane[] = ["client", "agent", "stderr"];
+const PAGE = 2000;
+const POLL_MS = 1000;
+
+/** Messages between editors, Trunkline and the agent, as they passed. */
+export function TrafficView({ session }: { readonly session: OpenSession }): JSX.Element {
+  const [rows, missing] = useTraffic(session);
+  const [search, setSearch] = useState("");
+  const [lanes, setLanes] = useState<ReadonlySet<Lane>>(new Set(LANES));
+  const groups = useMemo(
+    () => foldTraffic(filterTraffic(rows, lanes, search)),
+    [rows, lanes, search],
+  );
+  return (
+    <div class="traffic">
+      <div class="toolbar">
+        <div class="filters" role="group" aria-label="Lanes">
+          {LANES.map((lane) => (
+            <button
+              key={lane}
+              type="button"
+              class="quiet"
+              aria-pressed={lanes.has(lane)}
+              onClick={() => {
+                const next = new Set(lanes);
+                if (!next.delete(lane)) next.add(lane);
+                setLanes(next);
+              }}
+            >
+              {lane}
+            </button>
+          ))}
+        </div>
+        <SearchField label="Filter traffic" value={search} onInput={setSearch} />
+        <span class="note">
+          {rows.length} messages{groups.length < rows.length ? `, ${groups.length} rows` : ""}
+        </span>
+      </div>
+      <DataTable
+        label="Traffic"
+        class="dense"
+        rows={groups}
+        columns={COLUMNS}
+        keyOf={({ first }) => String(first.n)}
+        rowClass={({ first }) => `${first.lane} ${first.kind}`}
+        detail={(group) => <Message session={session} group={group} />}
+        empty={
+          <Empty title={rows.length > 0 ? "No message matches" : "No traffic is kept"}>
+            {rows.length > 0 ? "" : (missing ?? "Messages appear here while the session is used.")}
+          </Empty>
+        }
+      />
+    </div>
+  );
+}
+
+const COLUMNS: readonly Column<TrafficGroup>[] = [
+  { name: "Time", width: "7.5rem", isCode: true, cell: ({ first }) => time(first.at) },
+  { name: "Between", width: "minmax(7rem, 1fr)", cell: ({ first }) => <Between row={first} /> },
+  {
+    name: "Message",
+    width: "minmax(10rem, 3fr)",
+    isCode: true,
+    cell: (group) => <Name group={group} />,
+  },
+  { name: "Id", width: "4rem", isCode: true, cell: ({ first }) => first.id ?? "" },
+  {
+    name: "Latency",
+    width: "5rem",
+    isNumber: true,
+    cell: ({ first }) => (first.latency === undefined ? "" : milliseconds(first.latency)),
+  },
+  { name: "Size", width: "5rem", isNumber: true, cell: ({ size }) => bytes(size) },
+];
+
+function time(at: number): string {
+  return new Date(at).toISOString().slice(11, 23);
+}
+
+function Between({ row: { lane, peer, direction } }: { readonly row: TrafficRow }): JSX.Element {
+  const arrow = direction === "in" ? "→" : "←";
+  return (
+    <span title={direction === "in" ? `from ${peer}` : `to ${peer}`}>
+      {lane === "stderr" ? `${peer} stderr` : `${peer} ${arrow}`}
+    </span>
+  );
+}
+
+function Name({ group: { first, count } }: { readonly group: TrafficGroup }): JSX.Element {
+  if (first.kind === "line") return <span class="line">{first.text}</span>;
+  return (
+    <>
+      <span class={`kind-mark ${first.kind}`}>{first.kind}</span> {first.method ?? ""}
+      {first.update === undefined ? "" : ` · ${first.update}`}
+      {count > 1 ? <span class="times"> ×{count}</span> : null}
+    </>
+  );
+}
+
+/** One message in full, and a way to the other half of its pair. */
+function Message({ session, group }: { session: OpenSession; group: TrafficGroup }): JSX.Element {
+  const { first, last, count } = group;
+  const [n, setNumber] = useState(first.n);
+  const [isRaw, setRaw] = useState(false);
+  const [found, failed] = useLoaded(
+    () => get<{ text: string }>(`${session.path}/traffic/${n}`),
+    [n],
+  );
+  const text = found?.text ?? "";
+  return (
+    <div class="message-detail">
+      <div class="toolbar">
+        {count > 1 ? (
+          <>
+            <button
+              type="button"
+              class="quiet small"
+              disabled={n <= first.n}
+              onClick={() => setNumber(n - 1)}
+            >
+              Previous
+            </button>
+            <button
+              type="button"
+              class="quiet small"
+              disabled={n >= last.n}
+              onClick={() => setNumber(n + 1)}
+            >
+              Next
+            </button>
+          </>
+        ) : null}
+        {first.pair === undefined ? null : (
+          <button
+            type="button"
+            class="quiet small"
+            aria-pressed={n === first.pair}
+            onClick={() => setNumber(n === first.pair ? first.n : (first.pair ?? first.n))}
+          >
+            {first.kind === "request" ? "Its response" : "Its request"}
+          </button>
+        )}
+        <button
+          type="button"
+          class="quiet small"
+          aria-pressed={isRaw}
+          onClick={() => setRaw(!isRaw)}
+        >
+          Raw
+        </button>
+        <CopyButton text={text} label="Copy message" />
+        <span class="note">number {n}</span>
+      </div>
+      <pre tabIndex={0} aria-label="Message" class={isRaw ? "wrapped" : ""}>
+        {failed ?? (isRaw ? text : prettyMessage(text))}
+      </pre>
+    </div>
+  );
+}
+
+/** Loads the last messages, and asks for new ones while they are shown. */
+function useTraffic(session: OpenSession): [readonly TrafficRow[], string | undefined] {
+  const [state, setState] = useState<readonly [readonly TrafficRow[], string | undefined]>([
+    [],
+    undefined,
+  ]);
+  useEffect(() => {
+    let isShown = true;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let all: readonly TrafficRow[] = [];
+    let from: number | undefined;
+    const ask = async (): Promise<void> => {
+      try {
+        if (!document.hidden) {
+          if (from === undefined) {
+            const { first, last } = await get<Traffic>(`${session.path}/traffic?limit=1`);
+            from = Math.max(first, last - PAGE + 1);
+          }
+          const { rows, missing } = await get<Traffic>(
+            `${session.path}/traffic?from=${from}&limit=${PAGE}`,
+          );
+          from = (rows.at(-1)?.n ?? from - 1) + 1;
+          if (rows.length > 0 || missing !== undefined) {
+            all = [...all, ...rows];
+            if (isShown) setState([all, missing]);
+          }
+        }
+      } catch (error) {
+        if (!(error instanceof RequestError)) throw error;
+        if (isShown) setState([all, error.message]);
+      }
+      if (isShown) timer = setTimeout(start, POLL_MS);
+    };
+    const start = (): void => {
+      ask().catch((error: unknown) => reportError(error));
+    };
+    start();
+    return () => {
+      isShown = false;
+      clearTimeout(timer);
+    };
+  }, [session]);
+  return [state[0], state[1]];
+}

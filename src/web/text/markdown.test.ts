@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { parseInline, parseMarkdown } from "./markdown.ts";
+
+test("parseMarkdown() reads headings, paragraphs, code, quotes and rules", () => {
+  const blocks = parseMarkdown(
+    "# Title #\n\nOne\ntwo\n\n```ts\nconst a = 1;\n```\n> said\n\n---\n",
+  );
+  assert.deepEqual(blocks, [
+    { kind: "heading", level: 1, text: ["Title"] },
+    { kind: "paragraph", text: ["One\ntwo"] },
+    { kind: "code", language: "ts", text: "const a = 1;" },
+    { kind: "quote", blocks: [{ kind: "paragraph", text: ["said"] }] },
+    { kind: "rule" },
+  ]);
+});
+
+test("parseMarkdown() shows the code of a fence that is still being written", () => {
+  assert.deepEqual(parseMarkdown("```js\nlet a"), [
+    { kind: "code", language: "js", text: "let a" },
+  ]);
+});
+
+test("parseMarkdown() reads lists with tasks and lists in lists", () => {
+  const [list] = parseMarkdown("1. one\n   - [x] done\n   - [ ] open\n2. two");
+  assert.deepEqual(list, {
+    kind: "list",
+    start: 1,
+    items: [
+      {
+        done: undefined,
+        blocks: [
+          { kind: "paragraph", text: ["one"] },
+          {
+            kind: "list",
+            start: undefined,
+            items: [
+              { done: true, blocks: [{ kind: "paragraph", text: ["done"] }] },
+              { done: false, blocks: [{ kind: "paragraph", text: ["open"] }] },
+            ],
+          },
+        ],
+      },
+      { done: undefined, blocks: [{ kind: "paragraph", text: ["two"] }] },
+    ],
+  });
+});
+
+test("parseMarkdown() ends a list at a heading and keeps the text after it apart", () => {
+  const kinds = parseMarkdown("- a\n- b\n\n## Next\n- c\n\nText").map(({ kind }) => kind);
+  assert.deepEqual(kinds, ["list", "heading", "list", "paragraph"]);
+});
+
+test("parseMarkdown() reads tables", () => {
+  assert.deepEqual(parseMarkdown("| a | b |\n|---|:-:|\n| 1 | `x` |\n\nend"), [
+    { kind: "table", head: [["a"], ["b"]], rows: [[["1"], [{ kind: "code", text: "x" }]]] },
+    { kind: "paragraph", text: ["end"] },
+  ]);
+});
+
+test("parseInline() reads emphasis, code, links, and leaves snake_case alone", () => {
+  assert.deepEqual(parseInline("**a *b*** `c_d` snake_case_name ~~e~~"), [
+    { kind: "strong", text: ["a ", { kind: "emphasis", text: ["b"] }] },
+    " ",
+    { kind: "code", text: "c_d" },
+    " snake_case_name ",
+    { kind: "struck", text: ["e"] },
+  ]);
+  assert.deepEqual(parseInline("see https://a.example/b. [x](https://c.example)"), [
+    "see ",
+    { kind: "link", url: "https://a.example/b", text: ["https://a.example/b"] },
+    ". ",
+    { kind: "link", url: "https://c.example", text: ["x"] },
+  ]);
+});
+
+test("parseInline() links nothing but web and mail addresses, and shows markup as text", () => {
+  for (const text of ["[x](javascript:alert(1))", "<img src=x onerror=alert(1)>", "[x](data:a)"]) {
+    assert.deepEqual(parseInline(text), [text]);
+  }
+});
+
+test("parseMarkdown() takes linear time for hostile texts", () => {
+  const before = process.cpuUsage();
+  for (const piece of [
+    "*",
+    "**a ",
+    "`",
+    "``a",
+    "[",
+    "![",
+    "> ",
+    "- ",
+    "_a",
+    "|-",
+    "<http://",
+    "h",
+  ]) {
+    parseMarkdown(piece.repeat(10_000));
+    parseMarkdown(`${piece}\n`.repeat(4_000));
+  }
+  const { user } = process.cpuUsage(before);
+  assert.ok(user < 3_000_000, `${user / 1000} ms`);
+});

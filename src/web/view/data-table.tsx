@@ -1,0 +1,123 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+import { addShortcuts } from "../client/keyboard.ts";
+import { VirtualList } from "../list/virtual-list.tsx";
+
+export interface Column<T> {
+  readonly name: string;
+  /** As in CSS grid: "2fr", "6rem". */
+  readonly width: string;
+  readonly cell: (row: T) => ComponentChildren;
+  /** Numbers are aligned at their end. */
+  readonly isNumber?: boolean;
+  readonly isCode?: boolean;
+}
+
+/** Rows with columns: virtual, chosen by j and k, opened by Enter or a click. On a phone each row is a card. */
+export function DataTable<T>(props: {
+  readonly label: string;
+  readonly rows: readonly T[];
+  readonly columns: readonly Column<T>[];
+  readonly keyOf: (row: T) => string;
+  readonly onOpen?: (row: T) => void;
+  /** Shown below a row that is open. */
+  readonly detail?: (row: T) => ComponentChildren;
+  readonly rowClass?: (row: T) => string;
+  readonly class?: string;
+  readonly empty?: ComponentChildren;
+  readonly isCompact?: boolean;
+}): JSX.Element {
+  const { rows, columns, keyOf, detail } = props;
+  const [selected, setSelected] = useState(0);
+  const [openKey, setOpen] = useState<string | undefined>(undefined);
+  const at = Math.min(selected, rows.length - 1);
+  const open = (row: T): void => {
+    props.onOpen?.(row);
+    if (detail !== undefined) setOpen((key) => (key === keyOf(row) ? undefined : keyOf(row)));
+  };
+  const move = (by: number) => (): void => {
+    // Keys may come faster than the page is drawn.
+    setSelected((now) =>
+      Math.max(0, Math.min(rows.length - 1, Math.min(now, rows.length - 1) + by)),
+    );
+  };
+  const canOpen = props.onOpen !== undefined || detail !== undefined;
+  useEffect(() => {
+    const openSelected = (): boolean => {
+      const row = rows[at];
+      if (row === undefined || !canOpen) return false;
+      open(row);
+      return true;
+    };
+    return addShortcuts([
+      { keys: "j", says: "Next row", run: move(1) },
+      { keys: "k", says: "Previous row", run: move(-1) },
+      { keys: "ArrowDown", says: "", run: move(1) },
+      { keys: "ArrowUp", says: "", run: move(-1) },
+      { keys: "Enter", says: "Open the row", run: openSelected },
+    ]);
+  }, [rows, at]);
+  const template = { gridTemplateColumns: columns.map(({ width }) => width).join(" ") };
+  if (rows.length === 0) return <>{props.empty}</>;
+  const cells = (row: T): JSX.Element[] =>
+    columns.map(({ name, cell, isNumber, isCode }) => (
+      <div
+        key={name}
+        role="gridcell"
+        data-label={name}
+        class={`cell ${isNumber === true ? "number" : ""} ${isCode === true ? "mono" : ""}`}
+      >
+        {cell(row)}
+      </div>
+    ));
+  return (
+    <VirtualList
+      kind="grid"
+      isCompact={props.isCompact ?? false}
+      class={`table ${props.class ?? ""}`}
+      label={props.label}
+      count={rows.length}
+      estimate={44}
+      selected={at}
+      keyOf={(index) => keyOf(rows[index] as T)}
+      head={
+        <div class="head" role="rowgroup">
+          <div class="cells" role="row" aria-rowindex={1} style={template}>
+            {columns.map(({ name, isNumber }) => (
+              <div key={name} role="columnheader" class={isNumber === true ? "number" : ""}>
+                {name}
+              </div>
+            ))}
+          </div>
+        </div>
+      }
+      render={(index) => {
+        const row = rows[index] as T;
+        const isOpen = detail !== undefined && openKey === keyOf(row);
+        return (
+          <>
+            <div
+              class={`cells ${canOpen ? "can-open" : ""} ${props.rowClass?.(row) ?? ""}`}
+              role="presentation"
+              style={template}
+              onClick={(event) => {
+                setSelected(index);
+                // Buttons and links in a row do their own work.
+                if ((event.target as Element).closest("button, a, input, select") === null)
+                  open(row);
+              }}
+            >
+              {cells(row)}
+            </div>
+            {isOpen ? (
+              <div class="detail" role="gridcell">
+                {detail(row)}
+              </div>
+            ) : null}
+          </>
+        );
+      }}
+    />
+  );
+}

@@ -1,0 +1,89 @@
+import type { ComponentChildren, JSX } from "preact";
+
+import type { DiffHunk, DiffLine } from "../text/unified-diff.ts";
+
+/** A place in a diff that can be commented. */
+export interface DiffPlace {
+  readonly side: "old" | "new";
+  readonly line: number;
+}
+
+const SIGNS = { same: " ", added: "+", removed: "−" } as const;
+/** More lines than a person reads; the rest is counted. */
+const MOST_LINES = 4000;
+
+export function DiffView(props: {
+  readonly hunks: readonly DiffHunk[];
+  readonly label: string;
+  /** Called with the line whose number was pressed. */
+  readonly onComment?: (place: DiffPlace) => void;
+  /** What is shown under a line: threads, and the form of a new comment. */
+  readonly under?: (place: DiffPlace) => ComponentChildren;
+}): JSX.Element {
+  let left = MOST_LINES;
+  const rows: JSX.Element[] = [];
+  for (const [index, { heading, lines }] of props.hunks.entries()) {
+    if (index > 0 || heading !== "") {
+      rows.push(
+        <tr key={`h${index}`} class="hunk">
+          <td colSpan={3}>{heading === "" ? "…" : `… ${heading}`}</td>
+        </tr>,
+      );
+    }
+    for (const [at, line] of lines.slice(0, left).entries()) {
+      rows.push(...lineRows(line, `${index}.${at}`, props));
+    }
+    left -= lines.length;
+    if (left <= 0) break;
+  }
+  return (
+    <div class="diff" role="region" aria-label={props.label} tabIndex={0}>
+      <table>
+        <tbody>{rows}</tbody>
+      </table>
+      {left < 0 ? <p class="note">The diff is longer; {-left} more lines are not shown.</p> : null}
+    </div>
+  );
+}
+
+function lineRows(
+  line: DiffLine,
+  key: string,
+  { onComment, under }: Parameters<typeof DiffView>[0],
+): JSX.Element[] {
+  const place: DiffPlace =
+    line.new === undefined ? { side: "old", line: line.old ?? 0 } : { side: "new", line: line.new };
+  const below = under?.(place);
+  const number =
+    onComment === undefined ? (
+      place.line
+    ) : (
+      <button
+        type="button"
+        title="Comment on this line"
+        aria-label={`Comment on ${place.side} line ${place.line}`}
+        onClick={() => onComment(place)}
+      >
+        {place.line}
+      </button>
+    );
+  const row = (
+    <tr key={key} class={line.kind}>
+      <td class="number">{line.new === undefined ? number : (line.old ?? "")}</td>
+      <td class="number">{line.new === undefined ? "" : number}</td>
+      <td class="text">
+        <span class="sign" aria-hidden="true">
+          {SIGNS[line.kind]}
+        </span>
+        {line.text}
+      </td>
+    </tr>
+  );
+  if (below === null || below === undefined) return [row];
+  return [
+    row,
+    <tr key={`${key}u`} class="under">
+      <td colSpan={3}>{below}</td>
+    </tr>,
+  ];
+}

@@ -1,0 +1,168 @@
+import { signal } from "@preact/signals";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+import { RequestError } from "../client/request.ts";
+import { ago, clock } from "../text/format.ts";
+
+/** The last thing that could not be done, shown until it is dismissed. */
+export const problem = signal<string | undefined>(undefined);
+
+/** Runs what a button does. What the server refuses is shown in its words. */
+export function act(work: () => Promise<unknown>): void {
+  problem.value = undefined;
+  work().catch((error: unknown) => {
+    if (!(error instanceof RequestError)) throw error;
+    problem.value = error.message;
+  });
+}
+
+const now = signal(Date.now());
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now();
+}, 10_000);
+
+export function Ago({ at }: { readonly at: number }): JSX.Element {
+  return (
+    <time dateTime={new Date(at).toISOString()} title={clock(at)}>
+      {ago(at, Math.max(now.value, at))}
+    </time>
+  );
+}
+
+export type Tone = "plain" | "good" | "busy" | "wait" | "bad";
+
+export function Badge(props: {
+  readonly tone?: Tone;
+  readonly title?: string;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <span class={`badge ${props.tone ?? "plain"}`} title={props.title}>
+      {props.children}
+    </span>
+  );
+}
+
+export function CopyButton({ text, label }: { text: string; label?: string }): JSX.Element {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!isCopied) return undefined;
+    const timer = setTimeout(() => setCopied(false), 1500);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+  return (
+    <button
+      type="button"
+      class="quiet small"
+      aria-label={label ?? "Copy"}
+      onClick={() => {
+        copy(text).then(
+          () => setCopied(true),
+          () => {
+            problem.value = "The browser does not allow copying here. Select the text instead.";
+          },
+        );
+      }}
+    >
+      {isCopied ? "Copied" : "Copy"}
+    </button>
+  );
+}
+
+async function copy(text: string): Promise<void> {
+  // Without TLS on another machine there is no clipboard.
+  if (navigator.clipboard === undefined) throw new Error("no clipboard");
+  await navigator.clipboard.writeText(text);
+}
+
+/** A command to type, with a button to copy it. */
+export function Command({ run }: { readonly run: string }): JSX.Element {
+  return (
+    <div class="command">
+      <code>{run}</code>
+      <CopyButton text={run} label={`Copy: ${run}`} />
+    </div>
+  );
+}
+
+export function Empty({
+  title,
+  children,
+}: {
+  title: string;
+  children?: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div class="empty">
+      <p class="title">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+/** The head of a page: its name, and what can be done with it. */
+export function PageHead(props: {
+  readonly title: ComponentChildren;
+  readonly note?: ComponentChildren;
+  readonly children?: ComponentChildren;
+}): JSX.Element {
+  return (
+    <header class="page-head">
+      <h1>{props.title}</h1>
+      {props.note === undefined ? null : <span class="note">{props.note}</span>}
+      <div class="actions">{props.children}</div>
+    </header>
+  );
+}
+
+export function SearchField(props: {
+  readonly value: string;
+  readonly label: string;
+  readonly onInput: (text: string) => void;
+}): JSX.Element {
+  return (
+    <input
+      type="search"
+      class="search"
+      placeholder={`${props.label}  /`}
+      aria-label={props.label}
+      value={props.value}
+      onInput={(event) => props.onInput(event.currentTarget.value)}
+    />
+  );
+}
+
+export function focusSearch(): boolean {
+  const field = document.querySelector<HTMLElement>("main input[type=search]");
+  field?.focus();
+  return field !== null;
+}
+
+/** A page that is loaded; says what is missing where it cannot be. */
+export function useLoaded<T>(
+  load: () => Promise<T>,
+  deps: readonly unknown[],
+): [T | undefined, string | undefined, () => void] {
+  const [found, setFound] = useState<T | undefined>(undefined);
+  const [failed, setFailed] = useState<string | undefined>(undefined);
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    let isCurrent = true;
+    load().then(
+      (value) => {
+        if (!isCurrent) return;
+        setFound(() => value);
+        setFailed(undefined);
+      },
+      (error: unknown) => {
+        if (!(error instanceof RequestError)) throw error;
+        if (isCurrent) setFailed(error.message);
+      },
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [...deps, round]);
+  return [found, failed, () => setRound((n) => n + 1)];
+}

@@ -1,0 +1,72 @@
+import type { JSX } from "preact";
+
+import type { SessionRow } from "../../gateway/dashboard/session-api.ts";
+import { money, short, shortPath } from "../text/format.ts";
+import { Badge } from "./parts.tsx";
+
+export function StateBadge({ row }: { readonly row: SessionRow }): JSX.Element {
+  if (row.state === "waiting") {
+    return (
+      <Badge tone="wait" title={row.waiting?.says ?? ""}>
+        {row.waiting?.for ?? "waiting"}
+      </Badge>
+    );
+  }
+  if (row.state === "running") return <Badge tone="busy">running</Badge>;
+  const ended = row.ended ?? "end_turn";
+  const isBad = ended === "interrupted" || ended === "refusal";
+  if (ended === "end_turn") return <Badge>idle</Badge>;
+  return <Badge tone={isBad ? "bad" : "plain"}>{ended.replaceAll("_", " ")}</Badge>;
+}
+
+/** How full the context is, as a bar with its share. */
+export function ContextBar({ context }: { context: SessionRow["context"] }): JSX.Element | null {
+  if (context === undefined || context.size <= 0) return null;
+  const share = Math.min(1, context.used / context.size);
+  const text = `${short(context.used)} of ${short(context.size)} tokens`;
+  return (
+    <span class={`context ${share > 0.85 ? "full" : ""}`} title={text}>
+      <progress max={1} value={share} aria-label={`Context: ${text}`} />
+      <span class="share">{Math.round(share * 100)} %</span>
+    </span>
+  );
+}
+
+/** The facts of a session in one line. */
+export function SessionFacts(props: {
+  row: SessionRow;
+  usage: SessionRow["context"];
+}): JSX.Element {
+  const { row } = props;
+  const facts = [
+    ["Agent", row.model === undefined ? row.agent : `${row.agent} · ${row.model}`],
+    ["Editor", row.client],
+    ["Repository", row.repository === undefined ? shortPath(row.cwd) : repository(row)],
+    ["Identity", row.identity],
+    ["Cost", row.cost === undefined ? undefined : money(row.cost)],
+  ] as const;
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) =>
+        value === undefined ? null : (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ),
+      )}
+      {(props.usage ?? row.context) === undefined ? null : (
+        <div>
+          <dt>Context</dt>
+          <dd>
+            <ContextBar context={props.usage ?? row.context} />
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+export function repository({ repository: name, branch }: SessionRow): string {
+  return branch === undefined ? (name ?? "") : `${name ?? ""} @ ${branch}`;
+}

@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+
+import type { Page } from "playwright-core";
+
+import { problemsOf } from "./axe.ts";
+import {
+  chromiumPath,
+  DashboardBrowser,
+  NO_CHROMIUM,
+  type WatchedPage,
+} from "./dashboard-browser.ts";
+import { sampleAnswers } from "./sample/sample-answers.ts";
+import { type Answers, SampleDashboard } from "./sample/sample-dashboard.ts";
+import { PAGES } from "./sample/sample-pages.ts";
+import { EMPTY_OVERVIEW } from "./sample/sample-rows.ts";
+import { sampleSessions } from "./sample/sample-sessions.ts";
+
+/** `TRUNKLINE_SCREENSHOTS=docs/images npm test -- browser/pages` writes the pictures of the documents. */
+const SCREENSHOTS = process.env["TRUNKLINE_SCREENSHOTS"];
+
+const PICTURES: Readonly<Record<string, "light" | "dark">> = {
+  start: "light",
+  sessions: "light",
+  session: "dark",
+  changes: "light",
+  traffic: "dark",
+  calls: "light",
+};
+
+describe(
+  "the pages of the dashboard, with sample rows",
+  { timeout: 240_000, skip: chromiumPath() === undefined ? NO_CHROMIUM : false },
+  () => {
+    let browser: DashboardBrowser;
+    before(async () => {
+      browser = await DashboardBrowser.launch();
+    });
+    after(() => browser[Symbol.asyncDispose]());
+
+    async function show(server: SampleDashboard, hash: string, text: string): Promise<WatchedPage> {
+      const watched = await browser.open();
+      await watched.page.goto(`${server.url}/${hash}`);
+      await watched.page.getByText(text).first().waitFor();
+      return watched;
+    }
+
+    it("shows every page without an error, light and dark, and at 400 px without sideways scrolling", async () => {
+      await using server = await SampleDashboard.start(sampleAnswers());
+      for (const colorScheme of ["light", "dark"] as const) {
+        await using watched = await browser.open({ colorScheme });
+        const { page } = watched;
+        await page.goto(server.url);
+        for (const [name, hash, text] of PAGES) {
+          if (colorScheme === "dark" && PICTURES[name] !== "dark") continue;
+          await page.evaluate(`location.assign(${JSON.stringify(hash)})`);
+          await page.getByText(text).first().waitFor();
+          if (PICTURES[name] === colorScheme) await picture(page, name);
+          watched.expectClean();
+          // All pages: test/interop/dashboard-pages.test.ts
+          if (name === "session") assert.deepEqual(await problemsOf(page), [], colorScheme);
+          await page.setViewportSize({ width: 400, height: 800 });
+          const width = Number(await page.evaluate("document.documentElement.scrollWidth"));
+          assert.ok(width <= 400, `${name} is ${width} px wide`);
+          await page.setViewportSize({ width: 1280, height: 800 });
+        }
+      }
+    });
+
+    it("leads somebody who has nothing configured, and shows at once when a step has worked", async () => {
+      const overview = { "GET /api/overview": () => EMPTY_OVERVIEW } satisfies Answers;
+      await using server = await SampleDashboard.start({ ...sampleAnswers(), ...overview });
+      await using watched = await show(server, "", "Welcome to Trunkline");
+      const { page } = watched;
+      const editor = page.getByRole("listitem").filter({ hasText: "Connect an editor" }).first();
+      await editor.getByText("trunkline setup zed", { exact: true }).waitFor();
+      await editor.getByText("not seen yet").waitFor();
+      const steps = EMPTY_OVERVIEW.steps.map((step) =>
+        step.id === "editor" ? { ...step, isDone: true, says: "Zed" } : step,
+      );
+      server.send({
+        event: "overview",
+        data: { id: "overview", row: { ...EMPTY_OVERVIEW, steps } },
+      });
+      await editor.getByText("Zed", { exact: true }).waitFor();
+      watched.expectClean();
+    });
+
+    it("is used by the keyboard", async () => {
+      await using server = await SampleDashboard.start(sampleAnswers());
+      await using watched = await show(server, "#/sessions", "Replace moment with Temporal");
+      const { page } = watched;
+      const selected = page.locator('[role=row][aria-selected="true"]');
+      await page.keyboard.press("j");
+      await page.keyboard.press("j");
+      await page.keyboard.press("k");
+      await selected.filter({ hasText: "Migrate the parser" }).waitFor();
+      await page.keyboard.press("/");
+      await page.keyboard.type("temporal atlas");
+      await page.getByText("1 of 7").waitFor();
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Replace moment with Temporal" }).waitFor();
+      await page.keyboard.press("?");
+      const help = page.getByRole("dialog", { name: "Keyboard help" });
+      await help.getByText("Allow once").waitFor();
+      await page.keyboard.press("Escape");
+      await help.waitFor({ state: "detached" });
+      await page.keyboard.press("3");
+      await page.getByText("model cache is cold").waitFor();
+      await page.keyboard.press("g");
+      await page.keyboard.press("t");
+      await page.getByRole("heading", { name: "Toolbox" }).waitFor();
+      watched.expectClean();
+    });
+
+    it("lists ten thousand sessions, with the waiting ones first, and finds one of them", async () => {
+      const all = sampleSessions(10_000);
+      const sessions: Answers = {
+        "GET /api/sessions": ({ query }) => {
+          const from = Number(query.get("cursor") ?? 0);
+          const to = from + Number(query.get("limit"));
+          return { rows: all.slice(from, to), ...(to < all.length ? { next: String(to) } : {}) };
+        },
+      };
+      await using server = await SampleDashboard.start({ ...sampleAnswers(), ...sessions });
+      await using watched = await show(server, "#/sessions", "Fix flaky login test");
+      const { page } = watched;
+      await page.getByText("10000", { exact: true }).waitFor();
+      const first = page.locator("[data-index='0']");
+      assert.match(await first.innerText(), /^question/);
+      assert.ok(
+        (await page.getByRole("row").count()) < 80,
+        "only rows in view are in the document",
+      );
+      // A session that begins to wait comes to the front while the list is shown.
+      const row = { ...all[9_000]!, state: "waiting" as const, title: "Needs you now" };
+      const waiting = { for: "permission" as const, says: "rm", since: 1 };
+      server.send({ event: "session", data: { id: row.id, row: { ...row, waiting } } });
+      await first.filter({ hasText: "Needs you now" }).waitFor();
+      await page.getByRole("searchbox").fill("(9876)");
+      await page.getByText("1 of 10000").waitFor();
+      watched.expectClean();
+    });
+  },
+);
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (SCREENSHOTS === undefined) return;
+  mkdirSync(SCREENSHOTS, { recursive: true });
+  await page.screenshot({ path: join(SCREENSHOTS, `dashboard-${name}.png`) });
+}
