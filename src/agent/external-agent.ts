@@ -5,7 +5,7 @@ import type { LimitTable } from "../base/limit/limits.ts";
 import type { Log } from "../base/log.ts";
 import { usualVariables } from "../base/process/environment.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
-import type { Agent, AgentOpenOptions } from "../session/agent.ts";
+import type { Agent, AgentOpenOptions, ForeignPage, ForeignQuery } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import { type Tap, tapped } from "../wire/channel/tapped.ts";
 import type { ActsAs, AgentIdentity } from "./command-environment.ts";
@@ -31,6 +31,9 @@ export interface ExternalAgentOptions {
   readonly log: Log;
 }
 
+/** Milliseconds. */
+const UNUSED = 60_000;
+
 /** A running agent process and its connection. */
 export interface AgentProcess {
   readonly connection: AgentConnection;
@@ -50,6 +53,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   readonly #options: ExternalAgentOptions;
   /** By owner and name of the identity. */
   readonly #running = new Map<string, Promise<AgentProcess>>();
+  /** How often a process was asked for. */
+  #used = 0;
   /** Each with the id of the owner of its sessions. */
   readonly #children = new Map<OwnedChild, string>();
 
@@ -58,9 +63,14 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     this.#options = options;
   }
 
+  /** The words of the command line. */
+  get command(): readonly string[] {
+    return [this.#options.command, ...(this.#options.args ?? [])];
+  }
+
   /** The command line, as a person would type it. */
   get commandLine(): string {
-    return [this.#options.command, ...(this.#options.args ?? [])].join(" ");
+    return this.command.join(" ");
   }
 
   async open(options: AgentOpenOptions): Promise<ExternalSession> {
@@ -78,8 +88,34 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     await this.process(owner, undefined);
   }
 
+  async list(query: ForeignQuery): Promise<ForeignPage> {
+    const process = await this.process(query.owner, undefined);
+    try {
+      const { listSessions } = await import("./external-import.ts");
+      return await listSessions(this, process, query);
+    } finally {
+      this.#endIfUnused(process);
+    }
+  }
+
+  /** Ends a process that was started for a list only, unless it is used soon. */
+  #endIfUnused(process: AgentProcess): void {
+    const used = this.#used;
+    const timer = setTimeout(() => {
+      if (used !== this.#used) this.#endIfUnused(process);
+      else if (process.sessions.isEmpty) {
+        background(process.connection[Symbol.asyncDispose](), "Ending an agent that is not used");
+      }
+    }, UNUSED).unref();
+    background(
+      process.over.then(() => clearTimeout(timer)),
+      "Forgetting an agent that has ended",
+    );
+  }
+
   /** The process for an owner and an identity. Starts it if it is not running. */
   process(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
+    this.#used++;
     const key = `${owner}\n${identity?.name ?? ""}`;
     const known = this.#running.get(key);
     if (known !== undefined) return known;

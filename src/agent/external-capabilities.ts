@@ -22,6 +22,14 @@ export class ExternalCapabilities {
     return this.#session("resume");
   }
 
+  get canList(): boolean {
+    return this.#session("list");
+  }
+
+  get canFork(): boolean {
+    return this.#session("fork");
+  }
+
   get canClose(): boolean {
     return this.#session("close");
   }

@@ -7,6 +7,7 @@ import { fromWire } from "../protocol/acp/session-errors.ts";
 import type {
   AgentOpenOptions,
   AgentSession,
+  Import,
   SessionSettings,
   SessionUpdate,
   Turn,
@@ -53,6 +54,8 @@ export class ExternalSession implements AgentSession {
   #heard = 0;
   /** ACP session-setup § Loading Sessions: the agent replays the session, which our log has already. */
   #isLoading = false;
+  /** What the agent replays is stored: it began the session itself. */
+  #isImporting = false;
   #hasSpoken = false;
   /** The agent lost the session and started a new one, which the person was not told yet. */
   #hasForgotten = false;
@@ -176,7 +179,9 @@ export class ExternalSession implements AgentSession {
   async #beginAt(process: AgentProcess): Promise<void> {
     // Terminals of the process before.
     await this.services.terminals.clear();
-    if (!(await this.#load(process))) await this.#create(process);
+    const { imports } = this.#options;
+    if (imports !== undefined && this.#remoteId === "") await this.#import(process, imports);
+    else if (!(await this.#load(process))) await this.#create(process);
     this.#process = process;
   }
 
@@ -194,9 +199,32 @@ export class ExternalSession implements AgentSession {
   }
 
   #say(update: SessionUpdate): Promise<void> | undefined {
+    if (this.#isImporting) return this.#options.imports?.update(asImported(update));
     if (this.#turn !== undefined) return this.#turn.update(update);
     this.#options.update(update);
     return undefined;
+  }
+
+  /** Takes over a session that the agent has begun itself, with what it replays of it. */
+  async #import(process: AgentProcess, imports: Import): Promise<void> {
+    const { loadForeign, refuseLiveWriter } = await import("./external-import.ts");
+    await refuseLiveWriter(this.#agent, imports, this.#options.cwd);
+    const { sessions, capabilities } = process;
+    sessions.add(imports.id, this);
+    this.#isImporting = true;
+    try {
+      const setup = this.#setup(capabilities);
+      const { sessionId, settings } = await loadForeign(this.#agent, process, imports, setup);
+      sessions.add(sessionId, this);
+      this.#remoteId = sessionId;
+      this.#take(settings);
+    } catch (error) {
+      sessions.delete(imports.id);
+      throw explainLogin(error, this.#agent, process.connection.agent.authMethods ?? []);
+    } finally {
+      this.#isImporting = false;
+    }
+    await this.#options.remember({ sessionId: this.#remoteId });
   }
 
   /** Resumes or loads the session. False if the agent cannot, or does not know it any more. */
@@ -248,6 +276,14 @@ export class ExternalSession implements AgentSession {
     };
     this.#settings = Array.isArray(configOptions) ? withOptions(settings, configOptions) : settings;
   }
+}
+
+/** Marks what was said before the session became ours. */
+function asImported(said: SessionUpdate): SessionUpdate {
+  const update = TextChunk.is(said) ? (JSON.parse(said.json) as SessionUpdate) : said;
+  const meta = (update._meta ?? {}) as Readonly<Record<string, unknown>>;
+  const trunkline = { ...(meta.trunkline as object | undefined), imported: true };
+  return { ...update, _meta: { ...meta, trunkline } };
 }
 
 async function isBegun(history: AgentOpenOptions["history"]): Promise<boolean> {

@@ -17,6 +17,11 @@ export class ExternalSessions {
   #beginning = 0;
   #early: UpdateParams[] = [];
 
+  /** Whether there is no session, and none is being created. */
+  get isEmpty(): boolean {
+    return this.#sessions.size === 0 && this.#beginning === 0;
+  }
+
   get(id: string): ExternalSession | undefined {
     return this.#sessions.get(id);
   }

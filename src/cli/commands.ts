@@ -13,6 +13,7 @@ import { review } from "./review/review-command.ts";
 import { run } from "./run/run-command.ts";
 import { acp, mcp, open, orchestrator, serve } from "./serve/serve-command.ts";
 import { server } from "./server/server-command.ts";
+import { service } from "./service/service-command.ts";
 import { session } from "./session/session-command.ts";
 import { setup } from "./setup/setup-command.ts";
 import { token } from "./token/token-command.ts";
@@ -42,6 +43,7 @@ export const PROGRAM: Command = {
   commands: [
     serve,
     open,
+    service,
     mcp,
     acp,
     chat,

@@ -1,10 +1,13 @@
 import { TrunklineError } from "../base/errors.ts";
 
 /**
- * What a call of git may do: "read" runs no other program, "write" runs hooks and filters as
- * configured.
+ * What a call of git may do: "read" runs no other program. "files" may change the repository and its
+ * files; it runs no hooks, and only the filters that the user has configured. "write" runs hooks and
+ * filters as configured.
  */
-export type GitMode = "read" | "write";
+export type GitMode = "read" | "files" | "write";
+
+const RIGHTS: Readonly<Record<GitMode, number>> = { read: 0, files: 1, write: 2 };
 
 /** One of the git commands that we use. */
 interface GitCommand {
@@ -29,11 +32,15 @@ const SUBMODULES = "--ignore-submodules=dirty";
 const COMMANDS: Readonly<Record<string, GitCommand>> = {
   "cat-file": { mode: "read" },
   "check-attr": { mode: "read" },
+  "check-ignore": { mode: "read" },
+  "check-ref-format": { mode: "read" },
   diff: { mode: "read", options: [...PATCH, SUBMODULES], filters: true },
+  "for-each-ref": { mode: "read" },
   grep: { mode: "read" },
   log: { mode: "read", options: [...PATCH, "--no-show-signature"] },
   "ls-files": { mode: "read", filters: true },
   "ls-tree": { mode: "read" },
+  "merge-base": { mode: "read" },
   "rev-list": { mode: "read" },
   "rev-parse": { mode: "read" },
   show: { mode: "read", options: [...PATCH, "--no-show-signature"] },
@@ -42,11 +49,28 @@ const COMMANDS: Readonly<Record<string, GitCommand>> = {
   version: { mode: "read" },
   "config --list": { mode: "read" },
   "config --get": { mode: "read" },
-  add: { mode: "write", filters: true },
+  "worktree list": { mode: "read" },
+  "commit-tree": { mode: "files" },
+  reset: { mode: "files", filters: true },
+  "update-ref": { mode: "files" },
+  "worktree add": { mode: "files" },
+  "worktree prune": { mode: "files" },
+  "worktree remove": { mode: "files" },
+  // It also writes the index, for which git compares files that may have changed.
+  "write-tree": { mode: "files", filters: true },
+  add: { mode: "files", filters: true },
   commit: { mode: "write", filters: true },
   config: { mode: "write" },
   "credential fill": { mode: "write" },
   "ls-remote": { mode: "write" },
+  merge: { mode: "write", filters: true },
+  "merge-tree": { mode: "write" },
+};
+
+const VERBS: Readonly<Record<GitMode, string>> = {
+  read: "read",
+  files: "change files",
+  write: "write",
 };
 
 /** The command that the arguments call, and the arguments with its options added. */
@@ -55,7 +79,7 @@ export interface GivenCommand extends GitCommand {
   readonly args: readonly string[];
 }
 
-/** Throws for an unknown command, and for one that writes in read mode. */
+/** Throws for an unknown command, and for one that does more than the mode allows. */
 export function gitCommand(args: readonly string[], mode: GitMode): GivenCommand {
   const [name = "", ...rest] = args;
   const longer = [rest[0] ?? "", "--list", "--get"].filter((word) => rest.includes(word));
@@ -66,8 +90,8 @@ export function gitCommand(args: readonly string[], mode: GitMode): GivenCommand
   if (command === undefined) {
     throw new TrunklineError("usage", `Cannot run 'git ${name}': it is not in git-commands.ts`);
   }
-  if (command.mode === "write" && mode === "read") {
-    throw new TrunklineError("usage", `Cannot run 'git ${name}' to read: it may write`);
+  if (RIGHTS[command.mode] > RIGHTS[mode]) {
+    throw new TrunklineError("usage", `Cannot run 'git ${name}' to ${VERBS[mode]}: it may write`);
   }
   const filters = command.filters === true || rest.includes("--filters");
   return { ...command, filters, name, args: [name, ...(command.options ?? []), ...rest] };

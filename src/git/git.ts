@@ -26,7 +26,8 @@ export interface GitCall {
   readonly env?: NodeJS.ProcessEnv;
   /**
    * "read", the default, runs none of the programs that git can be configured to run: looking at a
-   * repository does not mean trusting it. "write" may change the repository and runs its hooks and
+   * repository does not mean trusting it. "files" may change the repository, and runs no hooks and
+   * none of its own filters. "write" may change the repository and runs its hooks and
    * filters, so a person has to allow it.
    */
   readonly mode?: GitMode;

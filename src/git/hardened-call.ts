@@ -17,6 +17,8 @@ export interface HardenedCall {
 const ALWAYS = ["core.fsmonitor=false"];
 /** For the summary, git would run in each submodule, with that submodule's configuration. */
 const READING = ["core.hooksPath=/dev/null", "status.submoduleSummary=false"];
+/** A submodule has a configuration of its own, in which git would run. */
+const FILES = ["core.hooksPath=/dev/null", "submodule.recurse=false"];
 
 /** An empty variable for `--config-env`, which also accepts keys whose names contain `=`. */
 const EMPTY = "TRUNKLINE_EMPTY";
@@ -44,8 +46,10 @@ export async function hardenedCall(
   if (command.name === "config") return { args: ["-c", bare, ...command.args], env };
   const filters = command.filters === true ? await filterSettings(git) : undefined;
   if (filters !== undefined) checkWorkTree(git, filters);
-  const settings = [bare, ...ALWAYS, ...(isReading ? READING : [])];
-  const emptied = isReading ? (filters?.keys ?? []) : [];
+  const added = { read: READING, files: FILES, write: [] }[mode];
+  const settings = [bare, ...ALWAYS, ...added];
+  const off = { read: filters?.keys, files: filters?.own, write: [] }[mode];
+  const emptied = off ?? [];
   const args = [
     ...settings.flatMap((setting) => ["-c", setting]),
     ...emptied.map((key) => `--config-env=${key}=${EMPTY}`),

@@ -16,6 +16,36 @@ export interface Agent {
   readonly name: string;
   /** Starts to work in a session, new or loaded. */
   open(options: AgentOpenOptions): Promise<AgentSession>;
+  /** A page of the sessions that the agent has stored itself; absent where it stores none. */
+  list?(query: ForeignQuery): Promise<ForeignPage>;
+}
+
+export interface ForeignQuery {
+  /** Id of the principal that asks. */
+  readonly owner: string;
+  readonly cwd?: string | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** Sessions that an agent has stored itself, with the agent's ids. */
+export interface ForeignPage {
+  readonly sessions: readonly {
+    readonly id: string;
+    readonly cwd: string;
+    readonly title?: string | undefined;
+    readonly updatedAt?: string | undefined;
+  }[];
+  readonly nextCursor?: string | undefined;
+}
+
+/** A session that the agent has begun itself, and which becomes one of ours. */
+export interface Import {
+  /** The agent's id of it. */
+  readonly id: string;
+  /** It is taken over even if a program seems to be writing to it. */
+  readonly isForced: boolean;
+  /** Stores what the agent replays. Resolves when it is on disk. */
+  readonly update: (update: SessionUpdate) => Promise<void>;
 }
 
 export interface AgentOpenOptions {
@@ -31,6 +61,8 @@ export interface AgentOpenOptions {
   readonly mcpServers: readonly McpServer[];
   /** The history of the session, oldest first; undefined in a new session. */
   readonly history: AsyncIterable<HistoryEntry> | undefined;
+  /** Where the session is one that the agent has begun itself: `open` throws if it cannot be loaded. */
+  readonly imports?: Import | undefined;
   /** The mode, model and options that were last chosen; empty in a new session. */
   readonly chosen: ChosenSettings;
   /** The value last given to `remember`, such as the agent's own id of the session. */

@@ -8,6 +8,8 @@ export interface Notes {
   readonly memory?: unknown;
   /** Id of the running turn. Whoever opens the session next finds it interrupted. */
   readonly turn?: string | undefined;
+  /** The work tree of the session (`workplaceOf`). */
+  readonly worktree?: unknown;
 }
 
 /** What a session stores beside its events: title, owner, chosen settings, the agent's memory. */

@@ -25,6 +25,7 @@ import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 import { Transcript } from "./turn/transcript.ts";
 import { type PromptOptions, Turns } from "./turn/turns.ts";
 import { visibleUpdate } from "./visible-request.ts";
+import { type Workplace, workplaceOf } from "./workplace.ts";
 
 /** What all sessions of a process share. */
 export interface SharedOptions {
@@ -118,6 +119,11 @@ export class Session implements TurnHost {
 
   get notes(): Notes {
     return this.#notes.kept;
+  }
+
+  /** The work tree of the session, if it has one. */
+  get workplace(): Workplace | undefined {
+    return workplaceOf({ ...this.notes });
   }
 
   get settings(): SessionSettings {
@@ -214,6 +220,11 @@ export class Session implements TurnHost {
     await this.#transcript.record({ kind: "setting", ...setting }, shows, by);
   }
 
+  /** Gives the session a title. */
+  rename(title: string): Promise<void> {
+    return this.#notes.keep({}, { title });
+  }
+
   remember(memory: unknown): Promise<void> {
     return this.#notes.keep({ memory });
   }
@@ -251,6 +262,8 @@ export class Session implements TurnHost {
       sessionId: this.id,
       limits: this.#options.limits,
       stop: turn.stop,
+      // An editor has the files of its own folder open, not those of the work tree.
+      hasFiles: this.workplace === undefined,
       clients: () =>
         this.#audience.attachments
           .clients(turn.prompter)

@@ -1,42 +1,21 @@
 import { TrunklineError } from "../base/errors.ts";
 import { limitRefusal, mayControl, mayUseAgent, OWNER, type Principal } from "../base/principal.ts";
-import type {
-  Agent,
-  AgentOpenOptions,
-  AgentSession,
-  HistoryEntry,
-  McpServer,
-  Meta,
-} from "./agent.ts";
+import { type ForeignName, readForeignId } from "./foreign/foreign-id.ts";
+import { ForeignSessions } from "./foreign/foreign-sessions.ts";
+import type { Agent, AgentOpenOptions, AgentSession } from "./agent.ts";
+import { agentOptions } from "./agent-options.ts";
 import type { SessionClient } from "./client/client.ts";
 import { readPage, type SessionPage } from "./list-sessions.ts";
 import { endOfPrompt, type EndOfTurn } from "./turn/end-of-prompt.ts";
 import { recoverTurn } from "./turn/recover.ts";
-import { historyOf } from "./turn/replay.ts";
-import { expired, Session, type SharedOptions } from "./session.ts";
+import { expired, Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
 import { SessionRoom } from "./session-room.ts";
+import type { SessionSetup } from "./session-setup.ts";
 import { UnstartedSessions } from "./unstarted-sessions.ts";
-import type { HeldSession, SessionStore } from "./store.ts";
-
-export interface SessionsOptions extends SharedOptions {
-  /**
-   * Finds an agent by name, or the default agent. `run` is the one of the session's setup.
-   */
-  readonly agent: (name: string | undefined, run: unknown) => Agent | Promise<Agent>;
-  /** Removes what other parts store of a session that is deleted. */
-  readonly forget?: (id: string, run: unknown) => Promise<void>;
-}
-
-/** ACP session-setup: where a session works, and with which MCP servers. */
-export interface SessionSetup {
-  readonly cwd: string;
-  readonly additionalDirectories: readonly string[];
-  readonly mcpServers: readonly McpServer[];
-  readonly meta?: Meta | undefined;
-  /** For a remote run: what it works on, as a JSON value that is stored with the session. */
-  readonly run?: unknown;
-}
+import type { SessionsOptions } from "./sessions-options.ts";
+import type { HeldSession } from "./store.ts";
+import { giveWorkplace, workplaceOf } from "./workplace.ts";
 
 /** All sessions: those that are open here, and those in the store. */
 export class Sessions implements AsyncDisposable {
@@ -47,6 +26,8 @@ export class Sessions implements AsyncDisposable {
   readonly #opening = new Map<string, Promise<Session>>();
   /** Sessions that are being closed; they can be opened again once that is done. */
   readonly #closing = new Map<string, Promise<unknown>>();
+  /** Sessions that agents have begun themselves. */
+  readonly foreign: ForeignSessions;
   readonly #unstarted: UnstartedSessions;
   readonly #room: SessionRoom;
   readonly #sweeper: NodeJS.Timeout;
@@ -56,6 +37,11 @@ export class Sessions implements AsyncDisposable {
     this.#options = options;
     const { store, log, budgets } = options;
     const { idle } = options.limits;
+    this.foreign = new ForeignSessions({
+      ...(options.foreign ?? { names: [], allows: "off" }),
+      store,
+      agent: (name, principal) => this.#agentFor(name, principal, undefined),
+    });
     this.#unstarted = new UnstartedSessions(store, log);
     this.#room = new SessionRoom({
       limitOf: (principal) => budgets?.concurrentFor(principal),
@@ -109,7 +95,8 @@ export class Sessions implements AsyncDisposable {
     const session = this.#open.get(id);
     if (session !== undefined) return (session.notes.owner ?? "") === owner;
     const record = await this.#options.store.find(id);
-    return record !== undefined && (record.isDeleted || (record.notes.owner ?? "") === owner);
+    if (record === undefined) return this.foreign.isOpenToAll(id);
+    return record.isDeleted || (record.notes.owner ?? "") === owner;
   }
 
   /**
@@ -156,6 +143,8 @@ export class Sessions implements AsyncDisposable {
     }
     const agent = await this.#agentFor(record.agent, principal, undefined);
     const { chosen } = record.notes;
+    const parent = workplaceOf(record.notes);
+    const worktree = setup.worktree ?? (parent && { base: parent.branch });
     const forked = {
       id: crypto.randomUUID(),
       cwd: setup.cwd,
@@ -170,7 +159,7 @@ export class Sessions implements AsyncDisposable {
     };
     const { store } = this.#options;
     const held = await this.#room.take(principal, () => store.fork(from, forked, upTo));
-    return this.#beginNew(held, agent, setup, true);
+    return this.#beginNew(held, agent, { ...setup, worktree }, true);
   }
 
   /** A page of the list of sessions, the last used first. */
@@ -189,7 +178,8 @@ export class Sessions implements AsyncDisposable {
     await this.#closeOpen(id, await this.need(id));
   }
 
-  async delete(id: string): Promise<void> {
+  /** Returns the branch on which the work of a session with a work tree is kept. */
+  async delete(id: string): Promise<string | undefined> {
     const session = this.#open.get(id);
     if (session === undefined) {
       // Holding it fails while another process has the session open.
@@ -199,8 +189,9 @@ export class Sessions implements AsyncDisposable {
       await this.#closeOpen(id, session);
     }
     const { run } = (await this.#options.store.find(id))?.notes ?? {};
-    await this.#options.forget?.(id, run);
+    const branch = await this.#options.forget?.(id, run);
     await this.#options.store.delete(id);
+    return branch;
   }
 
   /** Detaches a client that has disconnected. Its turns continue. */
@@ -262,6 +253,10 @@ export class Sessions implements AsyncDisposable {
 
   async #reopen(id: string, setup: SessionSetup, principal: Principal): Promise<Session> {
     await this.#closing.get(id)?.catch(() => {});
+    const foreign = readForeignId(id);
+    if (foreign !== undefined && (await this.#options.store.find(id))?.isDeleted !== false) {
+      return await this.#import(id, foreign, setup, principal);
+    }
     const held = await this.#room.take(principal, () => this.#hold(id));
     try {
       const { agent: name, notes } = held.record;
@@ -272,6 +267,24 @@ export class Sessions implements AsyncDisposable {
       await this.#options.store.release(held.key).catch(() => {});
       throw error;
     }
+  }
+
+  /** Makes a session of ours from one that an agent has begun itself. */
+  async #import(
+    id: string,
+    { agent: name, id: sessionId }: ForeignName,
+    setup: SessionSetup,
+    principal: Principal,
+  ): Promise<Session> {
+    this.foreign.check(principal);
+    const agent = await this.#agentFor(name, principal, undefined);
+    const { cwd, additionalDirectories: directories } = setup;
+    const origin = { agent: name, sessionId, imported: new Date().toISOString() };
+    const { store } = this.#options;
+    const notes = { directories, ...ownedBy(principal), origin };
+    const created = { id, cwd, agent: agent.name, notes };
+    const held = await this.#room.take(principal, () => store.create(created));
+    return await this.#beginNew(held, agent, setup, false);
   }
 
   async #hold(id: string): Promise<HeldSession> {
@@ -294,7 +307,8 @@ export class Sessions implements AsyncDisposable {
     isOld: boolean,
   ): Promise<Session> {
     try {
-      return await this.#begin(held, agent, setup, isOld);
+      const placed = await giveWorkplace(this.#options, held, setup);
+      return await this.#begin(placed, agent, setup, isOld);
     } catch (error) {
       const { id, notes } = held.record;
       await this.#options.forget?.(id, notes.run).catch((cause: unknown) => {
@@ -313,25 +327,15 @@ export class Sessions implements AsyncDisposable {
   ): Promise<Session> {
     if (this.#isClosed) throw stopping();
     const { store, log } = this.#options;
-    const { cwd, additionalDirectories, mcpServers, meta } = setup;
+    const { cwd } = setup;
     const session = new Session({ ...this.#options, held, cwd });
     const { notes } = held.record;
     if (typeof notes.turn === "string") await recoverTurn(store, session, notes.turn);
-    const worker = await this.#openAgent(session, agent, {
-      sessionId: session.id,
-      cwd,
-      owner: session.owner,
-      revoked: session.revoked,
-      additionalDirectories,
-      mcpServers,
-      history: isOld ? pastOf(store, session) : undefined,
-      chosen: notes.chosen ?? {},
-      memory: notes.memory,
-      remember: (memory) => session.remember(memory),
-      log: log.with({ session: session.id, agent: agent.name }),
-      ...(meta === undefined ? {} : { _meta: meta }),
-      update: session.update,
-    });
+    const place = workplaceOf(notes);
+    if (place !== undefined) await this.#options.workplaces?.open(session.id, place);
+    const starting = { store, log: log.with({ session: session.id, agent: agent.name }) };
+    const options = agentOptions(session, setup, { ...starting, notes, isOld });
+    const worker = await this.#openAgent(session, agent, options);
     session.begin(worker);
     this.#open.set(session.id, session);
     return session;
@@ -373,11 +377,6 @@ export class Sessions implements AsyncDisposable {
       });
     }
   }
-}
-
-/** The history so far, which can be iterated more than once. */
-function pastOf(store: SessionStore, { id, last }: Session): AsyncIterable<HistoryEntry> {
-  return { [Symbol.asyncIterator]: () => historyOf(store.read(id), last) };
 }
 
 function ownedBy({ id }: Principal): { owner?: string } {

@@ -42,8 +42,15 @@ class Conversation implements AsyncDisposable {
   choice = "allow_once";
   readonly editor: AcpEditor;
 
-  constructor(place: Place, agent: OtherAgent, command: string, llm: FakeLlm) {
+  constructor(
+    place: Place,
+    agent: OtherAgent,
+    command: string,
+    llm: FakeLlm,
+    args: readonly string[] = [],
+  ) {
     this.editor = new AcpEditor(place, {
+      args,
       config: {
         agent: agent.name,
         agents: { [agent.name]: agent.entry(command, llm.url) },
@@ -91,7 +98,11 @@ export function drives(agent: OtherAgent): void {
     /** Runs with a model and a place of its own, where the agent can run at all. */
     const test = (
       name: string,
-      work: (open: () => Conversation, llm: FakeLlm, place: Place) => Promise<void>,
+      work: (
+        open: (...args: string[]) => Conversation,
+        llm: FakeLlm,
+        place: Place,
+      ) => Promise<void>,
     ): void => {
       it(name, async (t: TestContext) => {
         const program = command;
@@ -101,9 +112,38 @@ export function drives(agent: OtherAgent): void {
         }
         await using llm = await FakeLlm.start(script(agent));
         using place = new Place();
-        await work(() => new Conversation(place, agent, program, llm), llm, place);
+        const open = (...args: string[]) => new Conversation(place, agent, program, llm, args);
+        await work(open, llm, place);
       });
     };
+
+    test("lists a session that another program began with it, which becomes ours", async (open, _llm, place) => {
+      // With another data folder, Trunkline is another program: the session is only in the agent's store.
+      {
+        await using conversation = open("--data", join(place.home, "before"));
+        await conversation.editor.prompt(await conversation.editor.begin(), "greet me");
+      }
+      await using conversation = open();
+      const { editor } = conversation;
+      await editor.hello();
+      const _meta = { trunkline: { agents: [agent.name] } };
+      const list = () => editor.ask("session/list", { cwd: place.folder, _meta });
+      // It may need longer to start than a list waits for it.
+      let listed = await list();
+      for (let count = 0; listed.sessions.length === 0 && count < 5; count++) listed = await list();
+      assert.equal(listed.sessions.length, 1, JSON.stringify(listed));
+      const [{ sessionId, _meta: about }] = listed.sessions;
+      assert.deepEqual([about.trunkline.origin, about.trunkline.agent], ["agent", agent.name]);
+      await editor.ask("session/load", { sessionId, cwd: place.folder, mcpServers: [] });
+      assert.equal(editor.text(), GREETING);
+      const since = editor.messages.length;
+      await editor.prompt(sessionId, "what did I say");
+      assert.equal(editor.text(since), "You said much.");
+      assert.deepEqual(
+        (await list()).sessions.map((one: Json) => one.sessionId),
+        [sessionId],
+      );
+    });
 
     test("streams, asks before it writes, and sends only what the schemas know", async (open, _llm, place) => {
       const oracle = await Oracle.load();

@@ -142,7 +142,10 @@ const handlers = {
     capabilities = clientCapabilities;
     return {
       protocolVersion: 1,
-      agentCapabilities: { loadSession: process.argv.includes("--loads") },
+      agentCapabilities: {
+        loadSession: process.argv.includes("--loads"),
+        ...(process.argv.includes("--lists") ? { sessionCapabilities: { list: {} } } : {}),
+      },
     };
   },
   "session/new": ({ cwd, mcpServers }) => {
@@ -154,8 +157,25 @@ const handlers = {
   },
   "session/load": ({ sessionId, mcpServers }) => {
     sessions.set(sessionId, { mcpServers, memory: "loaded", mode: "code" });
+    if (sessionId === "terminal-3") return Promise.reject(new Error("It is in use"));
+    if (process.argv.includes("--lists")) {
+      const content = { type: "text", text: "What is the past?" };
+      update(sessionId, { sessionUpdate: "user_message_chunk", content });
+    }
     say(sessionId, "This is the past, which is known already.");
     return { modes: modes("code") };
+  },
+  // Sessions that a person began with this agent in a terminal, two on a page.
+  "session/list": ({ cwd, cursor }) => {
+    const at = Number(cursor ?? 0);
+    const all = Array.from({ length: 3 }, (_, count) => ({
+      sessionId: `terminal-${count + 1}`,
+      cwd: process.cwd(),
+      title: `Task ${count + 1}`,
+      updatedAt: "2026-01-02T03:04:05.000Z",
+    })).filter((one) => cwd === undefined || one.cwd === cwd);
+    const more = at + 2 < all.length ? { nextCursor: String(at + 2) } : {};
+    return { sessions: all.slice(at, at + 2), ...more };
   },
   "session/set_mode": ({ sessionId, modeId }) => {
     sessions.get(sessionId).mode = modeId;
@@ -171,6 +191,12 @@ createInterface({ input: process.stdin }).on("line", async (line) => {
   else if (id !== undefined) {
     const handle = handlers[method];
     if (handle === undefined) send({ id, error: { code: -32601, message: "Method not found" } });
-    else send({ id, result: await handle(params) });
+    else {
+      try {
+        send({ id, result: await handle(params) });
+      } catch ({ message }) {
+        send({ id, error: { code: -32603, message } });
+      }
+    }
   }
 });

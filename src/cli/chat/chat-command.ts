@@ -30,6 +30,15 @@ export const chat: Command = {
       value: "NAME",
       describe: "Agent of a new session, instead of the configured one",
     },
+    worktree: {
+      type: "boolean",
+      describe: "Give a new session a work tree of its own, and a branch for it",
+    },
+    branch: {
+      type: "string",
+      value: "NAME",
+      describe: "Name of that branch, instead of a generated one; implies --worktree",
+    },
     url: {
       type: "string",
       value: "URL",
@@ -46,6 +55,10 @@ export const chat: Command = {
       explains: "Ask about the output of a program.",
     },
     { run: "trunkline chat --session SESSION", explains: "Continue a session of an editor." },
+    {
+      run: 'trunkline chat --worktree "/help"',
+      explains: "Work beside other sessions in the same repository.",
+    },
   ],
   load: async () => ({ run: (await import("./chat.ts")).chat }),
 };

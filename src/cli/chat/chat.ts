@@ -2,8 +2,10 @@ import { text as readAll } from "node:stream/consumers";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
 import { type Attached, attachTo, type Ended, type Wanted } from "../../protocol/acp/attach.ts";
+import type { Workplace, WorktreeRequest } from "../../session/workplace.ts";
 import { findSession, openChannel } from "../session/open-channel.ts";
 import { permitting } from "../session/permitting.ts";
 import type { Invocation } from "../shell/command.ts";
@@ -17,6 +19,8 @@ export interface ChatValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
   readonly session?: string;
   readonly agent?: string;
+  readonly worktree?: boolean;
+  readonly branch?: string;
   readonly url?: string;
   readonly yes?: boolean;
   readonly json?: boolean;
@@ -29,6 +33,11 @@ export async function chat(invocation: Invocation<ChatValues>): Promise<number> 
   if (values.session !== undefined && values.agent !== undefined) {
     const says = "a session keeps the agent that it began with";
     throw new TrunklineError("usage", `Cannot use --agent with --session: ${says}.`);
+  }
+  const isOwn = values.worktree === true || values.branch !== undefined;
+  if (values.session !== undefined && isOwn) {
+    const says = "a session keeps the folder that it began with";
+    throw new TrunklineError("usage", `Cannot use --worktree with --session: ${says}.`);
   }
   const isPerson = process.stdin.isTTY && isTerminal && values.json !== true;
   if (given === "" && isPerson) return (await import("./converse.ts")).converse(invocation);
@@ -113,7 +122,7 @@ export async function openChat(
   const house = await quietHouse(invocation);
   const wanted: Wanted & { readonly agent?: string | undefined } =
     values.session === undefined
-      ? { cwd, agent: values.agent }
+      ? { cwd, agent: values.agent, worktree: worktreeOf(values) }
       : await findSession(house, values.session, url !== undefined, cwd);
   const channel = await openChannel(house, opened, url, env);
   const isNew = !("sessionId" in wanted);
@@ -127,7 +136,23 @@ export async function openChat(
   });
   opened.use(session);
   status.opened(session.settings);
+  if (isNew) for (const line of worktreeLines(session)) err(`${line}\n`);
   return { session, status };
+}
+
+function worktreeOf({ worktree, branch }: ChatValues): WorktreeRequest | true | undefined {
+  return branch === undefined ? worktree || undefined : { branch };
+}
+
+/** Where a session with a work tree works, and what is missing there. */
+function worktreeLines({ settings }: Attached): string[] {
+  type Meta = { readonly trunkline?: { readonly worktree?: Workplace } };
+  const { _meta } = (settings ?? {}) as { readonly _meta?: Meta };
+  if (_meta?.trunkline?.worktree === undefined) return [];
+  const { folder, branch, warnings } = _meta.trunkline.worktree;
+  return [`Works on the branch ${branch} in ${folder}`, ...warnings].map((line) =>
+    visibleLine(line),
+  );
 }
 
 export function screenOf({ out, color, isTerminal, width }: Invocation<ChatValues>) {

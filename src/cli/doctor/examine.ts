@@ -106,6 +106,14 @@ function houseChecks(invocation: Invocation, loaded: LoadedConfig, isDeep: boole
       },
     },
     {
+      what: "Work trees",
+      needsData: true,
+      examine: async () => {
+        const { checkWorktrees } = await import("./state/worktrees.ts");
+        return checkWorktrees(config, env);
+      },
+    },
+    {
       what: "trunkline mcp",
       needsData: true,
       examine: async ({ signal }) => {

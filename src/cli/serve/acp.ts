@@ -6,15 +6,16 @@ import { openLastingHouse } from "../shell/open-house.ts";
 interface AcpValues {
   readonly agent?: string;
   readonly dialect: string;
-  readonly [option: string]: string | undefined;
+  readonly worktree?: boolean;
+  readonly [option: string]: string | boolean | undefined;
 }
 
 /** `trunkline acp` */
 export async function run(invocation: Invocation<AcpValues>): Promise<number> {
-  const { agent, dialect } = invocation.values;
+  const { agent, dialect, worktree } = invocation.values;
   const house = await openLastingHouse(invocation);
   await using _repair = repairIdentities(house.config.data, house.log);
   if (dialect === "juggler") await serveJugglerOnStdio(house);
-  else await serveAcpOnStdio(house, { agent, hasActions: dialect !== "acp" });
+  else await serveAcpOnStdio(house, { agent, worktree, hasActions: dialect !== "acp" });
   return 0;
 }

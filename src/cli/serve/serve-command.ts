@@ -125,6 +125,10 @@ export const acp: Command = {
       value: "NAME",
       describe: "Agent of new sessions: one of the configured `agents`, or trunkline",
     },
+    worktree: {
+      type: "boolean",
+      describe: "Give each new session a work tree of its own, and a branch for it",
+    },
   },
   examples: [
     { run: "trunkline acp", explains: "Serve the editor that started it." },

@@ -2,6 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { ownAcpChannel, remoteAcpChannel } from "../../gateway/door/acp-channel.ts";
 import type { House } from "../../gateway/house.ts";
 import { ownerTokenFor } from "../../gateway/http/local-gateway.ts";
+import { readForeignId } from "../../session/foreign/foreign-id.ts";
 import { SessionCommands } from "../../gateway/session/session-commands.ts";
 
 /**
@@ -20,7 +21,10 @@ export async function openChannel(
   return remoteAcpChannel(own?.url ?? url, own?.token);
 }
 
-/** The session with this id. One that only a gateway elsewhere knows is passed on as it is. */
+/**
+ * The session with this id. One that only a gateway elsewhere knows, or an agent that began it itself, is
+ * passed on as it is.
+ */
 export async function findSession(
   house: House,
   id: string,
@@ -32,7 +36,8 @@ export async function findSession(
     const { id: sessionId, cwd: folder, agent } = await commands.find(id);
     return { sessionId, cwd: folder, agent };
   } catch (error) {
-    if (isElsewhere && error instanceof TrunklineError) return { sessionId: id, cwd };
+    const isKnown = isElsewhere || readForeignId(id) !== undefined;
+    if (isKnown && error instanceof TrunklineError) return { sessionId: id, cwd };
     throw error;
   }
 }

@@ -23,11 +23,31 @@ export const session: Command = {
     {
       name: "list",
       summary: "List sessions, the last used first",
-      options: { ...folder, json },
+      description:
+        "With --agent or --all-agents, also those that agents began themselves, in a terminal for " +
+        "example. The agents are started and asked for them.",
+      options: {
+        ...folder,
+        agent: {
+          type: "string",
+          value: "NAME",
+          multiple: true,
+          describe: "Also the sessions that this agent began itself; may be repeated",
+        },
+        "all-agents": {
+          type: "boolean",
+          describe: "Also the sessions that any configured agent began itself",
+        },
+        json,
+      },
       examples: [
         {
           run: "trunkline session list --folder .",
           explains: "Show the sessions of the current folder.",
+        },
+        {
+          run: "trunkline session list --all-agents",
+          explains: "Show also what you did with other agents without Trunkline.",
         },
       ],
       load: async () => ({ run: (await import("./session.ts")).list }),
@@ -128,8 +148,73 @@ export const session: Command = {
       load: async () => ({ run: (await import("./session.ts")).exportSession }),
     },
     {
+      name: "import",
+      summary: "Take over a session that an agent began itself",
+      description:
+        "The agent loads the session, and what it replays is stored as ours. From then on it is a " +
+        "session like any other. While another program has the session open, both would write to " +
+        "it; if such a program is found, nothing is done unless --force is given.",
+      args: [{ name: "SESSION", describe: "The agent's id of the session" }],
+      options: {
+        agent: { type: "string", value: "NAME", describe: "The agent that began the session" },
+        folder: {
+          type: "string",
+          value: "DIR",
+          describe: "Folder of the session, instead of the one that the agent's list has",
+        },
+        force: { type: "boolean", describe: "Take it over even if it seems to be open elsewhere" },
+        json,
+      },
+      examples: [
+        {
+          run: "trunkline session import SESSION --agent claude",
+          explains: "Continue a conversation that began in a terminal.",
+        },
+      ],
+      load: async () => ({ run: (await import("./foreign.ts")).importSession }),
+    },
+    {
+      name: "land",
+      summary: "Bring the work of a session with a work tree to a branch",
+      description:
+        "Uncommitted files are committed first. Then the session's branch is merged into the branch " +
+        "that it started from. If that has conflicts, nothing changes, and the message says which " +
+        "files have them. The session can go on afterwards.",
+      args: [SESSION],
+      options: {
+        merge: { type: "boolean", describe: "Merge it, which is the default" },
+        squash: { type: "boolean", describe: "Add it as one commit" },
+        branch: {
+          type: "string",
+          value: "NAME",
+          describe: "Leave it as a branch of this name, and merge nothing",
+        },
+        into: {
+          type: "string",
+          value: "BRANCH",
+          describe: "Branch that gets the work, instead of the one that the session started from",
+        },
+        json,
+      },
+      examples: [
+        {
+          run: "trunkline session land SESSION",
+          explains: "Merge it into the branch that it started from.",
+        },
+        { run: "trunkline session land SESSION --squash", explains: "Add it as one commit." },
+        {
+          run: "trunkline session land SESSION --branch parser",
+          explains: "Leave it as a branch, for a pull request for example.",
+        },
+      ],
+      load: async () => ({ run: (await import("./land.ts")).land }),
+    },
+    {
       name: "delete",
       summary: "Delete sessions",
+      description:
+        "The work tree of a session goes with it. Work that is not in another branch stays on a " +
+        "branch, whose name is printed. Files that git ignores are deleted.",
       args: [{ ...SESSION, variadic: true }],
       options: { json },
       examples: [

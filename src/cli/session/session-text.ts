@@ -1,6 +1,8 @@
 import type { SessionEntry } from "../../gateway/session/session-commands.ts";
+import { readForeignId } from "../../session/foreign/foreign-id.ts";
 import type { PermissionOutcome } from "../../session/permission/permission.ts";
 import type { SessionRecord } from "../../store/session/session-log.ts";
+import type { WorktreeState } from "../../worktree/state.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { firstLine } from "../shell/layout.ts";
 import { paint } from "../shell/style.ts";
@@ -118,23 +120,40 @@ function planOf(entries: unknown): string {
 }
 
 const LONGEST_TITLE = 40;
+/** Where the column of branches is. */
+const BRANCH = 4;
+
+function branchText({ branch, commits, uncommitted, isMissing }: WorktreeState): string {
+  if (isMissing) return `${branch} (no folder)`;
+  const parts = [
+    ...(commits === 0 ? [] : [`+${commits}`]),
+    ...(uncommitted === 0 ? [] : [`${uncommitted} changed`]),
+  ];
+  return parts.length === 0 ? branch : `${branch} (${parts.join(", ")})`;
+}
 
 /** A session, and whether it is open, or in which state a run is that is not. */
 export interface ListedSession extends SessionRecord {
   readonly state: "open" | "closed" | "hibernated" | "";
+  readonly worktree?: WorktreeState | undefined;
 }
 
 /** One line per session. */
 export function sessionTable(sessions: readonly ListedSession[], width: number): string {
-  const rows = sessions.map(({ id, agent, title, updated, cwd, state }) => [
-    id.slice(0, 8),
+  const rows = sessions.map(({ id, agent, title, updated, cwd, state, worktree }) => [
+    // Ids of sessions that agents began themselves all begin alike.
+    readForeignId(id) === undefined ? id.slice(0, 8) : id,
     new Date(updated).toISOString().slice(0, 16).replace("T", " "),
     state,
     visibleLine(agent),
+    worktree === undefined ? "" : visibleLine(branchText(worktree)),
     firstLine(title ?? "(no prompt yet)").slice(0, LONGEST_TITLE),
     visibleLine(cwd),
   ]);
-  rows.unshift(["ID", "LAST USED", "", "AGENT", "TITLE", "FOLDER"]);
+  rows.unshift(["ID", "LAST USED", "", "AGENT", "BRANCH", "TITLE", "FOLDER"]);
+  // Most people have no session with a work tree.
+  const isBranched = sessions.some(({ worktree }) => worktree !== undefined);
+  if (!isBranched) for (const row of rows) row.splice(BRANCH, 1);
   const widths =
     rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0))) ?? [];
   const lines = rows.map((row) => {

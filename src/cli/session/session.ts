@@ -4,6 +4,7 @@ import { budgetShares } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { LazyRuns } from "../../gateway/runs/lazy-runs.ts";
 import { SessionCommands, type SessionEntry } from "../../gateway/session/session-commands.ts";
+import { SessionWorktrees } from "../../gateway/session/session-worktrees.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { quietHouse } from "../shell/open-house.ts";
@@ -11,19 +12,42 @@ import { sessionTable, SessionText } from "./session-text.ts";
 
 type Printing = { readonly json?: boolean };
 
+interface ListValues {
+  readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly folder?: string;
+  readonly agent?: readonly string[];
+  readonly "all-agents"?: boolean;
+  readonly json?: boolean;
+}
+
 /** `trunkline session list` */
-export async function list(
-  invocation: Invocation<Printing & { readonly folder?: string }>,
-): Promise<number> {
-  const { values, cwd, out, err, width } = invocation;
-  await using commands = await open(invocation);
+export async function list(invocation: Invocation<ListValues>): Promise<number> {
+  const { values, cwd, env, out, err, width } = invocation;
+  const house = await quietHouse(invocation);
+  await using commands = await SessionCommands.open(house.config.data);
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
   const sessions = await commands.list(folder);
-  if (values.json === true) out(`${JSON.stringify({ sessions }, null, 2)}\n`);
-  else if (sessions.length > 0) {
+  const states = await commands.worktrees(sessions, env);
+  const shown = sessions.map((one) => ({ ...one, worktree: states.get(one.id) }));
+  const agents = values["all-agents"] === true ? undefined : (values.agent ?? []);
+  const foreign =
+    agents?.length === 0
+      ? undefined
+      : await import("./foreign.ts").then(async ({ foreignSessions, foreignTable }) => {
+          const found = await foreignSessions(house, agents, folder, err);
+          return { found, text: found.length === 0 ? "" : foreignTable(found) };
+        });
+  if (values.json === true) {
+    const theirs = foreign === undefined ? {} : { ofAgents: foreign.found };
+    out(`${JSON.stringify({ sessions: shown, ...theirs }, null, 2)}\n`);
+    return 0;
+  }
+  if (sessions.length > 0) {
     const { withState } = await import("./session-state.ts");
-    out(sessionTable(await Promise.all(sessions.map(withState)), width));
+    const table = shown.map(async (one) => ({ ...one, ...(await withState(one)) }));
+    out(sessionTable(await Promise.all(table), width));
   } else err("There are no sessions. An editor that runs `trunkline acp` starts one.\n");
+  if (foreign !== undefined) out(`\n${foreign.text || "Agents have no other sessions.\n"}`);
   return 0;
 }
 
@@ -116,15 +140,19 @@ export async function remove(invocation: Invocation<Printing>): Promise<number> 
   const house = await quietHouse(invocation);
   await using commands = await SessionCommands.open(house.config.data);
   await using runs = new LazyRuns(house);
+  const worktrees = new SessionWorktrees(house.config, invocation.env);
   const deleted: string[] = [];
+  const branches: Record<string, string> = {};
   for (const name of positionals) {
     const { id, notes } = await commands.find(name);
-    await commands.delete(id);
+    const kept = await commands.delete(id, worktrees);
     if (notes.run !== undefined) await runs.remove(notes.run);
     deleted.push(id);
-    if (values.json !== true) out(`Deleted ${id}.\n`);
+    if (kept !== undefined) branches[id] = kept;
+    const says = kept === undefined ? "" : ` Its work is on the branch ${visibleLine(kept)}.`;
+    if (values.json !== true) out(`Deleted ${id}.${says}\n`);
   }
-  if (values.json === true) out(`${JSON.stringify({ deleted }, null, 2)}\n`);
+  if (values.json === true) out(`${JSON.stringify({ deleted, branches }, null, 2)}\n`);
   return 0;
 }
 

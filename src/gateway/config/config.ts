@@ -38,7 +38,10 @@ export interface Config {
     readonly scan: Required<NonNullable<RemoteSettings["scan"]>>;
     readonly setup: Required<SetupSettings>;
   };
-  readonly sessions: SessionSettings & Required<Pick<SessionSettings, "idle" | "permissions">>;
+  readonly sessions: SessionSettings &
+    Required<Pick<SessionSettings, "idle" | "permissions" | "foreign">> & {
+      readonly worktree: { readonly carry: readonly string[] };
+    };
   readonly notifications: readonly NotificationSettings[];
   /** Absolute. */
   readonly data: string;
@@ -146,7 +149,7 @@ export function defaultConfig(data: string): Config {
       scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000, deny: [] },
       setup: { repositories: {}, from: [], layers: 4, maxLayer: 10_737_418_240 },
     },
-    sessions: { idle: 1_800, permissions: "first" },
+    sessions: { idle: 1_800, permissions: "first", foreign: "owner", worktree: { carry: [] } },
     notifications: [],
     data,
     log: { level: "info", verbose: false },

@@ -12,6 +12,8 @@ import { stdioChannel } from "../../wire/channel/stdio.ts";
 export interface AcpOnStdioOptions {
   /** Who works in new sessions. */
   readonly agent?: string | undefined;
+  /** New sessions get a work tree of their own. */
+  readonly worktree?: boolean | undefined;
   /** Understands RemoteJuggler's actions too. */
   readonly hasActions?: boolean;
 }
@@ -19,12 +21,13 @@ export interface AcpOnStdioOptions {
 /** `trunkline acp`, which editors start. */
 export async function serveAcpOnStdio(
   house: House,
-  { agent, hasActions = true }: AcpOnStdioOptions = {},
+  { agent, worktree, hasActions = true }: AcpOnStdioOptions = {},
 ): Promise<void> {
   await using tools = new LazyTools(house);
   await using sessions = new LazySessions(house, tools);
   const door = new AcpDoor({
     agent,
+    worktree,
     limits: house.config.limits.messages,
     sessions: sessions.open,
     reach: reachIn(house.config.data),

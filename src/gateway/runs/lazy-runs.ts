@@ -1,7 +1,7 @@
 import { Lazy } from "../../base/lazy.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { Agent } from "../../session/agent.ts";
-import type { SessionSetup } from "../../session/sessions.ts";
+import type { SessionSetup } from "../../session/session-setup.ts";
 import type { House } from "../house.ts";
 import type { OpenedRuns } from "./open-runs.ts";
 

@@ -16,7 +16,7 @@ import { RunUsers } from "../../run/workspace/run-users.ts";
 import { probeSandbox, type SandboxParts } from "../../sandbox/probe.ts";
 import type { Agent } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
-import type { SessionSetup } from "../../session/sessions.ts";
+import type { SessionSetup } from "../../session/session-setup.ts";
 import { openData } from "../config/data-folder.ts";
 import type { House } from "../house.ts";
 import { removeSandbox } from "./confined-agent.ts";

@@ -4,10 +4,14 @@ import { Journal } from "../../agent/files/journal.ts";
 import type { Amounts } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { SessionEvent } from "../../session/event.ts";
+import { workplaceOf } from "../../session/workplace.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
 import { type SessionRecord, SessionLog } from "../../store/session/session-log.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
+import type { Landed, LandOptions } from "../../worktree/land.ts";
+import type { WorktreeState } from "../../worktree/state.ts";
+import type { SessionWorktrees } from "./session-worktrees.ts";
 
 /** One event of a session, as a person or a program reads it. */
 export interface SessionEntry {
@@ -83,12 +87,60 @@ export class SessionCommands implements AsyncDisposable {
     return true;
   }
 
-  /** Deletes a session. Throws if a process has it open. */
-  async delete(id: string): Promise<void> {
+  /**
+   * Deletes a session, with its work tree. Throws if a process has it open. Returns the branch that keeps
+   * its work, if there is one.
+   */
+  async delete(id: string, worktrees: SessionWorktrees): Promise<string | undefined> {
     const { key } = await this.#log.hold(id);
     await this.#log.release(key);
+    const { kept } = await worktrees.remove(id);
     await new Journal(this.#data, id).remove();
     await this.#log.delete(id);
+    return kept;
+  }
+
+  /** Brings the work of a session with a work tree to a branch. */
+  async land(
+    { id, notes, title, isHeld }: SessionRecord,
+    options: Omit<LandOptions, "title">,
+  ): Promise<Landed> {
+    const place = workplaceOf(notes);
+    if (place === undefined) {
+      const why = "it has no work tree: its changes are in its folder already";
+      throw new TrunklineError("usage", `Cannot land session '${id}': ${why}.`);
+    }
+    if (isHeld && typeof notes.turn === "string") {
+      const next = "Wait for its end, or cancel it";
+      throw new TrunklineError("conflict", `Cannot land session '${id}': a turn runs. ${next}.`);
+    }
+    const [{ landWorktree }, { withLock }, { folderOf, LOCK }] = await Promise.all([
+      import("../../worktree/land.ts"),
+      import("../../store/replace-file.ts"),
+      import("../../worktree/record.ts"),
+    ]);
+    return await withLock(join(folderOf(this.#data, id), LOCK), () =>
+      landWorktree(place, { ...options, title }),
+    );
+  }
+
+  /** What the work trees of sessions hold now, by the sessions' ids. What cannot be read is left out. */
+  async worktrees(
+    sessions: readonly SessionRecord[],
+    env: NodeJS.ProcessEnv,
+  ): Promise<Map<string, WorktreeState>> {
+    const states = new Map<string, WorktreeState>();
+    const placed = sessions.flatMap(({ id, notes }) => {
+      const place = workplaceOf(notes);
+      return place === undefined ? [] : [{ id, place }];
+    });
+    if (placed.length === 0) return states;
+    const { stateOf } = await import("../../worktree/state.ts");
+    for (const { id, place } of placed) {
+      const state = await stateOf(place, env).catch(() => undefined);
+      if (state !== undefined) states.set(id, state);
+    }
+    return states;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

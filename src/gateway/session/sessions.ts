@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER } from "../../base/principal.ts";
 import { suggest } from "../../base/text/suggest.ts";
@@ -9,6 +10,7 @@ import type { LazyRuns } from "../runs/lazy-runs.ts";
 import { lazySandbox } from "./lazy-sandbox.ts";
 import type { OpenBuiltInOptions } from "./built-in-agent.ts";
 import { reachIn } from "./lazy-sessions.ts";
+import { SessionWorktrees } from "./session-worktrees.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { openNotices } from "../notify/open-notifier.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
@@ -59,6 +61,7 @@ export async function openSessions(
   const agents = opening.use(new Agents(house, { offer, audit }, options.traffic));
   const notices = await openNotices(house);
   if (notices !== undefined) opening.use(notices);
+  const worktrees = new SessionWorktrees(house.config);
   const sessions = opening.use(
     new Sessions({
       store: log,
@@ -75,16 +78,24 @@ export async function openSessions(
       limits: resolveSessionLimits(limits.messages, { idle: settings.idle * 1000 }),
       log: house.log,
       audit: (entry) => audit.record(entry),
+      foreign: { names: Object.keys(house.config.agents), allows: settings.foreign },
+      workplaces: worktrees,
       permissions: settings.permissions,
       notices,
       forget: async (id, run) => {
+        const { kept } = await worktrees.remove(id);
         const { Journal } = await import("../../agent/files/journal.ts");
         await new Journal(data, id).remove();
         if (run !== undefined) await options.runs?.remove(run);
+        return kept;
       },
     }),
   );
   opening.use(await letOthersIn(house, log, sessions, options.traffic));
+  const sweeping = worktrees.sweep(log, house.log);
+  background(sweeping, "Putting away work trees of killed processes");
+  // It uses the store.
+  opening.defer(() => sweeping.catch(() => {}));
   const open = opening.move();
   const { holder } = log;
   return {

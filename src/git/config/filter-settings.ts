@@ -7,6 +7,8 @@ import type { Git } from "../git.ts";
 export interface FilterSettings {
   /** The keys of all configured filters. With empty values, no filter runs. */
   readonly keys: readonly string[];
+  /** Those that the repository configures itself, other than Git LFS. */
+  readonly own: readonly string[];
   /**
    * `core.worktree`: the folder of the files, as the repository or one of its work trees configures
    * it.
@@ -15,6 +17,11 @@ export interface FilterSettings {
 }
 
 const FILTER = /^filter\.(.*)\.(clean|smudge|process|required)$/s;
+/** What `git lfs install --local` writes. Its program is looked up in PATH, so it is the user's. */
+const LFS: ReadonlySet<string> = new Set([
+  ...["git-lfs clean -- %f", "git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"],
+  ...["git-lfs filter-process", "git-lfs filter-process --skip", "true"],
+]);
 /** Each key is an argument of the call. No real repository has more. */
 const MOST_KEYS = 1_000;
 
@@ -24,12 +31,15 @@ export async function filterSettings(git: Git): Promise<FilterSettings> {
   // Latin-1, because a filter's name may be any bytes.
   const parts = stdout.toString("latin1").split("\0");
   const keys = new Set<string>();
+  const own = new Set<string>();
   const workTree: { local?: string; worktree?: string } = {};
   for (let at = 0; at + 1 < parts.length; at += 2) {
     const [scope = "", entry = ""] = parts.slice(at, at + 2);
     const [key = ""] = entry.split("\n", 1);
     if (FILTER.test(key)) keys.add(key);
-    if (key !== "core.worktree" || (scope !== "local" && scope !== "worktree")) continue;
+    if (scope !== "local" && scope !== "worktree") continue;
+    if (FILTER.test(key) && !LFS.has(entry.slice(key.length + 1))) own.add(key);
+    if (key !== "core.worktree") continue;
     workTree[scope] = decoded(entry.slice(key.length + 1));
   }
   if (keys.size > MOST_KEYS) {
@@ -41,7 +51,7 @@ export async function filterSettings(git: Git): Promise<FilterSettings> {
     // Arguments are UTF-8, so this filter could not be turned off.
     throw refusal(git, `its filter '${decoded(foreign)}' has a name that is not UTF-8. Rename it`);
   }
-  return { keys: [...keys].map(decoded), workTree };
+  return { keys: [...keys].map(decoded), own: [...own].map(decoded), workTree };
 }
 
 function refusal({ folder }: Git, why: string): TrunklineError {

@@ -2,6 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { acpDialect } from "./dialect.ts";
 import { CLIENT_METHODS, METHODS, objectOf, ours } from "./methods.ts";
 import type { AnswerParams, PermissionParams, SettingsResult, UpdateParams } from "./schema.gen.ts";
+import type { WorktreeRequest } from "../../session/workplace.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { route, routes } from "../../rpc/route.ts";
@@ -16,7 +17,12 @@ export type Wanted =
       /** Watches the session and does not take part. */
       readonly observe?: boolean | undefined;
     }
-  | { readonly cwd: string; readonly agent?: string | undefined }
+  | {
+      readonly cwd: string;
+      readonly agent?: string | undefined;
+      /** The session gets a work tree of its own. */
+      readonly worktree?: true | WorktreeRequest | undefined;
+    }
   | {
       readonly remote: RemoteRevision;
       readonly agent?: string | undefined;

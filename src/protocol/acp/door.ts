@@ -13,7 +13,8 @@ import { type Route, route, type RouteLimits, type Routes, routes } from "../../
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { holderOf } from "../../session/session-error.ts";
 import type { Session } from "../../session/session.ts";
-import { type SessionSetup, type Sessions, unknownSession } from "../../session/sessions.ts";
+import type { SessionSetup } from "../../session/session-setup.ts";
+import { type Sessions, unknownSession } from "../../session/sessions.ts";
 import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
 import { METHODS, ours } from "./methods.ts";
@@ -29,6 +30,8 @@ export interface AcpDoorOptions {
   readonly limits?: LimitTable | undefined;
   /** The agent for new sessions, where the client does not name one. */
   readonly agent?: string | undefined;
+  /** New sessions get a work tree of their own, where the client does not say otherwise. */
+  readonly worktree?: boolean | undefined;
   readonly info?: { readonly name: string; readonly version: string };
   /** Sets a session up differently from what the client asks, for example as a remote run. */
   readonly setUpSession?: (
@@ -133,8 +136,12 @@ export class AcpDoor {
     const home = OPENING.has(method) && !isOpenHere ? await this.options.home?.() : undefined;
     if (home !== undefined && client.links !== undefined) {
       try {
-        const named = withAgent(params as NewSessionParams, client.agent ?? this.options.agent);
-        return await client.links.request(home, method, named);
+        const agent = client.agent ?? this.options.agent;
+        const full = withDefaults(params as NewSessionParams, {
+          ...(agent === undefined ? {} : { agent }),
+          ...(this.options.worktree === true && isNew(method) ? { worktree: true } : {}),
+        });
+        return await client.links.request(home, method, full);
       } catch (error) {
         if (!(error instanceof TrunklineError) || error.code !== "unavailable") throw error;
       }
@@ -191,10 +198,15 @@ const OPENING: ReadonlySet<string> = new Set([
   METHODS.forkSession.name,
 ]);
 
-/** The same, with the agent that new sessions here would have. */
-function withAgent(params: NewSessionParams, agent: string | undefined): NewSessionParams {
-  if (agent === undefined) return params;
-  return { ...params, _meta: { ...params._meta, trunkline: { agent, ...ours(params._meta) } } };
+function isNew(method: string): boolean {
+  return method === METHODS.newSession.name || method === METHODS.createSession.name;
+}
+
+/** The same, with what new sessions here would have. */
+function withDefaults(params: NewSessionParams, defaults: object): NewSessionParams {
+  if (Object.keys(defaults).length === 0) return params;
+  const trunkline = { ...defaults, ...ours(params._meta) };
+  return { ...params, _meta: { ...params._meta, trunkline } };
 }
 
 /** How often a session is asked for whose holder has just ended, and the milliseconds between. */

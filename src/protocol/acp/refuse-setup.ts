@@ -8,7 +8,7 @@ import {
 } from "../../base/principal.ts";
 import type { McpServer } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
-import type { SessionSetup } from "../../session/sessions.ts";
+import type { SessionSetup } from "../../session/session-setup.ts";
 import type { AcpConnection } from "./connection.ts";
 import type { AcpDoor } from "./door.ts";
 

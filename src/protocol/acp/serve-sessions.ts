@@ -6,14 +6,15 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 import type { McpServer } from "../../session/agent.ts";
 import { chooseMode, chooseModel, chooseOption } from "../../session/choose.ts";
 import type { Session } from "../../session/session.ts";
-import type { SessionSetup } from "../../session/sessions.ts";
-import type { SessionRecord } from "../../session/store.ts";
+import type { SessionSetup } from "../../session/session-setup.ts";
 import type { AcpConnection } from "./connection.ts";
 import { type JsonObject, METHODS, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
+import { clean, listSessions } from "./list-sessions.ts";
 import { normaliseServers } from "./mcp-servers.ts";
 import { refuseFolders, refuseObserver, refusePrograms, refuseWatcher } from "./refuse-setup.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
+import { metaOfNew, readWorktreeRequest, worktreeInfo } from "./worktree-request.ts";
 
 /** Routes of sessions: ACP session-setup, and listing, forking, closing and deleting. */
 export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
@@ -46,17 +47,9 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const last = typeof upTo === "number" ? upTo : undefined;
       const session = await sessions.fork(params.sessionId, setup, last, state.principal);
       attachLater(session, state);
-      return { sessionId: session.id, ...settingsOf(session) };
+      return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
     }),
-    door.serve(METHODS.listSessions, async ({ cwd, cursor }, { state }) => {
-      const sessions = await door.sessions();
-      const page = await sessions.list(
-        cwd ? clean(cwd) : undefined,
-        cursor ?? undefined,
-        state.onlyOwner,
-      );
-      return { ...page, sessions: page.sessions.map(infoOf) };
-    }),
+    door.serve(METHODS.listSessions, listSessions(door)),
     door.serve(METHODS.closeSession, async ({ sessionId }, { state }) => {
       const sessions = await door.about(sessionId, state);
       refuseObserver(state, sessionId, "close the session");
@@ -66,8 +59,8 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
     door.serve(METHODS.deleteSession, async ({ sessionId }, { state }) => {
       const sessions = await door.about(sessionId, state);
       refuseObserver(state, sessionId, "delete the session");
-      await sessions.delete(sessionId);
-      return {};
+      const branch = await sessions.delete(sessionId);
+      return branch === undefined ? {} : { _meta: { trunkline: { branch } } };
     }),
   ];
 }
@@ -99,13 +92,15 @@ export function serveSettings(door: AcpDoor): Route<AcpConnection>[] {
 function newSession(door: AcpDoor): Handle<NewSessionParams> {
   return async (params, { state }) => {
     refuseWatcher(state, "begin a session");
-    const setup = await setupOf(door, params, state.principal);
+    const wanted = ours(params._meta).worktree ?? door.options.worktree;
+    const worktree = readWorktreeRequest(wanted);
+    const setup = { ...(await setupOf(door, params, state.principal)), worktree };
     const sessions = await door.sessions();
     const agent = agentOf(params) ?? state.agent ?? door.options.agent;
     const session = await sessions.create(setup, agent, state.principal);
     state.countEvents(params._meta);
     attachLater(session, state);
-    return { sessionId: session.id, ...settingsOf(session) };
+    return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
   };
 }
 
@@ -152,6 +147,7 @@ async function setupOf(
     additionalDirectories: additionalDirectories ?? [],
     mcpServers,
     meta: _meta ?? undefined,
+    isForced: ours(_meta).force === true,
   };
   await refuseFolders(door, setup, principal);
   return setup;
@@ -161,11 +157,6 @@ function serversOf({ mcpServers }: NewSessionParams, principal: Principal): McpS
   const servers = normaliseServers(mcpServers);
   refusePrograms(servers, principal);
   return servers;
-}
-
-/** Different spellings of a folder are the same workspace. */
-function clean(path: string): string {
-  return process.getBuiltinModule("node:path").resolve(path);
 }
 
 function agentOf({ _meta }: NewSessionParams): string | undefined {
@@ -187,19 +178,7 @@ function settingsOf(session: Session): JsonObject {
 function stateOf(session: Session, client: AcpConnection): JsonObject {
   const { _meta } = session.settings;
   const turn = session.isRunning ? "running" : "idle";
-  const state = { seq: session.last, turn, role: client.roleIn(session.id) };
+  const role = client.roleIn(session.id);
+  const state = { seq: session.last, turn, role, ...worktreeInfo(session.workplace) };
   return { _meta: { ..._meta, trunkline: state } };
-}
-
-function infoOf({ id, cwd, title, updated, notes }: SessionRecord): JsonObject {
-  const { directories } = notes;
-  return {
-    sessionId: id,
-    cwd,
-    ...(title === undefined ? {} : { title }),
-    updatedAt: new Date(updated).toISOString(),
-    ...(Array.isArray(directories) && directories.length > 0
-      ? { additionalDirectories: directories as unknown[] }
-      : {}),
-  };
 }

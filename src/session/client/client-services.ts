@@ -16,6 +16,8 @@ export interface ServicesOptions {
   readonly sessionId: string;
   readonly limits: SessionLimits;
   readonly stop: Stop;
+  /** Whether the files of the session are those that clients have open. */
+  readonly hasFiles: boolean;
   /** The attached clients that control the session, the one that prompted first. */
   readonly clients: () => readonly SessionClient[];
   /** Whether a client's answer to a question counts. */
@@ -36,8 +38,8 @@ export function clientServices(options: ServicesOptions): TurnClient {
     capability: keyof ClientCapabilities,
     among = clients,
   ): SessionClient | undefined => among.find(({ capabilities }) => capabilities[capability]);
-  const reader = offering("readTextFile");
-  const writer = offering("writeTextFile");
+  const reader = options.hasFiles ? offering("readTextFile") : undefined;
+  const writer = options.hasFiles ? offering("writeTextFile") : undefined;
   const terminal = offering("terminal");
   const answering = clients.filter(options.mayAnswer);
   const forms = offering("forms", answering);

@@ -40,6 +40,20 @@ describe("SessionLog", () => {
     assert.equal((await log.hold("s1")).last, 1000);
   });
 
+  it("begins a deleted session anew under its id, and refuses one that is there", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = await SessionLog.open(folder.path);
+    const { key } = await log.create(NEW);
+    await log.append(key, "client", "{}").stored;
+    await assert.rejects(log.create(NEW), /Session 's1' exists already/);
+    await log.release(key);
+    await log.delete("s1");
+    const again = await log.create({ ...NEW, cwd: "/b", notes: {} });
+    assert.deepEqual([again.last, again.record.cwd, again.record.isDeleted], [0, "/b", false]);
+    assert.deepEqual(await all(log, "s1"), []);
+    assert.equal(log.append(again.key, "client", "{}").last, 1);
+  });
+
   it("writes events that are appended together in one commit", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);

@@ -115,7 +115,10 @@ export class SessionLog implements AsyncDisposable {
     return record.isHeld ? holder : undefined;
   }
 
-  /** Creates a session, which this process then holds. */
+  /**
+   * Creates a session, which this process then holds. A deleted session of the same id begins anew: the
+   * ids of sessions that other agents have begun stay the same.
+   */
   async create(session: NewSession): Promise<HeldSession> {
     const held = await this.database.change((database) => this.#insert(database, session));
     return this.#begin(held);
@@ -300,10 +303,15 @@ export class SessionLog implements AsyncDisposable {
     const row = database
       .prepare(
         `INSERT INTO session (uuid, cwd, agent, title, created, updated, parent, notes, holder)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *`,
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT (uuid) DO UPDATE SET cwd = excluded.cwd, agent = excluded.agent,
+           title = excluded.title, created = excluded.created, updated = excluded.updated,
+           parent = excluded.parent, notes = excluded.notes, holder = excluded.holder, deleted = NULL
+           WHERE deleted IS NOT NULL
+         RETURNING *`,
       )
       .get(id, cwd, agent, title ?? null, now, now, parent ?? null, JSON.stringify(notes), holder);
-    if (row === undefined) throw new Error("SQLite returned no row");
+    if (row === undefined) throw new TrunklineError("conflict", `Session '${id}' exists already.`);
     return { key: Number(row.id), record: this.#recordOf(row), last: 0 };
   }
 

@@ -482,7 +482,7 @@ export interface RemoteSettings {
   };
 }
 
-/** Sessions: what they may use, and when they are closed. */
+/** Sessions: what they may use, their work trees, and when they are closed. */
 export interface SessionSettings {
   /** What each session may use; no limit if left out. */
   readonly budget?: {
@@ -524,6 +524,19 @@ export interface SessionSettings {
    * again.
    */
   readonly idle?: number;
+  /** Sessions with a work tree of their own (`--worktree`). */
+  readonly worktree?: {
+    /**
+     * Ignored files that each work tree gets a copy of, such as `.env` or `node_modules`: patterns
+     * as in .gitignore. A file `.worktreeinclude` in the repository adds to them.
+     */
+    readonly carry?: readonly string[];
+  };
+  /**
+   * Who may list and continue sessions that other agents began themselves: you, also the holders of
+   * access tokens, or nobody.
+   */
+  readonly foreign?: "owner" | "all" | "off";
   /**
    * Whose answer counts when an agent asks for permission or asks a question: `first`, that of the
    * first client that answers; `asker`, that of the client whose prompt caused it; `owner`, yours,
@@ -1439,10 +1452,12 @@ export const checkSessionSettings: Check = (value) => {
       case "dailyBudget":
       case "concurrent":
       case "idle":
+      case "worktree":
+      case "foreign":
       case "permissions":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["budget", "dailyBudget", "concurrent", "idle", "permissions"]) };
+        return { path: [key], says: unknownKey(key, ["budget", "dailyBudget", "concurrent", "idle", "worktree", "foreign", "permissions"]) };
     }
   }
   const budget: unknown = value.budget;
@@ -1547,6 +1562,35 @@ export const checkSessionSettings: Check = (value) => {
     }
     if (idle < 1) return { path: ["idle"], says: "must be at least 1" };
     if (idle > 604800) return { path: ["idle"], says: "must be at most 604800" };
+  }
+  const worktree: unknown = value.worktree;
+  if (worktree !== undefined) {
+    if (!isObject(worktree)) return { path: ["worktree"], says: "must be an object" };
+    for (const key4 in worktree) {
+      switch (key4) {
+        case "carry":
+          continue;
+        default:
+          return { path: ["worktree", key4], says: unknownKey(key4, ["carry"]) };
+      }
+    }
+    const carry: unknown = worktree.carry;
+    if (carry !== undefined) {
+      if (!Array.isArray(carry)) return { path: ["worktree", "carry"], says: "must be a list" };
+      for (let i = 0; i < carry.length; i++) {
+        const item: unknown = carry[i];
+        if (typeof item !== "string") {
+          return { path: ["worktree", "carry", i], says: "must be a string" };
+        }
+        if (item === "") return { path: ["worktree", "carry", i], says: "must not be empty" };
+      }
+    }
+  }
+  const foreign: unknown = value.foreign;
+  if (foreign !== undefined) {
+    if (foreign !== "owner" && foreign !== "all" && foreign !== "off") {
+      return { path: ["foreign"], says: "must be one of: owner, all, off" };
+    }
   }
   const permissions: unknown = value.permissions;
   if (permissions !== undefined) {

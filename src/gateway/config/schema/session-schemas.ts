@@ -21,7 +21,7 @@ const BUDGET = {
 /** The settings of sessions in a configuration file. */
 export const SESSION_SCHEMAS = {
   SessionSettings: {
-    description: "Sessions: what they may use, and when they are closed.",
+    description: "Sessions: what they may use, their work trees, and when they are closed.",
     type: "object",
     additionalProperties: false,
     "x-project": false,
@@ -55,6 +55,28 @@ export const SESSION_SCHEMAS = {
         description:
           "Seconds without a client and without a turn after which a session is closed. It can be " +
           "opened again.",
+      },
+      worktree: {
+        type: "object",
+        additionalProperties: false,
+        description: "Sessions with a work tree of their own (`--worktree`).",
+        properties: {
+          carry: {
+            type: "array",
+            items: { type: "string", minLength: 1 },
+            default: [],
+            description:
+              "Ignored files that each work tree gets a copy of, such as `.env` or `node_modules`: " +
+              "patterns as in .gitignore. A file `.worktreeinclude` in the repository adds to them.",
+          },
+        },
+      },
+      foreign: {
+        enum: ["owner", "all", "off"],
+        default: "owner",
+        description:
+          "Who may list and continue sessions that other agents began themselves: you, also the " +
+          "holders of access tokens, or nobody.",
       },
       permissions: {
         enum: ["first", "asker", "owner"],

@@ -1,0 +1,57 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { SessionCommands } from "../../gateway/session/session-commands.ts";
+import type { Landed, LandOptions } from "../../worktree/land.ts";
+import type { Invocation } from "../shell/command.ts";
+import { quietHouse } from "../shell/open-house.ts";
+
+interface LandValues {
+  readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly merge?: boolean;
+  readonly squash?: boolean;
+  readonly branch?: string;
+  readonly into?: string;
+  readonly json?: boolean;
+}
+
+/** `trunkline session land ID` */
+export async function land(invocation: Invocation<LandValues>): Promise<number> {
+  const { values, positionals, env, out } = invocation;
+  const wanted = wantedWay(values);
+  const { config } = await quietHouse(invocation);
+  await using commands = await SessionCommands.open(config.data);
+  const session = await commands.find(positionals[0] ?? "");
+  const landed = await commands.land(session, { ...wanted, env });
+  if (values.json === true) out(`${JSON.stringify(landed, null, 2)}\n`);
+  else out(`${wordsOf(landed)}\n`);
+  return 0;
+}
+
+function wantedWay(values: LandValues): Pick<LandOptions, "how" | "into"> {
+  const { merge, squash, branch, into } = values;
+  const ways = [merge, squash, branch].filter((way) => way !== undefined);
+  if (ways.length > 1 || (branch !== undefined && into !== undefined)) {
+    const says = "--merge, --squash and --branch exclude each other, and --branch excludes --into";
+    throw new TrunklineError("usage", `Cannot land: ${says}.`);
+  }
+  if (branch !== undefined) return { how: "branch", into: branch };
+  return { how: squash === true ? "squash" : "merge", into };
+}
+
+function wordsOf({ how, into, commit, committed }: Landed): string {
+  const name = visibleLine(into);
+  const at = commit.slice(0, 12);
+  const first = committed ? "Committed what was uncommitted. " : "";
+  switch (how) {
+    case "nothing":
+      return `${first}There is nothing to land: ${name} has it already.`;
+    case "fast-forward":
+      return `${first}Moved ${name} forward to ${at}.`;
+    case "merge":
+      return `${first}Merged into ${name} as ${at}.`;
+    case "squash":
+      return `${first}Added to ${name} as one commit, ${at}.`;
+    case "branch":
+      return `${first}The branch ${name} is at ${at}.`;
+  }
+}

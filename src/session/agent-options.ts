@@ -1,0 +1,54 @@
+import type { Log } from "../base/log.ts";
+import type { AgentOpenOptions, HistoryEntry, Import } from "./agent.ts";
+import { readForeignId } from "./foreign/foreign-id.ts";
+import type { Notes } from "./session-notes.ts";
+import type { Session } from "./session.ts";
+import type { SessionSetup } from "./session-setup.ts";
+import type { SessionStore } from "./store.ts";
+import { historyOf } from "./turn/replay.ts";
+
+interface Starting {
+  readonly store: SessionStore;
+  readonly notes: Notes;
+  /** The session has a history. */
+  readonly isOld: boolean;
+  readonly log: Log;
+}
+
+/** What the agent of a session is opened with. */
+export function agentOptions(
+  session: Session,
+  setup: SessionSetup,
+  { store, notes, isOld, log }: Starting,
+): AgentOpenOptions {
+  const { cwd, additionalDirectories, mcpServers, meta } = setup;
+  return {
+    sessionId: session.id,
+    // Clients know the session by the folder that they opened; the agent works in the work tree.
+    cwd: session.workplace?.folder ?? cwd,
+    owner: session.owner,
+    revoked: session.revoked,
+    additionalDirectories,
+    mcpServers,
+    history: isOld ? pastOf(store, session) : undefined,
+    imports: isOld ? undefined : importOf(session, setup),
+    chosen: notes.chosen ?? {},
+    memory: notes.memory,
+    remember: (memory) => session.remember(memory),
+    log,
+    ...(meta === undefined ? {} : { _meta: meta }),
+    update: session.update,
+  };
+}
+
+/** The history so far, which can be iterated more than once. */
+function pastOf(store: SessionStore, { id, last }: Session): AsyncIterable<HistoryEntry> {
+  return { [Symbol.asyncIterator]: () => historyOf(store.read(id), last) };
+}
+
+/** What the agent loads when a session that it began itself is opened for the first time. */
+function importOf(session: Session, { isForced = false }: SessionSetup): Import | undefined {
+  const { id } = readForeignId(session.id) ?? {};
+  if (id === undefined) return undefined;
+  return { id, isForced, update: (update) => session.say(update) };
+}

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { OWNER } from "../../base/principal.ts";
+import type { Agent, ForeignPage, ForeignQuery } from "../agent.ts";
+import type { SessionRecord } from "../store.ts";
+import { foreignId } from "./foreign-id.ts";
+import { ForeignSessions, type ForeignOptions } from "./foreign-sessions.ts";
+
+const TOKEN = { id: "token-1" };
+
+function agent(name: string, list?: (query: ForeignQuery) => Promise<ForeignPage>): Agent {
+  return { name, open: () => assert.fail("not opened"), ...(list ? { list } : {}) };
+}
+
+function setUp(agents: readonly Agent[], options: Partial<ForeignOptions> = {}) {
+  return new ForeignSessions({
+    store: { list: async () => [] },
+    agent: async (name) => agents.find((one) => one.name === name) ?? assert.fail(`no '${name}'`),
+    names: agents.map(({ name }) => name),
+    allows: "owner",
+    ...options,
+  });
+}
+
+const page = (...ids: string[]): ForeignPage => ({
+  sessions: ids.map((id) => ({ id, cwd: "/w" })),
+});
+
+describe("ForeignSessions", () => {
+  it("lists the sessions of all agents, and says which gave no list", async () => {
+    const sessions = setUp([
+      agent("one", async () => page("a")),
+      agent("two", () => Promise.reject(new Error("not installed"))),
+      agent("three"),
+    ]);
+    const { sessions: found, problems, nextCursor } = await sessions.list({ principal: OWNER });
+    assert.deepEqual(
+      found.map(({ agent: by, theirs, id }) => [by, theirs, id]),
+      [["one", "a", foreignId({ agent: "one", id: "a" })]],
+    );
+    assert.deepEqual(problems, [{ agent: "two", message: "not installed" }]);
+    assert.equal(nextCursor, undefined);
+  });
+
+  it("goes on with the cursors of the agents that have more", async () => {
+    const asked: (string | undefined)[] = [];
+    const sessions = setUp([
+      agent("one", async ({ cursor }) => {
+        asked.push(cursor);
+        return cursor === undefined ? { ...page("a"), nextCursor: "x" } : page("b");
+      }),
+      agent("two", async () => page("c")),
+    ]);
+    const first = await sessions.list({ principal: OWNER });
+    const second = await sessions.list({ principal: OWNER, cursor: first.nextCursor });
+    assert.deepEqual(
+      second.sessions.map(({ theirs }) => theirs),
+      ["b"],
+    );
+    assert.deepEqual([asked, second.nextCursor], [[undefined, "x"], undefined]);
+    for (const cursor of ["agents.", "agents.e30x", "agents.WzFd"]) {
+      await assert.rejects(sessions.list({ principal: OWNER, cursor }), /not a cursor of this/);
+    }
+  });
+
+  it("leaves out those that are ours: we began them, or have taken them over", async () => {
+    const memory = { sessionId: "ours" };
+    const record = { agent: "one", notes: { memory } } as unknown as SessionRecord;
+    const sessions = setUp([agent("one", async () => page("ours", "theirs"))], {
+      store: { list: async () => [record] },
+    });
+    const { sessions: found } = await sessions.list({ principal: OWNER });
+    assert.deepEqual(
+      found.map(({ theirs }) => theirs),
+      ["theirs"],
+    );
+  });
+
+  it("is for the owner, unless it is allowed to others or turned off", async () => {
+    const agents = [agent("one", async () => page("a"))];
+    const id = foreignId({ agent: "one", id: "a" }) ?? "";
+    const refused = setUp(agents).list({ principal: TOKEN });
+    await assert.rejects(refused, /only for the owner \(`sessions.foreign`/);
+    assert.equal(setUp(agents).isOpenToAll(id), false);
+    const all = setUp(agents, { allows: "all" });
+    assert.equal((await all.list({ principal: TOKEN })).sessions.length, 1);
+    assert.deepEqual([all.isOpenToAll(id), all.isOpenToAll("other")], [true, false]);
+    const off = setUp(agents, { allows: "off" });
+    await assert.rejects(off.list({ principal: OWNER }), /are off/);
+  });
+
+  it("asks only the agents that are named", async () => {
+    const sessions = setUp([
+      agent("one", () => assert.fail("not asked")),
+      agent("two", async () => page("b")),
+    ]);
+    const { problems } = await sessions.list({ principal: OWNER, agents: ["two"] });
+    assert.deepEqual(problems, []);
+  });
+});

@@ -1,0 +1,167 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { mayControl, OWNER, type Principal } from "../../base/principal.ts";
+import type { Agent, ForeignPage } from "../agent.ts";
+import { SessionError } from "../session-error.ts";
+import type { SessionStore } from "../store.ts";
+import { foreignId, readForeignId } from "./foreign-id.ts";
+
+export interface ForeignOptions {
+  readonly store: Pick<SessionStore, "list">;
+  /** Finds an agent, and throws if the principal may not use it. */
+  readonly agent: (name: string, principal: Principal) => Promise<Agent>;
+  /** Names of the agents that may have sessions of their own. */
+  readonly names: readonly string[];
+  /** Who may see and continue them. */
+  readonly allows: "owner" | "all" | "off";
+}
+
+/** A session that an agent has begun itself, as it is listed. */
+export interface ListedForeign {
+  /** Our id of it, by which it can be loaded. */
+  readonly id: string;
+  readonly agent: string;
+  /** The agent's id of it. */
+  readonly theirs: string;
+  readonly cwd: string;
+  readonly title?: string | undefined;
+  readonly updatedAt?: string | undefined;
+}
+
+export interface ForeignList {
+  readonly sessions: readonly ListedForeign[];
+  readonly nextCursor?: string | undefined;
+  /** Agents that gave no list, and why. */
+  readonly problems: readonly { readonly agent: string; readonly message: string }[];
+}
+
+interface ForeignQuery {
+  /** Names of agents; all if left out. */
+  readonly agents?: readonly string[] | undefined;
+  readonly cwd?: string | undefined;
+  readonly cursor?: string | undefined;
+  readonly principal: Principal;
+}
+
+/** Milliseconds until an agent that does not answer is left out. Some need ten seconds to start. */
+const PATIENCE = 30_000;
+/** Cursors of agents, by their names; an agent without one is asked no more. */
+type Cursors = Readonly<Record<string, string>>;
+
+/** The sessions that agents have begun themselves, in a terminal for example. The agents list them. */
+export class ForeignSessions {
+  readonly #options: ForeignOptions;
+
+  constructor(options: ForeignOptions) {
+    this.#options = options;
+  }
+
+  /** Throws if the principal may not use sessions that other agents began. */
+  check(principal: Principal): void {
+    const { allows } = this.#options;
+    // Taking one over starts the agent, and may write to its files.
+    if (!mayControl(principal)) {
+      const says =
+        "This token only observes, so it cannot use sessions that agents began themselves.";
+      throw new SessionError("permission-denied", says);
+    }
+    if (allows === "all" || (allows === "owner" && principal.id === OWNER.id)) return;
+    const setting = "`sessions.foreign` in the configuration";
+    const says = `Sessions that agents began themselves are ${allows === "off" ? "off" : "only for the owner"} (${setting}).`;
+    throw new SessionError("permission-denied", says);
+  }
+
+  /** Whether such a session may be asked for by somebody who is not the owner. */
+  isOpenToAll(id: string): boolean {
+    return this.#options.allows === "all" && readForeignId(id) !== undefined;
+  }
+
+  /** A page of the lists of all agents that are asked, which answer at the same time. */
+  async list({ agents, cwd, cursor, principal }: ForeignQuery): Promise<ForeignList> {
+    this.check(principal);
+    const cursors = cursor === undefined ? undefined : readCursor(cursor);
+    const names = cursors ? Object.keys(cursors) : (agents ?? this.#options.names);
+    const known = await this.#known();
+    const pages = await Promise.all(
+      names.map(async (agent) => {
+        try {
+          const page = await this.#page(agent, { cwd, cursor: cursors?.[agent], principal });
+          return { agent, page };
+        } catch (error) {
+          return { agent, message: error instanceof Error ? error.message : String(error) };
+        }
+      }),
+    );
+    const sessions: ListedForeign[] = [];
+    const next: Record<string, string> = {};
+    for (const { agent, page } of pages) {
+      if (page?.nextCursor !== undefined) next[agent] = page.nextCursor;
+      for (const { id: theirs, ...session } of page?.sessions ?? []) {
+        if (known.has(`${agent}\n${theirs}`)) continue;
+        const id = foreignId({ agent, id: theirs });
+        if (id !== undefined) sessions.push({ id, agent, theirs, ...session });
+      }
+    }
+    return {
+      sessions,
+      nextCursor: Object.keys(next).length === 0 ? undefined : writeCursor(next),
+      problems: pages.flatMap(({ agent, message }) => {
+        return message === undefined ? [] : [{ agent, message }];
+      }),
+    };
+  }
+
+  async #page(name: string, query: Omit<ForeignQuery, "agents">): Promise<ForeignPage | undefined> {
+    const { principal, cwd, cursor } = query;
+    const agent = await this.#options.agent(name, principal);
+    if (agent.list === undefined) return undefined;
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      const says = `It did not answer within ${PATIENCE / 1000} seconds.`;
+      late.reject(new TrunklineError("timeout", says));
+    }, PATIENCE);
+    try {
+      return await Promise.race([agent.list({ owner: principal.id, cwd, cursor }), late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Sessions of agents that are ours already: we began or have taken over them. */
+  async #known(): Promise<Set<string>> {
+    const records = await this.#options.store.list();
+    return new Set(
+      records.map(({ agent, notes }) => {
+        const { sessionId } = (notes.memory ?? {}) as { readonly sessionId?: unknown };
+        return `${agent}\n${String(sessionId)}`;
+      }),
+    );
+  }
+}
+
+/** Agents choose their cursors, so ours holds theirs. */
+function writeCursor(cursors: Cursors): string {
+  return `agents.${Buffer.from(JSON.stringify(cursors)).toString("base64url")}`;
+}
+
+/** Whether a cursor is one of these, and not one of our own list. */
+export function isForeignCursor(cursor: string): boolean {
+  return cursor.startsWith("agents.");
+}
+
+function readCursor(cursor: string): Cursors {
+  try {
+    const text = Buffer.from(cursor.slice("agents.".length), "base64url").toString("utf8");
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && Object.values(value).every(isText)) {
+      return value as Cursors;
+    }
+  } catch {
+    // Reported below.
+  }
+  const given = cursor.slice(0, 64);
+  throw new TrunklineError("usage", `'params.cursor' is not a cursor of this list: '${given}'`);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}

@@ -1,0 +1,16 @@
+import type { McpServer, Meta } from "./agent.ts";
+import type { WorktreeRequest } from "./workplace.ts";
+
+/** ACP session-setup: where a session works, and with which MCP servers. */
+export interface SessionSetup {
+  readonly cwd: string;
+  readonly additionalDirectories: readonly string[];
+  readonly mcpServers: readonly McpServer[];
+  readonly meta?: Meta | undefined;
+  /** For a remote run: what it works on, as a JSON value that is stored with the session. */
+  readonly run?: unknown;
+  /** The session gets a work tree of its own, made from the repository of `cwd`. */
+  readonly worktree?: WorktreeRequest | undefined;
+  /** A session that an agent began itself is taken over even if a program seems to be writing to it. */
+  readonly isForced?: boolean | undefined;
+}

@@ -1,0 +1,208 @@
+import { existsSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { basename, join, relative } from "node:path";
+
+import { TrunklineError } from "../base/errors.ts";
+import { Git } from "../git/git.ts";
+import { findRepository, listSubmodules, type Repository } from "../git/repository.ts";
+import type { Workplace, Workplaces, WorktreeRequest } from "../session/workplace.ts";
+import { FileLock } from "../store/file-lock.ts";
+import { hasBranch, HEADS, worktreesOf } from "./branches.ts";
+import { carryFiles } from "./carry.ts";
+import { folderOf, LOCK, readRecord, sessionsIn, writeRecord } from "./record.ts";
+import { type Removed, removeWorktree } from "./remove.ts";
+
+export interface WorktreesOptions {
+  /** The folder of all state. */
+  readonly data: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Patterns, as in .gitignore, of ignored files that every work tree gets a copy of. */
+  readonly carry: readonly string[];
+}
+
+/** Milliseconds to write the files of a large repository. */
+const CHECKOUT = 10 * 60_000;
+/** Milliseconds to wait for another process that creates, lands or removes the same work tree. */
+const WAIT = 60_000;
+
+/**
+ * Work trees of sessions in the user's own repositories. Each is a git work tree with a branch, so
+ * `git branch` in the repository shows what the session does, and every commit is there at once.
+ */
+export class Worktrees implements Workplaces {
+  readonly #options: WorktreesOptions;
+
+  constructor(options: WorktreesOptions) {
+    this.#options = options;
+  }
+
+  async create(session: string, cwd: string, request: WorktreeRequest): Promise<Workplace> {
+    const { data, carry } = this.#options;
+    const git = this.#git(cwd);
+    const repository = await this.#repositoryOf(git);
+    const top = repository.worktree ?? repository.gitDir;
+    const base = await this.#base(git, request.base);
+    const branch = await this.#branch(git, session, request.branch);
+    const folder = folderOf(data, session);
+    const tree = join(folder, treeName(top));
+    const inside = repository.worktree === undefined ? "" : relative(top, cwd);
+    const place: Workplace = {
+      folder: join(tree, inside),
+      tree,
+      repository: top,
+      ...branch,
+      base,
+      warnings: await this.#warnings(git, repository, request.base),
+    };
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    using _ = await FileLock.take(join(folder, LOCK), WAIT);
+    await writeRecord(folder, { ...place, isReady: false });
+    await this.#checkOut(git, place);
+    // The folder may not exist in the commit that the session begins with.
+    await mkdir(place.folder, { recursive: true });
+    if (repository.worktree !== undefined) {
+      await carryFiles(git.in(top), tree, [...carry, ...(request.carry ?? [])]);
+    }
+    await writeRecord(folder, { ...place, isReady: true });
+    return place;
+  }
+
+  async open(session: string, place: Workplace): Promise<void> {
+    if (existsSync(join(place.tree, ".git"))) return;
+    if (!existsSync(place.repository)) {
+      const why = `its repository '${place.repository}' is gone`;
+      throw new TrunklineError("not-found", `Cannot open the work tree of the session: ${why}.`);
+    }
+    const folder = folderOf(this.#options.data, session);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    using _ = await FileLock.take(join(folder, LOCK), WAIT);
+    const git = this.#git(place.repository);
+    const isThere = await hasBranch(git, place.branch);
+    await rm(place.tree, { recursive: true, force: true });
+    await this.#checkOut(git, { ...place, isOwnBranch: !isThere });
+    await mkdir(place.folder, { recursive: true });
+    await writeRecord(folder, { ...place, isReady: true });
+  }
+
+  /** Removes the work tree of a session, if it has one. Its work is kept on a branch. */
+  async remove(session: string): Promise<Removed> {
+    const folder = folderOf(this.#options.data, session);
+    if (!existsSync(folder)) return { kept: undefined };
+    using _ = await FileLock.take(join(folder, LOCK), WAIT);
+    const record = await readRecord(folder);
+    const removed = record === undefined ? NOTHING : await removeWorktree(this.#options, record);
+    await rm(folder, { recursive: true, force: true });
+    return removed;
+  }
+
+  /** Ids of sessions with a work tree that no process is creating, landing or removing now. */
+  async idle(): Promise<string[]> {
+    const { data } = this.#options;
+    const sessions = await sessionsIn(data);
+    return sessions.filter((session) => !FileLock.isTaken(join(folderOf(data, session), LOCK)));
+  }
+
+  /** Whether the work tree of a session was created completely. */
+  async isReady(session: string): Promise<boolean> {
+    return (await readRecord(folderOf(this.#options.data, session)))?.isReady === true;
+  }
+
+  #git(folder: string): Git {
+    return new Git(folder, { env: this.#options.env, timeout: CHECKOUT });
+  }
+
+  async #repositoryOf(git: Git): Promise<Repository> {
+    const found = await findRepository(git);
+    if (found !== undefined) return found;
+    const why = `'${git.folder}' is not in a git repository`;
+    const next = "Run `git init` and commit once, or start the session without a work tree";
+    throw new TrunklineError("usage", `Cannot create a work tree: ${why}. ${next}.`);
+  }
+
+  async #base(git: Git, wanted = "HEAD"): Promise<Workplace["base"]> {
+    const asked = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
+    const call = { accepts: [0, 1, 128] };
+    const revision = await git.text([...asked, `${wanted}^{commit}`], call);
+    if (revision === "") {
+      const why =
+        wanted === "HEAD"
+          ? `the repository in '${git.folder}' has no commit yet. Commit once`
+          : `there is no revision '${wanted.slice(0, 100)}' in '${git.folder}'`;
+      throw new TrunklineError("usage", `Cannot create a work tree: ${why}.`);
+    }
+    const full = ["rev-parse", "--symbolic-full-name", "--verify", "--quiet", "--end-of-options"];
+    const named = (await git.text([...full, wanted], call)).split("\n").at(-1) ?? "";
+    return named.startsWith(HEADS) ? { revision, branch: named.slice(HEADS.length) } : { revision };
+  }
+
+  /** The branch to work on: the one that is asked for, or a new one. */
+  async #branch(
+    git: Git,
+    session: string,
+    wanted: string | undefined,
+  ): Promise<Pick<Workplace, "branch" | "isOwnBranch">> {
+    if (wanted === undefined) {
+      const name = `trunkline/${session.slice(0, 8)}`;
+      for (let count = 1; ; count++) {
+        const branch = count === 1 ? name : `${name}-${count}`;
+        if (!(await hasBranch(git, branch))) return { branch, isOwnBranch: true };
+      }
+    }
+    const { code } = await git.run(["check-ref-format", "--branch", wanted], {
+      accepts: [0, 1, 128],
+    });
+    if (code !== 0 || wanted.startsWith("@{")) {
+      const says = `Cannot create a work tree: '${wanted.slice(0, 100)}' is no name for a branch.`;
+      throw new TrunklineError("usage", says);
+    }
+    const at = (await worktreesOf(git)).find(({ branch }) => branch === wanted);
+    if (at !== undefined) {
+      const why = `the branch '${wanted}' is checked out in '${at.path}'`;
+      const next = "Name another branch, or leave it out to get a new one";
+      throw new TrunklineError("conflict", `Cannot create a work tree: ${why}. ${next}.`);
+    }
+    return { branch: wanted, isOwnBranch: !(await hasBranch(git, wanted)) };
+  }
+
+  async #warnings(git: Git, repository: Repository, base: string | undefined): Promise<string[]> {
+    const { worktree } = repository;
+    if (worktree === undefined) return [];
+    const warnings: string[] = [];
+    if (base === undefined) {
+      const changed = await git.text(["status", "--porcelain", "-z", "--no-renames"]);
+      const count = changed.split("\0").filter(Boolean).length;
+      if (count > 0) {
+        const files = count === 1 ? "One uncommitted file" : `${count} uncommitted files`;
+        const verb = count === 1 ? "is" : "are";
+        warnings.push(`${files} of '${worktree}' ${verb} not in the session's work tree.`);
+      }
+    }
+    const modules = await listSubmodules(git, worktree);
+    if (modules.length > 0) {
+      const names = modules.map(({ path }) => path).join(", ");
+      const next = "`git submodule update --init` there gets them";
+      warnings.push(`Submodules are empty in the session's work tree (${names}): ${next}.`);
+    }
+    return warnings;
+  }
+
+  /** Creates the work tree, or creates it again where git still knows one that was deleted. */
+  async #checkOut(git: Git, place: Workplace): Promise<void> {
+    const { tree, branch, isOwnBranch, base } = place;
+    const what = isOwnBranch
+      ? ["--no-track", "-b", branch, tree, base.revision]
+      : // With the full name of a branch, git would check out its commit only.
+        [tree, branch];
+    const add = ["worktree", "add", "--force", "--no-checkout", "--quiet"];
+    await git.run([...add, ...what], { mode: "files" });
+    await this.#git(tree).run(["reset", "--hard", "--quiet"], { mode: "files" });
+  }
+}
+
+const NOTHING: Removed = { kept: undefined };
+
+/** The name of the repository's folder: some tools show the name of the folder they run in. */
+function treeName(top: string): string {
+  const name = basename(top).replace(/\.git$/, "");
+  return name === "" || name === LOCK ? "tree" : name;
+}
