@@ -92,14 +92,17 @@ describe("trunkline server list and test", () => {
   it("list tools of a server that works, and count those that were seen", async () => {
     const notes = { command: process.execPath, args: [NOTES] };
     await using line = await SampleCommandLine.create({ mcpServers: { notes } });
-    assert.match((await line.run("server", "list")).out, /notes +not seen yet +your file +\S/);
+    assert.match(
+      (await line.run("server", "list")).out,
+      /notes +not seen yet +shared +your file +\S/,
+    );
     const { code, out, err } = await line.run("server", "test", "notes");
     assert.equal(code, 0, err);
     assert.match(
       out,
       /^'notes' works: 2 tools after \d+ ms, MCP \S+\.\n {2}read_note {2}Reads a note\n/,
     );
-    assert.match((await line.run("server", "list")).out, /notes +2 +your file/);
+    assert.match((await line.run("server", "list")).out, /notes +2 +shared +your file/);
   });
 
   it("says why a server does not work, with what it wrote", async () => {

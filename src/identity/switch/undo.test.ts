@@ -22,7 +22,10 @@ describe("planUndo()", { timeout: 120_000 }, () => {
 
   it("keeps what git wrote since", async () => {
     using sample = new SampleIdentities();
-    sample.write("app/.git/config", `${sample.read("app/.git/config")}[gc]\n\tauto = 0\n`);
+    sample.write(
+      "app/.git/config",
+      `${sample.read("app/.git/config").toString()}[gc]\n\tauto = 0\n`,
+    );
     const before = sample.read("app/.git/config").toString();
     sample.commit();
     await sample.switch("home");

@@ -117,8 +117,9 @@ export interface McpCommand {
   /** Folder it is started in; a relative path counts from this file's folder. */
   readonly cwd?: string;
   /**
-   * `shared`: all clients of a gateway use one instance of the server; `client`: each has its own.
-   * A shared server that asks questions while several clients use it changes to `client` by itself.
+   * `shared`, the default: all clients of a gateway use one instance of the server; `client`: each
+   * has its own. A shared server that asks questions while several clients use it changes to
+   * `client` by itself.
    */
   readonly instance?: "shared" | "client";
 }
@@ -134,8 +135,9 @@ export interface McpAddress {
     readonly [key: string]: string;
   };
   /**
-   * `shared`: all clients of a gateway use one instance of the server; `client`: each has its own.
-   * A shared server that asks questions while several clients use it changes to `client` by itself.
+   * `shared`, the default: all clients of a gateway use one instance of the server; `client`: each
+   * has its own. A shared server that asks questions while several clients use it changes to
+   * `client` by itself.
    */
   readonly instance?: "shared" | "client";
 }

@@ -13,10 +13,10 @@ import { SETUP_SCHEMAS } from "./setup-schemas.ts";
 /** Whether clients share an MCP server. */
 const INSTANCE = {
   enum: ["shared", "client"],
-  default: "shared",
   description:
-    "`shared`: all clients of a gateway use one instance of the server; `client`: each has its own. A " +
-    "shared server that asks questions while several clients use it changes to `client` by itself.",
+    "`shared`, the default: all clients of a gateway use one instance of the server; `client`: each has " +
+    "its own. A shared server that asks questions while several clients use it changes to `client` by " +
+    "itself.",
 } as const;
 
 /**
