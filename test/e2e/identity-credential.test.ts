@@ -94,6 +94,19 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
     assert.deepEqual(pushers(), ["bob"]);
   });
 
+  it("uses a token that is stored after the switch, and git's own helpers until then", async () => {
+    const { cwd, pushers } = makeClone();
+    const env = { TRUNKLINE_DATA: join(rig.root, "late-data") };
+    await rig.must(`trunkline identity switch alice && ${COMMIT}`, { cwd, env });
+    const helpers = () => rig.run("git config --get-all credential.helper", { cwd });
+    assert.equal((await helpers()).out, "");
+    await rig.must("trunkline identity token set alice", { env, input: ALICES });
+    await rig.must("git push -q origin main", { cwd });
+    assert.deepEqual(pushers(), ["alice"]);
+    await rig.must("trunkline identity token clear alice", { env });
+    assert.equal((await helpers()).out, "");
+  });
+
   it("keeps tokens out of files, the audit, output and other processes", async () => {
     const { cwd } = makeClone();
     const printed = [

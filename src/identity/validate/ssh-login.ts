@@ -72,7 +72,11 @@ function judgeLogin(code: number | string, said: string, wanted: string | undefi
   if (user !== undefined && wanted !== undefined && user.toLowerCase() !== wanted.toLowerCase()) {
     return { isOk: false, user, says: `the key belongs to '${user}', not to '${wanted}'` };
   }
-  return { isOk: true, user, says: user === undefined ? "logged in" : `logged in as ${user}` };
+  return {
+    isOk: true,
+    user,
+    says: user === undefined ? "logged in; it did not say as whom" : `logged in as ${user}`,
+  };
 }
 
 function adviceFor(said: string): string {
