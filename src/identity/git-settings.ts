@@ -10,6 +10,10 @@ export interface GitSetting {
 export interface GitSettingsOptions {
   /** The only credential helper that git should use, as a value of `credential.helper`. */
   readonly credentialHelper?: string;
+  /** A file to include, which sets the credential helper as soon as there is a token. */
+  readonly helperFile?: string;
+  /** The file that git verifies SSH signatures with. */
+  readonly signersFile?: string;
   /** Leaves signing as it is. */
   readonly keepSigning?: boolean;
 }
@@ -23,15 +27,22 @@ export const IDENTITY_KEY = "trunkline.identity";
  */
 export const SWITCHED_KEYS = "trunkline.sets";
 
+export const SIGNERS_KEY = "gpg.ssh.allowedSignersFile";
+
+/** Includes a file in every repository. Unlike `include.path`, nobody else uses this key. */
+const INCLUDED_HELPER = "includeIf.gitdir:/.path";
+
 /** Keys that not every identity needs. */
 export const OPTIONAL_KEYS = [
   "user.signingKey",
   "gpg.format",
+  SIGNERS_KEY,
   "commit.gpgSign",
   "tag.gpgSign",
   "core.sshCommand",
   "credential.helper",
   "credential.useHttpPath",
+  INCLUDED_HELPER,
 ] as const;
 
 /**
@@ -60,14 +71,22 @@ export function gitSettings(identity: Identity, options: GitSettingsOptions = {}
     );
   }
   if (sshKey !== undefined) settings.push({ key: "core.sshCommand", values: [sshCommand(sshKey)] });
-  if (options.credentialHelper !== undefined) {
-    settings.push(
-      // An empty value clears the list of helpers (gitcredentials(7)).
-      { key: "credential.helper", values: ["", options.credentialHelper] },
-      { key: "credential.useHttpPath", values: ["true"] },
-    );
+  const { credentialHelper, helperFile, signersFile } = options;
+  if (mustSet && signing?.format === "ssh" && signersFile !== undefined) {
+    settings.push({ key: SIGNERS_KEY, values: [signersFile] });
   }
+  if (credentialHelper !== undefined) settings.push(...helperSettings(credentialHelper));
+  else if (helperFile !== undefined) settings.push({ key: INCLUDED_HELPER, values: [helperFile] });
   return settings;
+}
+
+/** The settings that make git ask one helper, and no other. */
+export function helperSettings(helper: string): GitSetting[] {
+  return [
+    // An empty value clears the list of helpers (gitcredentials(7)).
+    { key: "credential.helper", values: ["", helper] },
+    { key: "credential.useHttpPath", values: ["true"] },
+  ];
 }
 
 /**

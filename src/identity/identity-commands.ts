@@ -6,11 +6,11 @@ import { mask, maskText } from "../base/text/mask.ts";
 import { Git } from "../git/git.ts";
 import type { CredentialVerdict } from "./credential/credential-helper.ts";
 import type { OwnProgram } from "./credential/helper-command.ts";
-import { helperCommand } from "./credential/helper-command.ts";
+import { helperCommand, helperFile } from "./credential/helper-command.ts";
 import { type GuardPass, GuardPasses } from "./guard/guard-pass.ts";
 import type { GuardStatus } from "./guard/install-guard.ts";
 import type { GuardQuestion, GuardVerdict } from "./guard/verdict.ts";
-import type { Applied } from "./switch/apply.ts";
+import type { Applied, Plan } from "./switch/apply.ts";
 import { type EnvironmentPlan, environmentPlan, withIdentity } from "./environment.ts";
 import type { Identity } from "./identity.ts";
 import { SecurityModes } from "./tools/security-mode.ts";
@@ -52,7 +52,16 @@ export class IdentityCommands implements AsyncDisposable {
     this.identities = new Identities(options);
     const configFolder = dirname(this.identities.file);
     this.tokens = new Tokens({ data, configFolder, env, ask });
-    this.tokenCommands = new TokenCommands(this.tokens, env);
+    this.tokenCommands = new TokenCommands(this.tokens, env, {
+      saved: async ({ name }) => {
+        const { writeHelperFile } = await import("./credential/helper-file.ts");
+        await writeHelperFile(helperFile(data, name), this.credentialHelper);
+      },
+      cleared: async ({ name }) => {
+        const { removeHelperFile } = await import("./credential/helper-file.ts");
+        await removeHelperFile(helperFile(data, name));
+      },
+    });
     this.passes = new GuardPasses(data);
     this.modes = new SecurityModes(data);
   }
@@ -82,14 +91,39 @@ export class IdentityCommands implements AsyncDisposable {
 
   /** Switches the identity. If it has a token, git asks us for it. Can be undone. */
   async switch(name: string, folder: string, request: SwitchRequest = {}): Promise<Applied> {
-    return await this.identities.switch(name, folder, await this.withHelper(name, request));
+    await this.#writeSigners(name);
+    return await this.identities.switch(name, folder, await this.#complete(name, request));
   }
 
-  /** Without a token, git keeps its own credential helpers. */
-  async withHelper(name: string, request: SwitchRequest = {}): Promise<SwitchRequest> {
+  /** The changes that `switch` would make. */
+  async planSwitch(name: string, folder: string, request: SwitchRequest = {}): Promise<Plan> {
+    return await this.identities.planSwitch(name, folder, await this.#complete(name, request));
+  }
+
+  async #writeSigners(name: string): Promise<void> {
+    if (this.identities.find(name).signing?.format !== "ssh") return;
+    const { writeAllowedSigners } = await import("./signing/allowed-signers.ts");
+    const { quietRunner } = await import("./signing/signing-readiness.ts");
+    await writeAllowedSigners(this.#signersFile, this.identities.list, quietRunner(this));
+  }
+
+  get #signersFile(): string {
+    return join(this.#options.data, "identity", "allowed_signers");
+  }
+
+  async #complete(name: string, plain: SwitchRequest): Promise<SwitchRequest> {
+    const request = { ...plain, signersFile: this.#signersFile };
+    // A credential helper in ~/.gitconfig would answer for one identity in all repositories.
+    return plain.global === true ? request : await this.#withHelper(name, request);
+  }
+
+  /** Without a token, git keeps its own credential helpers until one is stored. */
+  async #withHelper(name: string, request: SwitchRequest): Promise<SwitchRequest> {
     const identity = this.identities.find(name);
-    const isWanted = identity.tokenSource.kind !== "none" && (await this.#hasToken(identity));
-    return isWanted ? { ...request, credentialHelper: this.credentialHelper } : request;
+    if (identity.tokenSource.kind === "none") return request;
+    return (await this.#hasToken(identity))
+      ? { ...request, credentialHelper: this.credentialHelper }
+      : { ...request, helperFile: helperFile(this.#options.data, name) };
   }
 
   async #hasToken(identity: Identity): Promise<boolean> {

@@ -75,6 +75,38 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
     assert.deepEqual([...new Set(asked)], [undefined]);
   });
 
+  it("knows on a host with a port whose repository it is, as detection and the guard do", async () => {
+    const { cwd, pushers } = makeClone();
+    configure({ alice: { organizations: ["sales"] }, bob: { organizations: ["team"] } });
+    const detected = JSON.parse(await rig.must("trunkline identity detect --json", { cwd }));
+    assert.equal((detected as { identity: string }).identity, "bob");
+    await rig.must(`trunkline identity switch alice && ${COMMIT}`, { cwd });
+    const seen = rig.forge.seen.length;
+    const { code, err } = await rig.run("git push -q origin main", { cwd });
+    assert.equal(code, 128);
+    assert.match(err, /belongs to identity 'bob', but 'alice' is active/);
+    assert.ok(rig.forge.seen.slice(seen).every(({ account }) => account === undefined));
+    await rig.must("trunkline identity switch bob && trunkline identity guard install", { cwd });
+    const refused = await rig.run("git push -q origin main", { cwd });
+    assert.match(refused.err, /made as 'alice', but the push is for 'bob'/);
+    await rig.must("git commit -q --amend --no-edit --allow-empty --reset-author", { cwd });
+    await rig.must("git push -q origin main", { cwd });
+    assert.deepEqual(pushers(), ["bob"]);
+  });
+
+  it("uses a token that is stored after the switch, and git's own helpers until then", async () => {
+    const { cwd, pushers } = makeClone();
+    const env = { TRUNKLINE_DATA: join(rig.root, "late-data") };
+    await rig.must(`trunkline identity switch alice && ${COMMIT}`, { cwd, env });
+    const helpers = () => rig.run("git config --get-all credential.helper", { cwd });
+    assert.equal((await helpers()).out, "");
+    await rig.must("trunkline identity token set alice", { env, input: ALICES });
+    await rig.must("git push -q origin main", { cwd });
+    assert.deepEqual(pushers(), ["alice"]);
+    await rig.must("trunkline identity token clear alice", { env });
+    assert.equal((await helpers()).out, "");
+  });
+
   it("keeps tokens out of files, the audit, output and other processes", async () => {
     const { cwd } = makeClone();
     const printed = [

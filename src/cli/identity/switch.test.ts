@@ -68,15 +68,18 @@ describe("trunkline identity undo", () => {
     assert.equal((await line.run("identity", "undo")).code, 1);
   });
 
-  it("refuses to overwrite later changes without --force", async () => {
+  it("keeps what was written since, and names a changed setting that --force restores", async () => {
     await using line = await setUp();
     await line.run("identity", "switch", "work");
     line.git("config", "alias.mine", "log");
+    line.git("config", "user.email", "me@own.example");
+    const planned = await line.run("identity", "undo", "--dry-run", "--force");
+    assert.match(planned.out, /- user\.email = ada/);
     const { code, err } = await line.run("identity", "undo");
-    assert.equal(code, 1);
-    assert.match(err, /--force/);
-    assert.equal((await line.run("identity", "undo", "--force")).code, 0);
-    assert.doesNotMatch(configOf(line), /mine/);
+    assert.equal(code, 0);
+    assert.match(err, /Not undone, .*user\.email.*--force/);
+    assert.match(configOf(line), /mine = log/);
+    assert.doesNotMatch(configOf(line), /trunkline/);
   });
 });
 

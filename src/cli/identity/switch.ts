@@ -30,20 +30,17 @@ export async function switchTo(invocation: Invocation<SwitchValues>): Promise<nu
   const { values, positionals } = invocation;
   const [name = ""] = positionals;
   await using commands = await openCommands(invocation);
-  const { identities } = commands;
   const folder = values.repo ?? ".";
-  const plain = {
+  const request = {
     global: values.global === true,
     rewriteRemotes: values["rewrite-remotes"] === true,
     recurseSubmodules: values["recurse-submodules"] === true,
   };
-  // A credential helper in ~/.gitconfig would answer for one identity in all repositories.
-  const request = plain.global ? plain : await commands.withHelper(name, plain);
   if (values["dry-run"]) {
-    const plan = await identities.planSwitch(name, folder, request);
+    const plan = await commands.planSwitch(name, folder, request);
     return show(invocation, await withSigningNotes(plan, commands, name));
   }
-  const applied = await identities.switch(name, folder, request);
+  const applied = await commands.switch(name, folder, request);
   const plan = await withSigningNotes(applied.plan, commands, name);
   const done = `Switched to identity: ${name}`;
   return tell(invocation, { ...applied, plan }, done, `Already switched to ${name}.`);

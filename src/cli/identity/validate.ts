@@ -1,6 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openCommands } from "./open-identities.ts";
+import { validationSummary } from "../../identity/validate/validate.ts";
 import { columns } from "../shell/layout.ts";
 import { toJson } from "./identity.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -33,9 +34,10 @@ export async function validate(invocation: Invocation<Validating>): Promise<numb
   });
   if (values.json) out(toJson({ identities: found }));
   else {
-    for (const { identity, findings } of found) {
-      out(`${visibleLine(identity)}\n`);
-      for (const { outcome, says } of findings) out(`  ${LABELS[outcome]} ${says}\n`);
+    for (const each of found) {
+      out(`${visibleLine(each.identity)}\n`);
+      for (const { outcome, says } of each.findings) out(`  ${LABELS[outcome]} ${says}\n`);
+      out(`  ${validationSummary(each)}\n`);
     }
   }
   return found.every(({ isOk }) => isOk) ? 0 : 1;

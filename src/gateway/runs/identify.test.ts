@@ -15,6 +15,7 @@ const IDENTITIES = {
     organizations: ["acme"],
     sshKey: "~/.ssh/id_work",
     tokenSource: { kind: "environment", variable: "WORK_TOKEN" },
+    match: [{ host: "mirror.test" }],
   },
   lab: { provider: "gitlab", user: "ada", email: "ada@lab.test", host: "git.lab.test" },
 };
@@ -56,6 +57,19 @@ describe("identifyFor()", () => {
       assert.deepEqual(credentials, { scope: "" }, url);
       assert.equal(author.email, "trunkline@localhost");
     }
+  });
+
+  it("sends a token only to the host that it is for, whatever else a rule applies to", async () => {
+    await using home = await SampleHome.create();
+    const ask = await identifier(home);
+    const tokenFor = async (url: string) => {
+      const { credentials } = await ask(url);
+      return [credentials.scope, credentials.token];
+    };
+    assert.deepEqual(await tokenFor("https://mirror.test/acme/app.git"), ["work", undefined]);
+    assert.deepEqual(await tokenFor("git@mirror.test:acme/app.git"), ["work", undefined]);
+    assert.deepEqual(await tokenFor("https://github.com:8443/acme/app.git"), ["work", undefined]);
+    assert.deepEqual(await tokenFor("git@github.com:acme/app.git"), ["work", "t0k3n"]);
   });
 
   it("looks up once for sessions that begin together, and again later and after a failure", async (t) => {

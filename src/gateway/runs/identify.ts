@@ -1,6 +1,9 @@
 import type { Credentials } from "../../git/server/credentials.ts";
 import { gitSettings } from "../../identity/git-settings.ts";
 import { authorOf, type Identity } from "../../identity/identity.ts";
+import { hostFit } from "../../identity/host.ts";
+import { webHost } from "../../forge/place.ts";
+import { parseRemoteUrl } from "../../git/remote-url.ts";
 import { matchIdentity } from "../../identity/detect/match.ts";
 import type { Author } from "../../run/deliver.ts";
 import type { House } from "../house.ts";
@@ -53,13 +56,20 @@ function identifyAnew(house: House, env: NodeJS.ProcessEnv): Identify {
       credentials: {
         scope: identity.name,
         user: identity.user,
-        token: found?.token,
+        token: isTokenHost(identity, url) ? found?.token : undefined,
         ...(ssh === undefined ? {} : { sshCommand: `${ssh} -o BatchMode=yes` }),
       },
       author: authorOf(identity),
       identity,
     };
   };
+}
+
+/** A rule may apply an identity to other hosts too, but its token is for one. */
+function isTokenHost({ host, sshHost }: Identity, text: string): boolean {
+  const url = parseRemoteUrl(text);
+  if (url.transport !== "ssh" || url.host === undefined) return hostFit(host, url) === "exact";
+  return url.host === sshHost || hostFit(host, { ...url, host: webHost(url.host) }) === "exact";
 }
 
 function bestFor(identities: readonly Identity[], url: string): Identity | undefined {

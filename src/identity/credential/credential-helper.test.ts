@@ -115,6 +115,29 @@ describe("answerCredential()", () => {
     assert.equal((await commands.ask(asked(), "")).refused, undefined);
   });
 
+  it("gives a token for a host with a port only to repositories of its identity", async () => {
+    await using commands = await openCommands();
+    const host = "git.corp:8443";
+    commands.identities = resolveIdentities({
+      work: { provider: "github", user: "ada", host, organizations: ["acme"] },
+      home: { provider: "github", user: "countess", host, organizations: ["home"] },
+    });
+    const ask = async (where: string, path: string) => {
+      const text = `protocol=https\nhost=${where}\npath=${path}\n\n`;
+      return (await commands.ask(text)).refused ?? "given";
+    };
+    assert.equal(await ask(host, "acme/app.git"), "given");
+    assert.match(await ask(host, "home/app.git"), /belongs to identity 'home'/);
+    assert.match(await ask("git.corp:9443", "acme/app.git"), /not for git\.corp:9443/);
+    assert.match(await ask("git.corp", "acme/app.git"), /is for git\.corp:8443, not for git\.corp/);
+  });
+
+  it("takes the usual port for the host itself", async () => {
+    await using commands = await openCommands();
+    const text = "protocol=https\nhost=github.com:443\npath=acme/app.git\n\n";
+    assert.equal((await commands.ask(text)).refused, undefined);
+  });
+
   it("does not apply a folder's rule to a host that the token is not for", async () => {
     await using commands = await openCommands();
     const match = [{ path: commands.repository }];

@@ -1,5 +1,7 @@
 import type { GitConfig } from "../../git/config/git-config.ts";
 import type { GitContext } from "../detect/git-context.ts";
+import { parseRemoteUrl } from "../../git/remote-url.ts";
+import { hostFit } from "../host.ts";
 import type { Identity } from "../identity.ts";
 import { rightIdentity, withOnlyRemote } from "../detect/right-identity.ts";
 import { isExpired, type Tokens } from "../tokens/tokens.ts";
@@ -49,7 +51,7 @@ export async function answerCredential(
     return refuse(says + switchTo(identity), identity.name);
   }
   // A match rule may be about a folder only, but a token is valid for one host.
-  if (host !== identity.host) {
+  if (!isTokenHost(identity, url)) {
     const says = `the token of '${acting}' is for ${identity.host ?? "no host"}, not for ${host}`;
     return refuse(says, acting);
   }
@@ -84,7 +86,8 @@ export async function recordCredentialUse(
 ): Promise<string | undefined> {
   if (operation === "store" || question.password === undefined) return undefined;
   const { identities, tokens } = options;
-  for (const identity of identities.filter(({ host }) => host === question.host)) {
+  const url = `${question.protocol}://${question.host}/`;
+  for (const identity of identities.filter((each) => isTokenHost(each, url))) {
     const found = await tokens.find(identity);
     if (found?.token !== question.password) continue;
     // The token is kept: the server may be wrong.
@@ -92,6 +95,10 @@ export async function recordCredentialUse(
     return identity.name;
   }
   return undefined;
+}
+
+function isTokenHost({ host }: Identity, url: string): boolean {
+  return hostFit(host, parseRemoteUrl(url)) === "exact";
 }
 
 function refuse(why: string, identity?: string): CredentialVerdict {

@@ -3,7 +3,7 @@ import { TrunklineError } from "../../base/errors.ts";
 /** What git asks a credential helper for (gitcredentials(7), git-credential(1)). */
 export interface CredentialQuestion {
   readonly protocol: string;
-  /** With its port, unless it is the default port. */
+  /** As it is written in the URL, with its port if it has one. */
   readonly host: string;
   /** Only sent if `credential.useHttpPath` is true. */
   readonly path: string | undefined;

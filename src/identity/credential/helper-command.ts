@@ -1,3 +1,5 @@
+import { join } from "node:path";
+
 import { shellQuote } from "../git-settings.ts";
 
 /** How git and hooks start this program. */
@@ -21,4 +23,12 @@ export function programWords({ command, config, data }: OwnProgram, ...words: st
 /** What git is to call for credentials, as `credential.helper` takes it. */
 export function helperCommand(program: OwnProgram): string {
   return `!${programWords(program, "identity", "credential")}`;
+}
+
+/**
+ * The file that a switch has git include if the identity has no token yet. While it does not exist,
+ * git ignores it and keeps its own credential helpers.
+ */
+export function helperFile(data: string, name: string): string {
+  return join(data, "identity", "helpers", `${encodeURIComponent(name)}.gitconfig`);
 }

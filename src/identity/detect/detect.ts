@@ -5,6 +5,7 @@ import { maskText } from "../../base/text/mask.ts";
 import { parseRemoteUrl } from "../../git/remote-url.ts";
 import type { Remote, RemoteAddress } from "../../git/remotes.ts";
 import { superproject } from "../../git/repository.ts";
+import { hostText } from "../host.ts";
 import type { Identity } from "../identity.ts";
 import {
   type Candidate,
@@ -150,8 +151,9 @@ function decide(
 function rewriteNotes({ config }: GitContext, remote: Remote | undefined): string[] {
   const address = remote && pushAddress(remote);
   if (address === undefined || address.raw === address.effective) return [];
-  const [from, to] = [parseRemoteUrl(address.raw).host, parseRemoteUrl(address.effective).host];
-  if (from === undefined || from === to) return [];
+  const [raw, effective] = [parseRemoteUrl(address.raw), parseRemoteUrl(address.effective)];
+  const [from, to] = [hostText(raw), hostText(effective)];
+  if (raw.host === undefined || from === to) return [];
   const isLocal = config.entries.some(({ key, scope }) => {
     return (
       /^url\..*\.(?:push)?insteadof$/s.test(key) && (scope === "local" || scope === "worktree")

@@ -54,4 +54,24 @@ describe("matchIdentity()", () => {
     );
     assert.equal(match({ provider: "other" }, "git@other.example:acme/app"), undefined);
   });
+
+  it("tells servers on different ports of one host apart", () => {
+    const ported = { host: "git.corp:8443", organizations: ["acme"] };
+    const url = "https://git.corp:8443/acme/app";
+    assert.equal(match(ported, url)?.says, "has the owner 'acme' on git.corp:8443");
+    assert.equal(match(ported, "https://git.corp:8443/x/app")?.reason, "host");
+    assert.equal(match(ported, "https://git.corp:9443/acme/app"), undefined);
+    assert.equal(match(ported, "https://git.corp/acme/app"), undefined);
+    assert.equal(match(ported, "ssh://git@git.corp:2222/acme/app")?.reason, "organization");
+    const rule = { match: [{ host: "git.corp:8*" }] };
+    assert.equal(match(rule, url)?.reason, "rule");
+    assert.equal(match(rule, "https://git.corp:9443/acme/app"), undefined);
+  });
+
+  it("prefers the identity with the port to one that has only the name of the host", () => {
+    const url = "https://git.corp:8443/acme/app";
+    const exact = match({ host: "git.corp:8443" }, url);
+    const byName = match({ host: "git.corp", organizations: ["acme"] }, url);
+    assert.ok(exact && byName && exact.weight > byName.weight);
+  });
 });

@@ -3,6 +3,7 @@ import { realpathSync } from "node:fs";
 import { parseRemoteUrl, type RemoteUrl } from "../../git/remote-url.ts";
 import type { RemoteAddress } from "../../git/remotes.ts";
 import { glob } from "../../base/text/glob.ts";
+import { hostFit, hostText } from "../host.ts";
 import type { Identity, MatchRule } from "../identity.ts";
 
 export type Confidence = "high" | "medium" | "low";
@@ -33,7 +34,10 @@ export interface Target {
   readonly resolved?: { readonly host: string; readonly keys: readonly string[] };
 }
 
-const WEIGHT = { rule: 1000, alias: 800, key: 700, organization: 500, host: 300, provider: 100 };
+const WEIGHT = {
+  ...{ rule: 1000, alias: 800, key: 700, organization: 500, host: 300 },
+  ...{ otherPort: 200, provider: 100 },
+};
 
 /** The best match of an identity, if there is one. */
 export function matchIdentity(identity: Identity, target: Target): Candidate | undefined {
@@ -69,7 +73,9 @@ function fits(rule: MatchRule, target: Target, url: RemoteUrl | undefined): bool
   if (host === undefined && owner === undefined && path === undefined && remote === undefined) {
     return false;
   }
-  const hosts = [url?.host, target.resolved?.host].filter((each) => each !== undefined);
+  // A rule may name a port; one without it is for all ports.
+  const full = url?.port === undefined ? undefined : hostText(url);
+  const hosts = [url?.host, full, target.resolved?.host].filter((each) => each !== undefined);
   if (host !== undefined && !hosts.some(glob(host.toLowerCase()))) return false;
   if (owner !== undefined && !isOwner(owner, url?.owner)) return false;
   if (path !== undefined && !target.folders.some((folder) => isInside(path, folder))) return false;
@@ -91,20 +97,23 @@ function matchUrl(identity: Identity, target: Target, url: RemoteUrl): Candidate
     const says = `uses the key that ssh has for '${url.host}'`;
     return found("ssh-key", "high", WEIGHT.key, says);
   }
-  const isHost = host === identity.host;
-  if (isHost) {
+  const fit = hostFit(identity.host, { ...url, host });
+  if (fit !== undefined) {
+    const where = hostText({ host, port: url.transport === "ssh" ? undefined : url.port });
     const owners = [...identity.organizations, ...(user === undefined ? [] : [user])];
     const [owner] = owners
       .filter((each) => isOwner(each, url.owner))
       .toSorted((a, b) => b.length - a.length);
     if (owner !== undefined) {
-      const says = `has the owner '${owner}' on ${host}`;
-      return found("organization", "high", WEIGHT.organization + owner.length, says);
+      const says = `has the owner '${owner}' on ${where}`;
+      const weight = fit === "exact" ? WEIGHT.organization : WEIGHT.otherPort;
+      return found("organization", "high", weight + Math.min(99, owner.length), says);
     }
     // A URL such as https://alice@github.com/… names the user.
     const isNamed = url.transport !== "ssh" && url.user !== undefined && url.user === user;
-    const says = `is for ${host}`;
-    return found("host", "medium", WEIGHT.host + (isNamed ? 1 : 0), says);
+    const says = `is for ${where}`;
+    const weight = fit === "exact" ? WEIGHT.host : WEIGHT.otherPort;
+    return found("host", "medium", weight + (isNamed ? 1 : 0), says);
   }
   if (provider === "other" || !host.split(/[.-]/).includes(provider)) return undefined;
   return found("provider", "low", WEIGHT.provider, `is for ${provider}, which '${host}' may be`);

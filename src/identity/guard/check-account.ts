@@ -2,6 +2,7 @@ import { parseRemoteUrl, type RemoteUrl } from "../../git/remote-url.ts";
 import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import { parseCredential } from "../credential/credential-text.ts";
 import { sshCommand } from "../git-settings.ts";
+import { hostText } from "../host.ts";
 import type { Identity } from "../identity.ts";
 import type { GitContext } from "../detect/git-context.ts";
 import type { GuardProblem } from "./verdict.ts";
@@ -66,14 +67,14 @@ async function checkCredential(
   { git }: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
-  const { transport, host = "", port, path, user } = remote;
+  const { transport, path, user } = remote;
   const { name, user: wanted } = identity;
   if (user !== undefined && wanted !== undefined && user !== wanted) {
     return [account(`The remote's URL has user '${user}', but '${name}' is user '${wanted}'.`)];
   }
   const input = [
     `protocol=${transport}`,
-    `host=${host}${port === undefined ? "" : `:${port}`}`,
+    `host=${hostText(remote)}`,
     `path=${path.replace(/^\//, "")}`,
     ...(user === undefined ? [] : [`username=${user}`]),
     "",
@@ -99,7 +100,9 @@ async function checkCredential(
   if (code !== 0) {
     const said = /^trunkline: (.*)$/m.exec(stderr)?.[1];
     const next = `Store a token with \`trunkline identity token set ${name}\``;
-    return [account(said ?? `There is no credential for '${name}' at ${host}. ${next}.`)];
+    return [
+      account(said ?? `There is no credential for '${name}' at ${hostText(remote)}. ${next}.`),
+    ];
   }
   const { username } = parseCredential(stdout.toString("utf8"));
   if (wanted === undefined || username === wanted) return [];

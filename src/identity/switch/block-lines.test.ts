@@ -26,6 +26,11 @@ describe("sshBlockLines()", () => {
     assert.match(ask("elsewhere"), /^port 2222$/m);
   });
 
+  it("leaves the port of the web server out", () => {
+    const [, name] = sshBlockLines([identity({ host: "git.corp:8443" })]);
+    assert.equal(name?.trim(), "HostName git.corp");
+  });
+
   it("leaves out identities that need no SSH host, and writes nothing if there are none", () => {
     const plain = identity({ sshHost: "github.com" });
     const { sshKey: _, ...keyless } = BASE;

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 
+import { splitHost } from "../host.ts";
 import type { Identity } from "../identity.ts";
 
 /** Whether an identity needs an entry in the SSH configuration. */
@@ -13,7 +14,7 @@ export function sshBlockLines(identities: readonly Identity[]): string[] {
     .filter(needsSshHost)
     .flatMap(({ sshHost, host, sshKey = "" }) => [
       `Host ${sshHost}`,
-      `    HostName ${host}`,
+      `    HostName ${splitHost(host ?? "").name}`,
       "    User git",
       `    IdentityFile ${sshQuote(sshKey)}`,
       "    IdentitiesOnly yes",

@@ -6,6 +6,7 @@ import { parseRemoteUrl, throughSshHost } from "../../git/remote-url.ts";
 import { remotesOf } from "../../git/remotes.ts";
 import type { Repository } from "../../git/repository.ts";
 import { isFrom } from "./config-target.ts";
+import { hostFit } from "../host.ts";
 import type { Identity } from "../identity.ts";
 import type { GitContext } from "../detect/git-context.ts";
 
@@ -33,7 +34,7 @@ export function rewriteRemotes(
   const file = { path: join(repository.commonDir, "config"), scope: "local" } as const;
   const notes: string[] = [];
   // SSH aliases of other identities for the same host count as this host.
-  const hosts = new Set([host, ...aliasesOf(identities, host)]);
+  const aliases = new Set(aliasesOf(identities, host));
   const effectives = new Map(
     remotesOf(context.config).flatMap(({ fetch, push }) => {
       return [...push, ...fetch].map(({ raw, effective }) => [raw, effective] as const);
@@ -42,7 +43,8 @@ export function rewriteRemotes(
   const rewritten = (raw: string): string => {
     const effective = effectives.get(raw) ?? raw;
     const url = parseRemoteUrl(effective);
-    if (url.host === undefined || !hosts.has(url.host)) return raw;
+    const isIts = hostFit(host, url) === "exact" || aliases.has(url.host ?? "");
+    if (!isIts) return raw;
     return throughSshHost(effective, sshHost) ?? raw;
   };
   const edits = context.remotes.flatMap((remote) =>

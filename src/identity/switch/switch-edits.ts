@@ -8,6 +8,7 @@ import {
   type GitSettingsOptions,
   IDENTITY_KEY,
   OPTIONAL_KEYS,
+  SIGNERS_KEY,
   SWITCHED_KEYS,
 } from "../git-settings.ts";
 import { authorOf, type Identity } from "../identity.ts";
@@ -56,6 +57,8 @@ function settingEdit(
   context: GitContext,
   ours: ReadonlySet<string>,
 ): ConfigEdit[] {
+  // The person's own list of signers stays.
+  if (key === SIGNERS_KEY && (context.config.get(key) ?? values[0]) !== values[0]) return [];
   const mustNotSign = /^(?:commit|tag)\.gpgSign$/.test(key) && values[0] === "false";
   if (!mustNotSign) return [{ key, values }];
   // `false` is only needed if another file turns signing on.

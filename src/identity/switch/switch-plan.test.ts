@@ -49,6 +49,20 @@ describe("planSwitch()", { timeout: 120_000 }, () => {
     assert.match(notes.join("\n"), /user.email is also set in the local configuration/);
   });
 
+  it("says that the repository is for another identity, or for none", async () => {
+    using sample = new SampleIdentities();
+    assert.deepEqual((await sample.plan("work")).notes.slice(0, -1), []);
+    sample.run("remote", "add", "origin", "https://github.com/acme/app");
+    const text = async (name: string) => (await sample.plan(name)).notes.join("\n");
+    assert.match(
+      await text("home"),
+      /'origin' belongs to identity 'work', which has the owner 'acme' on github\.com, not to 'home'/,
+    );
+    assert.doesNotMatch(await text("work"), /belongs|match/);
+    sample.run("remote", "set-url", "origin", "https://git.elsewhere.example/acme/app");
+    assert.match(await text("work"), /elsewhere\.example\S* does not match identity 'work'/);
+  });
+
   it("says that submodules keep their identity", async () => {
     using sample = new SampleIdentities();
     sample.commit();

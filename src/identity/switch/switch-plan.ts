@@ -54,7 +54,8 @@ export async function planSwitch(
     return await makePlan(identity, {}, edits, notes);
   }
   const repository = context.repository ?? (await openRepository(context.git));
-  const notes = await editRepository(identity, repository, context, options, edits);
+  const notes = await unfitNotes(identity, context, options);
+  notes.push(...(await editRepository(identity, repository, context, options, edits)));
   if (options.recurseSubmodules === true) {
     for (const inner of await submodulesOf(repository, context)) {
       notes.push(...(await editSubmodule(identity, inner, options, edits)));
@@ -62,6 +63,25 @@ export async function planSwitch(
   } else notes.push(...(await submoduleNotes(repository, context)));
   const { commonDir, worktree = commonDir } = repository;
   return await makePlan(identity, { repository: commonDir, worktree }, edits, notes);
+}
+
+/** A switch to an identity that the repository is not for is done all the same, but not silently. */
+async function unfitNotes(
+  identity: Identity,
+  context: GitContext,
+  { identities = [identity] }: SwitchOptions,
+): Promise<string[]> {
+  const { candidates, remote } = await detectIdentity(identities, context);
+  const [best] = candidates;
+  const where = remote === undefined ? "This repository" : `The remote '${remote.name}'`;
+  if (best === undefined) {
+    if (remote === undefined) return [];
+    return [`${where} (${remote.url}) does not match identity '${identity.name}', nor another.`];
+  }
+  const own = candidates.find((each) => each.identity === identity.name);
+  if (own?.weight === best.weight) return [];
+  const says = `${where} belongs to identity '${best.identity}', which ${best.says}, not to '${identity.name}'`;
+  return [`${says}. The guard would refuse commits and pushes, and git gets no token.`];
 }
 
 /** Adds the edits for one repository. Returns notes. */

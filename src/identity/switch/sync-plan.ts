@@ -15,6 +15,7 @@ import {
 import { globalTarget } from "./config-target.ts";
 import { bytesOf, type FileChange, type CurrentFile, isSame, readCurrent } from "./file-change.ts";
 import { gitSettings } from "../git-settings.ts";
+import { splitHost } from "../host.ts";
 import type { Identity } from "../identity.ts";
 import type { SettingChange } from "./journal.ts";
 import { blockLines, MANAGED_BLOCK, withBlock, withoutBlock } from "./managed-blocks.ts";
@@ -78,7 +79,7 @@ async function sshChange(
 
 /** Whether ssh already resolves an alias correctly without our block. */
 async function isKnown(
-  { sshHost = "", host, sshKey }: Identity,
+  { sshHost = "", host = "", sshKey }: Identity,
   now: CurrentFile,
   env: NodeJS.ProcessEnv,
 ): Promise<boolean> {
@@ -88,7 +89,9 @@ async function isKnown(
   try {
     const options = await sshOptions(sshHost, { env, file });
     return (
-      options.hostname === host && options.identitiesOnly && options.identityFiles[0] === sshKey
+      options.hostname === splitHost(host).name &&
+      options.identitiesOnly &&
+      options.identityFiles[0] === sshKey
     );
   } catch {
     return false;

@@ -29,14 +29,22 @@ export interface TokenVerdict {
   readonly expires?: string | undefined;
 }
 
+/** What else has to change with a token. */
+export interface TokenChanges {
+  saved(identity: Identity): Promise<void>;
+  cleared(identity: Identity): Promise<void>;
+}
+
 /** What people and models may do with tokens: everything except read them. */
 export class TokenCommands {
   readonly #tokens: Tokens;
   readonly #env: NodeJS.ProcessEnv;
+  readonly #changes: TokenChanges | undefined;
 
-  constructor(tokens: Tokens, env: NodeJS.ProcessEnv) {
+  constructor(tokens: Tokens, env: NodeJS.ProcessEnv, changes?: TokenChanges) {
     this.#tokens = tokens;
     this.#env = env;
+    this.#changes = changes;
   }
 
   /** Stores a token, unless the forge rejects it or it belongs to another user. */
@@ -65,6 +73,7 @@ export class TokenCommands {
       ...(expires === undefined ? {} : { expires }),
     };
     const where = await this.#tokens.save(identity, clean, record);
+    await this.#changes?.saved(identity);
     const shown = showToken(clean);
     return { identity: identity.name, token: shown, where, expires: record.expires, notes };
   }
@@ -88,7 +97,9 @@ export class TokenCommands {
   }
 
   async clear(identity: Identity): Promise<boolean> {
-    return await this.#tokens.clear(identity);
+    const wasThere = await this.#tokens.clear(identity);
+    await this.#changes?.cleared(identity);
+    return wasThere;
   }
 
   /** Asks the forge about the token of an identity. */

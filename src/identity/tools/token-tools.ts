@@ -67,10 +67,12 @@ export async function validateTool(args: Arguments, commands: ToolCommands): Pro
     testAuth: args.testAuth !== false,
     checkGPG: args.checkGPG === true,
   });
-  const { isOk = false, findings = [] } = found ?? {};
+  const { validationSummary } = await import("../validate/validate.ts");
+  if (found === undefined) throw new Error("no identity was validated");
+  const { isOk, findings } = found;
   const lines = findings.map(({ outcome, says }) => `${LABELS[outcome]} ${says}`);
-  const end = isOk ? "Validation passed." : "Validation failed.";
-  const text = [`Validating identity: ${identity.name}`, ...lines, end].join("\n");
+  const title = `Validating identity: ${identity.name}`;
+  const text = [title, ...lines, validationSummary(found)].join("\n");
   return failing(isOk, text, { identity: identity.name });
 }
 

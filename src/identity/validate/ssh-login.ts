@@ -2,6 +2,7 @@ import { maskText } from "../../base/text/mask.ts";
 import { gitEnvironment } from "../../git/git-environment.ts";
 import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import { sshConfigArguments } from "../detect/ssh-options.ts";
+import { splitHost } from "../host.ts";
 import type { Identity } from "../identity.ts";
 
 export interface SshLogin {
@@ -32,7 +33,7 @@ export async function logInBySsh(
 ): Promise<SshLogin> {
   const { sshKey, sshHost, host, user } = identity;
   // The SSH configuration has the host and user of an alias.
-  const target = sshHost ?? (host === undefined ? undefined : `git@${host.replace(/:\d+$/, "")}`);
+  const target = sshHost ?? (host === undefined ? undefined : `git@${splitHost(host).name}`);
   if (target === undefined)
     return { isOk: false, user: undefined, says: "the identity has no host" };
   const seconds = Math.max(1, Math.ceil(options.timeout / 1000));
@@ -71,7 +72,11 @@ function judgeLogin(code: number | string, said: string, wanted: string | undefi
   if (user !== undefined && wanted !== undefined && user.toLowerCase() !== wanted.toLowerCase()) {
     return { isOk: false, user, says: `the key belongs to '${user}', not to '${wanted}'` };
   }
-  return { isOk: true, user, says: user === undefined ? "logged in" : `logged in as ${user}` };
+  return {
+    isOk: true,
+    user,
+    says: user === undefined ? "logged in; it did not say as whom" : `logged in as ${user}`,
+  };
 }
 
 function adviceFor(said: string): string {

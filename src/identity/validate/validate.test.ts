@@ -7,7 +7,7 @@ import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { Tokens } from "../tokens/tokens.ts";
-import { validateIdentity } from "./validate.ts";
+import { type Finding, validateIdentity, validationSummary } from "./validate.ts";
 
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
 const DAY = 24 * 60 * 60_000;
@@ -71,7 +71,7 @@ describe("validateIdentity()", () => {
     t.mock.method(globalThis, "fetch", () => assert.fail("the forge was asked"));
     await rig.save();
     const { found } = await rig.outcomes({}, { testAuth: false });
-    assert.deepEqual(found, ["ssh-key skip", "token pass"]);
+    assert.deepEqual(found, ["ssh-key skip", "ssh skip", "token pass", "api skip"]);
   });
 
   it("warns about a token that is missing, or expires within two weeks", async (t) => {
@@ -94,5 +94,27 @@ describe("validateIdentity()", () => {
     assert.deepEqual((await rig.outcomes({})).found.slice(2), ["token fail"]);
     await rig.save();
     assert.deepEqual((await rig.outcomes({})).found.slice(2), ["token pass", "api fail"]);
+  });
+});
+
+describe("validationSummary()", () => {
+  const summary = (...found: readonly (readonly [Finding["what"], Finding["outcome"]])[]) => {
+    const findings = found.map(([what, outcome]) => ({ what, outcome, says: "" }));
+    return validationSummary({ identity: "x", isOk: true, findings });
+  };
+
+  it("calls only that passed which was tried", () => {
+    assert.equal(
+      summary(["ssh-key", "pass"], ["ssh", "skip"], ["token", "pass"], ["token", "warn"]),
+      "Validation passed: SSH key file, stored token. To look at: stored token. Not tried: SSH login.",
+    );
+    assert.equal(
+      summary(["ssh-key", "skip"], ["ssh", "skip"]),
+      "Nothing was validated. Not tried: SSH key file, SSH login.",
+    );
+    assert.equal(
+      summary(["ssh", "pass"], ["token", "pass"], ["token", "fail"]),
+      "Validation failed: stored token. Passed: SSH login.",
+    );
   });
 });

@@ -42,13 +42,52 @@ export async function validateIdentity(
   const { testAuth = true, checkGPG = false } = options;
   const found = await Promise.all([
     checkKeyFile(identity),
-    testAuth ? checkSsh(identity, options) : [],
+    testAuth ? checkSsh(identity, options) : untried("ssh", "The SSH login was not tried."),
     checkToken(identity, testAuth, options),
-    checkGPG ? checkSigning(identity, options) : [],
+    checkGPG ? checkSigning(identity, options) : untriedSigning(identity),
   ]);
   const findings = found.flat();
   const isOk = findings.every(({ outcome }) => outcome !== "fail");
   return { identity: identity.name, isOk, findings };
+}
+
+const NAMES: Readonly<Record<Finding["what"], string>> = {
+  "ssh-key": "SSH key file",
+  ssh: "SSH login",
+  token: "stored token",
+  api: "token at the forge",
+  signing: "signing",
+};
+
+/** The result in one sentence. Only what was tried has passed. */
+export function validationSummary({ findings }: Validation): string {
+  const named = (...outcomes: Finding["outcome"][]): string => {
+    const found = findings.filter(({ outcome }) => outcomes.includes(outcome));
+    return [...new Set(found.map(({ what }) => NAMES[what]))].join(", ");
+  };
+  const failed = new Set(findings.flatMap(({ outcome, what }) => (outcome === "fail" ? what : [])));
+  const good = findings.filter(({ outcome, what }) => outcome === "pass" && !failed.has(what));
+  const passed = [...new Set(good.map(({ what }) => NAMES[what]))].join(", ");
+  const first =
+    failed.size > 0
+      ? `Validation failed: ${named("fail")}.`
+      : passed === ""
+        ? "Nothing was validated."
+        : `Validation passed: ${passed}.`;
+  const rest = [
+    failed.size > 0 && passed !== "" ? `Passed: ${passed}.` : "",
+    named("warn") === "" ? "" : `To look at: ${named("warn")}.`,
+    named("skip") === "" ? "" : `Not tried: ${named("skip")}.`,
+  ];
+  return [first, ...rest].filter((each) => each !== "").join(" ");
+}
+
+function untried(what: Finding["what"], says: string): Finding[] {
+  return [{ what, outcome: "skip", says }];
+}
+
+function untriedSigning({ signing }: Identity): Finding[] {
+  return signing === undefined ? [] : untried("signing", "Signing was not tried.");
 }
 
 export async function checkKeyFile({ sshKey, email }: Identity): Promise<Finding[]> {
@@ -110,7 +149,7 @@ async function checkToken(
     if (isExpired(found.record)) {
       return [{ ...fail("token", `The token expired on ${found.record.expires}.`), command }];
     }
-    if (!testAuth) return [is];
+    if (!testAuth) return [is, ...untried("api", "The forge was not asked about the token.")];
     const facts = await askForge(identity, found.token, { timeout });
     if (facts === undefined) {
       const says = `The token cannot be checked for provider '${provider}'.`;

@@ -13,7 +13,8 @@ export const IDENTITY_SCHEMAS = {
       host: {
         type: "string",
         minLength: 1,
-        description: "Host of the forge; default that of the provider, such as `github.com`.",
+        description:
+          "Host of the forge's pages, with a port if it has one (`git.corp:8443`); default that of the provider, such as `github.com`.",
       },
       sshHost: {
         type: "string",
@@ -120,7 +121,7 @@ export const IDENTITY_SCHEMAS = {
       host: {
         type: "string",
         minLength: 1,
-        description: "Host of a remote; `*` stands for any text.",
+        description: "Host of a remote, with or without its port; `*` stands for any text.",
       },
       owner: {
         type: "string",

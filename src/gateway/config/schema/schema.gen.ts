@@ -306,7 +306,10 @@ export interface ModelProvider {
 export interface IdentitySettings {
   /** Kind of forge. */
   readonly provider: "github" | "gitlab" | "bitbucket" | "other";
-  /** Host of the forge; default that of the provider, such as `github.com`. */
+  /**
+   * Host of the forge's pages, with a port if it has one (`git.corp:8443`); default that of the
+   * provider, such as `github.com`.
+   */
   readonly host?: string;
   /** Host name in the SSH configuration (an alias), by which ssh chooses the key. */
   readonly sshHost?: string;
@@ -360,7 +363,7 @@ export interface TokenSource {
 
 /** A rule for repositories; all of its conditions must match. */
 export interface MatchRule {
-  /** Host of a remote; `*` stands for any text. */
+  /** Host of a remote, with or without its port; `*` stands for any text. */
   readonly host?: string;
   /** Owner of the repository, including groups below it; `*` stands for any text. */
   readonly owner?: string;
