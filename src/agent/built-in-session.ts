@@ -1,6 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
 import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
+import { OWNER } from "../base/principal.ts";
 import type {
   AgentOpenOptions,
   AgentSession,
@@ -9,8 +10,9 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import type { AgentLimits, BuiltInAgentOptions } from "./built-in-agent.ts";
-import { availableCommands, runSlashCommand } from "./commands/commands.ts";
+import { availableCommands, COMMAND_NAMES, runSlashCommand } from "./commands/commands.ts";
 import { parseCommand } from "./commands/slash-command.ts";
+import type { Customs } from "./custom/customs.ts";
 import type { CommandSandbox } from "./files/command-sandbox.ts";
 import { Journal } from "./files/journal.ts";
 import { Workspace } from "./files/workspace.ts";
@@ -22,6 +24,7 @@ import { SessionTools } from "./session-tools.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
 import { Conversation } from "./turn/conversation.ts";
+import { FolderInstructions } from "./turn/folder-instructions.ts";
 import { promptText, typedText } from "./turn/prompt-message.ts";
 import { Speaker } from "./turn/speaker.ts";
 
@@ -38,6 +41,7 @@ interface TurnTools {
   readonly speaker: Speaker;
   readonly files: TurnFiles;
   readonly runner: ToolRunner;
+  readonly customs: Customs;
 }
 
 /** One session of the built-in agent. */
@@ -51,6 +55,9 @@ export class BuiltInSession implements AgentSession {
   readonly #tools: SessionTools;
   readonly #stopListening: () => void;
   readonly #conversation = new Lazy(() => this.#recall());
+  readonly #customs = new Lazy(() => this.#openCustoms());
+  readonly #folderInstructions = new FolderInstructions();
+  #isOver = false;
   #mode: Mode;
   #model: ModelEntry;
   /** No model was chosen or used yet, so the first available one is taken. */
@@ -88,6 +95,10 @@ export class BuiltInSession implements AgentSession {
     const session = new BuiltInSession(options, parts);
     const commands = availableCommands();
     options.update({ sessionUpdate: "available_commands_update", availableCommands: commands });
+    // Reading the files of the project is not waited for.
+    session.#refreshCustoms().catch((error: unknown) => {
+      options.log.warn("agent.customs-failed", { error });
+    });
     return session;
   }
 
@@ -118,17 +129,23 @@ export class BuiltInSession implements AgentSession {
     const speaker = new Speaker(turn);
     const journal = this.#journal.begin();
     const files = new TurnFiles({ workspace: this.#workspace, client: () => turn.client, journal });
-    const command = parseCommand(typedText(turn.prompt));
+    const typed = parseCommand(typedText(turn.prompt));
     try {
+      const customs = await this.#refreshCustoms();
+      const custom = typed === undefined ? undefined : await customs.promptOf(typed, turn.prompt);
+      const command = custom === undefined ? typed : undefined;
       if (command === undefined) await this.#decide(speaker);
       const isForModel = command === undefined && this.#model.open !== undefined;
-      const tools = isForModel ? await this.#tools.gather(speaker, turn) : NO_TOOLS;
+      const tools = isForModel
+        ? customs.addTools(await this.#tools.gather(speaker, turn))
+        : NO_TOOLS;
       const runner = this.#runner(turn, { speaker, files }, tools);
       if (isForModel) {
-        return await this.#converse(turn, { speaker, files, runner });
+        const prompt = custom ?? turn.prompt;
+        return await this.#converse(turn, prompt, { speaker, files, runner, customs });
       }
       await this.#tools.reportServers(speaker);
-      await this.#runCommand(turn, command, { speaker, files, runner });
+      await this.#runCommand(turn, command, { speaker, files, runner, customs });
       return { stopReason: "end_turn" };
     } catch (error) {
       if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
@@ -165,6 +182,7 @@ export class BuiltInSession implements AgentSession {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
     this.#stopListening();
     await this.#tools[Symbol.asyncDispose]();
     await this.#sandbox?.[Symbol.asyncDispose]();
@@ -195,19 +213,44 @@ export class BuiltInSession implements AgentSession {
     this.#options.update({ sessionUpdate: "config_option_update", configOptions });
   }
 
-  async #converse(turn: Turn, { speaker, files, runner }: TurnTools): Promise<TurnEnd> {
+  async #openCustoms(): Promise<Customs> {
+    const { cwd, owner } = this.#options;
+    const { Customs } = await import("./custom/customs.ts");
+    // The owner's own files are nobody else's business.
+    const user = owner === OWNER.id ? (this.#parts.userFolders ?? []) : [];
+    return new Customs({ cwd, user, taken: COMMAND_NAMES });
+  }
+
+  /** Looks for commands and skills again, and tells clients if there are other commands. */
+  async #refreshCustoms(): Promise<Customs> {
+    const customs = await this.#customs.get();
+    if ((await customs.refresh()) && !this.#isOver) {
+      const commands = availableCommands(customs.commands);
+      const sessionUpdate = "available_commands_update";
+      this.#options.update({ sessionUpdate, availableCommands: commands });
+    }
+    return customs;
+  }
+
+  async #converse(
+    turn: Turn,
+    prompt: Turn["prompt"],
+    { speaker, files, runner, customs }: TurnTools,
+  ): Promise<TurnEnd> {
     const { limits } = this.#parts;
     const model = this.#model as ModelEntry & { open: NonNullable<ModelEntry["open"]> };
     const [{ TurnRun }, { instructionsFor, projectInstructions }] = await Promise.all([
       import("./turn/run-turn.ts"),
       import("./turn/instructions.ts"),
     ]);
-    const own = await projectInstructions(files);
+    const own = `${await projectInstructions(files)}${customs.instructions}`;
+    const folders = this.#folderInstructions;
     const run = new TurnRun({
       turn,
+      prompt,
       model,
       conversation: await this.#conversation.get(),
-      instructions: () => `${instructionsFor(this.#workspace, this.#mode)}${own}`,
+      instructions: () => `${instructionsFor(this.#workspace, this.#mode)}${own}${folders.text}`,
       speaker,
       runner,
       retry: limits.retry,
@@ -220,13 +263,14 @@ export class BuiltInSession implements AgentSession {
   async #runCommand(
     turn: Turn,
     command: ReturnType<typeof parseCommand>,
-    { speaker, files, runner }: TurnTools,
+    { speaker, files, runner, customs }: TurnTools,
   ): Promise<void> {
     const { data, reviews, models } = this.#parts;
     const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
     const found = models.list().flatMap(({ id, isFound }) => (isFound === true ? [id] : []));
     await runSlashCommand(command, {
       ...context,
+      custom: customs.commands,
       model: this.#model,
       failures: models.failures,
       found,
@@ -263,6 +307,7 @@ export class BuiltInSession implements AgentSession {
       secrets: models.secrets,
       actsAs,
       sandbox: this.#sandbox,
+      workedOn: (path) => this.#folderInstructions.workedOn(path, files),
     });
   }
 }

@@ -5,12 +5,15 @@ import type { TurnFiles } from "../files/turn-files.ts";
 import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
 import type { Speaker } from "../turn/speaker.ts";
 
-/** A command that the agent runs without a model (ACP slash-commands). */
-export interface SlashCommand {
+export interface DescribedCommand {
   readonly name: string;
   readonly description: string;
   /** Placeholder for the input after the name. */
   readonly hint?: string;
+}
+
+/** A command that the agent runs without a model (ACP slash-commands). */
+export interface SlashCommand extends DescribedCommand {
   run(input: string, context: CommandContext): Promise<void>;
 }
 
@@ -24,7 +27,7 @@ export interface CommandContext {
   readonly failures: ReadonlyMap<string, string>;
   /** Models that were found on this machine, but are used only when chosen. */
   readonly found: readonly string[];
-  readonly commands: readonly SlashCommand[];
+  readonly commands: readonly DescribedCommand[];
   readonly reviews: ReviewComments | undefined;
   /** The data folder. */
   readonly data: string;
@@ -61,6 +64,6 @@ export interface ReviewComments {
 
 /** Parses `/search foo`. A path such as `/usr/bin` is not a command. */
 export function parseCommand(text: string): { name: string; input: string } | undefined {
-  const [, name, input = ""] = /^\/([A-Za-z][\w-]*)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
+  const [, name, input = ""] = /^\/([A-Za-z][\w:-]*)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
   return name === undefined ? undefined : { name: name.toLowerCase(), input: input.trim() };
 }

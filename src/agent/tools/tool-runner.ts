@@ -45,6 +45,8 @@ export interface ToolRunnerOptions {
   readonly secrets: readonly string[];
   readonly actsAs?: ActsAs | undefined;
   readonly sandbox?: CommandSandbox | undefined;
+  /** Told about each file that a call was about. */
+  readonly workedOn?: ((path: string) => Promise<void>) | undefined;
 }
 
 export interface ToolCall {
@@ -141,6 +143,7 @@ export class ToolRunner {
       if (error instanceof RpcError) ({ code } = error);
       answer = { text: failureText(error, call.name, log), isError: true };
     }
+    for (const { path } of answer.locations ?? []) await this.#options.workedOn?.(path);
     const text = hideSecrets(answer.text, this.#options.secrets);
     await this.#finished(call, { ...answer, text }, code);
     return { ...answer, text };

@@ -16,6 +16,8 @@ import { withoutImages } from "./without-images.ts";
 
 export interface TurnOptions {
   readonly turn: Turn;
+  /** What the model is asked: the turn's prompt, or the text that a command stands for. */
+  readonly prompt: Turn["prompt"];
   readonly model: ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
   readonly conversation: Conversation;
   readonly instructions: () => string;
@@ -42,8 +44,8 @@ export class TurnRun {
   }
 
   async run(): Promise<TurnEnd> {
-    const { turn, conversation } = this.#options;
-    conversation.add(promptMessage(turn.prompt));
+    const { turn, prompt, conversation } = this.#options;
+    conversation.add(promptMessage(prompt));
     try {
       return this.#end(await this.#steps());
     } catch (error) {
