@@ -1,4 +1,3 @@
-import { TrunklineError } from "../base/errors.ts";
 import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
@@ -17,9 +16,8 @@ import type { CommandSandbox } from "./files/command-sandbox.ts";
 import { Journal } from "./files/journal.ts";
 import { Workspace } from "./files/workspace.ts";
 import { TurnFiles } from "./files/turn-files.ts";
-import { findModel, type ModelEntry } from "./models/models.ts";
-import { FIRST_MODE, type Mode, MODES, modeOf } from "./modes.ts";
-import { settingsOf } from "./session-settings.ts";
+import type { ModelEntry } from "./models/models.ts";
+import { SessionChoices } from "./session-choices.ts";
 import { SessionTools } from "./session-tools.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
@@ -53,20 +51,14 @@ export class BuiltInSession implements AgentSession {
   readonly #sandbox: CommandSandbox | undefined;
   readonly #log: Log;
   readonly #tools: SessionTools;
-  readonly #stopListening: () => void;
+  readonly #choices: SessionChoices;
   readonly #conversation = new Lazy(() => this.#recall());
   readonly #customs = new Lazy(() => this.#openCustoms());
   readonly #folderInstructions = new FolderInstructions();
   #isOver = false;
-  #mode: Mode;
-  #model: ModelEntry;
-  /** No model was chosen or used yet, so the first available one is taken. */
-  #isUndecided: boolean;
-  /** A model that was chosen before, but is not available. */
-  #missing: string | undefined;
 
   private constructor(options: AgentOpenOptions, parts: SessionParts) {
-    const { sessionId, cwd, additionalDirectories, chosen, log } = options;
+    const { sessionId, cwd, additionalDirectories, log } = options;
     const { models, data } = parts;
     this.#options = options;
     this.#parts = parts;
@@ -74,21 +66,11 @@ export class BuiltInSession implements AgentSession {
     this.#journal = new Journal(data, sessionId);
     this.#sandbox = parts.sandbox?.(this.#workspace.roots);
     this.#log = log;
-    this.#mode = modeOf(chosen.modeId ?? textOf(chosen.configOptions?.mode)) ?? FIRST_MODE;
-    const wanted = chosen.modelId ?? textOf(chosen.configOptions?.model);
-    const found = models.list().find(({ id }) => id === wanted);
-    this.#model = found ?? models.first();
-    this.#missing = found === undefined ? wanted : undefined;
-    this.#isUndecided = wanted === undefined;
     this.#tools = new SessionTools(options, {
       ...parts,
       timeout: parts.limits.firstList * 4,
     });
-    this.#use(this.#model);
-    this.#stopListening = models.onChange(() => {
-      if (this.#isUndecided) this.#use(models.first());
-      this.#tellOptions();
-    });
+    this.#choices = new SessionChoices(options, models, () => this.#tools.begin());
   }
 
   static async open(options: AgentOpenOptions, parts: SessionParts): Promise<BuiltInSession> {
@@ -103,7 +85,7 @@ export class BuiltInSession implements AgentSession {
   }
 
   get settings(): SessionSettings {
-    return settingsOf(this.#mode, this.#model, this.#parts.models.list());
+    return this.#choices.settings;
   }
 
   async prompt(turn: Turn): Promise<TurnEnd> {
@@ -134,8 +116,8 @@ export class BuiltInSession implements AgentSession {
       const customs = await this.#refreshCustoms();
       const custom = typed === undefined ? undefined : await customs.promptOf(typed, turn.prompt);
       const command = custom === undefined ? typed : undefined;
-      if (command === undefined) await this.#decide(speaker);
-      const isForModel = command === undefined && this.#model.open !== undefined;
+      if (command === undefined) await this.#choices.decide(speaker);
+      const isForModel = command === undefined && this.#choices.model.open !== undefined;
       const tools = isForModel
         ? customs.addTools(await this.#tools.gather(speaker, turn))
         : NO_TOOLS;
@@ -153,64 +135,35 @@ export class BuiltInSession implements AgentSession {
     }
   }
 
-  async setMode(modeId: string): Promise<void> {
-    const mode = modeOf(modeId);
-    if (mode === undefined) {
-      const ids = MODES.map(({ id }) => id).join(", ");
-      const says = `Cannot use the mode '${modeId.slice(0, 100)}': no such mode. There are: ${ids}.`;
-      throw new TrunklineError("not-found", says);
-    }
-    this.#mode = mode;
-    this.#options.update({ sessionUpdate: "current_mode_update", currentModeId: mode.id });
-    this.#tellOptions();
+  setMode(modeId: string): Promise<void> {
+    return this.#choices.setMode(modeId);
   }
 
-  async setModel(modelId: string): Promise<void> {
-    this.#use(findModel(this.#parts.models, modelId));
-    this.#isUndecided = false;
-    this.#missing = undefined;
-    this.#tellOptions();
+  setModel(modelId: string): Promise<void> {
+    return this.#choices.setModel(modelId);
   }
 
-  async setConfigOption(id: string, value: unknown): Promise<void> {
-    if (id === "mode") return this.setMode(String(value));
-    if (id === "model") return this.setModel(String(value));
-    throw new TrunklineError(
-      "not-found",
-      `There is no option '${id.slice(0, 100)}'. There are: mode, model.`,
-    );
+  setConfigOption(id: string, value: unknown): Promise<void> {
+    return this.#choices.setConfigOption(id, value);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
-    this.#stopListening();
+    this.#choices[Symbol.dispose]();
     await this.#tools[Symbol.asyncDispose]();
     await this.#sandbox?.[Symbol.asyncDispose]();
   }
 
-  #use(model: ModelEntry): void {
-    this.#model = model;
-    if (model.open !== undefined) this.#tools.begin();
-  }
-
-  /** Waits for slow providers before the turn goes without the chosen model. */
-  async #decide(speaker: Speaker): Promise<void> {
-    const { models } = this.#parts;
-    const isOpen = this.#isUndecided && this.#model.open === undefined;
-    if (isOpen || this.#missing !== undefined) await models.refresh();
-    const found = models.list().find(({ id }) => id === this.#missing);
-    if (found !== undefined) this.#use(found);
-    else if (this.#missing !== undefined) {
-      const says = `The model '${this.#missing}' is not available; ${this.#model.name} answers instead`;
-      await speaker.notice("warning", says);
-    }
-    this.#missing = undefined;
-    if (this.#model.open !== undefined) this.#isUndecided = false;
-  }
-
-  #tellOptions(): void {
-    const { configOptions = [] } = this.settings;
-    this.#options.update({ sessionUpdate: "config_option_update", configOptions });
+  async #compact(turn: Turn, speaker: Speaker): Promise<string | undefined> {
+    const model = this.#choices.model;
+    if (!canAnswer(model)) return "Cannot compact the conversation: no model is in use.";
+    const conversation = await this.#conversation.get();
+    if (conversation.messages.length < 2) return "There is nothing to compact yet.";
+    const { compactConversation } = await import("./turn/compact-conversation.ts");
+    const why = "The conversation was compacted";
+    const log = this.#log;
+    await compactConversation({ turn, model, conversation, speaker, log, why });
+    return undefined;
   }
 
   async #openCustoms(): Promise<Customs> {
@@ -238,7 +191,7 @@ export class BuiltInSession implements AgentSession {
     { speaker, files, runner, customs }: TurnTools,
   ): Promise<TurnEnd> {
     const { limits } = this.#parts;
-    const model = this.#model as ModelEntry & { open: NonNullable<ModelEntry["open"]> };
+    const model = this.#choices.model as OpenModel;
     const [{ TurnRun }, { instructionsFor, projectInstructions }] = await Promise.all([
       import("./turn/run-turn.ts"),
       import("./turn/instructions.ts"),
@@ -250,10 +203,12 @@ export class BuiltInSession implements AgentSession {
       prompt,
       model,
       conversation: await this.#conversation.get(),
-      instructions: () => `${instructionsFor(this.#workspace, this.#mode)}${own}${folders.text}`,
+      instructions: () =>
+        `${instructionsFor(this.#workspace, this.#choices.mode)}${own}${folders.text}`,
       speaker,
       runner,
       retry: limits.retry,
+      thinking: this.#choices.thinking,
       maxSteps: limits.maxSteps,
       log: this.#log,
     });
@@ -271,7 +226,8 @@ export class BuiltInSession implements AgentSession {
     await runSlashCommand(command, {
       ...context,
       custom: customs.commands,
-      model: this.#model,
+      session: this.#choices.controls(() => this.#compact(turn, speaker)),
+      model: this.#choices.model,
       failures: models.failures,
       found,
     });
@@ -300,7 +256,7 @@ export class BuiltInSession implements AgentSession {
       files,
       tools,
       groups: this.#tools.groups,
-      mode: () => this.#mode,
+      mode: () => this.#choices.mode,
       sessionId: this.#options.sessionId,
       log: this.#log,
       timeout: limits.toolTimeout,
@@ -312,6 +268,8 @@ export class BuiltInSession implements AgentSession {
   }
 }
 
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
+type OpenModel = ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
+
+function canAnswer(model: ModelEntry): model is OpenModel {
+  return model.open !== undefined;
 }

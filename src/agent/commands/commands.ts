@@ -9,6 +9,7 @@ import { format, test } from "./project-commands.ts";
 import { review } from "./review.ts";
 import { rewrite } from "./rewrite.ts";
 import { search } from "./search.ts";
+import { compact, mode, model } from "./session-commands.ts";
 import type {
   CommandContext,
   DescribedCommand,
@@ -29,6 +30,9 @@ const COMMANDS: readonly SlashCommand[] = [
   commit,
   undo,
   init,
+  mode,
+  model,
+  compact,
 ];
 
 /** ACP slash-commands: the list for `available_commands_update`. */

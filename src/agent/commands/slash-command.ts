@@ -3,6 +3,7 @@ import type { ModelEntry } from "../models/models.ts";
 import type { Journal } from "../files/journal.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
+import type { SessionControls } from "./session-commands.ts";
 import type { Speaker } from "../turn/speaker.ts";
 
 export interface DescribedCommand {
@@ -29,6 +30,7 @@ export interface CommandContext {
   readonly found: readonly string[];
   readonly commands: readonly DescribedCommand[];
   readonly reviews: ReviewComments | undefined;
+  readonly session: SessionControls;
   /** The data folder. */
   readonly data: string;
   /** Runs a step as a tool call: it is shown, needs consent, and has a timeout. */

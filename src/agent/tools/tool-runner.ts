@@ -203,7 +203,7 @@ export class ToolRunner {
   }
 
   async #ask(tool: AgentTool, call: ToolCall, consent: Consent, stop: Stopper): Promise<void> {
-    const { turn, files } = this.#options;
+    const { turn, files, mode } = this.#options;
     const { subject, title, content = [wholeInput(call.args)], locations } = consent;
     const isDiff = content.some(({ type }) => type === "diff");
     const toolCall = {
@@ -218,7 +218,9 @@ export class ToolRunner {
     };
     const options = optionsFor(consent, files.workspace.cwd);
     const always = subject === undefined ? {} : { subject };
-    const asked = turn.requestPermission({ toolCall, options, ...always });
+    const isAccepted = consent.isPlainEdit === true && mode().acceptsEdits === true;
+    const accepted = isAccepted ? { acceptedBy: `mode ${mode().id}` } : {};
+    const asked = turn.requestPermission({ toolCall, options, ...always, ...accepted });
     const outcome = await untilStopped(stop, asked);
     if (outcome.outcome === "selected" && outcome.kind.startsWith("allow")) return;
     throw new Refused(
