@@ -135,6 +135,12 @@ export class BuiltInSession implements AgentSession {
     }
   }
 
+  isCommand(prompt: Turn["prompt"]): boolean {
+    const name = parseCommand(typedText(prompt))?.name;
+    // Compacting asks the model.
+    return name !== undefined && name !== "compact" && COMMAND_NAMES.has(name);
+  }
+
   setMode(modeId: string): Promise<void> {
     return this.#choices.setMode(modeId);
   }

@@ -35,6 +35,16 @@ describe("/mode and /model", () => {
   });
 });
 
+describe("a session", () => {
+  it("knows which prompts are commands that need no model", async () => {
+    await using rig = new AgentRig({ files: { ".claude/commands/own.md": "Do." } });
+    const session = await rig.open();
+    const texts = ["/help", "/Mode ask", "/own", "/compact", "/unknown", "help", "/usr/bin"];
+    const free = texts.filter((text) => session.isCommand?.([{ type: "text", text }]));
+    assert.deepEqual(free, ["/help", "/Mode ask"]);
+  });
+});
+
 describe("/compact", () => {
   it("replaces the beginning of the conversation by a summary", async () => {
     await using llm = await FakeLlm.start([
