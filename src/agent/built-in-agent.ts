@@ -18,6 +18,8 @@ export interface BuiltInAgentOptions {
   /** Starts the MCP servers of a session. Without it, clients are told that theirs are not used. */
   readonly openServers?: OpenServers;
   readonly reviews?: ReviewComments;
+  /** Folders of the owner that may have `commands` and `skills`. */
+  readonly userFolders?: readonly string[];
   /** Finds the identity under which commands run git. */
   readonly actsAs?: ActsAs;
   /** Opens the sandbox that commands run in. Without it, they run as they are. */

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Log } from "../base/log.ts";
@@ -32,7 +34,7 @@ describe("a session's settings", () => {
     const { modes, models, configOptions } = (await rig.open()).settings;
     assert.deepEqual(
       modes?.availableModes.map(({ id }) => id),
-      ["build", "architect", "ask"],
+      ["build", "auto-accept", "architect", "ask"],
     );
     assert.equal(models?.availableModels.at(-1)?.name, "Offline (no LLM)");
     assert.deepEqual(
@@ -55,7 +57,7 @@ describe("a session's settings", () => {
     assert.ok(kinds.includes("config_option_update"));
     await assert.rejects(
       session.setMode?.("wild") ?? Promise.resolve(),
-      /There are: build, architect, ask/,
+      /There are: build, auto-accept, architect, ask/,
     );
     await assert.rejects(session.setModel?.("gpt-9") ?? Promise.resolve(), /There are: offline/);
     await assert.rejects(
@@ -142,6 +144,28 @@ class SlowModels implements ModelSource {
   }
 }
 
+describe("the thinking level", () => {
+  it("is offered for models that take one, and sent to them", async () => {
+    await using llm = await FakeLlm.start([{ content: "Hi." }]);
+    await using rig = new AgentRig({ llm, type: "openai-compatible", model: "gpt-oss-20b" });
+    const session = await rig.open();
+    const option = () => session.settings.configOptions?.find(({ id }) => id === "thinking");
+    assert.deepEqual([option()?.category, option()?.currentValue], ["thought_level", "default"]);
+    await rig.turnOf(session, "go");
+    await session.setConfigOption?.("thinking", "high");
+    assert.equal(option()?.currentValue, "high");
+    await rig.turnOf(session, "go on");
+    const [first, second] = llm.requests as { reasoning_effort?: string }[];
+    assert.deepEqual([first?.reasoning_effort, second?.reasoning_effort], [undefined, "high"]);
+    await assert.rejects(session.setConfigOption?.("thinking", "wild") ?? Promise.resolve());
+    await session.setModel?.("offline");
+    assert.equal(option(), undefined);
+    const loaded = await rig.open({ chosen: { configOptions: { thinking: "low" } } });
+    const { configOptions } = loaded.settings;
+    assert.equal(configOptions?.find(({ id }) => id === "thinking")?.currentValue, "low");
+  });
+});
+
 describe("a mode", () => {
   it("refuses tools that it does not allow, even if the model calls them without being offered them", async () => {
     const call = { name: "write_file", arguments: { path: "a", content: "x" } };
@@ -158,6 +182,25 @@ describe("a mode", () => {
     await session.setMode?.("architect");
     await rig.turnOf(session, "plan");
     assert.ok(llm.tools.includes("run_command") && !llm.tools.includes("edit_file"));
+  });
+
+  it("auto-accept: changes files without a question, but asks before commands and about files that tools run", async () => {
+    const write = (path: string) => ({ name: "write_file", arguments: { path, content: "x" } });
+    const run = { name: "run_command", arguments: { command: "true" } };
+    const toolCalls = [write("src/a"), run, write(".vscode/tasks.json"), write("link")];
+    await using llm = await FakeLlm.start([{ toolCalls }, { content: "Done." }]);
+    await using rig = new AgentRig({ llm, files: { ".envrc": "old" } });
+    symlinkSync(".envrc", join(rig.cwd, "link"));
+    const session = await rig.open();
+    await session.setMode?.("auto-accept");
+    const { turn } = await rig.turnOf(session, { prompt: "go", decide: () => REJECT });
+    assert.deepEqual(turn.ends, ["completed", "failed", "failed", "failed"]);
+    assert.deepEqual(
+      turn.accepted.map(({ toolCall, acceptedBy }) => [toolCall.title, acceptedBy]),
+      [["Create src/a", "mode auto-accept"]],
+    );
+    assert.equal(rig.read("src/a"), "x");
+    assert.equal(rig.read(".envrc"), "old");
   });
 
   it("applies to slash commands too", async () => {

@@ -1,6 +1,6 @@
-import { TrunklineError } from "../base/errors.ts";
 import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
+import { OWNER } from "../base/principal.ts";
 import type {
   AgentOpenOptions,
   AgentSession,
@@ -9,19 +9,20 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import type { AgentLimits, BuiltInAgentOptions } from "./built-in-agent.ts";
-import { availableCommands, runSlashCommand } from "./commands/commands.ts";
+import { availableCommands, COMMAND_NAMES, runSlashCommand } from "./commands/commands.ts";
 import { parseCommand } from "./commands/slash-command.ts";
+import type { Customs } from "./custom/customs.ts";
 import type { CommandSandbox } from "./files/command-sandbox.ts";
 import { Journal } from "./files/journal.ts";
 import { Workspace } from "./files/workspace.ts";
 import { TurnFiles } from "./files/turn-files.ts";
-import { findModel, type ModelEntry } from "./models/models.ts";
-import { FIRST_MODE, type Mode, MODES, modeOf } from "./modes.ts";
-import { settingsOf } from "./session-settings.ts";
+import type { ModelEntry } from "./models/models.ts";
+import { SessionChoices } from "./session-choices.ts";
 import { SessionTools } from "./session-tools.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
 import { Conversation } from "./turn/conversation.ts";
+import { FolderInstructions } from "./turn/folder-instructions.ts";
 import { promptText, typedText } from "./turn/prompt-message.ts";
 import { Speaker } from "./turn/speaker.ts";
 
@@ -38,6 +39,7 @@ interface TurnTools {
   readonly speaker: Speaker;
   readonly files: TurnFiles;
   readonly runner: ToolRunner;
+  readonly customs: Customs;
 }
 
 /** One session of the built-in agent. */
@@ -49,17 +51,14 @@ export class BuiltInSession implements AgentSession {
   readonly #sandbox: CommandSandbox | undefined;
   readonly #log: Log;
   readonly #tools: SessionTools;
-  readonly #stopListening: () => void;
+  readonly #choices: SessionChoices;
   readonly #conversation = new Lazy(() => this.#recall());
-  #mode: Mode;
-  #model: ModelEntry;
-  /** No model was chosen or used yet, so the first available one is taken. */
-  #isUndecided: boolean;
-  /** A model that was chosen before, but is not available. */
-  #missing: string | undefined;
+  readonly #customs = new Lazy(() => this.#openCustoms());
+  readonly #folderInstructions = new FolderInstructions();
+  #isOver = false;
 
   private constructor(options: AgentOpenOptions, parts: SessionParts) {
-    const { sessionId, cwd, additionalDirectories, chosen, log } = options;
+    const { sessionId, cwd, additionalDirectories, log } = options;
     const { models, data } = parts;
     this.#options = options;
     this.#parts = parts;
@@ -67,32 +66,26 @@ export class BuiltInSession implements AgentSession {
     this.#journal = new Journal(data, sessionId);
     this.#sandbox = parts.sandbox?.(this.#workspace.roots);
     this.#log = log;
-    this.#mode = modeOf(chosen.modeId ?? textOf(chosen.configOptions?.mode)) ?? FIRST_MODE;
-    const wanted = chosen.modelId ?? textOf(chosen.configOptions?.model);
-    const found = models.list().find(({ id }) => id === wanted);
-    this.#model = found ?? models.first();
-    this.#missing = found === undefined ? wanted : undefined;
-    this.#isUndecided = wanted === undefined;
     this.#tools = new SessionTools(options, {
       ...parts,
       timeout: parts.limits.firstList * 4,
     });
-    this.#use(this.#model);
-    this.#stopListening = models.onChange(() => {
-      if (this.#isUndecided) this.#use(models.first());
-      this.#tellOptions();
-    });
+    this.#choices = new SessionChoices(options, models, () => this.#tools.begin());
   }
 
   static async open(options: AgentOpenOptions, parts: SessionParts): Promise<BuiltInSession> {
     const session = new BuiltInSession(options, parts);
     const commands = availableCommands();
     options.update({ sessionUpdate: "available_commands_update", availableCommands: commands });
+    // Reading the files of the project is not waited for.
+    session.#refreshCustoms().catch((error: unknown) => {
+      options.log.warn("agent.customs-failed", { error });
+    });
     return session;
   }
 
   get settings(): SessionSettings {
-    return settingsOf(this.#mode, this.#model, this.#parts.models.list());
+    return this.#choices.settings;
   }
 
   async prompt(turn: Turn): Promise<TurnEnd> {
@@ -118,17 +111,23 @@ export class BuiltInSession implements AgentSession {
     const speaker = new Speaker(turn);
     const journal = this.#journal.begin();
     const files = new TurnFiles({ workspace: this.#workspace, client: () => turn.client, journal });
-    const command = parseCommand(typedText(turn.prompt));
+    const typed = parseCommand(typedText(turn.prompt));
     try {
-      if (command === undefined) await this.#decide(speaker);
-      const isForModel = command === undefined && this.#model.open !== undefined;
-      const tools = isForModel ? await this.#tools.gather(speaker, turn) : NO_TOOLS;
+      const customs = await this.#refreshCustoms();
+      const custom = typed === undefined ? undefined : await customs.promptOf(typed, turn.prompt);
+      const command = custom === undefined ? typed : undefined;
+      if (command === undefined) await this.#choices.decide(speaker);
+      const isForModel = command === undefined && this.#choices.model.open !== undefined;
+      const tools = isForModel
+        ? customs.addTools(await this.#tools.gather(speaker, turn))
+        : NO_TOOLS;
       const runner = this.#runner(turn, { speaker, files }, tools);
       if (isForModel) {
-        return await this.#converse(turn, { speaker, files, runner });
+        const prompt = custom ?? turn.prompt;
+        return await this.#converse(turn, prompt, { speaker, files, runner, customs });
       }
       await this.#tools.reportServers(speaker);
-      await this.#runCommand(turn, command, { speaker, files, runner });
+      await this.#runCommand(turn, command, { speaker, files, runner, customs });
       return { stopReason: "end_turn" };
     } catch (error) {
       if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
@@ -136,81 +135,86 @@ export class BuiltInSession implements AgentSession {
     }
   }
 
-  async setMode(modeId: string): Promise<void> {
-    const mode = modeOf(modeId);
-    if (mode === undefined) {
-      const ids = MODES.map(({ id }) => id).join(", ");
-      const says = `Cannot use the mode '${modeId.slice(0, 100)}': no such mode. There are: ${ids}.`;
-      throw new TrunklineError("not-found", says);
-    }
-    this.#mode = mode;
-    this.#options.update({ sessionUpdate: "current_mode_update", currentModeId: mode.id });
-    this.#tellOptions();
+  isCommand(prompt: Turn["prompt"]): boolean {
+    const name = parseCommand(typedText(prompt))?.name;
+    // Compacting asks the model.
+    return name !== undefined && name !== "compact" && COMMAND_NAMES.has(name);
   }
 
-  async setModel(modelId: string): Promise<void> {
-    this.#use(findModel(this.#parts.models, modelId));
-    this.#isUndecided = false;
-    this.#missing = undefined;
-    this.#tellOptions();
+  setMode(modeId: string): Promise<void> {
+    return this.#choices.setMode(modeId);
   }
 
-  async setConfigOption(id: string, value: unknown): Promise<void> {
-    if (id === "mode") return this.setMode(String(value));
-    if (id === "model") return this.setModel(String(value));
-    throw new TrunklineError(
-      "not-found",
-      `There is no option '${id.slice(0, 100)}'. There are: mode, model.`,
-    );
+  setModel(modelId: string): Promise<void> {
+    return this.#choices.setModel(modelId);
+  }
+
+  setConfigOption(id: string, value: unknown): Promise<void> {
+    return this.#choices.setConfigOption(id, value);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopListening();
+    this.#isOver = true;
+    this.#choices[Symbol.dispose]();
     await this.#tools[Symbol.asyncDispose]();
     await this.#sandbox?.[Symbol.asyncDispose]();
   }
 
-  #use(model: ModelEntry): void {
-    this.#model = model;
-    if (model.open !== undefined) this.#tools.begin();
+  async #compact(turn: Turn, speaker: Speaker): Promise<string | undefined> {
+    const model = this.#choices.model;
+    if (!canAnswer(model)) return "Cannot compact the conversation: no model is in use.";
+    const conversation = await this.#conversation.get();
+    if (conversation.messages.length < 2) return "There is nothing to compact yet.";
+    const { compactConversation } = await import("./turn/compact-conversation.ts");
+    const why = "The conversation was compacted";
+    const log = this.#log;
+    await compactConversation({ turn, model, conversation, speaker, log, why });
+    return undefined;
   }
 
-  /** Waits for slow providers before the turn goes without the chosen model. */
-  async #decide(speaker: Speaker): Promise<void> {
-    const { models } = this.#parts;
-    const isOpen = this.#isUndecided && this.#model.open === undefined;
-    if (isOpen || this.#missing !== undefined) await models.refresh();
-    const found = models.list().find(({ id }) => id === this.#missing);
-    if (found !== undefined) this.#use(found);
-    else if (this.#missing !== undefined) {
-      const says = `The model '${this.#missing}' is not available; ${this.#model.name} answers instead`;
-      await speaker.notice("warning", says);
+  async #openCustoms(): Promise<Customs> {
+    const { cwd, owner } = this.#options;
+    const { Customs } = await import("./custom/customs.ts");
+    // The owner's own files are nobody else's business.
+    const user = owner === OWNER.id ? (this.#parts.userFolders ?? []) : [];
+    return new Customs({ cwd, user, taken: COMMAND_NAMES });
+  }
+
+  /** Looks for commands and skills again, and tells clients if there are other commands. */
+  async #refreshCustoms(): Promise<Customs> {
+    const customs = await this.#customs.get();
+    if ((await customs.refresh()) && !this.#isOver) {
+      const commands = availableCommands(customs.commands);
+      const sessionUpdate = "available_commands_update";
+      this.#options.update({ sessionUpdate, availableCommands: commands });
     }
-    this.#missing = undefined;
-    if (this.#model.open !== undefined) this.#isUndecided = false;
+    return customs;
   }
 
-  #tellOptions(): void {
-    const { configOptions = [] } = this.settings;
-    this.#options.update({ sessionUpdate: "config_option_update", configOptions });
-  }
-
-  async #converse(turn: Turn, { speaker, files, runner }: TurnTools): Promise<TurnEnd> {
+  async #converse(
+    turn: Turn,
+    prompt: Turn["prompt"],
+    { speaker, files, runner, customs }: TurnTools,
+  ): Promise<TurnEnd> {
     const { limits } = this.#parts;
-    const model = this.#model as ModelEntry & { open: NonNullable<ModelEntry["open"]> };
+    const model = this.#choices.model as OpenModel;
     const [{ TurnRun }, { instructionsFor, projectInstructions }] = await Promise.all([
       import("./turn/run-turn.ts"),
       import("./turn/instructions.ts"),
     ]);
-    const own = await projectInstructions(files);
+    const own = `${await projectInstructions(files)}${customs.instructions}`;
+    const folders = this.#folderInstructions;
     const run = new TurnRun({
       turn,
+      prompt,
       model,
       conversation: await this.#conversation.get(),
-      instructions: () => `${instructionsFor(this.#workspace, this.#mode)}${own}`,
+      instructions: () =>
+        `${instructionsFor(this.#workspace, this.#choices.mode)}${own}${folders.text}`,
       speaker,
       runner,
       retry: limits.retry,
+      thinking: this.#choices.thinking,
       maxSteps: limits.maxSteps,
       log: this.#log,
     });
@@ -220,14 +224,16 @@ export class BuiltInSession implements AgentSession {
   async #runCommand(
     turn: Turn,
     command: ReturnType<typeof parseCommand>,
-    { speaker, files, runner }: TurnTools,
+    { speaker, files, runner, customs }: TurnTools,
   ): Promise<void> {
     const { data, reviews, models } = this.#parts;
     const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
     const found = models.list().flatMap(({ id, isFound }) => (isFound === true ? [id] : []));
     await runSlashCommand(command, {
       ...context,
-      model: this.#model,
+      custom: customs.commands,
+      session: this.#choices.controls(() => this.#compact(turn, speaker)),
+      model: this.#choices.model,
       failures: models.failures,
       found,
     });
@@ -256,17 +262,20 @@ export class BuiltInSession implements AgentSession {
       files,
       tools,
       groups: this.#tools.groups,
-      mode: () => this.#mode,
+      mode: () => this.#choices.mode,
       sessionId: this.#options.sessionId,
       log: this.#log,
       timeout: limits.toolTimeout,
       secrets: models.secrets,
       actsAs,
       sandbox: this.#sandbox,
+      workedOn: (path) => this.#folderInstructions.workedOn(path, files),
     });
   }
 }
 
-function textOf(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
+type OpenModel = ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
+
+function canAnswer(model: ModelEntry): model is OpenModel {
+  return model.open !== undefined;
 }

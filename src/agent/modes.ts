@@ -8,6 +8,8 @@ export interface Mode {
   readonly name: string;
   readonly description: string;
   readonly may: readonly Need[];
+  /** File changes are made without a question. */
+  readonly acceptsEdits?: boolean;
   /** What the model is told about it. */
   readonly instruction: string;
 }
@@ -22,6 +24,16 @@ const BUILD: Mode = {
 
 export const MODES: readonly Mode[] = [
   BUILD,
+  {
+    id: "auto-accept",
+    name: "Auto-accept",
+    description: "Writes files without asking, and asks before it runs anything",
+    may: ["nothing", "write", "run"],
+    acceptsEdits: true,
+    instruction:
+      "You may change files, which the person sees but is not asked about. They are asked before " +
+      "a command is run.",
+  },
   {
     id: "architect",
     name: "Architect",

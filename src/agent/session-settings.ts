@@ -1,11 +1,17 @@
 import type { SessionSettings } from "../session/agent.ts";
 import type { ModelEntry } from "./models/models.ts";
+import { THINKING_LEVELS, type ThinkingLevel } from "./models/thinking.ts";
 import { type Mode, modesFor } from "./modes.ts";
+
+export interface Chosen {
+  readonly mode: Mode;
+  readonly model: ModelEntry;
+  readonly thinking: ThinkingLevel;
+}
 
 /** The settings of a session, as modes and models and as config options (ACP session-config-options). */
 export function settingsOf(
-  mode: Mode,
-  model: ModelEntry,
+  { mode, model, thinking }: Chosen,
   models: readonly ModelEntry[],
 ): SessionSettings & { readonly configOptions: readonly Readonly<Record<string, unknown>>[] } {
   const all = models.some(({ id }) => id === model.id) ? models : [model, ...models];
@@ -35,6 +41,19 @@ export function settingsOf(
         currentValue: model.id,
         options: all.map(({ id, name, description }) => ({ value: id, name, description })),
       },
+      ...(model.thinks === true ? [thinkingOption(thinking)] : []),
     ],
+  };
+}
+
+function thinkingOption(level: ThinkingLevel): Readonly<Record<string, unknown>> {
+  return {
+    id: "thinking",
+    name: "Thinking",
+    description: "How much the model thinks before it answers",
+    category: "thought_level",
+    type: "select",
+    currentValue: level,
+    options: THINKING_LEVELS.map(({ id, name }) => ({ value: id, name })),
   };
 }

@@ -44,6 +44,16 @@ describe("refuse", () => {
     for (const params of [{}, []]) assert.equal(refuse({ name: "m" }, params, ""), undefined);
   });
 
+  it("does not count calls that are free, nor refuse them", () => {
+    const rate = new RateLimiter({ limit: 1, windowMs: 60_000 });
+    const isFree = (params: unknown) => (params as { free?: boolean }).free === true;
+    const route = { name: "m", rate, isFree };
+    const codes = [{ free: true }, { free: true }, {}, {}, { free: true }].map(
+      (params) => refuse(route, params, "")?.code,
+    );
+    assert.deepEqual(codes, [undefined, undefined, undefined, -32029, undefined]);
+  });
+
   it("counts each key separately, and calls without a key together", () => {
     const rate = new RateLimiter({ limit: 1, windowMs: 60_000 });
     const key = (params: unknown) => (params as { key?: string }).key;

@@ -31,7 +31,7 @@ export function refuse(route: Refusing, params: unknown, text: string): RpcError
   if (problem !== undefined) {
     return RpcError.of(STANDARD.invalidParams, describeProblem("params", problem));
   }
-  if (rate === undefined) return undefined;
+  if (rate === undefined || route.isFree?.(params) === true) return undefined;
   const retryAfterMs = rate.take(route.key?.(params) ?? "");
   if (retryAfterMs === 0) return undefined;
   const { limit, windowMs } = rate.rate;

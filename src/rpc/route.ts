@@ -14,6 +14,8 @@ export interface RouteLimits {
   readonly timeout?: number;
   /** Shared by all connections, so that a second connection is not a second allowance. */
   readonly rate?: RateLimiter;
+  /** Whether the rate does not count a call. */
+  readonly isFree?: (params: unknown) => boolean;
   /** Calls with the same lane run one after another. */
   readonly lanes?: Lanes;
   /** The key that the rate is counted for and the lane is chosen by, such as a session id. */

@@ -97,6 +97,8 @@ export interface AgentSession extends AsyncDisposable {
   /** As `session/new` answers them. When they change, the agent sends an update. */
   readonly settings: SessionSettings;
   prompt(turn: Turn): Promise<TurnEnd>;
+  /** Whether a prompt is a command that costs nothing, so that it counts towards no limit. */
+  isCommand?(prompt: readonly ContentBlock[]): boolean;
   setMode?(modeId: string): Promise<void>;
   setModel?(modelId: string): Promise<void>;
   setConfigOption?(id: string, value: unknown): Promise<void>;

@@ -1,7 +1,14 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { type Stop, Stopper } from "../base/stop.ts";
-import type { AgentSession, SessionSettings, SessionUpdate, TurnClient, TurnEnd } from "./agent.ts";
+import type {
+  AgentSession,
+  ContentBlock,
+  SessionSettings,
+  SessionUpdate,
+  TurnClient,
+  TurnEnd,
+} from "./agent.ts";
 import type { Budgets } from "./budget/budgets.ts";
 import { Audience } from "./client/audience.ts";
 import { clientServices } from "./client/client-services.ts";
@@ -128,6 +135,11 @@ export class Session implements TurnHost {
 
   get settings(): SessionSettings {
     return inBothForms(this.agent.settings);
+  }
+
+  /** Whether a prompt is a command that the agent runs without a model. */
+  isCommand(prompt: readonly ContentBlock[]): boolean {
+    return this.#agent?.isCommand?.(prompt) === true;
   }
 
   get agent(): AgentSession {

@@ -24,6 +24,8 @@ export interface AgentRigOptions extends Partial<BuiltInAgentOptions> {
   readonly anthropic?: boolean;
   /** Speaks to the fake in this way, as a provider of the configuration. */
   readonly type?: ProviderType;
+  /** The name of that provider's model. */
+  readonly model?: string;
   /** Starts the MCP servers of sessions for real. */
   readonly realServers?: boolean;
   readonly files?: Readonly<Record<string, string>>;
@@ -46,7 +48,8 @@ export class AgentRig implements AsyncDisposable {
   readonly #sessions: AgentSession[] = [];
 
   constructor(options: AgentRigOptions = {}) {
-    const { llm, anthropic, type, realServers, files = {}, cost = {}, ...parts } = options;
+    const { llm, anthropic, type, model = "fake-1", realServers, ...rest } = options;
+    const { files = {}, cost = {}, ...parts } = rest;
     mkdirSync(this.cwd);
     for (const [name, text] of Object.entries(files)) this.write(name, text);
     const env: Record<string, string> = {};
@@ -57,11 +60,11 @@ export class AgentRig implements AsyncDisposable {
     const log = new Log("debug", (line) => this.log.push(line));
     env.FAKE_KEY = KEY;
     const baseUrl = `${llm?.url}/${type === "google" ? "v1beta" : "v1"}`;
-    const fake = { type: type ?? "openai", baseUrl, keyVariable: "FAKE_KEY", models: ["fake-1"] };
+    const fake = { type: type ?? "openai", baseUrl, keyVariable: "FAKE_KEY", models: [model] };
     const settings =
       type === undefined
         ? { local: false, cost }
-        : { local: false, cost, default: "fake/fake-1", providers: { fake } };
+        : { local: false, cost, default: `fake/${model}`, providers: { fake } };
     const models = new Models({ find: (name) => env[name], settings, log, timeout: 2_000 });
     this.agent = new BuiltInAgent({
       models,

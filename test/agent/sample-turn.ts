@@ -63,6 +63,8 @@ export class SampleTurn implements Turn {
   readonly client: TurnClient;
   readonly updates: SessionUpdate[] = [];
   readonly asked: PermissionRequest[] = [];
+  /** What a mode has accepted, so that nobody was asked. */
+  readonly accepted: PermissionRequest[] = [];
   readonly #options: SampleTurnOptions;
   #steering: (readonly ContentBlock[])[] = [];
 
@@ -83,9 +85,13 @@ export class SampleTurn implements Turn {
   }
 
   async requestPermission(request: PermissionRequest): Promise<PermissionOutcome> {
-    const { subject: _, ...sent } = request;
+    const { subject: _, acceptedBy, ...sent } = request;
     const problem = (await schemaCheck())({ sessionId: "s", ...sent });
     assert.equal(problem, undefined, JSON.stringify(request));
+    if (acceptedBy !== undefined) {
+      this.accepted.push(request);
+      return ALLOW;
+    }
     this.asked.push(request);
     return (await this.#options.decide?.(request)) ?? ALLOW;
   }

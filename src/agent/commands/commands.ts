@@ -9,7 +9,13 @@ import { format, test } from "./project-commands.ts";
 import { review } from "./review.ts";
 import { rewrite } from "./rewrite.ts";
 import { search } from "./search.ts";
-import type { CommandContext, parseCommand, SlashCommand } from "./slash-command.ts";
+import { compact, mode, model } from "./session-commands.ts";
+import type {
+  CommandContext,
+  DescribedCommand,
+  parseCommand,
+  SlashCommand,
+} from "./slash-command.ts";
 import { undo } from "./undo.ts";
 
 const COMMANDS: readonly SlashCommand[] = [
@@ -24,35 +30,46 @@ const COMMANDS: readonly SlashCommand[] = [
   commit,
   undo,
   init,
+  mode,
+  model,
+  compact,
 ];
 
 /** ACP slash-commands: the list for `available_commands_update`. */
-export function availableCommands(): Readonly<Record<string, unknown>>[] {
-  return COMMANDS.map(({ name, description, hint }) => {
+export function availableCommands(
+  custom: readonly DescribedCommand[] = [],
+): Readonly<Record<string, unknown>>[] {
+  return [...COMMANDS, ...custom].map(({ name, description, hint }) => {
     return { name, description, ...(hint === undefined ? {} : { input: { hint } }) };
   });
 }
 
-type Surroundings = Omit<CommandContext, "commands" | "perform"> & { readonly runner: ToolRunner };
+export const COMMAND_NAMES: ReadonlySet<string> = new Set(COMMANDS.map(({ name }) => name));
+
+type Surroundings = Omit<CommandContext, "commands" | "perform"> & {
+  readonly runner: ToolRunner;
+  readonly custom: readonly DescribedCommand[];
+};
 
 /** Runs a slash command, or says why it cannot. Without a command, says that free text needs a model. */
 export async function runSlashCommand(
   typed: ReturnType<typeof parseCommand>,
-  { runner, ...context }: Surroundings,
+  { runner, custom, ...context }: Surroundings,
 ): Promise<void> {
+  const commands = [...COMMANDS, ...custom];
   const { speaker, turn } = context;
   if (typed === undefined) {
-    await speaker.text(offlineText(COMMANDS, context));
+    await speaker.text(offlineText(commands, context));
     return;
   }
   const command = COMMANDS.find(({ name }) => name === typed.name);
   if (command === undefined) {
-    await speaker.text(unknownText(typed.name));
+    await speaker.text(unknownText(typed.name, commands));
     return;
   }
   await command.run(typed.input, {
     ...context,
-    commands: COMMANDS,
+    commands,
     perform: ({ title, kind, need, timeout, call }) => {
       turn.stop.signal.throwIfAborted();
       const tool = {
@@ -71,8 +88,8 @@ export async function runSlashCommand(
   });
 }
 
-function unknownText(name: string): string {
-  const names = COMMANDS.map((command) => command.name);
+function unknownText(name: string, commands: readonly DescribedCommand[]): string {
+  const names = commands.map((command) => command.name);
   const near = suggest(name, names).map((each) => `\`/${each}\``);
   const meant = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
   const all = names.map((each) => `\`/${each}\``).join(", ");

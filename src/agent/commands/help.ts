@@ -1,5 +1,5 @@
 import { OFFLINE } from "../models/models.ts";
-import type { CommandContext, SlashCommand } from "./slash-command.ts";
+import type { CommandContext, DescribedCommand, SlashCommand } from "./slash-command.ts";
 
 export const help: SlashCommand = {
   name: "help",
@@ -9,7 +9,7 @@ export const help: SlashCommand = {
   },
 };
 
-function commandList(commands: readonly SlashCommand[]): string {
+function commandList(commands: readonly DescribedCommand[]): string {
   const lines = commands.map(({ name, hint, description }) => {
     return `- \`/${name}${hint === undefined ? "" : ` ${hint}`}\`: ${description}`;
   });
@@ -47,7 +47,7 @@ const HOW_TO_GET_ONE =
   "begin a new session and choose the model.";
 
 /** The answer to free text without a model. */
-export function offlineText(commands: readonly SlashCommand[], facts: ModelFacts): string {
+export function offlineText(commands: readonly DescribedCommand[], facts: ModelFacts): string {
   return (
     "I am Trunkline without a language model, so I cannot understand free text. These commands do " +
     `what they say:\n\n${commandList(commands)}\n\n${wayOn(facts)}\n`

@@ -3,14 +3,18 @@ import type { ModelEntry } from "../models/models.ts";
 import type { Journal } from "../files/journal.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
+import type { SessionControls } from "./session-commands.ts";
 import type { Speaker } from "../turn/speaker.ts";
 
-/** A command that the agent runs without a model (ACP slash-commands). */
-export interface SlashCommand {
+export interface DescribedCommand {
   readonly name: string;
   readonly description: string;
   /** Placeholder for the input after the name. */
   readonly hint?: string;
+}
+
+/** A command that the agent runs without a model (ACP slash-commands). */
+export interface SlashCommand extends DescribedCommand {
   run(input: string, context: CommandContext): Promise<void>;
 }
 
@@ -24,8 +28,9 @@ export interface CommandContext {
   readonly failures: ReadonlyMap<string, string>;
   /** Models that were found on this machine, but are used only when chosen. */
   readonly found: readonly string[];
-  readonly commands: readonly SlashCommand[];
+  readonly commands: readonly DescribedCommand[];
   readonly reviews: ReviewComments | undefined;
+  readonly session: SessionControls;
   /** The data folder. */
   readonly data: string;
   /** Runs a step as a tool call: it is shown, needs consent, and has a timeout. */
@@ -61,6 +66,6 @@ export interface ReviewComments {
 
 /** Parses `/search foo`. A path such as `/usr/bin` is not a command. */
 export function parseCommand(text: string): { name: string; input: string } | undefined {
-  const [, name, input = ""] = /^\/([A-Za-z][\w-]*)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
+  const [, name, input = ""] = /^\/([A-Za-z][\w:-]*)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
   return name === undefined ? undefined : { name: name.toLowerCase(), input: input.trim() };
 }

@@ -18,6 +18,7 @@ import {
   type Provider,
   providersOf,
 } from "./provider.ts";
+import { takesLevel } from "./thinking.ts";
 
 /** A model that a session can choose. */
 export interface ModelEntry {
@@ -27,6 +28,8 @@ export interface ModelEntry {
   readonly description: string;
   /** Tokens. */
   readonly contextWindow: number;
+  /** Whether a request can say how much it should think. */
+  readonly thinks?: boolean;
   /** Its price, if one is configured. */
   readonly cost?: ModelCost | undefined;
   /** Found on a local port, on which any program may listen. */
@@ -208,6 +211,7 @@ function entry(provider: Provider, model: string, name: string, window: number):
     name: visibleLine(`${provider.name}: ${name}`),
     description: `${visibleLine(model)}, about ${Math.round(window / 1000)} thousand tokens of context`,
     contextWindow: window,
+    ...(takesLevel(model) ? { thinks: true } : {}),
     ...(provider.isLocal === true ? { isFound: true } : {}),
     open: () => openModel(provider, model),
   };

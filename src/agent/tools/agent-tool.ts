@@ -55,6 +55,8 @@ export interface Consent {
   /** All that is about to be done; by default the arguments. */
   readonly content?: readonly ShownContent[];
   readonly locations?: readonly Location[];
+  /** A change of a file that a mode may accept without a question. */
+  readonly isPlainEdit?: boolean;
 }
 
 /** The context of a running tool. */

@@ -7,6 +7,14 @@ import { changeLocation, shownDiff, wholeDiff } from "./shown-diff.ts";
 /** Subject of an "always" answer for changes of files. */
 const EDIT_SUBJECT = "edit files";
 
+/**
+ * Whether a file is only worked on. Editors and tools run what files such as `.vscode/tasks.json` or
+ * `.envrc` say, and a link may lead to one.
+ */
+function isPlain({ name, real }: WorkspacePath): boolean {
+  return !/(?:^|[\\/])\./.test(name) && real.endsWith(`/${name}`);
+}
+
 /** Shows a person the diff of a file, and writes it if they allow it. */
 export async function changeFile(
   work: Pick<ToolWork, "allow" | "files">,
@@ -33,6 +41,7 @@ export async function changeFile(
     title: `${old === undefined ? "Create" : "Edit"} ${target.name}`,
     content: [wholeDiff(target.path, old, text)],
     locations,
+    isPlainEdit: isPlain(target),
   });
   await work.files.write(target, text, old);
   const lines = text === "" ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0);

@@ -45,6 +45,8 @@ export interface ToolRunnerOptions {
   readonly secrets: readonly string[];
   readonly actsAs?: ActsAs | undefined;
   readonly sandbox?: CommandSandbox | undefined;
+  /** Told about each file that a call was about. */
+  readonly workedOn?: ((path: string) => Promise<void>) | undefined;
 }
 
 export interface ToolCall {
@@ -141,6 +143,7 @@ export class ToolRunner {
       if (error instanceof RpcError) ({ code } = error);
       answer = { text: failureText(error, call.name, log), isError: true };
     }
+    for (const { path } of answer.locations ?? []) await this.#options.workedOn?.(path);
     const text = hideSecrets(answer.text, this.#options.secrets);
     await this.#finished(call, { ...answer, text }, code);
     return { ...answer, text };
@@ -200,7 +203,7 @@ export class ToolRunner {
   }
 
   async #ask(tool: AgentTool, call: ToolCall, consent: Consent, stop: Stopper): Promise<void> {
-    const { turn, files } = this.#options;
+    const { turn, files, mode } = this.#options;
     const { subject, title, content = [wholeInput(call.args)], locations } = consent;
     const isDiff = content.some(({ type }) => type === "diff");
     const toolCall = {
@@ -215,7 +218,9 @@ export class ToolRunner {
     };
     const options = optionsFor(consent, files.workspace.cwd);
     const always = subject === undefined ? {} : { subject };
-    const asked = turn.requestPermission({ toolCall, options, ...always });
+    const isAccepted = consent.isPlainEdit === true && mode().acceptsEdits === true;
+    const accepted = isAccepted ? { acceptedBy: `mode ${mode().id}` } : {};
+    const asked = turn.requestPermission({ toolCall, options, ...always, ...accepted });
     const outcome = await untilStopped(stop, asked);
     if (outcome.outcome === "selected" && outcome.kind.startsWith("allow")) return;
     throw new Refused(

@@ -3,6 +3,7 @@ import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
+import type { ThinkingLevel } from "../models/thinking.ts";
 import type { AgentTool } from "../tools/agent-tool.ts";
 import type { ToolCall } from "../tools/tool-runner.ts";
 import type { Speaker } from "./speaker.ts";
@@ -12,6 +13,7 @@ export interface ModelQuestion {
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
   readonly tools: readonly AgentTool[];
+  readonly thinking: ThinkingLevel;
   readonly speaker: Speaker;
   readonly stop: Stop;
   /** Milliseconds without data after which the stream is given up. */
@@ -54,6 +56,7 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
       instructions: { role: "system", content: instructions, providerOptions: CACHED },
       messages: withCacheMark(messages),
       tools: toolSet(question.tools, ai),
+      ...(question.thinking === "default" ? {} : { reasoning: question.thinking }),
       maxRetries: 0,
       abortSignal: abort.signal,
       onError: () => {},

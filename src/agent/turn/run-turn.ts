@@ -3,25 +3,29 @@ import type { ModelMessage } from "ai";
 import type { Log } from "../../base/log.ts";
 import type { StopReason, Turn, TurnEnd } from "../../session/agent.ts";
 import type { ModelEntry } from "../models/models.ts";
+import type { ThinkingLevel } from "../models/thinking.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
 import type { ToolRunner } from "../tools/tool-runner.ts";
 import type { ModelAnswer, TokenUsage } from "./ask-model.ts";
 import { askWithRetry, Overflow, type RetryLimits, Refusal } from "./ask-with-retry.ts";
-import { compact } from "./compact.ts";
+import { compactConversation } from "./compact-conversation.ts";
 import type { Conversation } from "./conversation.ts";
 import { promptMessage } from "./prompt-message.ts";
 import { Repetition } from "./repetition.ts";
-import { type Speaker, SUMMARY } from "./speaker.ts";
+import type { Speaker } from "./speaker.ts";
 import { withoutImages } from "./without-images.ts";
 
 export interface TurnOptions {
   readonly turn: Turn;
+  /** What the model is asked: the turn's prompt, or the text that a command stands for. */
+  readonly prompt: Turn["prompt"];
   readonly model: ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
   readonly conversation: Conversation;
   readonly instructions: () => string;
   readonly speaker: Speaker;
   readonly runner: ToolRunner;
   readonly retry: RetryLimits;
+  readonly thinking: ThinkingLevel;
   /** Requests to the model in one turn. */
   readonly maxSteps: number;
   readonly log: Log;
@@ -42,8 +46,8 @@ export class TurnRun {
   }
 
   async run(): Promise<TurnEnd> {
-    const { turn, conversation } = this.#options;
-    conversation.add(promptMessage(turn.prompt));
+    const { turn, prompt, conversation } = this.#options;
+    conversation.add(promptMessage(prompt));
     try {
       return this.#end(await this.#steps());
     } catch (error) {
@@ -138,6 +142,7 @@ export class TurnRun {
         instructions: this.#options.instructions(),
         messages: conversation.messages,
         tools: runner.offered(),
+        thinking: this.#options.thinking,
         speaker,
         stop: turn.stop,
         silence: retry.silence,
@@ -174,31 +179,8 @@ export class TurnRun {
   }
 
   async #compact(): Promise<void> {
-    const { conversation, model, speaker, turn, log } = this.#options;
-    const compactionId = crypto.randomUUID();
-    const before = conversation.size;
-    const sessionUpdate = "compaction_update";
-    const { client } = turn;
-    if (client.compaction)
-      await speaker.update({ sessionUpdate, compactionId, status: "in_progress" });
-    const { contextWindow: window } = model;
-    const { messages, summary, isWritten } = await compact(conversation.messages, {
-      model: await model.open(),
-      window,
-      stop: turn.stop,
-    });
-    conversation.replace(messages);
-    const after = conversation.size;
-    log.info("agent.compacted", { before, after, isWritten });
-    const how = isWritten ? "a summary" : "a list of what was asked and done";
-    const says =
-      `The conversation had become too long for ${model.id}; its beginning was replaced by ${how} ` +
-      `(about ${before} → ${after} tokens)`;
-    if (client.compaction) {
-      const content = [{ type: "text", text: summary }];
-      await speaker.update({ sessionUpdate, compactionId, status: "completed", summary: content });
-      await speaker.notice("info", says);
-    } else await speaker.aside(says, { [SUMMARY]: summary });
+    const why = `The conversation had become too long for ${this.#options.model.id}`;
+    await compactConversation({ ...this.#options, why });
   }
 
   async #count(usage: TokenUsage | undefined): Promise<void> {

@@ -25,6 +25,14 @@ export function userFile({ cwd, env, flags }: ConfigInput): UserFile {
   return { path: join(folder, "trunkline", "config.jsonc") };
 }
 
+/** Where a person keeps commands and skills for agents: for Trunkline, and for others. */
+export function userFolders(env: NodeJS.ProcessEnv): string[] {
+  const { HOME: home } = env;
+  if (!isSet(home) || !isAbsolute(home)) return [];
+  const config = xdgFolder(env.XDG_CONFIG_HOME) ?? join(home, ".config");
+  return [join(config, "trunkline"), join(home, ".agents"), join(home, ".claude")];
+}
+
 export function defaultData(env: NodeJS.ProcessEnv): string {
   const folder = xdgFolder(env.XDG_STATE_HOME) ?? join(homeOf(env), ".local", "state");
   return join(folder, "trunkline");

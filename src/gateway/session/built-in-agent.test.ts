@@ -69,7 +69,10 @@ describe("the tools that the model of the built-in agent is sent", () => {
     await using rig = new AgentRig({ llm, offer: async () => offer });
     const session = await rig.open();
     await rig.turnOf(session, "rename this function");
-    assert.ok(!llm.tools.some((name) => /^(?:juggler|review|check)_/.test(name)), llm.tools.join());
+    assert.ok(
+      !llm.tools.some((name) => /^(?:juggler|review|check)_/.test(name)),
+      llm.tools.join(" "),
+    );
     await rig.turnOf(session, "go on");
     assert.deepEqual(
       [...JUGGLER_TOOLS, ...REVIEW_TOOLS].map(({ name }) => name).toSorted(),

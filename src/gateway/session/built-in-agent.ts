@@ -5,6 +5,7 @@ import { BuiltInAgent } from "../../agent/built-in-agent.ts";
 import type { ReviewComments } from "../../agent/commands/slash-command.ts";
 import { configuredModels } from "../../agent/models/model-commands.ts";
 import type { OpenServers } from "../../agent/session-tools.ts";
+import { userFolders } from "../config/locations.ts";
 import type { House } from "../house.ts";
 import { lazySandbox } from "./lazy-sandbox.ts";
 import { agentIdentity } from "../open-identities.ts";
@@ -31,6 +32,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
     offer,
     openServers: lazyServers(house, options.audit),
     reviews: reviewComments(data),
+    userFolders: userFolders(env),
     actsAs: agentIdentity(house, undefined, env),
     sandbox: house.config.agent.sandbox === "off" ? undefined : lazySandbox(house, env),
     limits: { maxSteps: models.maxSteps, toolTimeout: models.toolTimeout },

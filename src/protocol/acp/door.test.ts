@@ -120,4 +120,16 @@ describe("the ACP door, with invalid input", { timeout: 30_000 }, () => {
     const { sessionId: other } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
     await client.prompt(String(other), "x");
   });
+
+  it("does not count commands that the agent runs without a model", async () => {
+    await using house = await AcpHouse.open();
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "x");
+    const isCommand = ([block]: readonly { readonly text?: unknown }[]) => block?.text === "/help";
+    for (const session of house.agent.sessions) Object.assign(session, { isCommand });
+    for (let at = 0; at < 12; at++) await client.prompt(sessionId, "/help");
+    for (let at = 0; at < 9; at++) await client.prompt(sessionId, "x");
+    await assert.rejects(client.prompt(sessionId, "x"), { code: -32029 });
+    await client.prompt(sessionId, "/help");
+  });
 });

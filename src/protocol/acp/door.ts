@@ -56,6 +56,8 @@ interface ServeOptions {
   readonly limitedAs?: string;
   /** The handler answers `$/cancel_request` itself. */
   readonly answersCancelled?: boolean;
+  /** Whether the rate of the method does not count a call. */
+  readonly isFree?: (params: unknown) => boolean;
 }
 
 export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;
@@ -169,7 +171,7 @@ export class AcpDoor {
   serve<P, R>(
     method: Method<P, R>,
     handle: Handle<P>,
-    { isPatient = false, limitedAs = method.name, answersCancelled = false }: ServeOptions = {},
+    { isPatient = false, limitedAs = method.name, ...more }: ServeOptions = {},
   ): Route<AcpConnection> {
     const guarded: Handle<P> = async (params, call) => {
       const { codec } = call.state;
@@ -184,7 +186,7 @@ export class AcpDoor {
     };
     const limits = routeLimits(limitedAs, this.options.limits);
     const { timeout: _, ...untimed } = limits;
-    const own = { ...(isPatient ? untimed : limits), answersCancelled };
+    const own = { ...(isPatient ? untimed : limits), ...more };
     return route(method, guarded as Handle<unknown>, own);
   }
 }

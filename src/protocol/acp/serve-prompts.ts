@@ -65,7 +65,7 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
         return answer;
       },
       // The session counts the time without progress, also while no client is connected.
-      { isPatient: true, answersCancelled: true },
+      { isPatient: true, answersCancelled: true, isFree: isCommand(door) },
     ),
     door.serve(METHODS.steer, steer(door), { limitedAs: METHODS.prompt.name }),
     door.serve(METHODS.answer, async ({ sessionId, requestId, optionId }, { state }) => {
@@ -80,6 +80,14 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
       session.cancel();
     }),
   ];
+}
+
+/** A command that an agent runs without a model does not count as a prompt. */
+function isCommand(door: AcpDoor): (params: unknown) => boolean {
+  return (params) => {
+    const { sessionId, prompt } = params as PromptParams;
+    return door.opened?.get(sessionId)?.isCommand(prompt as readonly ContentBlock[]) === true;
+  };
 }
 
 /**

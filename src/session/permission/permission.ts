@@ -7,6 +7,11 @@ export interface PermissionRequest {
    * subject the answer is not remembered, since it would not be clear what was allowed.
    */
   readonly subject?: string;
+  /**
+   * The setting by which the person who prompts has accepted this beforehand, such as `mode auto-accept`.
+   * Nobody is asked, if that person's answer would count.
+   */
+  readonly acceptedBy?: string;
   readonly _meta?: Readonly<Record<string, unknown>>;
 }
 

@@ -55,7 +55,9 @@ export class PermissionRequests {
     const { id: turnId, principal, prompter: asker } = turn;
     const request = visibleRequest(asked);
     const requestId = crypto.randomUUID();
-    const ruled = await this.#rule(request, principal);
+    const ruled =
+      (await this.#rule(request, principal)) ??
+      this.#accepted(request, { sessionId, asker, principal });
     if (ruled === undefined) this.#mustBeShown(request);
     await transcript.record({ kind: "permission", turnId, requestId, request });
     const answered =
@@ -115,6 +117,16 @@ export class PermissionRequests {
     if (rule === undefined) return undefined;
     const outcome = outcomeOf(request, rule.decision === "allow" ? ALLOW : REJECT);
     return outcome && { outcome, by: `rule ${rule.id}` };
+  }
+
+  #accepted(request: PermissionRequest, asking: Asking): Answered | undefined {
+    const { acceptedBy: by } = request;
+    const { asker, principal } = asking;
+    if (by === undefined) return undefined;
+    const who = asker ?? { name: "", principal };
+    if (answerRefusal(this.#options.policy, asking, who) !== undefined) return undefined;
+    const outcome = outcomeOf(request, ["allow_once"]);
+    return outcome && { outcome, by };
   }
 
   async #learn(

@@ -222,4 +222,23 @@ describe("a client that observes a session", { timeout: 30_000 }, () => {
     await assert.rejects(tv.ask("session/new", { cwd: "/tmp", mcpServers: [] }), denied);
     await assert.rejects(tv.ask("session/fork", params), denied);
   });
+
+  it("a mode accepts only what the person who prompts could allow", async () => {
+    for (const permissions of ["first", "asker", "owner"] as const) {
+      const outcomes: PermissionOutcome[] = [];
+      const request = { ...REQUEST, acceptedBy: "mode auto-accept" };
+      await using house = await AcpHouse.open({
+        permissions,
+        script: async (turn) => void outcomes.push(await turn.requestPermission(request)),
+      });
+      const { client, sessionId } = await house.client();
+      client.answer = () => ({ result: { outcome: { outcome: "selected", optionId: "no" } } });
+      const bot = await join(house, sessionId, { principal: ADMIN });
+      await client.prompt(sessionId, "go");
+      const prompt = bot.prompt(sessionId, "go");
+      await prompt;
+      const ids = outcomes.map((each) => each.outcome === "selected" && each.optionId);
+      assert.deepEqual(ids, ["once", permissions === "owner" ? "no" : "once"], permissions);
+    }
+  });
 });
