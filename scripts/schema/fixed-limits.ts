@@ -145,8 +145,16 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       12 * HOUR,
       "it needs another link",
-      "gateway: browser-logins.ts",
-      "GOOD_FOR",
+      "store: devices.ts",
+      "BROWSER_GOOD_FOR",
+    ],
+    [
+      "time that a paired device stays logged in after it was last used",
+      "milliseconds",
+      30 * 24 * HOUR,
+      "it needs another link: `trunkline open --qr`",
+      "store: devices.ts",
+      "PAIRED_GOOD_FOR",
     ],
     [
       "access tokens",

@@ -100,6 +100,7 @@ describe("a session that an external agent began itself", { timeout: 60_000 }, (
       unable.open("terminal-1"),
       /cannot continue sessions that it began itself/,
     );
-    await assert.rejects(setUp().agent.list({ owner: "" }), /does not list its sessions/);
+    await using other = setUp();
+    await assert.rejects(other.agent.list({ owner: "" }), /does not list its sessions/);
   });
 });

@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync } from "node:fs";
+import { lstatSync, mkdirSync, realpathSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -56,7 +56,8 @@ export class CommandSandbox implements AsyncDisposable {
   /** Throws "unavailable" if this machine does not allow it. */
   static async open(options: CommandSandboxOptions): Promise<CommandSandbox> {
     const { data, bwrap, nsenter, egress } = options;
-    await mkdir(data, { recursive: true, mode: 0o700 });
+    // At once: whoever removes the folder when the process exits must not have it made again after.
+    mkdirSync(data, { recursive: true, mode: 0o700 });
     background(removeAbandoned(data), "Removing folders of sandboxes that were killed");
     const folder = await mkdtemp(join(data, `commands-${process.pid}-`));
     try {

@@ -107,7 +107,7 @@ describe("a browser", { timeout: 600_000 }, () => {
     const cookie = cookieOf(letIn);
     const page = await gateway.get("/", { cookie, "sec-fetch-site": "none" });
     assert.equal(page.status, 200);
-    assert.match(page.body, /open conversations/);
+    assert.match(page.body, /src="\/assets\/main-/);
     const own = { ...OWN_PAGE, origin: url, host: gateway.authority, cookie };
     assert.equal((await gateway.post(INITIALIZE, own)).status, 200);
     // A browser that says nothing of where a request comes from may look, and change nothing.

@@ -84,8 +84,8 @@ describe("trunkline serve behind a public address", { timeout: 600_000 }, () => 
     const host = "tools.example.com";
     assert.equal((await gateway.get("/metrics", { host })).status, 401);
     assert.equal((await gateway.get("/metrics", { host, ...gateway.owner })).status, 200);
-    const page = await gateway.get("/", { host, ...gateway.owner });
-    assert.match(page.body, /https:\/\/tools\.example\.com\/mcp/);
+    const overview = await gateway.get("/api/overview", { host, ...gateway.owner });
+    assert.match(overview.body, /https:\/\/tools\.example\.com\/mcp/);
     assert.match(gateway.ready.login, /^https:\/\/tools\.example\.com\/login#/);
     const origin = "https://tools.example.com";
     assert.equal((await gateway.get("/metrics", { host, origin, ...gateway.owner })).status, 200);

@@ -198,7 +198,7 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
     await using editor = await AgentEditor.open({ llm });
     const { calls } = await editor.say(editor.id, "Who am I?");
     assert.match(calls.join(), /: completed/);
-    assert.ok(llm.tools.includes("review_list"));
+    assert.ok(llm.tools.includes("more_tools"));
     editor.program.child.stdin.end();
     await editor.program.exit;
     const audit = readFileSync(join(editor.data, "audit.ndjson"), "utf8");

@@ -49,8 +49,8 @@ describe("trunkline serve", { timeout: 600_000 }, () => {
     assert.equal(health.status, "ok");
     const metrics = await (await gateway.fetch("/metrics")).text();
     assert.match(metrics, /trunkline_http_requests_total{route="\/healthz",status="200"} 1/);
-    const page = await (await gateway.fetch("/")).text();
-    assert.ok(page.includes(gateway.ready.mcp) && page.includes(gateway.ready.acp));
+    const overview = await (await gateway.fetch("/api/overview")).text();
+    assert.ok(overview.includes(gateway.ready.mcp) && overview.includes(gateway.ready.acp));
   });
 
   it("answers MCP on /mcp, in a session", async () => {

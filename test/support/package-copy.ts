@@ -37,8 +37,9 @@ export class PackageCopy implements Disposable {
       fate === "replaced by garbage" ? "garbage \0" : "throw new Error('another build');";
     cpSync(join(ROOT, "dist"), join(this.#package, "dist"), { recursive: true });
     writeFileSync(join(this.#package, "package.json"), text);
-    for (const name of readdirSync(join(this.#package, "dist"))) {
-      writeFileSync(join(this.#package, "dist", name), text);
+    const dist = join(this.#package, "dist");
+    for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
+      if (entry.isFile()) writeFileSync(join(entry.parentPath, entry.name), text);
     }
   }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, it } from "node:test";
@@ -220,9 +220,10 @@ describe("a webhook", { timeout: 30_000 }, () => {
     const settings = { name: "hook", webhook: { url } };
     const before = await rig.notifier(settings);
     const id = await before.add({ reason: "test" });
-    await once(silent, "connection");
+    const [socket] = (await once(silent, "connection")) as [Socket];
     // Stopping gives up what is being sent.
     await rig.close(before);
+    socket.destroy();
     silent.close();
     const after = await rig.notifier({ ...rig.webhook(), name: "hook" });
     await until(after, id, "delivered");

@@ -98,6 +98,8 @@ export class Collection<T> {
 
 /** Once a frame; a hidden page has no frames. */
 export function nextFrame(action: () => void): void {
-  if (typeof document === "undefined" || document.hidden) setTimeout(action, 100);
+  // There is no page in a unit test.
+  if (typeof document === "undefined") queueMicrotask(action);
+  else if (document.hidden) setTimeout(action, 100);
   else requestAnimationFrame(action);
 }
