@@ -10,6 +10,11 @@ export interface AgentIdentity {
   readonly name: string;
   /** The given environment with the variables that make git use the identity. */
   environment(base: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
+  /**
+   * The same for a process that we start ourselves, with the token that programs of forges read. It
+   * must not be sent to an editor, logged or shown to a model.
+   */
+  processEnvironment(base: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
 }
 
 /** Finds the identity to use in a folder; undefined where none is configured. */
@@ -20,11 +25,13 @@ interface Variable {
   readonly value: string;
 }
 
-/** The variables of an identity as ACP's terminal/create takes them. */
-export function identityVariables(identity: AgentIdentity | undefined): Variable[] {
-  return Object.entries(identity?.environment({}) ?? {}).map(([name, value]) => {
-    return { name, value: value ?? "" };
-  });
+/**
+ * The variables of an identity as ACP's terminal/create takes them. With `isOurs` we start the
+ * command ourselves and without a sandbox, so it gets the token too.
+ */
+export function identityVariables(identity: AgentIdentity | undefined, isOurs = false): Variable[] {
+  const variables = isOurs ? identity?.processEnvironment({}) : identity?.environment({});
+  return Object.entries(variables ?? {}).map(([name, value]) => ({ name, value: value ?? "" }));
 }
 
 /** An environment without variables whose name or value looks like a secret. */

@@ -151,7 +151,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     let started: OwnedChild | undefined;
     try {
       const child = await OwnedChild.start(
-        confine({ command, args, env: identity?.environment(base) ?? base, stderr: said }),
+        confine({ command, args, env: identity?.processEnvironment(base) ?? base, stderr: said }),
       );
       started = child;
       this.#children.set(child, owner);

@@ -78,7 +78,12 @@ export class ExternalServices {
   async createTerminal(params: CreateTerminalParams): Promise<unknown> {
     const { command, args, env, outputByteLimit } = params;
     const cwd = await this.#files.within(params.cwd ?? this.#options.cwd);
-    const variables = [...identityVariables(this.#options.identity), ...(env ?? [])];
+    const confinement = await this.#options.sandbox?.enter((host) => this.#mayConnect(host));
+    const { terminal } = this.#turn?.client ?? {};
+    const host = confinement === undefined ? terminal : undefined;
+    const isOurs = host === undefined && confinement === undefined;
+    const own = identityVariables(this.#options.identity, isOurs);
+    const variables = [...own, ...(env ?? [])];
     const options = {
       command,
       cwd,
@@ -86,9 +91,6 @@ export class ExternalServices {
       ...(variables.length > 0 ? { env: variables } : {}),
       ...(typeof outputByteLimit === "number" ? { outputByteLimit } : {}),
     };
-    const confinement = await this.#options.sandbox?.enter((host) => this.#mayConnect(host));
-    const { terminal } = this.#turn?.client ?? {};
-    const host = confinement === undefined ? terminal : undefined;
     return { terminalId: await this.terminals.create(options, host, confinement) };
   }
 

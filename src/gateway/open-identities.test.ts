@@ -31,6 +31,21 @@ describe("agentIdentity()", { timeout: 60_000 }, () => {
     assert.deepEqual([made?.PATH, made?.[MAIL]], ["/bin", "ada@acme.test"]);
   });
 
+  it("gives the token to processes that we start, and to nobody else", async () => {
+    using sample = new SampleRepository();
+    sample.env.WORK_TOKEN = "t0k3n-of-work";
+    const tokenSource = { kind: "environment", variable: "WORK_TOKEN" };
+    const identity = await actsAs(sample, { work: { ...WORK, tokenSource } });
+    const { GH_TOKEN, GITHUB_TOKEN, GH_HOST } = identity?.processEnvironment({}) ?? {};
+    assert.deepEqual(
+      [GH_TOKEN, GITHUB_TOKEN, GH_HOST],
+      ["t0k3n-of-work", "t0k3n-of-work", "github.com"],
+    );
+    assert.ok(!JSON.stringify(identity?.environment({})).includes("t0k3n"));
+    assert.ok(!JSON.stringify(identity).includes("t0k3n"));
+    assert.equal(identity?.processEnvironment({ GH_TOKEN: "given" }).GH_TOKEN, "given");
+  });
+
   it("is none if none is configured, none matches, or several match equally well", async () => {
     using sample = new SampleRepository();
     assert.equal(await actsAs(sample, {}), undefined);

@@ -6,6 +6,7 @@ import { userFile } from "./config/locations.ts";
 import type { House } from "./house.ts";
 import type { IdentitiesOptions } from "../identity/identities.ts";
 import type { IdentityCommands } from "../identity/identity-commands.ts";
+import { addForgeVariables, type ForgeVariables } from "../identity/tokens/forge-variables.ts";
 
 /** What the identities of a configuration are opened with. */
 export function identitiesOptions(
@@ -61,21 +62,48 @@ export function agentIdentity(
   chosen: string | undefined,
   env: NodeJS.ProcessEnv = process.env,
 ): ActsAs {
+  const forge = forgeTokens(house);
   return async (cwd) => {
     await using commands = await currentIdentities(house, cwd, env);
-    const actAs = (name: string): AgentIdentity => {
+    const actAs = async (name: string): Promise<AgentIdentity> => {
       // Throws where the identity is not usable, before an agent is started with another.
       commands.environment(name, {});
-      return { name, environment: (base) => commands.environment(name, base) };
+      const own = await forge(commands, name);
+      const environment: AgentIdentity["environment"] = (base) => commands.environment(name, base);
+      return {
+        name,
+        environment,
+        processEnvironment: (base) => addForgeVariables(environment(base), own),
+      };
     };
-    if (chosen !== undefined) return actAs(chosen);
+    if (chosen !== undefined) return await actAs(chosen);
     if (commands.identities.list.length === 0) return undefined;
     try {
       const name = await commands.identities.right(cwd);
-      return name === undefined ? undefined : actAs(name);
+      return name === undefined ? undefined : await actAs(name);
     } catch (error) {
       house.log.warn("agent.no-identity", { cwd, error });
       return undefined;
     }
+  };
+}
+
+/** Milliseconds that a token is kept for: every command of an agent asks, and a store is slow. */
+const HOLDS = 60_000;
+
+type ForgeTokens = (commands: IdentityCommands, name: string) => Promise<ForgeVariables>;
+
+/** Looks tokens up once for many commands. An agent can work without one, so a failure is logged. */
+function forgeTokens({ log }: House): ForgeTokens {
+  const known = new Map<string, { readonly own: Promise<ForgeVariables>; readonly at: number }>();
+  return (commands, name) => {
+    const before = known.get(name);
+    if (before !== undefined && performance.now() - before.at < HOLDS) return before.own;
+    const own = commands.forgeVariables(name).catch((error: unknown) => {
+      log.warn("agent.no-token", { identity: name, error });
+      return {};
+    });
+    known.set(name, { own, at: performance.now() });
+    return own;
   };
 }

@@ -17,7 +17,12 @@ import { SecurityModes } from "./tools/security-mode.ts";
 import { readGitContext, readRepositoryContext } from "./detect/git-context.ts";
 import type { SigningReadiness } from "./signing/signing-readiness.ts";
 import { TokenCommands } from "./tokens/token-commands.ts";
-import { Tokens } from "./tokens/tokens.ts";
+import {
+  type ForgeVariables,
+  forgeVariables,
+  replaceForgeVariables,
+} from "./tokens/forge-variables.ts";
+import { isExpired, Tokens } from "./tokens/tokens.ts";
 import type { Readiness } from "./validate/readiness.ts";
 import type { ValidateOptions, Validation } from "./validate/validate.ts";
 import { AuditLog } from "../store/audit/audit-log.ts";
@@ -139,6 +144,24 @@ export class IdentityCommands implements AsyncDisposable {
   environment(name: string, base: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
     const { credentialHelper } = this;
     return withIdentity(this.identities.find(name), base, { credentialHelper });
+  }
+
+  /**
+   * The token of an identity as the programs of its forge read it; nothing if it has none that can
+   * be used. A secret: only for the environment of a process.
+   */
+  async forgeVariables(name: string): Promise<ForgeVariables> {
+    const identity = this.identities.find(name);
+    if (identity.tokenSource.kind === "none" || !(await this.#hasToken(identity))) return {};
+    const found = await this.tokens.find(identity);
+    if (found === undefined || isExpired(found.record)) return {};
+    return forgeVariables(identity, found.token);
+  }
+
+  /** The environment of a command that runs as an identity, with its token and no other's. */
+  async processEnvironment(name: string, base: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
+    const env = this.environment(name, base);
+    return replaceForgeVariables(env, await this.forgeVariables(name));
   }
 
   /** The same, as a list of changes. */

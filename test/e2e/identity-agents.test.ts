@@ -12,6 +12,7 @@ import { Program } from "../support/program.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const COMMIT = "git commit -q --allow-empty -m change";
+const ENVIRONMENT = "git -c alias.variables=!env variables";
 const AUTHOR = "git log -1 --format=%ae,%ce";
 
 interface Answer {
@@ -33,8 +34,9 @@ class Agents implements AsyncDisposable {
   constructor(agent: object = {}) {
     const { home } = this.works;
     const one = { provider: "github", user: "ada" };
+    const tokenSource = { kind: "environment", variable: "WORK_TOKEN" };
     const identities = {
-      work: { ...one, email: "ada@acme.test", organizations: ["acme"] },
+      work: { ...one, email: "ada@acme.test", organizations: ["acme"], tokenSource },
       home: { ...one, email: "ada@home.test", match: [{ path: "~/mine" }] },
     };
     const other = { command: process.execPath, args: [AGENT], ...agent };
@@ -43,7 +45,9 @@ class Agents implements AsyncDisposable {
     this.works.run("remote", "add", "origin", "git@github.com:acme/app.git");
     this.works.run("init", "-q", join(home, "mine"));
     const args = ["acp", "--agent", "other", "--config", config];
-    this.#program = new Program(args, { env: { HOME: home, GIT_CONFIG_NOSYSTEM: "1" } });
+    this.#program = new Program(args, {
+      env: { HOME: home, GIT_CONFIG_NOSYSTEM: "1", WORK_TOKEN: "t0k3n-of-work" },
+    });
   }
 
   async ask(method: string, params: object): Promise<Answer> {
@@ -91,6 +95,9 @@ describe("an agent that Trunkline starts", { timeout: 600_000 }, () => {
     const authors = await Promise.all([work(AUTHOR), home(AUTHOR)]);
     assert.deepEqual(authors, ["ada@acme.test,ada@acme.test", "ada@home.test,ada@home.test"]);
     assert.deepEqual(agents.works.read("app/.git/config"), before);
+    const variables = await Promise.all([work(ENVIRONMENT), home(ENVIRONMENT)]);
+    const tokens = variables.map((text) => text.match(/^GH_(?:HOST|TOKEN)=.*$/gm)?.toSorted());
+    assert.deepEqual(tokens, [["GH_HOST=github.com", "GH_TOKEN=t0k3n-of-work"], undefined]);
   });
 
   it("acts as the identity that its configuration names, wherever it is", async () => {

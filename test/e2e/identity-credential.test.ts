@@ -107,6 +107,25 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
     assert.equal((await helpers()).out, "");
   });
 
+  it("runs one command as an identity, which ends as it is told to", async () => {
+    const { cwd, pushers } = makeClone();
+    const before = readFileSync(join(cwd, ".git/config"), "utf8");
+    await rig.must(`trunkline identity exec bob -- ${COMMIT}`, { cwd });
+    await rig.must("trunkline identity exec bob -- git push -q origin main", { cwd });
+    assert.deepEqual(pushers(), ["bob"]);
+    assert.equal(readFileSync(join(cwd, ".git/config"), "utf8"), before);
+    const server = `sh -c 'echo "$GITEA_SERVER_URL $GITEA_SERVER_TOKEN"'`;
+    const shown = await rig.must(`trunkline identity exec alice -- ${server}`);
+    assert.equal(shown, `${rig.forge.url} ${ALICES}`);
+    const waiting = `sh -c 'trap "exit 7" TERM; : > ready; while :; do sleep 0.1; done'`;
+    const stopped = await rig.run(
+      `trunkline identity exec alice -- ${waiting} & pid=$!
+      until [ -e ready ]; do sleep 0.1; done; kill -TERM $pid; wait $pid`,
+      { cwd },
+    );
+    assert.equal(stopped.code, 7, stopped.err);
+  });
+
   it("keeps tokens out of files, the audit, output and other processes", async () => {
     const { cwd } = makeClone();
     const printed = [

@@ -44,22 +44,25 @@ const QUIET = { PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", GIT_ED
 
 /** Runs a command line in its own process group, without our secrets. */
 export async function runLine(
-  { line, cwd, timeout, stop, identity, confine = (program) => program, pauses }: CommandLine,
+  { line, cwd, timeout, stop, identity, confine, pauses }: CommandLine,
   heard?: (output: BoundedText) => void,
 ): Promise<LineEnd> {
   stop.signal.throwIfAborted();
   const variables = harmlessVariables(process.env);
   const env = { ...variables, PATH: await loginPath(variables), ...QUIET };
+  // A sandbox keeps a command from secrets, so it gets no token either.
+  const own =
+    confine === undefined ? identity?.processEnvironment(env) : identity?.environment(env);
   // The line's own errors are in its output: these are of what starts it.
   const problems: string[] = [];
   const program = {
     command: "/bin/sh",
     args: ["-c", `${WHEN_WATCHED}${line}`],
-    env: identity?.environment(env) ?? env,
+    env: own ?? env,
     cwd,
     stderr: (problem: string) => problems.push(problem),
   };
-  const child = await OwnedChild.start(confine(program));
+  const child = await OwnedChild.start(confine?.(program) ?? program);
   child.stdin.end("\n");
   const options = { stop, timeout, most: MOST_OUTPUT, heard, pauses };
   const { text: said, exit, isLate } = await readBounded(child, options);

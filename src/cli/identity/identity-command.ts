@@ -60,12 +60,40 @@ const env: Command = {
   load: async () => ({ run: (await import("./identity.ts")).env }),
 };
 
+const exec: Command = {
+  name: "exec",
+  summary: "Run a command as an identity",
+  description:
+    "Git uses the identity, and `gh`, `glab` and `tea` find its token in their variables: in this " +
+    "command and what it starts, and nowhere else. Variables of another account are removed.\n\n" +
+    "Exits with the exit code of the command, or with 128 and the number of the signal that ended it.",
+  args: [
+    name,
+    {
+      name: "COMMAND",
+      describe: "The command and its arguments, after `--`",
+      variadic: true,
+    },
+  ],
+  examples: [
+    {
+      run: "trunkline identity exec work -- gh pr create --fill",
+      explains: "Open a pull request with the identity's token.",
+    },
+    {
+      run: "trunkline identity exec oss -- git push",
+      explains: "Push as another identity, without a switch.",
+    },
+  ],
+  load: async () => ({ run: (await import("./exec.ts")).exec }),
+};
+
 export const identity: Command = {
   name: "identity",
   summary: "Use the right author, SSH key and signature in each repository",
   description:
     "An identity is an author, an SSH key, a way to sign and a token for one account. `switch` sets " +
-    "it for a repository or a single work tree, and `undo` restores the files byte for byte. Agents " +
+    "it for a repository or a single work tree, and `undo` takes that back. Agents " +
     "get theirs in their environment.",
   examples: [
     {
@@ -85,6 +113,7 @@ export const identity: Command = {
     ...switches,
     status,
     env,
+    exec,
     validate,
     gpg,
     token,
