@@ -97,7 +97,7 @@ describe("requests of an agent to clients", { timeout: 30_000 }, () => {
       limits: { "fs/read_text_file": { rate } },
       script: async ({ client: { fs } }) => {
         await fs?.readTextFile?.("/a");
-        await Promise.all(["/b", "/c"].map((path) => fs?.readTextFile?.(path)));
+        await Promise.all(["/b", "/c"].map(async (path) => fs?.readTextFile?.(path)));
       },
     });
     const { client, sessionId } = await house.client({ fs: { readTextFile: true } });
