@@ -128,9 +128,14 @@ export class Git {
   }
 }
 
+/** Bytes of stdout in the message of a failure. */
+const MOST_SAID = 2_000;
+
 /** An error with git's own message. */
 export function gitFailure(args: readonly string[], end: ProgramEnd, folder: string): Error {
-  const said = maskText(end.stderr.trim()).replaceAll(/^(?:fatal|error): /gm, "");
+  // Some failures, such as that of a commit without changes, are explained on stdout.
+  const output = end.stderr.trim() || end.stdout.subarray(0, MOST_SAID).toString("utf8").trim();
+  const said = maskText(output).replaceAll(/^(?:fatal|error): /gm, "");
   if (/detected dubious ownership/.test(said)) {
     const next = `If you trust it: git config --global --add safe.directory '${folder}'`;
     const says = `Cannot use the repository in '${folder}': somebody else owns it. ${next}`;

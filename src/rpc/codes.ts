@@ -34,7 +34,11 @@ export const ACP = {
   // Today's ACP clients read -32000 as "authentication required", so it is never sent for a lost
   // connection: a peer whose connection is lost cannot be told anyway.
   connectionLost: code(-32000, "Connection lost", "Listed by the specification, never sent"),
-  authRequired: code(-32000, "Authentication required", "Sign in first (`authenticate`)"),
+  authRequired: code(
+    -32000,
+    "Authentication required",
+    "Sign in first (`authenticate`), or give the model's provider another key",
+  ),
   timeout: code(-32001, "Timeout", "The operation took longer than its limit"),
   sessionNotFound: code(-31900, "Session not found", "No session has this id"),
   sessionExpired: code(-31901, "Session expired", "The session was closed or deleted"),

@@ -282,6 +282,7 @@ export class Session implements TurnHost {
           .filter((client) => isController(client, this.id)),
       mayAnswer: (client) => answerRefusal(this.#policy, asking, client) === undefined,
       asking: (message) => this.#notice({ reason: "question", message }),
+      waiting: (words) => turn.tellWaiting(words),
       whileAsking: turn.whileAsking,
     });
   }

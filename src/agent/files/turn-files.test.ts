@@ -34,6 +34,24 @@ describe("files in an editor", () => {
     });
   });
 
+  it("are not asked for if they do not exist", async () => {
+    const asked: string[] = [];
+    const fs = {
+      readTextFile: async (path: string) => {
+        asked.push(path.slice(-3));
+        return "in the editor\n";
+      },
+      writeTextFile: async () => {},
+    };
+    const { answers } = await call([read("new"), create, read("old")], {
+      files: { old: "on disk\n" },
+      turn: { client: { fs } },
+    });
+    assert.match(answers[0] ?? "", /there is no file 'new'/);
+    assert.match(answers[2] ?? "", /in the editor/);
+    assert.deepEqual(asked, ["old"]);
+  });
+
   for (const error of [
     RpcError.of(ACP.resourceNotFound),
     new SessionError("file-not-found", "there is no such file"),

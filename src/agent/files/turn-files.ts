@@ -91,11 +91,14 @@ export class TurnFiles {
   async #fromEditor(target: WorkspacePath): Promise<string | undefined> {
     const { fs } = this.#client();
     if (fs?.readTextFile === undefined) return undefined;
+    // Editors show an error for each file that they are asked for and do not have. The workspace of an
+    // editor on another machine may not be on this disk, so there only the editor knows.
+    if ((await isMissing(target.real)) && !(await isMissing(this.workspace.cwd))) return undefined;
     try {
       return await fs.readTextFile(target.path);
     } catch (error) {
       // An editor that does not know the file has no unsaved text of it.
-      if (hasNoFile(error) || (await isMissing(target))) return undefined;
+      if (hasNoFile(error) || (await isMissing(target.real))) return undefined;
       const { message } = error as Error;
       const why = `the editor did not say what it holds (${message}), and it may not be saved`;
       const says = `Cannot read '${target.name}': ${why}. Try again, or ask the person.`;
@@ -144,9 +147,9 @@ function hasNoFile(error: unknown): boolean {
   return error instanceof RpcError && error.code === ACP.resourceNotFound.code;
 }
 
-async function isMissing({ real }: WorkspacePath): Promise<boolean> {
+async function isMissing(path: string): Promise<boolean> {
   try {
-    await lstat(real);
+    await lstat(path);
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ENOENT";

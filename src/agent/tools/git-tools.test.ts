@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { chmodSync } from "node:fs";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { call } from "../../../test/agent/call-tools.ts";
@@ -38,5 +40,26 @@ describe("git tools", () => {
         },
       },
     );
+  });
+
+  it("say why a commit failed, in git's words or those of a hook", async () => {
+    const commit = { name: "git_commit", arguments: { message: "m", paths: ["a"] } };
+    for (const [hook, says] of [
+      ["echo 'line 3: no semicolons' >&2; exit 1", /'git commit' failed.*line 3: no semicolons/],
+      ["echo 'on stdout'; exit 1", /'git commit' failed.*on stdout/],
+      ["exit 1", /ended with 1 and gave no reason. A hook .* may have refused it/],
+    ] as const) {
+      const { answers, turn } = await call([commit], {
+        files: { a: "1\n" },
+        prepare: (rig) => {
+          rig.commitAll();
+          rig.write("a", "2\n");
+          rig.write(".git/hooks/pre-commit", `#!/bin/sh\n${hook}\n`);
+          chmodSync(join(rig.cwd, ".git/hooks/pre-commit"), 0o755);
+        },
+      });
+      assert.deepEqual(turn.ends, ["failed"]);
+      assert.match(answers[0] ?? "", says);
+    }
   });
 });

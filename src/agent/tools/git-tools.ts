@@ -115,14 +115,20 @@ export async function commit(
     throw new TrunklineError("usage", "Cannot commit: nothing is staged that differs from HEAD");
   }
   const identity = await work.actsAs?.(workspace.cwd);
-  const { stdout } = await workspaceGit(workspace, args, {
-    env: identity?.environment(new Git(workspace.cwd).env) ?? {},
-    input: message,
-    mode: "write",
-    timeout: COMMIT_TIMEOUT,
-    stop: work.stop,
-  });
-  return stdout.toString("utf8").trim();
+  try {
+    const { stdout } = await workspaceGit(workspace, args, {
+      env: identity?.environment(new Git(workspace.cwd).env) ?? {},
+      input: message,
+      mode: "write",
+      timeout: COMMIT_TIMEOUT,
+      stop: work.stop,
+    });
+    return stdout.toString("utf8").trim();
+  } catch (error) {
+    if (!(error instanceof TrunklineError) || !/ended with \d+$/.test(error.message)) throw error;
+    const says = `${error.message} and gave no reason. A hook of the repository may have refused it`;
+    throw new TrunklineError(error.code, says, { cause: error });
+  }
 }
 
 /** Checked first, since `git commit` would first run git in every submodule. */

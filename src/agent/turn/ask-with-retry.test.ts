@@ -51,7 +51,8 @@ for (const anthropic of [false, true]) {
       const refusal = { error: { message: "invalid x-api-key" }, status: 401 };
       await using llm = await FakeLlm.start([refusal, ANSWER]);
       await using rig = new AgentRig({ llm, anthropic });
-      await assert.rejects(rig.turn("go"), /status 401.*Check the key/);
+      const message = /status 401.*Check the key.*'continue'/;
+      await assert.rejects(rig.turn("go"), { code: -32_000, message });
       assert.equal(llm.requests.length, 1);
     });
   });

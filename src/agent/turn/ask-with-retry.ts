@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Backoff } from "../../base/limit/backoff.ts";
 import { hasBrand, TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { TRUNKLINE } from "../../rpc/codes.ts";
+import { ACP, TRUNKLINE } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { askModel, type ModelAnswer, type ModelQuestion } from "./ask-model.ts";
 import { type ModelFailure, modelFailure } from "./model-failure.ts";
@@ -34,7 +34,7 @@ export class Overflow extends Error {
 export class Refusal extends TrunklineError {
   static readonly #brand = Symbol.for("trunkline.Refusal");
 
-  constructor(code: "unavailable" | "limit", message: string) {
+  constructor(code: "unavailable" | "usage", message: string) {
     super(code, message);
     Object.defineProperty(this, Refusal.#brand, {});
   }
@@ -89,7 +89,8 @@ function givenUp(name: string, failure: ModelFailure, attempts: number): Error {
   const { kind, says, retryAfter } = failure;
   const kept = "What was said and done so far is kept; send 'continue' to go on";
   if (kind === "key") {
-    return new TrunklineError("config", `${name} ${says}. Check the key, or choose another model`);
+    const next = "Check the key (`trunkline models key set`), or choose another model";
+    return RpcError.of(ACP.authRequired, `${name} ${says}. ${next}. ${kept}`);
   }
   if (kind === "rate") {
     const when = retryAfter === undefined ? "later" : `in ${Math.ceil(retryAfter / 1000)} s`;

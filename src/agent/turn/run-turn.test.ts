@@ -26,6 +26,17 @@ describe("a turn", () => {
     assert.equal(new Set(ids).size, 2);
   });
 
+  it("asks once more after an empty answer, and fails with a reason after the second", async () => {
+    await using llm = await FakeLlm.start([{ content: "" }, { content: "Here." }, { content: "" }]);
+    await using rig = new AgentRig({ llm });
+    const session = await rig.open();
+    const { turn, end } = await rig.turnOf(session, "go");
+    assert.deepEqual([end.stopReason, turn.text], ["end_turn", "Here."]);
+    assert.match(turn.notices, /gave an empty answer; it is asked once more/);
+    await assert.rejects(rig.turnOf(session, "go on"), /gave an empty answer twice.*'continue'/);
+    assert.equal(llm.requests.length, 4);
+  });
+
   it("ends if the model repeats the same request", async () => {
     const call = { name: "read_file", arguments: { path: "a.txt" } };
     await using llm = await FakeLlm.start([{ toolCalls: [call] }]);

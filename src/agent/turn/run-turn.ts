@@ -1,5 +1,6 @@
 import type { ModelMessage } from "ai";
 
+import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { StopReason, Turn, TurnEnd } from "../../session/agent.ts";
 import type { ModelEntry } from "../models/models.ts";
@@ -59,9 +60,19 @@ export class TurnRun {
   async #steps(): Promise<StopReason> {
     const { conversation, maxSteps, speaker, turn } = this.#options;
     const repetition = new Repetition();
+    let wasEmpty = false;
     for (let step = 0; step < maxSteps; step++) {
       this.#steer();
       const answer = await this.#ask();
+      if (isEmpty(answer)) {
+        await this.#count(answer.usage);
+        // A provider may refuse a conversation with an empty message, so it is not added.
+        if (wasEmpty) throw emptyAnswer(this.#options.model.id);
+        wasEmpty = true;
+        const says = `${this.#options.model.id} gave an empty answer; it is asked once more`;
+        await speaker.notice("warning", says);
+        continue;
+      }
       conversation.add(...answer.messages);
       await this.#count(answer.usage);
       if (answer.calls.length === 0) {
@@ -205,9 +216,29 @@ export class TurnRun {
   }
 }
 
+/** Nothing was said and nothing is to be done, though the model could have gone on. */
+function isEmpty({ messages, calls, finish }: ModelAnswer): boolean {
+  if (calls.length > 0 || finish === "length" || finish === "content-filter") return false;
+  return messages.every(({ content }) => {
+    if (typeof content === "string") return content.trim() === "";
+    return content.every((part) => part.type === "reasoning" || isBlank(part));
+  });
+}
+
+function isBlank(part: { readonly type: string; readonly text?: string }): boolean {
+  return part.type === "text" && (part.text ?? "").trim() === "";
+}
+
+function emptyAnswer(model: string): TrunklineError {
+  const kept = "What was said and done so far is kept; send 'continue' to go on";
+  const says = `${model} gave an empty answer twice. ${kept}, or choose another model`;
+  return new TrunklineError("unavailable", says);
+}
+
 function tooLong(model: string, { message }: Overflow): Refusal {
-  const says = `What was said is too long for ${model}, also shortened: it ${message}`;
-  return new Refusal("limit", `${says}. Begin a new session, or choose another model`);
+  const says = `The conversation does not fit into the context of ${model}, even shortened: it ${message}`;
+  const next = "Choose a model with a larger context, attach less, or begin a new session";
+  return new Refusal("usage", `${says}. ${next}`);
 }
 
 function stopReasonOf(finish: string): StopReason {

@@ -86,7 +86,7 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
 function isCommand(door: AcpDoor): (params: unknown) => boolean {
   return (params) => {
     const { sessionId, prompt } = params as PromptParams;
-    return door.opened?.get(sessionId)?.isCommand(prompt as readonly ContentBlock[]) === true;
+    return door.opened?.get(sessionId)?.isCommand(prompt) === true;
   };
 }
 

@@ -91,6 +91,29 @@ describe("requests of an agent to clients", { timeout: 30_000 }, () => {
     });
   });
 
+  it("say that they wait, and why, before they do", async () => {
+    const rate = { limit: 1, windowMs: 60_000 };
+    await using house = await AcpHouse.open({
+      limits: { "fs/read_text_file": { rate } },
+      script: async ({ client: { fs } }) => {
+        await fs?.readTextFile?.("/a");
+        await Promise.all(["/b", "/c"].map(async (path) => fs?.readTextFile?.(path)));
+      },
+    });
+    const { client, sessionId } = await house.client({ fs: { readTextFile: true } });
+    client.answer = () => ({ result: { content: "" } });
+    const prompt = client.prompt(sessionId, "go");
+    await client.find(({ params }) => /Waiting \d+ s/.test(params?.update?.content?.text ?? ""));
+    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    assert.equal((await prompt).stopReason, "cancelled");
+    const said = client.updates.map(({ content }) => String(content?.text)).join("");
+    assert.match(
+      said,
+      /Waiting (?:60|59|5\d) s: the editor is sent at most 1 `fs\/read_text_file` in/,
+    );
+    assert.equal(said.split("Waiting").length, 2, "both calls wait for the same reason");
+  });
+
   it("are limited to a hundred file reads and fifty writes a minute, and wait beyond that", async () => {
     covers("acp.rate.read", "acp.rate.write");
     const rate = { limit: 2, windowMs: 300 };

@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import type { Rate } from "../../base/limit/rate-limiter.ts";
 import { type Stop, Stopper } from "../../base/stop.ts";
 import { visible } from "../../base/text/visible.ts";
 import type {
@@ -24,6 +25,8 @@ export interface ServicesOptions {
   readonly mayAnswer: (client: SessionClient) => boolean;
   /** Called when a person is asked a question. */
   readonly asking: (message: string | undefined) => void;
+  /** Called when a request has to wait because of its rate. */
+  readonly waiting: (words: string) => void;
   /** Suspends the prompt timeout while a client is asked. */
   readonly whileAsking: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -123,6 +126,14 @@ function terminals(options: ServicesOptions, client: SessionClient): TerminalHos
   };
 }
 
+/** Milliseconds of waiting that people are told about. */
+const NOTICED = 1_000;
+
+function waitingWords(method: string, wait: number, { limit, windowMs }: Rate): string {
+  const why = `the editor is sent at most ${limit} \`${method}\` in ${windowMs / 1000} s`;
+  return `Waiting ${Math.ceil(wait / 1000)} s: ${why}. \`limits.messages\` changes that.`;
+}
+
 /** Never stops. */
 const NEVER: Stop = new Stopper();
 
@@ -131,7 +142,7 @@ const NEVER: Stop = new Stopper();
  * § Timeout Specifications: a request whose timeout allows a retry is sent once more.
  */
 async function ask(
-  { sessionId, limits, stop, whileAsking }: ServicesOptions,
+  { sessionId, limits, stop, waiting, whileAsking }: ServicesOptions,
   client: SessionClient,
   method: ClientMethod,
   params: object,
@@ -145,6 +156,7 @@ async function ask(
   return whileAsking(async () => {
     for (let attempt = 1; ; attempt++) {
       for (let wait = rate?.take(sessionId) ?? 0; wait > 0; wait = rate?.take(sessionId) ?? 0) {
+        if (rate !== undefined && wait >= NOTICED) waiting(waitingWords(method, wait, rate.rate));
         const { setTimeout: delay } = await import("node:timers/promises");
         await delay(wait, undefined, { signal: stop.signal, ref: false });
       }

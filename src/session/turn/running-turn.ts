@@ -41,6 +41,9 @@ export interface Steering {
 
 const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 
+/** Milliseconds between two messages that the turn waits. */
+const WAITING_PAUSE = 5_000;
+
 /** One prompt while an agent works on it. */
 export class RunningTurn implements Turn {
   readonly id = crypto.randomUUID();
@@ -54,6 +57,7 @@ export class RunningTurn implements Turn {
   readonly #openTools = new Set<string>();
   readonly #steering: Steering[] = [];
   #questions = 0;
+  #toldWaitingAt = -Infinity;
   #progressAt = performance.now();
   #timer: NodeJS.Timeout | undefined;
   #grace: NodeJS.Timeout | undefined;
@@ -203,6 +207,14 @@ export class RunningTurn implements Turn {
     if (this.#spent === undefined || this.#isCancelled || this.#questions === 0) {
       this.#givenUp.reject(reason);
     } else this.#grace = setTimeout(() => this.#giveUp(reason), this.#options.cancelGrace);
+  }
+
+  /** Says that the turn waits; once, if several calls wait at the same time. */
+  tellWaiting(words: string): void {
+    const now = performance.now();
+    if (now - this.#toldWaitingAt < WAITING_PAUSE) return;
+    this.#toldWaitingAt = now;
+    this.#tell(words);
   }
 
   /** Says something to people that is not the agent's. */
