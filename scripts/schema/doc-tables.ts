@@ -3,7 +3,8 @@ import { MESSAGE_LIMITS, type MessageLimits } from "../../src/base/limit/limits.
 import { configKeys } from "../../src/gateway/config/schema/keys.ts";
 import { ALL_CODES } from "../../src/rpc/codes.ts";
 import { type Block, table } from "./doc-blocks.ts";
-import { FIXED_LIMITS, type FixedLimit } from "./fixed-limits.ts";
+import type { FixedLimit } from "./fixed-limit.ts";
+import { FIXED_LIMITS } from "./fixed-limits.ts";
 
 /** Names of the domains of error codes. */
 const DOMAINS: Readonly<Record<keyof typeof ALL_CODES, string>> = {

@@ -1,31 +1,10 @@
-/** A limit that cannot be configured, but that a user can reach. */
-export interface FixedLimit {
-  readonly part: string;
-  readonly what: string;
-  readonly unit: "bytes" | "milliseconds" | "count";
-  readonly value: number;
-  /** What happens beyond it. */
-  readonly beyond: string;
-  /** The folder of src/, a file anywhere in it, and the constant there; a test checks its value. */
-  readonly folder: string;
-  readonly file: string;
-  readonly constant: string;
-}
+import type { FixedLimit, Row } from "./fixed-limit.ts";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const KIB = 1024;
 const MIB = 1024 * KIB;
-
-type Row = readonly [
-  what: string,
-  unit: FixedLimit["unit"],
-  value: number,
-  beyond: string,
-  folderAndFile: `${string}: ${string}.ts`,
-  constant: string,
-];
 
 const ROWS: Readonly<Record<string, readonly Row[]>> = {
   "standard streams": [
