@@ -194,11 +194,13 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
   });
 
   it("offers the model the toolbox, whose calls are recorded", async () => {
-    await using llm = await FakeLlm.start([call("juggler_list_identities"), DONE]);
+    const more = call("more_tools", { groups: ["identities", "reviews"] });
+    await using llm = await FakeLlm.start([more, call("juggler_list_identities"), DONE]);
     await using editor = await AgentEditor.open({ llm });
     const { calls } = await editor.say(editor.id, "Who am I?");
-    assert.match(calls.join(), /: completed/);
-    assert.ok(llm.tools.includes("more_tools"));
+    assert.match(calls.join(), /: completed.*: completed/);
+    assert.ok(!JSON.stringify(llm.requests[0]?.tools).includes("review_list"));
+    assert.ok(llm.tools.includes("review_list"));
     editor.program.child.stdin.end();
     await editor.program.exit;
     const audit = readFileSync(join(editor.data, "audit.ndjson"), "utf8");
