@@ -54,7 +54,7 @@ describe("a hostile agent", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox 
     rig.forge.tokens.set(GIT_TOKEN, { account: "alice" });
     const agents = { scripted: { command: process.execPath, args: [AGENT] } };
     const identities = rig.identities({
-      alice: { match: [{ remote: `https://${rig.forge.host}/*` }] },
+      alice: { host: rig.forge.host, match: [{ remote: `https://${rig.forge.host}/*` }] },
     });
     rig.configure({ agents, remote: { allowPrivate: true }, identities });
     await rig.must("trunkline identity token set alice", { input: `${GIT_TOKEN}\n` });

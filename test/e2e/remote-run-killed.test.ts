@@ -39,7 +39,7 @@ describe(
       rig.forge.tokens.set(TOKEN, { account: "alice" });
       const agents = { scripted: { command: process.execPath, args: [AGENT] } };
       const identities = rig.identities({
-        alice: { match: [{ remote: `https://${rig.forge.host}/*` }] },
+        alice: { host: rig.forge.host, match: [{ remote: `https://${rig.forge.host}/*` }] },
       });
       rig.configure({ agents, remote: { allowPrivate: true, hibernateAfter: 1 }, identities });
       await rig.must("trunkline identity token set alice", { input: `${TOKEN}\n` });

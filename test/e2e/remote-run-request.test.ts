@@ -31,7 +31,7 @@ describe("the pull request of a remote run", { skip: WITHOUT_SSHD || noSandbox }
       agent: "scripted",
       agents: { scripted: { command: process.execPath, args: [AGENT] } },
       remote: { allowPrivate: true, forges: { localhost: "gitlab" } },
-      identities: rig.identities({ alice: { match: [{ remote: `https://${host}/*` }] } }),
+      identities: rig.identities({ alice: { host, match: [{ remote: `https://${host}/*` }] } }),
     });
     await rig.must("trunkline identity token set alice", { input: `${ALICES}\n` });
     server = new Program(["serve", "--port", "0", "--json"], { env: rig.env as never });

@@ -64,7 +64,7 @@ describe(
       rig.configure({
         agents: { scripted: { command: process.execPath, args: [AGENT] } },
         remote: { allowPrivate: true, setup },
-        identities: rig.identities({ alice: { match } }),
+        identities: rig.identities({ alice: { host: rig.forge.host, match } }),
       });
     }
 

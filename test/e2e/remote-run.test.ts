@@ -36,7 +36,7 @@ describe("a remote run", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, 
     const agents = { scripted: { command: process.execPath, args: [AGENT] } };
     const remote = { allowPrivate: true, coAuthor: { name: "Ida", email: "ida@example.com" } };
     const identities = rig.identities({
-      alice: { match: [{ remote: `https://${host}/*` }, { host: "localhost" }] },
+      alice: { host, match: [{ remote: `https://${host}/*` }, { host: "localhost" }] },
     });
     rig.configure({ agents, remote, identities });
     await rig.must("trunkline identity token set alice", { input: `${ALICES}\n` });

@@ -50,7 +50,10 @@ export class RunRig implements AsyncDisposable {
     if (tls) await certify(rig.root);
     rig.forge.tokens.set(TOKEN, { account: "alice" });
     const identities = rig.identities({
-      alice: { match: [{ remote: `https://${rig.forge.host}/*` }, { host: "localhost" }] },
+      alice: {
+        host: rig.forge.host,
+        match: [{ remote: `https://${rig.forge.host}/*` }, { host: "localhost" }],
+      },
     });
     const { remote, ...rest } = config;
     rig.configure({
