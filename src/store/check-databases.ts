@@ -54,7 +54,7 @@ export async function checkDatabases(
   paths: readonly string[],
   signal?: AbortSignal,
 ): Promise<CheckedDatabase[]> {
-  if (paths.length === 0) return [];
+  if (paths.length === 0 || signal?.aborted === true) return paths.map((path) => ({ path }));
   let said = "";
   await using child = await OwnedChild.start({
     command: process.execPath,

@@ -17,8 +17,11 @@ describe("trunkline acp without a key and without a network", { timeout: 600_000
     const { update } = (await editor.find(({ method }) => method === "session/update")).params;
     assert.equal(update.sessionUpdate, "available_commands_update");
     const names = update.availableCommands.map(({ name }: { name: string }) => name);
-    const all = "help search diff review fix-comments rewrite test format commit undo init";
-    assert.deepEqual(names.toSorted(), all.split(" ").toSorted());
+    const all = [
+      "help search diff review fix-comments rewrite test format commit undo init",
+      "mode model compact",
+    ];
+    assert.deepEqual(names.toSorted(), all.join(" ").split(" ").toSorted());
     assert.match((await editor.say(id, "make it better")).text, /without a language model/);
     assert.match((await editor.say(id, "/help")).text, /`\/fix-comments/);
     const unknown = await editor.say(id, "/serch x");

@@ -94,6 +94,8 @@ writeFileSync(join(project, "plugins.yaml"), "plugins: []\n");
 const SHOWN_ELSEWHERE = [
   // test/e2e/identity-{validate,signing,tools,guard}.test.ts
   /\bidentity (?:validate|token|gpg|guard check)\b/,
+  // test/e2e/identity-credential.test.ts
+  /\bidentity exec\b/,
   // test/e2e/review.test.ts
   /\breview (?:add|watch)$|\br7k2mq\b/,
   // test/e2e/setup.test.ts: its exit code says what this machine has
