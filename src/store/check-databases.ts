@@ -54,7 +54,8 @@ export async function checkDatabases(
   paths: readonly string[],
   signal?: AbortSignal,
 ): Promise<CheckedDatabase[]> {
-  if (paths.length === 0 || signal?.aborted === true) return paths.map((path) => ({ path }));
+  const isGivenUp = (): boolean => signal?.aborted === true;
+  if (paths.length === 0 || isGivenUp()) return paths.map((path) => ({ path }));
   let said = "";
   await using child = await OwnedChild.start({
     command: process.execPath,
@@ -64,7 +65,7 @@ export async function checkDatabases(
   });
   const kill = (): void => child.kill();
   signal?.addEventListener("abort", kill);
-  if (signal?.aborted) kill();
+  if (isGivenUp()) kill();
   const found = new Map<string, CheckedDatabase>();
   try {
     for await (const line of createInterface({ input: child.stdout })) {
@@ -74,7 +75,7 @@ export async function checkDatabases(
   } finally {
     signal?.removeEventListener("abort", kill);
   }
-  if ((await child.exit) !== 0 && signal?.aborted !== true) {
+  if ((await child.exit) !== 0 && !isGivenUp()) {
     throw new TrunklineError("unavailable", `Cannot check databases: ${said}`);
   }
   return paths.map((path) => found.get(path) ?? { path });
