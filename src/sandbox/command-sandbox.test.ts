@@ -37,7 +37,8 @@ const nsenter = systemProgram("nsenter") ?? "";
 const options = { data, bwrap, nsenter, files, egress };
 const opened = await CommandSandbox.open(options).catch((error: Error) => error.message);
 const skip = typeof opened === "string" ? `No sandbox can be had here: ${opened}` : false;
-const noNode = process.execPath.startsWith("/tmp/") && "The sandbox has a /tmp without our Node.";
+const noNode =
+  /^\/(?:var\/)?tmp\//.test(process.execPath) && "The sandbox has a /tmp without our Node.";
 if (skip !== false) await rm(folder, { recursive: true });
 
 /** Runs a shell command, and returns its output. */

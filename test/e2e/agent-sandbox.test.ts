@@ -16,7 +16,8 @@ const { state, says, next } = await localInForce(defaultConfig(tmpdir()));
 const skip = state !== "ok" && `${says}. ${next}`;
 
 /** The sandbox has its own /tmp, so a Node in /tmp cannot be run in it. */
-const noNode = process.execPath.startsWith("/tmp/") && "The sandbox has a /tmp without our Node.";
+const noNode =
+  /^\/(?:var\/)?tmp\//.test(process.execPath) && "The sandbox has a /tmp without our Node.";
 
 const run = (command: string, more: object = {}): Scripted => ({
   toolCalls: [{ name: "run_command", arguments: { command, ...more } }],
