@@ -39,7 +39,7 @@ export const config: Command = {
       examples: [
         { run: "trunkline config set log.level debug", explains: "Set a text." },
         {
-          run: `trunkline config set agent.egress.allowHosts '["registry.npmjs.org"]'`,
+          run: `trunkline config set agent.egress.allowHosts '["packages.example.com"]'`,
           explains: "Set a list.",
         },
         {
