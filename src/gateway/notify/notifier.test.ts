@@ -29,7 +29,7 @@ import { signatureOf } from "./send/send-webhook.ts";
 const ASKED: SessionNotice = {
   reason: "permission",
   sessionId: "s-1",
-  cwd: "/work/secret-project",
+  cwd: "/projects/secret-project",
   title: "Mend the login",
   requestId: "r-1",
   mayAnswer: true,
@@ -45,7 +45,7 @@ const ASKED: SessionNotice = {
 const ENDED: SessionNotice = {
   reason: "turn-ended",
   sessionId: "s-1",
-  cwd: "/work",
+  cwd: "/projects",
   title: "Mend the login",
   stopReason: "end_turn",
 };
@@ -161,7 +161,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
     const message = messageIn(await rig.receiver.find(() => true));
     assert.deepEqual(message.detail, {
       title: "Mend the login",
-      folder: "/work/secret-project",
+      folder: "/projects/secret-project",
       words: "rm -rf build",
     });
     assert.equal(message.answers, undefined);

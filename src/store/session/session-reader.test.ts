@@ -7,7 +7,7 @@ import { SessionReader } from "./session-reader.ts";
 
 const session = (id: string, notes: object = {}) => ({
   id,
-  cwd: `/work/${id.slice(0, 1)}`,
+  cwd: `/projects/${id.slice(0, 1)}`,
   agent: "built-in",
   notes: { ...notes },
 });

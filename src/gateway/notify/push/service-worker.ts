@@ -12,7 +12,11 @@ self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim(
 
 self.addEventListener("push", (event) => {
   let message = { title: "Trunkline" };
-  try { message = event.data.json(); } catch {}
+  try {
+    message = event.data.json();
+  } catch {
+    // A push without readable data: a browser that shows nothing for it would withdraw the permission.
+  }
   const { title, detail = {}, answers = [], session, id, reason } = message;
   const shown = answers.filter(({ kind }) => SHOWN.includes(kind));
   event.waitUntil(self.registration.showNotification(detail.title || title, {
