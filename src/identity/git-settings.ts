@@ -1,4 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
+import { shellQuote } from "../base/text/shell-word.ts";
 import { authorOf, type Identity } from "./identity.ts";
 
 /** A key of git's configuration and all its values. */
@@ -116,8 +117,4 @@ function keyOption(key: string): string {
   if (!key.includes("%")) return `-i ${shellQuote(key)}`;
   const quoted = key.replaceAll("%", "%%").replaceAll(/["\\]/g, "\\$&");
   return `-o ${shellQuote(`IdentityFile="${quoted}"`)}`;
-}
-
-export function shellQuote(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { promisify } from "node:util";
 import { createContext, runInContext } from "node:vm";
 import { WebSocket } from "ws";
 
@@ -192,11 +194,11 @@ describe("the start message of trunkline serve", { timeout: 600_000 }, () => {
     const token = readFileSync(join(home.data, "owner-token"), "utf8");
     assert.ok(!start.includes(token), "the token is on the screen");
     assert.doesNotMatch(start, /login#/, "a link is in what may be a log");
-    assert.match(start, /^ {2}trunkline setup claude-code --http$/m);
-    const setup = home.start("setup", "claude-code", "--http");
-    assert.equal(await setup.exit, 0, setup.stderr);
-    const file = readFileSync(join(setup.home, ".claude.json"), "utf8");
-    await setup[Symbol.asyncDispose]();
+    const pasted = /^ {2}(.* setup claude-code --http)$/m.exec(start)?.[1];
+    assert.ok(pasted, start);
+    const env = { ...home.files, PATH: process.env.PATH, HOME: home.path };
+    await promisify(execFile)("sh", ["-c", pasted], { env });
+    const file = readFileSync(join(home.path, ".claude.json"), "utf8");
     const { url, headers } = JSON.parse(file).mcpServers.trunkline;
     assert.notEqual(headers.Authorization, `Bearer ${token}`);
     const answer = await fetch(url, {

@@ -48,6 +48,7 @@ export function ownAddress(): string | undefined {
 export class GuardedHome implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), "trunkline-access-"));
   readonly data = join(this.path, "data");
+  readonly files = { TRUNKLINE_DATA: this.data, TRUNKLINE_CONFIG: join(this.path, "config.jsonc") };
 
   constructor(config: object = {}) {
     this.write("config.jsonc", JSON.stringify(config));
@@ -60,8 +61,7 @@ export class GuardedHome implements Disposable {
   }
 
   start(...args: string[]): Program {
-    const env = { TRUNKLINE_DATA: this.data, TRUNKLINE_CONFIG: join(this.path, "config.jsonc") };
-    return new Program(args, { env });
+    return new Program(args, { env: this.files });
   }
 
   /** Runs a command to its end. */

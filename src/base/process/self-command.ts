@@ -1,5 +1,7 @@
-import { existsSync, realpathSync } from "node:fs";
-import { resolve } from "node:path";
+import { accessSync, constants, existsSync, realpathSync, statSync } from "node:fs";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
+
+import { shellWord } from "../text/shell-word.ts";
 
 /**
  * The words that start this program again, from anywhere and with any `PATH`, to be written into
@@ -19,6 +21,22 @@ export function lastingPath(node: string): string {
   const link = node.replace(/\/Cellar\/([^/]+)\/[^/]+\//, "/opt/$1/");
   if (link === node || !existsSync(link)) return node;
   return realpathSync(link) === realpathSync(node) ? link : node;
+}
+
+/** The words that a person types to start this program: its name if that is in PATH, else its path. */
+export function typedCommand(env: NodeJS.ProcessEnv): string {
+  const folders = env.PATH?.split(delimiter).filter((folder) => isAbsolute(folder)) ?? [];
+  if (folders.some((folder) => isProgram(join(folder, "trunkline")))) return "trunkline";
+  return selfCommand().map(shellWord).join(" ");
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
 }
 
 /** Whether words start this program with a command of its own. */

@@ -7,6 +7,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
+import { shellWord } from "../../base/text/shell-word.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
 export interface StageOptions {
@@ -64,7 +65,7 @@ export class Stage implements AsyncDisposable {
     words: readonly string[],
     { cwd = "app", code = 0, shown = 6 }: { cwd?: string; code?: number; shown?: number } = {},
   ): Promise<string> {
-    this.say(`$ ${words.map(quoted).join(" ")}`);
+    this.say(`$ ${words.map(shellWord).join(" ")}`);
     const printed: string[] = [];
     const child = await this.#start(words, cwd, (line) => printed.push(line));
     child.stdin.end();
@@ -80,7 +81,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async start(words: readonly string[], cwd = "app"): Promise<Background> {
-    this.say(`$ ${words.map(quoted).join(" ")}`);
+    this.say(`$ ${words.map(shellWord).join(" ")}`);
     const said: string[] = [];
     const child = await this.#start(words, cwd, (line) => said.push(line));
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -134,8 +135,4 @@ export class Stage implements AsyncDisposable {
     this.#children.add(child);
     return child;
   }
-}
-
-function quoted(word: string): string {
-  return /^[\w./:@=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,5 +1,7 @@
 import { NO_AUTH_WARNING, serveWelcome } from "./welcome.ts";
+import { typedCommand } from "../../base/process/self-command.ts";
 import type { Invocation } from "../shell/command.ts";
+import { globalOptions } from "../shell/global-options.ts";
 import { configFlags, openLastingHouse } from "../shell/open-house.ts";
 import { ConfiguredBus } from "../../gateway/bus/configured-bus.ts";
 import { openData } from "../../gateway/config/data-folder.ts";
@@ -79,7 +81,9 @@ async function greet(server: HttpServer, invocation: Invocation<ServeValues>): P
   }
   // Output that is not a terminal may be a log file, which must not contain a login link.
   const login = isTerminal ? await server.loginLink() : undefined;
-  out(serveWelcome({ ...addressesOf(server), tokenFile, login, color, noAuth: values["no-auth"] }));
+  const command = { program: typedCommand(invocation.env), options: globalOptions(values) };
+  const noAuth = values["no-auth"];
+  out(serveWelcome({ ...addressesOf(server), tokenFile, login, color, noAuth, command }));
 }
 
 function addressesOf({ localUrl, publicUrl }: HttpServer): { url: string; publicUrl?: string } {

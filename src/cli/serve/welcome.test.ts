@@ -7,6 +7,7 @@ const BASE = {
   url: "http://127.0.0.1:4180",
   tokenFile: "/home/me/state/owner-token",
   color: false,
+  command: { program: "trunkline", options: [] },
 };
 
 describe("serveWelcome()", () => {
@@ -24,6 +25,15 @@ describe("serveWelcome()", () => {
     const text = serveWelcome(BASE);
     assert.match(text, /^ {2}trunkline setup claude-code --http$/m);
     assert.doesNotMatch(text, /Bearer/);
+  });
+
+  it("has commands that run where no trunkline is in PATH, on the same files", () => {
+    const command = { program: "'/my clone/trunkline.js'", options: ["--data=/my data"] };
+    const text = serveWelcome({ ...BASE, command });
+    const words = String.raw`'\/my clone\/trunkline\.js'`;
+    const files = "'--data=/my data'";
+    assert.match(text, new RegExp(`^ {2}${words} setup claude-code --http ${files}$`, "m"));
+    assert.match(text, new RegExp(`run .${words} open ${files}.$`, "m"));
   });
 
   it("shows the public address", () => {

@@ -1,3 +1,4 @@
+import { shellWord } from "../../base/text/shell-word.ts";
 import { VERSION } from "../../base/version.ts";
 import { paint } from "../shell/style.ts";
 
@@ -10,6 +11,8 @@ export interface WelcomeOptions {
   /** A one-time login link, if a person reads this. */
   readonly login?: string | undefined;
   readonly noAuth?: boolean | undefined;
+  /** What a person types before a command, and after it, so that it uses the same files. */
+  readonly command: { readonly program: string; readonly options: readonly string[] };
   readonly color: boolean;
 }
 
@@ -24,6 +27,8 @@ export const NO_AUTH_WARNING =
  */
 export function serveWelcome(options: WelcomeOptions): string {
   const { url, publicUrl = url, tokenFile, login, noAuth = false, color } = options;
+  const { program, options: files } = options.command;
+  const typed = (words: string): string => [program, words, ...files.map(shellWord)].join(" ");
   const mcp = `${publicUrl}/mcp`;
   const acp = `${publicUrl.replace("http", "ws")}/acp`;
   const lines = [
@@ -31,17 +36,17 @@ export function serveWelcome(options: WelcomeOptions): string {
     "",
     `  MCP      ${mcp}   for assistants`,
     `  ACP      ${acp}     for editors`,
-    `  Browser  ${login ?? "run `trunkline open`"}`,
+    `  Browser  ${login ?? `run \`${typed("open")}\``}`,
     ...(login === undefined
       ? []
-      : ["           works once, within 15 minutes; for another run `trunkline open`"]),
+      : [`           works once, within 15 minutes; for another run \`${typed("open")}\``]),
     ...(noAuth ? [] : [`  Token    ${tokenFile}`]),
     "",
     "Next: connect an assistant, for example Claude Code:",
-    "  trunkline setup claude-code --http",
+    `  ${typed("setup claude-code --http")}`,
     ...(publicUrl === url
       ? []
-      : ["Other machines need their own token: trunkline token create NAME"]),
+      : [`Other machines need their own token: ${typed("token create NAME")}`]),
     "Stop with Ctrl-C.",
   ];
   return `${lines.join("\n")}\n`;

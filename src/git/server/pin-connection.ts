@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { shellQuote } from "../../base/text/shell-word.ts";
 import { parseRemoteUrl } from "../remote-url.ts";
 import { runProgram } from "../run-program.ts";
 import { type Credentials, SSH } from "./credentials.ts";
@@ -60,7 +61,7 @@ async function pinSsh(request: ConnectionRequest, asked: SshHost): Promise<Pinne
   // known_hosts has the name, and the port where it is not the usual one (sshd(8)).
   const known = port === SSH_PORT ? host : `[${host}]:${port}`;
   const alias = configured.get("hostkeyalias") ?? known;
-  const pinned = `${sshCommand} -o HostName=${address} -o HostKeyAlias=${quoted(alias)}`;
+  const pinned = `${sshCommand} -o HostName=${address} -o HostKeyAlias=${shellQuote(alias)}`;
   return { settings: [], env: { GIT_SSH_COMMAND: pinned } };
 }
 
@@ -131,8 +132,4 @@ async function answering(addresses: readonly string[], port: number): Promise<st
 function isAddress(text: string): boolean {
   const { isIP } = process.getBuiltinModule("node:net");
   return isIP(text) !== 0 && !text.includes("%");
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

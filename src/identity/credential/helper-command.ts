@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-import { shellQuote } from "../git-settings.ts";
+import { shellQuote } from "../../base/text/shell-word.ts";
 
 /** How git and hooks start this program. */
 export interface OwnProgram {

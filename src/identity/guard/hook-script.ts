@@ -1,6 +1,6 @@
 import type { OwnProgram } from "../credential/helper-command.ts";
 import { programWords } from "../credential/helper-command.ts";
-import { shellQuote } from "../git-settings.ts";
+import { shellQuote } from "../../base/text/shell-word.ts";
 import { OTHERS_WORK, SEPARATOR, STAMP, STAMPED_VARIABLES } from "./stamp.ts";
 import type { GuardHook } from "./verdict.ts";
 

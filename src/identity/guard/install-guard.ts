@@ -7,7 +7,7 @@ import type { ConfigScope } from "../../git/config/config-list.ts";
 import { setConfig, unsetConfig } from "../../git/config/git-config.ts";
 import { hooksFolder, hooksIn, type Repository } from "../../git/repository.ts";
 import type { OwnProgram } from "../credential/helper-command.ts";
-import { shellQuote } from "../git-settings.ts";
+import { shellQuote } from "../../base/text/shell-word.ts";
 import type { GitContext } from "../detect/git-context.ts";
 import { guardScript, HOOK_MARK, keptName, passingScript, filesNeededBy } from "./hook-script.ts";
 import { GUARD_HOOKS, type GuardHook } from "./verdict.ts";

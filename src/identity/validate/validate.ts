@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 
-import { shellQuote } from "../git-settings.ts";
+import { shellQuote } from "../../base/text/shell-word.ts";
 import type { Identity } from "../identity.ts";
 import { signingReadiness } from "../signing/signing-readiness.ts";
 import { isExpired, type Tokens } from "../tokens/tokens.ts";

@@ -1,5 +1,7 @@
 import { dirname } from "node:path";
 
+import { shellWord } from "../../base/text/shell-word.ts";
+
 export interface ScaffoldFacts {
   /** The plugin's id, also the name of its package. */
   readonly name: string;
@@ -93,7 +95,7 @@ A plugin for Trunkline. It is run by Node 26.1 or later, as it is. Where \`node 
 the first line takes the Node that runs Trunkline.
 
 \`\`\`sh
-export PATH=${quoted(dirname(node))}:"$PATH"
+export PATH=${shellWord(dirname(node))}:"$PATH"
 npm install
 npm test
 node plugin.ts --manifest   # what it offers, as JSON
@@ -121,9 +123,4 @@ plugins:
     args: [${JSON.stringify(`${folder}/plugin.ts`)}]
 \`\`\`
 `;
-}
-
-/** As a shell reads it. */
-export function quoted(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

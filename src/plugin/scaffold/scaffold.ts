@@ -3,8 +3,9 @@ import { dirname, join, relative, resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
+import { shellWord } from "../../base/text/shell-word.ts";
 import { VERSION } from "../../base/version.ts";
-import { quoted, scaffoldFiles } from "./scaffold-files.ts";
+import { scaffoldFiles } from "./scaffold-files.ts";
 
 /** It becomes the id of a plugin and the name of a package. */
 const NAME = /^(?!ca$|node_modules$)[a-z0-9][a-z0-9._-]{0,99}$/;
@@ -72,7 +73,7 @@ function nextSteps(path: string, name: string): string {
   const folder = relative(process.cwd(), path) || ".";
   return `Made the plugin '${name}' in ${path}. Next:
 
-  cd ${quoted(folder)}
+  cd ${shellWord(folder)}
   npm install
   npm test
 

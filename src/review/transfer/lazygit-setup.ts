@@ -1,10 +1,10 @@
-import { accessSync, constants, existsSync, statSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { homeOf } from "../../base/process/environment.ts";
-import { selfCommand } from "../../base/process/self-command.ts";
+import { typedCommand } from "../../base/process/self-command.ts";
 import { lazygitCommands, withCommands } from "./lazygit-config.ts";
 import { findRepository } from "../repository.ts";
 
@@ -35,14 +35,14 @@ export function lazygitChange({ repo, env, remove }: LazygitSetup): LazygitChang
   const text = before ?? "";
   const bare = withCommands(text, []);
   const hasOurs = bare !== text;
-  const after = remove ? bare : withCommands(text, lazygitCommands(programIn(env)));
+  const after = remove ? bare : withCommands(text, lazygitCommands(typedCommand(env)));
   if (after === text) return { file, before, after: before, hasOurs };
   return { file, before, after: remove && after.trim() === "" ? undefined : after, hasOurs };
 }
 
 /** Our commands as a configuration of their own. */
 export function lazygitText(env: NodeJS.ProcessEnv): string {
-  return withCommands("", lazygitCommands(programIn(env)));
+  return withCommands("", lazygitCommands(typedCommand(env)));
 }
 
 function textOf(file: string): string | undefined {
@@ -73,24 +73,4 @@ function userConfig(env: NodeJS.ProcessEnv): string {
   const config = env.XDG_CONFIG_HOME || join(homeOf(env), ".config");
   const legacy = join(config, "jesseduffield/lazygit/config.yml");
   return existsSync(legacy) ? legacy : join(config, "lazygit/config.yml");
-}
-
-/** The shell command that starts us: by name if it is in PATH, else by path. */
-function programIn(env: NodeJS.ProcessEnv): string {
-  const folders = env.PATH?.split(delimiter) ?? [];
-  if (folders.some((folder) => isProgram(join(folder, "trunkline")))) return "trunkline";
-  return selfCommand().map(quoted).join(" ");
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { Config } from "../../../gateway/config/config.ts";
 import { readTls } from "../../../gateway/http/tls-files.ts";
-import { shellQuote } from "../../../identity/git-settings.ts";
+import { shellQuote } from "../../../base/text/shell-word.ts";
 import { byCommand, type Finding } from "../finding.ts";
 
 const what = "TLS";

@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers";
 
 import { selfCommand } from "../../../base/process/self-command.ts";
 import type { Invocation } from "../../shell/command.ts";
+import { globalOptions } from "../../shell/global-options.ts";
 import type { Finding } from "../finding.ts";
 
 const what = "trunkline mcp";
@@ -84,14 +85,6 @@ async function start(
   } finally {
     signal?.removeEventListener("abort", kill);
   }
-}
-
-/** The global options of this command, for the program that it starts. */
-function globalOptions(values: Invocation["values"]): string[] {
-  return ["config", "data", "set"].flatMap((name) => {
-    const given = [values[name] ?? []].flat();
-    return given.map((value) => `--${name}=${String(value)}`);
-  });
 }
 
 function isAnswer(line: string): boolean {

@@ -11,7 +11,7 @@ import {
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-import { shellQuote } from "../../../identity/git-settings.ts";
+import { shellQuote } from "../../../base/text/shell-word.ts";
 import { byCommand, byFix, type Finding, type Fix } from "../finding.ts";
 
 const what = "Data folder";

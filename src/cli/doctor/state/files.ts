@@ -13,7 +13,7 @@ import { SESSION_MIGRATIONS } from "../../../store/session/session-log.ts";
 import { approvalsPath, REVIEWS_FILE } from "../../../store/store-files.ts";
 import { TASK_MIGRATIONS } from "../../../store/task-records.ts";
 import { TrustStore } from "../../../gateway/config/trust/trust.ts";
-import { shellQuote } from "../../../identity/git-settings.ts";
+import { shellQuote } from "../../../base/text/shell-word.ts";
 import { EncryptedFile } from "../../../identity/tokens/encrypted-file.ts";
 import { Journal } from "../../../identity/switch/journal.ts";
 import { journalPath } from "../../../identity/switch/journal-path.ts";
