@@ -5,6 +5,12 @@ import { QUESTION_LIMITS } from "../protocol/mcp/connect/questions.ts";
 interface ServerSettings {
   /** Whether all clients share it, or each has an instance of its own; "shared" when left out. */
   readonly instance?: "shared" | "client";
+  /** It is not used. */
+  readonly disabled?: boolean;
+  /** How long a call may take without progress (`timeoutOf`). */
+  readonly timeout?: number;
+  /** Its tools that need no question, by its own names. */
+  readonly autoApprove?: readonly string[];
 }
 
 /** An MCP server that is started, and spoken to on its standard streams. */
@@ -59,3 +65,12 @@ export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
   instances: 32,
   instanceIdle: 30 * 60_000,
 };
+
+/** Programs disagree about the unit: nobody means so many seconds. */
+const LEAST_MILLISECONDS = 1_000;
+
+/** Milliseconds that a call may take without progress. */
+export function timeoutOf({ timeout }: UpstreamSettings): number | undefined {
+  if (timeout === undefined) return undefined;
+  return timeout < LEAST_MILLISECONDS ? timeout * 1_000 : timeout;
+}

@@ -1,4 +1,5 @@
 import type { Tool, ToolDefinition } from "../tool/tool.ts";
+import { timeoutOf } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -9,10 +10,12 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
   const definition = { ...entry, name, inputSchema: schemaOf(entry) } as ToolDefinition;
   const task = taskSupportOf(entry, upstream.catalogue?.hasTasks === true);
   const harmless = isHarmless(entry);
+  const timeout = timeoutOf(upstream.settings);
   return {
     definition,
     source: { server: upstream.name, name: original },
     ...(task === undefined ? {} : { task }),
+    ...(timeout === undefined ? {} : { limits: { timeout } }),
     call: (args, context) =>
       upstream.callToolFor(
         context,

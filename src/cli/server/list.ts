@@ -29,6 +29,7 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
     const switched = running.find((one) => one.name === name && one.isSwitched === true);
     return {
       name,
+      ...(settings.disabled === true ? { disabled: true } : {}),
       instance: switched?.instance ?? settings.instance ?? "shared",
       ...(switched === undefined ? {} : { isSwitched: true }),
       runs: maskText(commandLine(settings)),
@@ -41,10 +42,12 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
   else if (servers.length === 0) {
     err("There are no MCP servers. Add one with `trunkline server add NAME -- COMMAND`.\n");
   } else {
-    const rows = servers.map(({ name, runs, from, tools, held, instance, isSwitched }) => {
-      const each = isSwitched === true ? `${instance}, since it asks` : instance;
-      return [name, toolsText(tools, held), each, from, runs];
-    });
+    const rows = servers.map(
+      ({ name, runs, from, tools, held, instance, isSwitched, disabled }) => {
+        const each = isSwitched === true ? `${instance}, since it asks` : instance;
+        return [name, disabled === true ? "disabled" : toolsText(tools, held), each, from, runs];
+      },
+    );
     out(table([["NAME", "TOOLS", "INSTANCE", "FROM", "COMMAND OR URL"], ...rows]));
     if (servers.some(({ held }) => held > 0))
       err("Check held tools with `trunkline tools diff`.\n");

@@ -11,6 +11,8 @@ export interface Layer {
   readonly values: Values;
   /** Its values cannot be wrong, so the checks need not be loaded for it. */
   readonly isRight?: boolean;
+  /** What was ignored, where and why. */
+  readonly warnings?: readonly string[];
   where(path: KeyPath): string;
   /** Says that a value is wrong, and where it was set. */
   complain(path: KeyPath, says: string): Error;

@@ -32,7 +32,9 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   const user = readUserFile(input);
   files.push({ kind: "user", path: user.path, isFound: user.text !== undefined });
   if (user.text !== undefined) {
-    layers.push(userLayer(user.path, await parsed(user.path, user.text), env));
+    const layer = userLayer(user.path, await parsed(user.path, user.text), env);
+    warnings.push(...(layer.warnings ?? []));
+    layers.push(layer);
   }
   const data = await dataFolder([...layers, environment, flags], env);
 

@@ -3,6 +3,11 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
+import { OWNER } from "../../base/principal.ts";
+import { Policy } from "../../tool/policy.ts";
+import { toolPolicy } from "./tool-policy.ts";
+
+const CALLER = { name: "test", door: "mcp", client: "test", principal: OWNER };
 
 const RULES = `{ "policy": { "tools": {
   "approve": "always",
@@ -45,4 +50,27 @@ describe("policy.tools", () => {
       await assert.rejects(home.load(), { code: "config" });
     });
   }
+});
+
+describe("toolPolicy()", () => {
+  it("allows what a server's settings approve, after the rules", async () => {
+    await using home = await SampleHome.create();
+    const mcpServers = {
+      notes: { command: "x", autoApprove: ["read", "list_*"] },
+      "*": { command: "y", autoApprove: ["*"] },
+    };
+    const rules = [{ tool: "list_keys", decision: "deny" }];
+    const tools = { default: "ask", rules };
+    await home.write(home.userFile, JSON.stringify({ mcpServers, policy: { tools } }));
+    const policy = new Policy(toolPolicy((await home.load()).config));
+    const decide = (server: string, tool: string): string => {
+      return policy.decide({ server, tool, caller: CALLER, args: {} });
+    };
+    assert.equal(decide("notes", "read"), "allow");
+    assert.equal(decide("notes", "notes_read"), "allow", "renamed, since another server has it");
+    assert.equal(decide("notes", "list_all"), "allow");
+    assert.equal(decide("notes", "list_keys"), "deny", "a rule comes first");
+    assert.equal(decide("notes", "write"), "ask");
+    assert.equal(decide("other", "read"), "ask");
+  });
 });

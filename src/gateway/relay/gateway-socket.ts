@@ -68,8 +68,8 @@ export class GatewaySocket implements AsyncDisposable {
       background(this.#accept(socket), "Accepting a relay");
     });
     // Only what is applied while the gateway runs: with any other change, a window serves itself.
-    this.#unfollow = followConfig(house.reloading, house.log, ({ mcpServers, bus }) => {
-      this.#config = { ...house.config, mcpServers, bus };
+    this.#unfollow = followConfig(house.reloading, house.log, ({ mcpServers, bus, policy }) => {
+      this.#config = { ...house.config, mcpServers, bus, policy };
     });
   }
 

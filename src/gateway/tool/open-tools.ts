@@ -1,3 +1,4 @@
+import { toolPolicy } from "../config/tool-policy.ts";
 import { lazyBus } from "../bus/lazy-bus.ts";
 import type { House } from "../house.ts";
 import { offerIdentities } from "./identities-offer.ts";
@@ -51,7 +52,7 @@ export async function openTools(
   );
   if (needsApprovals) await approver.open();
   const offer = new Offer({
-    policy: new Policy(policy.tools),
+    policy: new Policy(toolPolicy(config)),
     audit,
     report,
     approver,

@@ -55,7 +55,7 @@ export class RememberedOffer {
     now = Date.now(),
   ) {
     const sources = Object.entries(mcpServers).map(([name, settings]) => {
-      return [name, sourceOf(settings)];
+      return [name, sourceOf(settings), settings.disabled, settings.timeout];
     });
     const key = hashOf(JSON.stringify([policy.tools.approve, sources]));
     this.#path = `${data}${sep}offers${sep}${key}.json`;

@@ -79,6 +79,35 @@ describe("openOffer()", { timeout: 20_000 }, () => {
     assert.equal(Number(result.content[0]?.text), opened.status()[0]?.pid);
   });
 
+  it("starts a server with the values that its settings refer to, and none that is disabled", async () => {
+    const named = server("${TOOL_OF_THE_TEST:-fallback}");
+    await using home = await Home.create({
+      a: named,
+      b: { ...server("other"), disabled: true },
+      c: server("${keychain:nothing-of-this-name}"),
+    });
+    await using opened = await home.open();
+    await opened.started();
+    const names = opened.offer.tools.list().map(({ definition }) => definition.name);
+    assert.deepEqual(names, ["fallback"]);
+    const [first, last, ...rest] = opened.status();
+    assert.deepEqual([first?.name, last?.name, rest], ["a", "c", []]);
+    assert.match(last?.lastError ?? "", /trunkline models key set nothing-of-this-name/);
+  });
+
+  it("applies a changed policy", async () => {
+    await using home = await Home.create({ a: server("first") });
+    await using opened = await home.open();
+    await opened.known();
+    const policy = { tools: { rules: [{ tool: "first", decision: "deny" }] } };
+    await home.write(JSON.stringify({ mcpServers: { a: server("first") }, policy }));
+    while (!opened.offer.tools.policy.denies) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    const refused = await opened.offer.tools.call("first", {}, new SampleContext());
+    assert.match(String(refused.content[0]?.text), /The policy does not let .* call 'first'/);
+  });
+
   it("applies changes of the file, and leaves unchanged servers alone", async () => {
     await using home = await Home.create({ a: server("first") });
     await using opened = await home.open();

@@ -1,12 +1,15 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
 import { approvalsPath } from "../../store/store-files.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
+import { Policy } from "../../tool/policy.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Upstreams } from "../../upstream/upstreams.ts";
 import type { Config } from "../config/config.ts";
+import { toolPolicy } from "../config/tool-policy.ts";
 import { followConfig, type Reloading } from "../config/follow-config.ts";
 import type { House } from "../house.ts";
 import { type Remembered, RememberedOffer } from "./remembered-offer.ts";
@@ -71,7 +74,7 @@ class HouseOffer implements OpenedOffer {
     this.offer = options.offer ?? new Offer(options.toolbox);
     this.#house = house;
     this.#options = options;
-    this.#table = house.config.mcpServers;
+    this.#table = enabledServers(house.config.mcpServers);
     this.#standIns = new StandIns(this.offer, () => this.#opened());
   }
 
@@ -99,7 +102,10 @@ class HouseOffer implements OpenedOffer {
       await (beforeRemembered === undefined ? this.#opened() : this.#recall(beforeRemembered));
     }
     this.#ends.push(
-      followConfig(reloading, this.#house.log, ({ mcpServers }) => this.#configure(mcpServers)),
+      followConfig(reloading, this.#house.log, (config) => {
+        this.offer.tools.policy = new Policy(toolPolicy(config));
+        return this.#configure(enabledServers(config.mcpServers));
+      }),
     );
   }
 
@@ -160,12 +166,18 @@ class HouseOffer implements OpenedOffer {
   async #load(): Promise<Upstreams> {
     await this.#options.beforeUpstreams?.();
     const { Upstreams } = await import("../../upstream/upstreams.ts");
+    const { openLink } = await import("../../upstream/link.ts");
+    const { withReferences } = await import("../../upstream/references.ts");
     const { config, log } = this.#house;
+    const references = { env: process.env, secret: (name: string) => secretNamed(name, log) };
     const upstreams = new Upstreams({
       offer: this.#standIns,
       folder: join(config.data, "upstreams"),
       log,
       channelLimits: config.limits,
+      open: async (settings, events, limits) => {
+        return openLink(await withReferences(settings, references), events, limits);
+      },
     });
     this.offer.waitFor(upstreams);
     return upstreams;
@@ -190,4 +202,15 @@ function keepLater(memory: RememberedOffer, remembered: Remembered, house: House
   };
   const timer = setTimeout(keep, AFTER_START).unref();
   return keep;
+}
+
+/** A secret that the person has stored in the system's keychain. */
+async function secretNamed(name: string, log: Log): Promise<string | undefined> {
+  const { keysInKeychain } = await import("../../agent/models/model-keys.ts");
+  return (await keysInKeychain([name], { env: process.env, log })).get(name);
+}
+
+/** The servers that are used. */
+function enabledServers(table: Config["mcpServers"]): Config["mcpServers"] {
+  return Object.fromEntries(Object.entries(table).filter(([, { disabled }]) => disabled !== true));
 }

@@ -84,12 +84,16 @@ function isSame(one: OwnServer | undefined, other: OwnServer | undefined): boole
   return one !== undefined && other !== undefined && isDeepStrictEqual(plain(one), plain(other));
 }
 
-/** As JSON has it: lists of the configuration may have another prototype, or fields that are undefined. */
+/** Which program or address it is, as JSON has it: lists of the configuration may have another prototype, or fields that are undefined. */
 function plain(server: OwnServer): unknown {
-  const { args, env, headers, ...rest } = JSON.parse(JSON.stringify(server)) as Record<
-    string,
-    unknown
-  >;
+  const {
+    args,
+    env,
+    headers,
+    timeout: _,
+    autoApprove: __,
+    ...rest
+  } = JSON.parse(JSON.stringify(server)) as Record<string, unknown>;
   const filled = (value: unknown): boolean =>
     value !== undefined && Object.keys(value as object).length > 0;
   return {

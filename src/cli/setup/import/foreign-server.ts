@@ -1,19 +1,26 @@
 import { isSecretName, maskText } from "../../../base/text/mask.ts";
 import { isMap } from "../format/format.ts";
 
+interface OwnChoices {
+  readonly timeout?: number;
+  readonly autoApprove?: readonly string[];
+}
+
 /** A server as it stands in Trunkline's own configuration. */
-export type OwnServer =
-  | {
-      readonly command: string;
-      readonly args?: readonly string[];
-      readonly env?: Readonly<Record<string, string>>;
-      readonly cwd?: string;
-    }
-  | {
-      readonly url: string;
-      readonly type?: "sse";
-      readonly headers?: Readonly<Record<string, string>>;
-    };
+export type OwnServer = OwnChoices &
+  (
+    | {
+        readonly command: string;
+        readonly args?: readonly string[];
+        readonly env?: Readonly<Record<string, string>>;
+        readonly cwd?: string;
+      }
+    | {
+        readonly url: string;
+        readonly type?: "sse";
+        readonly headers?: Readonly<Record<string, string>>;
+      }
+  );
 
 /** What became of a server of another program. */
 export interface ReadServer {
@@ -33,56 +40,61 @@ const UNDERSTOOD = new Set([
   ...["url", "uri", "serverUrl", "httpUrl", "headers", "http_headers", "requestOptions"],
   ...["enabled", "disabled", "description", "bundled", "display_name"],
   ...["env_vars", "env_keys", "bearer_token_env_var", "env_http_headers"],
+  ...["timeout", "autoApprove", "alwaysAllow"],
 ]);
 
-/** `${VAR}`, `${env:VAR}`, `${input:id}`, `{env:VAR}`: each program has its own, Trunkline has none. */
-const VARIABLE = /\$\{[^}]*\}|\{env:[^}]*\}|^\$\w+$/;
+/** What refers to a value in other programs and means nothing here, such as `${cmd: …}`. */
+const FOREIGN = /\$\{(?!(?:env:|input:|keychain:)?[\w.-]+(?::-[^}]*)?\})[^}]*\}/;
 
 /** Reads a server in any of the forms that programs have. */
 export function readServer(entry: unknown): ReadServer {
   if (!isMap(entry)) return unfit("it is not an object");
   if (entry.disabled === true || entry.enabled === false) return unfit("it is switched off");
-  const words = wordsOf(entry);
-  const url = textAt(entry, "httpUrl", "url", "uri", "serverUrl");
+  const words = wordsOf(entry)?.map(withOwnReferences);
+  const given = textAt(entry, "httpUrl", "url", "uri", "serverUrl");
+  const url = given === undefined ? undefined : withOwnReferences(given);
   if (words === undefined && url === undefined) return unfit("it is built into that program");
-  const variable = [...(words ?? []), url ?? ""].find((word) => VARIABLE.test(word));
+  const variable = [...(words ?? []), url ?? ""].find((word) => FOREIGN.test(word));
   if (variable !== undefined)
     return unfit(`it uses '${variable}', which Trunkline does not expand`);
   if (url !== undefined && words === undefined) return addressOf(entry, url);
   const [command = "", ...args] = words ?? [];
-  const env = pairsOf("env", entry.env ?? entry.environment ?? entry.envs);
-  const cwd = textAt(entry, "cwd");
   const needed = [...listAt(entry, "env_vars"), ...listAt(entry, "env_keys")];
+  const env = pairsOf("env", entry.env ?? entry.environment ?? entry.envs, needed.map(byVariable));
+  const cwd = textAt(entry, "cwd");
   const server = {
     command,
     ...(args.length > 0 && { args }),
     ...(Object.keys(env.values).length > 0 && { env: env.values }),
     ...(cwd !== undefined && { cwd }),
+    ...choicesOf(entry),
   };
   const visible = args.flatMap((word, at) => (maskText(word) === word ? [] : [`args[${at}]`]));
   return {
     server,
-    leftOut: [...env.leftOut, ...needed.map((name) => `env.${name}`), ...unknownOf(entry)],
+    leftOut: [...env.leftOut, ...unknownOf(entry)],
     secrets: [...env.secrets, ...visible],
   };
 }
 
 function addressOf(entry: Readonly<Record<string, unknown>>, url: string): ReadServer {
-  if (!/^https?:\/\//.test(url)) return unfit(`'${maskText(url)}' is not an HTTP address`);
+  if (!/^(?:https?:\/\/|\$\{)/.test(url)) return unfit(`'${maskText(url)}' is not an HTTP address`);
   const options = isMap(entry.requestOptions) ? entry.requestOptions : {};
-  const headers = pairsOf("headers", entry.headers ?? entry.http_headers ?? options.headers);
-  const named = [
-    ...(textAt(entry, "bearer_token_env_var") === undefined ? [] : ["Authorization"]),
-    ...(isMap(entry.env_http_headers) ? Object.keys(entry.env_http_headers) : []),
-  ];
+  const bearer = textAt(entry, "bearer_token_env_var");
+  const named = isMap(entry.env_http_headers) ? Object.entries(entry.env_http_headers) : [];
+  const headers = pairsOf("headers", entry.headers ?? entry.http_headers ?? options.headers, [
+    ...(bearer === undefined ? [] : [["Authorization", `Bearer \${${bearer}}`] as const]),
+    ...named.map(([name, variable]) => [name, `\${${String(variable)}}`] as const),
+  ]);
   const server = {
     ...(entry.type === "sse" && { type: "sse" as const }),
     url,
     ...(Object.keys(headers.values).length > 0 && { headers: headers.values }),
+    ...choicesOf(entry),
   };
   return {
     server,
-    leftOut: [...headers.leftOut, ...named.map((name) => `headers.${name}`), ...unknownOf(entry)],
+    leftOut: [...headers.leftOut, ...unknownOf(entry)],
     secrets: [...headers.secrets, ...(maskText(url) === url ? [] : ["url"])],
   };
 }
@@ -110,17 +122,39 @@ interface Pairs {
   readonly secrets: readonly string[];
 }
 
-function pairsOf(field: string, value: unknown): Pairs {
-  const pairs = isMap(value) ? Object.entries(value).map(([key, item]) => [key, String(item)]) : [];
-  const isReference = ([, text = ""]: readonly string[]): boolean => VARIABLE.test(text);
-  const kept = pairs.filter((pair) => !isReference(pair));
+function pairsOf(field: string, value: unknown, more: readonly (readonly string[])[]): Pairs {
+  const own = isMap(value) ? Object.entries(value) : [];
+  const pairs = [...own.map(([key, item]) => [key, withOwnReferences(String(item))]), ...more];
+  const isForeign = ([, text = ""]: readonly string[]): boolean => FOREIGN.test(text);
+  const kept = pairs.filter((pair) => !isForeign(pair));
   const isSecret = ([key = "", text = ""]: readonly string[]): boolean =>
-    text !== "" && (isSecretName(key, text) || maskText(text) !== text || /key$/i.test(key));
+    text !== "" &&
+    !text.includes("${") &&
+    (isSecretName(key, text) || maskText(text) !== text || /key$/i.test(key));
   const nameOf = ([key = ""]: readonly string[]): string => `${field}.${key}`;
   return {
     values: Object.fromEntries(kept) as Record<string, string>,
-    leftOut: pairs.filter(isReference).map(nameOf),
+    leftOut: pairs.filter(isForeign).map(nameOf),
     secrets: kept.filter(isSecret).map(nameOf),
+  };
+}
+
+/** opencode writes `{env:NAME}`, and Continue and Zed `$NAME`, for what is `${NAME}` here. */
+function withOwnReferences(text: string): string {
+  return text.replaceAll(/(?<!\$)\{env:(\w+)\}/g, "${$1}").replace(/^\$(\w+)$/, "${$1}");
+}
+
+/** A variable that the program passes on. */
+function byVariable(name: string): readonly string[] {
+  return [name, `\${${name}}`];
+}
+
+function choicesOf(entry: Readonly<Record<string, unknown>>): OwnChoices {
+  const { timeout } = entry;
+  const approved = [...listAt(entry, "autoApprove"), ...listAt(entry, "alwaysAllow")];
+  return {
+    ...(typeof timeout === "number" && timeout >= 1 && { timeout }),
+    ...(approved.length > 0 && { autoApprove: approved }),
   };
 }
 

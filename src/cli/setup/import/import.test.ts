@@ -14,6 +14,7 @@ const FILES: Readonly<Record<string, string>> = {
       "files": { "command": "npx", "args": ["-y", "server-filesystem", "."], "autoApprove": ["read"] },
       "github": { "command": "github-mcp", "env": { "GITHUB_TOKEN": "ghp_0123456789abcdefghij0123", "LEVEL": "2" } },
       "here": { "command": "x", "args": ["\${workspaceFolder}"] },
+      "made": { "command": "x", "args": ["\${cmd: date}"] },
       "trunkline": { "command": "/usr/bin/node", "args": ["/opt/trunkline/dist/trunkline.js", "mcp"] },
     }
   }`,
@@ -65,15 +66,16 @@ describe("trunkline setup --import", () => {
     );
     assert.doesNotMatch(out + err, /ghp_/);
     assert.deepEqual(out.split("\n").slice(0, -3), [
-      "files (Cursor): npx -y server-filesystem .; left out: autoApprove",
+      "files (Cursor): npx -y server-filesystem .",
       "github (Cursor): github-mcp",
-      "here (Cursor): not taken over, because it uses '${workspaceFolder}', which Trunkline does not expand",
+      "here (Cursor): x ${workspaceFolder}",
+      "made (Cursor): not taken over, because it uses '${cmd: date}', which Trunkline does not expand",
       "files-codex (Codex): npx -y server-filesystem /srv; left out: startup_timeout_sec",
-      "docs (Codex): https://docs.example.com/mcp; left out: headers.Authorization",
+      "docs (Codex): https://docs.example.com/mcp",
       "old (Codex): not taken over, because it is switched off",
-      "search (opencode): https://search.example.com/mcp; left out: headers.Authorization",
+      "search (opencode): https://search.example.com/mcp",
       "developer (goose): not taken over, because it is built into that program",
-      "notes (goose): notes --stdio; left out: env.NOTES_KEY",
+      "notes (goose): notes --stdio",
       "local (Continue): already there",
     ]);
     const { mcpServers } = parse(readFileSync(line.home.userFile, "utf8")) as {
@@ -81,15 +83,26 @@ describe("trunkline setup --import", () => {
     };
     assert.deepEqual(mcpServers, {
       local: { command: "local" },
-      files: { command: "npx", args: ["-y", "server-filesystem", "."] },
+      files: {
+        command: "npx",
+        args: ["-y", "server-filesystem", "."],
+        autoApprove: ["read"],
+      },
       github: {
         command: "github-mcp",
         env: { GITHUB_TOKEN: "ghp_0123456789abcdefghij0123", LEVEL: "2" },
       },
+      here: { command: "x", args: ["${workspaceFolder}"] },
       "files-codex": { command: "npx", args: ["-y", "server-filesystem", "/srv"] },
-      docs: { url: "https://docs.example.com/mcp" },
-      search: { url: "https://search.example.com/mcp" },
-      notes: { command: "notes", args: ["--stdio"] },
+      docs: {
+        url: "https://docs.example.com/mcp",
+        headers: { Authorization: "Bearer ${DOCS_TOKEN}" },
+      },
+      search: {
+        url: "https://search.example.com/mcp",
+        headers: { Authorization: "Bearer ${KEY}" },
+      },
+      notes: { command: "notes", args: ["--stdio"], env: { NOTES_KEY: "${NOTES_KEY}" } },
     });
     assert.equal(statSync(line.home.userFile).mode & 0o777, 0o600);
     assert.match((await line.run("setup", "--import", "--yes")).out, /\nNothing to import\.\n$/);

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { TrunklineError } from "../../../base/errors.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 import type { ParsedFile } from "./parse-file.ts";
+import { pastedServers } from "./pasted-servers.ts";
 import { isValues, keyText, type Layer, type Values, withAgentName } from "../layer.ts";
 import { expandPath } from "../locations.ts";
 
@@ -27,9 +28,14 @@ export function fileLayer(
   values: Values,
   env: NodeJS.ProcessEnv,
 ): Layer {
+  const warnings: string[] = [];
+  const known = pastedServers(values, (key, says) => {
+    warnings.push(`${path}:${file.keyPosition(key)}: '${keyText(key)}' ${says}`);
+  });
   return {
     kind,
-    values: withPaths(values, dirname(path), env),
+    values: withPaths(known, dirname(path), env),
+    warnings,
     where: (key) => `${path}:${file.valuePosition(key)}`,
     complain: (key, says) => {
       const isKey = says.startsWith("is not a known key");

@@ -110,7 +110,11 @@ export interface McpCommand {
   readonly command: string;
   /** Its arguments. */
   readonly args?: readonly string[];
-  /** Environment variables it gets in addition to the usual ones. */
+  /**
+   * Environment variables it gets in addition to the usual ones. Here, in `args`, `url` and
+   * `headers`, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for a variable, and
+   * `${keychain:NAME}` for a secret that `trunkline models key set NAME` has stored.
+   */
   readonly env?: {
     readonly [key: string]: string;
   };
@@ -122,6 +126,18 @@ export interface McpCommand {
    * `client` by itself.
    */
   readonly instance?: "shared" | "client";
+  /** Whether the server is left out; `enabled: false` means the same. */
+  readonly disabled?: boolean;
+  /**
+   * Seconds that a call may take without progress. Some programs have milliseconds here, so 1,000
+   * and more count as those.
+   */
+  readonly timeout?: number;
+  /**
+   * Tools of the server that may be called without a question, unless a rule of `policy.tools` says
+   * otherwise; `*` stands for any text. `alwaysAllow` means the same.
+   */
+  readonly autoApprove?: readonly string[];
 }
 
 /** An MCP server that is reached over HTTP. */
@@ -140,6 +156,18 @@ export interface McpAddress {
    * `client` by itself.
    */
   readonly instance?: "shared" | "client";
+  /** Whether the server is left out; `enabled: false` means the same. */
+  readonly disabled?: boolean;
+  /**
+   * Seconds that a call may take without progress. Some programs have milliseconds here, so 1,000
+   * and more count as those.
+   */
+  readonly timeout?: number;
+  /**
+   * Tools of the server that may be called without a question, unless a rule of `policy.tools` says
+   * otherwise; `*` stands for any text. `alwaysAllow` means the same.
+   */
+  readonly autoApprove?: readonly string[];
 }
 
 /** A coding agent that is started and speaks ACP on its standard streams. */
@@ -702,13 +730,14 @@ const pattern8 = new RegExp("^[^<>\\n]+$", "u");
 const pattern9 = new RegExp("^[^<>\\s]+$", "u");
 const pattern10 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
 const pattern11 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
-const pattern12 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
-const pattern13 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
-const pattern14 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
-const pattern15 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
-const pattern16 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
-const pattern17 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
-const pattern18 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
+const pattern12 = new RegExp("^\\$\\{", "u");
+const pattern13 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
+const pattern14 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
+const pattern15 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
+const pattern16 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
+const pattern17 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
+const pattern18 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
+const pattern19 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -1909,6 +1938,9 @@ const fitsMcpCommand: (value: unknown) => boolean = (value) => {
       case "env":
       case "cwd":
       case "instance":
+      case "disabled":
+      case "timeout":
+      case "autoApprove":
         continue;
       default:
         return false;
@@ -1947,6 +1979,24 @@ const fitsMcpCommand: (value: unknown) => boolean = (value) => {
   if (instance !== undefined) {
     if (instance !== "shared" && instance !== "client") return false;
   }
+  const disabled: unknown = value.disabled;
+  if (disabled !== undefined) {
+    if (typeof disabled !== "boolean") return false;
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isFinite(timeout)) return false;
+    if (timeout < 1) return false;
+  }
+  const autoApprove: unknown = value.autoApprove;
+  if (autoApprove !== undefined) {
+    if (!Array.isArray(autoApprove)) return false;
+    for (let i2 = 0; i2 < autoApprove.length; i2++) {
+      const item3: unknown = autoApprove[i2];
+      if (typeof item3 !== "string") return false;
+      if (item3 === "") return false;
+    }
+  }
   return true;
 };
 
@@ -1958,6 +2008,9 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
       case "url":
       case "headers":
       case "instance":
+      case "disabled":
+      case "timeout":
+      case "autoApprove":
         continue;
       default:
         return false;
@@ -1970,8 +2023,7 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
   const url: unknown = value.url;
   if (url === undefined) return false;
   if (typeof url !== "string") return false;
-  if (!pattern1.test(url)) return false;
-  if (!isUri(url)) return false;
+  if (!fitsMcpAddress_1(url) && !fitsMcpAddress_2(url)) return false;
   const headers: unknown = value.headers;
   if (headers !== undefined) {
     if (!isObject(headers)) return false;
@@ -1984,6 +2036,37 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
   if (instance !== undefined) {
     if (instance !== "shared" && instance !== "client") return false;
   }
+  const disabled: unknown = value.disabled;
+  if (disabled !== undefined) {
+    if (typeof disabled !== "boolean") return false;
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isFinite(timeout)) return false;
+    if (timeout < 1) return false;
+  }
+  const autoApprove: unknown = value.autoApprove;
+  if (autoApprove !== undefined) {
+    if (!Array.isArray(autoApprove)) return false;
+    for (let i = 0; i < autoApprove.length; i++) {
+      const item2: unknown = autoApprove[i];
+      if (typeof item2 !== "string") return false;
+      if (item2 === "") return false;
+    }
+  }
+  return true;
+};
+
+const fitsMcpAddress_1: (value: unknown) => boolean = (value) => {
+  if (typeof value !== "string") return false;
+  if (!pattern1.test(value)) return false;
+  if (!isUri(value)) return false;
+  return true;
+};
+
+const fitsMcpAddress_2: (value: unknown) => boolean = (value) => {
+  if (typeof value !== "string") return false;
+  if (!pattern12.test(value)) return false;
   return true;
 };
 
@@ -1997,9 +2080,12 @@ export const checkMcpCommand: Check = (value) => {
       case "env":
       case "cwd":
       case "instance":
+      case "disabled":
+      case "timeout":
+      case "autoApprove":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["type", "command", "args", "env", "cwd", "instance"]) };
+        return { path: [key], says: unknownKey(key, ["type", "command", "args", "env", "cwd", "instance", "disabled", "timeout", "autoApprove"]) };
     }
   }
   const type: unknown = value.type;
@@ -2039,6 +2125,30 @@ export const checkMcpCommand: Check = (value) => {
       return { path: ["instance"], says: "must be one of: shared, client" };
     }
   }
+  const disabled: unknown = value.disabled;
+  if (disabled !== undefined) {
+    if (typeof disabled !== "boolean") {
+      return { path: ["disabled"], says: "must be true or false" };
+    }
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isFinite(timeout)) {
+      return { path: ["timeout"], says: "must be a number" };
+    }
+    if (timeout < 1) return { path: ["timeout"], says: "must be at least 1" };
+  }
+  const autoApprove: unknown = value.autoApprove;
+  if (autoApprove !== undefined) {
+    if (!Array.isArray(autoApprove)) return { path: ["autoApprove"], says: "must be a list" };
+    for (let i2 = 0; i2 < autoApprove.length; i2++) {
+      const item3: unknown = autoApprove[i2];
+      if (typeof item3 !== "string") {
+        return { path: ["autoApprove", i2], says: "must be a string" };
+      }
+      if (item3 === "") return { path: ["autoApprove", i2], says: "must not be empty" };
+    }
+  }
   return undefined;
 };
 
@@ -2050,9 +2160,12 @@ export const checkMcpAddress: Check = (value) => {
       case "url":
       case "headers":
       case "instance":
+      case "disabled":
+      case "timeout":
+      case "autoApprove":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["type", "url", "headers", "instance"]) };
+        return { path: [key], says: unknownKey(key, ["type", "url", "headers", "instance", "disabled", "timeout", "autoApprove"]) };
     }
   }
   const type: unknown = value.type;
@@ -2064,10 +2177,13 @@ export const checkMcpAddress: Check = (value) => {
   const url: unknown = value.url;
   if (url === undefined) return { path: ["url"], says: "is missing" };
   if (typeof url !== "string") return { path: ["url"], says: "must be a string" };
-  if (!pattern1.test(url)) {
-    return { path: ["url"], says: "must match the pattern ^https?://" };
+  if (!fitsMcpAddress_1(url) && !fitsMcpAddress_2(url)) {
+    const problem = closest(url, [
+      { required: [], check: checkMcpAddress_1 },
+      { required: [], check: checkMcpAddress_2 },
+    ]);
+    return within(problem, "url");
   }
-  if (!isUri(url)) return { path: ["url"], says: "must be a URI" };
   const headers: unknown = value.headers;
   if (headers !== undefined) {
     if (!isObject(headers)) return { path: ["headers"], says: "must be an object" };
@@ -2084,6 +2200,43 @@ export const checkMcpAddress: Check = (value) => {
       return { path: ["instance"], says: "must be one of: shared, client" };
     }
   }
+  const disabled: unknown = value.disabled;
+  if (disabled !== undefined) {
+    if (typeof disabled !== "boolean") {
+      return { path: ["disabled"], says: "must be true or false" };
+    }
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isFinite(timeout)) {
+      return { path: ["timeout"], says: "must be a number" };
+    }
+    if (timeout < 1) return { path: ["timeout"], says: "must be at least 1" };
+  }
+  const autoApprove: unknown = value.autoApprove;
+  if (autoApprove !== undefined) {
+    if (!Array.isArray(autoApprove)) return { path: ["autoApprove"], says: "must be a list" };
+    for (let i = 0; i < autoApprove.length; i++) {
+      const item2: unknown = autoApprove[i];
+      if (typeof item2 !== "string") {
+        return { path: ["autoApprove", i], says: "must be a string" };
+      }
+      if (item2 === "") return { path: ["autoApprove", i], says: "must not be empty" };
+    }
+  }
+  return undefined;
+};
+
+const checkMcpAddress_1: Check = (value) => {
+  if (typeof value !== "string") return { path: [], says: "must be a string" };
+  if (!pattern1.test(value)) return { path: [], says: "must match the pattern ^https?://" };
+  if (!isUri(value)) return { path: [], says: "must be a URI" };
+  return undefined;
+};
+
+const checkMcpAddress_2: Check = (value) => {
+  if (typeof value !== "string") return { path: [], says: "must be a string" };
+  if (!pattern12.test(value)) return { path: [], says: "must match the pattern ^\\$\\{" };
   return undefined;
 };
 
@@ -2247,7 +2400,7 @@ export const checkModelSettings: Check = (value) => {
   const default2: unknown = value.default;
   if (default2 !== undefined) {
     if (typeof default2 !== "string") return { path: ["default"], says: "must be a string" };
-    if (!pattern12.test(default2)) {
+    if (!pattern13.test(default2)) {
       return { path: ["default"], says: "must be provider/model, such as anthropic/claude-sonnet-4-5, or offline" };
     }
   }
@@ -2434,21 +2587,21 @@ export const checkIdentitySettings: Check = (value) => {
   const sshHost: unknown = value.sshHost;
   if (sshHost !== undefined) {
     if (typeof sshHost !== "string") return { path: ["sshHost"], says: "must be a string" };
-    if (!pattern13.test(sshHost)) {
+    if (!pattern14.test(sshHost)) {
       return { path: ["sshHost"], says: "must be a name such as github-work, of letters, digits and any of _ . -" };
     }
   }
   const user: unknown = value.user;
   if (user !== undefined) {
     if (typeof user !== "string") return { path: ["user"], says: "must be a string" };
-    if (!pattern14.test(user)) {
+    if (!pattern15.test(user)) {
       return { path: ["user"], says: "must be a name on one line, such as ada" };
     }
   }
   const email: unknown = value.email;
   if (email !== undefined) {
     if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
-    if (!pattern15.test(email)) {
+    if (!pattern16.test(email)) {
       return { path: ["email"], says: "must be an address such as ada@example.com" };
     }
   }
@@ -2457,14 +2610,14 @@ export const checkIdentitySettings: Check = (value) => {
     if (typeof displayName !== "string") {
       return { path: ["displayName"], says: "must be a string" };
     }
-    if (!pattern16.test(displayName)) {
+    if (!pattern17.test(displayName)) {
       return { path: ["displayName"], says: "must be a name on one line, without < and >, such as Ada Lovelace" };
     }
   }
   const sshKey: unknown = value.sshKey;
   if (sshKey !== undefined) {
     if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
-    if (!pattern17.test(sshKey)) {
+    if (!pattern18.test(sshKey)) {
       return { path: ["sshKey"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -2616,7 +2769,7 @@ export const checkMatchRule: Check = (value) => {
   const path: unknown = value.path;
   if (path !== undefined) {
     if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
-    if (!pattern17.test(path)) {
+    if (!pattern18.test(path)) {
       return { path: ["path"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -2646,7 +2799,7 @@ export const checkBusSettings: Check = (value) => {
   const listen: unknown = value.listen;
   if (listen !== undefined) {
     if (typeof listen !== "string") return { path: ["listen"], says: "must be a string" };
-    if (!pattern18.test(listen)) {
+    if (!pattern19.test(listen)) {
       return { path: ["listen"], says: "must be HOST:PORT, quic://HOST:PORT or tls://HOST:PORT" };
     }
   }

@@ -19,6 +19,29 @@ const INSTANCE = {
     "itself.",
 } as const;
 
+/** What every MCP server has, whichever way it is reached. */
+const SERVER = {
+  instance: INSTANCE,
+  disabled: {
+    type: "boolean",
+    description: "Whether the server is left out; `enabled: false` means the same.",
+  },
+  timeout: {
+    type: "number",
+    minimum: 1,
+    description:
+      "Seconds that a call may take without progress. Some programs have milliseconds here, so 1,000 " +
+      "and more count as those.",
+  },
+  autoApprove: {
+    type: "array",
+    items: { type: "string", minLength: 1 },
+    description:
+      "Tools of the server that may be called without a question, unless a rule of `policy.tools` " +
+      "says otherwise; `*` stands for any text. `alwaysAllow` means the same.",
+  },
+} as const;
+
 /**
  * The configuration as it is written in a file. `x-project` says what a project's own file may set:
  * true without being trusted, false never; anything else once it is trusted.
@@ -158,14 +181,17 @@ export const schemas = {
       env: {
         type: "object",
         additionalProperties: { type: "string" },
-        description: "Environment variables it gets in addition to the usual ones.",
+        description:
+          "Environment variables it gets in addition to the usual ones. Here, in `args`, `url` and " +
+          "`headers`, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for a variable, and " +
+          "`${keychain:NAME}` for a secret that `trunkline models key set NAME` has stored.",
       },
       cwd: {
         type: "string",
         minLength: 1,
         description: "Folder it is started in; a relative path counts from this file's folder.",
       },
-      instance: INSTANCE,
+      ...SERVER,
     },
   },
 
@@ -179,13 +205,19 @@ export const schemas = {
         enum: ["http", "sse", "streamable-http"],
         description: "With `url`; optional, for compatibility with other programs.",
       },
-      url: { type: "string", format: "uri", pattern: "^https?://", description: "Its address." },
+      url: {
+        anyOf: [
+          { type: "string", format: "uri", pattern: "^https?://" },
+          { type: "string", pattern: "^\\$\\{" },
+        ],
+        description: "Its address.",
+      },
       headers: {
         type: "object",
         additionalProperties: { type: "string" },
         description: "Headers to send with every request.",
       },
-      instance: INSTANCE,
+      ...SERVER,
     },
   },
 

@@ -29,7 +29,8 @@ export function projectLayer(
         : "this project file is not trusted. Read it, then run `trunkline config trust`";
     return `${path}:${file.keyPosition(key)}: '${keyText(key)}' is ignored: ${why}`;
   });
-  return { layer: fileLayer("project", path, file, values, env), isTrusted, warnings };
+  const layer = fileLayer("project", path, file, values, env);
+  return { layer, isTrusted, warnings: [...warnings, ...(layer.warnings ?? [])] };
 }
 
 /** The values that a project's file may set; the others go to `refused`. */

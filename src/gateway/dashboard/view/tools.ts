@@ -5,6 +5,7 @@ import { unifiedDiff } from "../../../base/text/unified-diff.ts";
 import type { Described, Seen } from "../../../store/approval/approval.ts";
 import { type Decision, Policy, type PolicyRule } from "../../../tool/policy.ts";
 import type { Tool } from "../../../tool/tool.ts";
+import { toolPolicy } from "../../config/tool-policy.ts";
 import { loadConfig } from "../../config/load.ts";
 import { editConfig } from "../../config/edit/edit-config.ts";
 import { valueAt } from "../../config/layer.ts";
@@ -144,7 +145,7 @@ export class Tools {
       return [{ path: RULES, value: [{ tool: name, decision }, ...others] }];
     });
     const { config } = await loadConfig(input);
-    box.policy = new Policy(config.policy.tools);
+    box.policy = new Policy(toolPolicy(config));
     return this.#row(tool, false);
   }
 

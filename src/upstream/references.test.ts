@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { homedir } from "node:os";
+import { describe, it } from "node:test";
+
+import { type References, withReferences } from "./references.ts";
+
+const KNOWN: References = {
+  env: { TOKEN: "t", EMPTY: "", HOST: "a.example" },
+  secret: async (name) => (name === "mine" ? "s" : undefined),
+};
+
+describe("withReferences()", () => {
+  it("puts in variables and secrets, in arguments and the environment", async () => {
+    const settings = {
+      command: "${TOKEN}",
+      args: ["--key=${env:TOKEN}", "${EMPTY:-none}", "${cmd: date}", "$TOKEN", "${userHome}/x"],
+      env: { A: "${keychain:mine}${input:mine}", B: "plain" },
+    };
+    assert.deepEqual(await withReferences(settings, KNOWN), {
+      command: "${TOKEN}",
+      args: ["--key=t", "none", "${cmd: date}", "$TOKEN", `${homedir()}/x`],
+      env: { A: "ss", B: "plain" },
+    });
+  });
+
+  it("puts them in an address and its headers", async () => {
+    const settings = { url: "https://${HOST}/mcp", headers: { authorization: "Bearer ${TOKEN}" } };
+    assert.deepEqual(await withReferences(settings, KNOWN), {
+      url: "https://a.example/mcp",
+      headers: { authorization: "Bearer t" },
+    });
+  });
+
+  it("does not read a value for references again", async () => {
+    const env = { A: "${B}", B: "secret" };
+    const settings = { command: "x", args: ["${A}"] };
+    assert.deepEqual(await withReferences(settings, { ...KNOWN, env }), {
+      command: "x",
+      args: ["${B}"],
+      env: {},
+    });
+  });
+
+  it("says what is missing, and how to store it", async () => {
+    const failing = [
+      [{ command: "x", env: { A: "${NONE}" } }, /'env\.A' refers to \$\{NONE\}.*NONE is not set/],
+      [{ command: "x", args: ["${keychain:k}"] }, /'args' .*trunkline models key set k/],
+      [{ url: "${TOKEN}" }, /'url' is not the address of a web server/],
+    ] as const;
+    for (const [settings, says] of failing) {
+      await assert.rejects(withReferences(settings, KNOWN), says);
+    }
+  });
+});

@@ -1,0 +1,84 @@
+import { homedir } from "node:os";
+
+import { TrunklineError } from "../base/errors.ts";
+import type { UpstreamSettings } from "./settings.ts";
+
+/** Where the values come from that settings refer to. */
+export interface References {
+  readonly env: NodeJS.ProcessEnv;
+  /** A secret by its name; undefined if there is none. */
+  readonly secret: (name: string) => Promise<string | undefined>;
+}
+
+/** `${NAME}`, `${env:NAME}`, `${NAME:-default}`, `${input:NAME}` and `${keychain:NAME}`. */
+const REFERENCE = /\$\{(?:(env|input|keychain):)?([\w.-]+)(?::-([^}]*))?\}/g;
+
+/**
+ * The settings of a server with the values that they refer to, as the configurations of editors have
+ * it. This is done just before each start, so that secrets are nowhere but in what is started.
+ */
+export async function withReferences(
+  settings: UpstreamSettings,
+  references: References,
+): Promise<UpstreamSettings> {
+  const text = (key: string, value: string): Promise<string> => resolve(key, value, references);
+  const texts = async (
+    key: string,
+    values: Readonly<Record<string, string>> | undefined,
+  ): Promise<Record<string, string>> => {
+    const found: Record<string, string> = {};
+    for (const [name, value] of Object.entries(values ?? {})) {
+      found[name] = await text(`${key}.${name}`, value);
+    }
+    return found;
+  };
+  if ("url" in settings) {
+    const url = await text("url", settings.url);
+    if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+      throw new TrunklineError("config", "Its 'url' is not the address of a web server");
+    }
+    return { ...settings, url, headers: await texts("headers", settings.headers) };
+  }
+  const args: string[] = [];
+  for (const arg of settings.args ?? []) args.push(await text("args", arg));
+  return { ...settings, args, env: await texts("env", settings.env) };
+}
+
+async function resolve(key: string, text: string, references: References): Promise<string> {
+  if (!text.includes("${")) return text;
+  let resolved = "";
+  let end = 0;
+  for (const match of text.matchAll(REFERENCE)) {
+    const [whole, kind, name = "", fallback] = match;
+    const value = (await valueOf(kind, name, references)) ?? fallback;
+    if (value === undefined) throw missing(key, whole, kind, name);
+    resolved += text.slice(end, match.index) + value;
+    end = match.index + whole.length;
+  }
+  return resolved + text.slice(end);
+}
+
+async function valueOf(
+  kind: string | undefined,
+  name: string,
+  { env, secret }: References,
+): Promise<string | undefined> {
+  if (kind === "keychain" || kind === "input") return secret(name);
+  // VS Code and its relatives have these two.
+  if (kind === undefined && name === "userHome") return homedir();
+  if (kind === undefined && name === "workspaceFolder") return process.cwd();
+  return env[name] || undefined;
+}
+
+function missing(
+  key: string,
+  whole: string,
+  kind: string | undefined,
+  name: string,
+): TrunklineError {
+  const isSecret = kind === "keychain" || kind === "input";
+  const why = isSecret
+    ? `the keychain has no such secret. Store it with \`trunkline models key set ${name}\``
+    : `the variable ${name} is not set`;
+  return new TrunklineError("config", `Its '${key}' refers to ${whole}, but ${why}`);
+}
