@@ -12,7 +12,8 @@ let lastId: string | undefined;
 /** Open permission requests: their ids by their titles. */
 let asks = new Map<string, string>();
 
-const tell = (report: ClientReport): void => void process.stdout.write(`${JSON.stringify(report)}\n`);
+const tell = (report: ClientReport): void =>
+  void process.stdout.write(`${JSON.stringify(report)}\n`);
 
 async function connect({ url, headers, sessionId }: Target): Promise<void> {
   page = new DashboardPage(url, headers);
@@ -42,7 +43,10 @@ function ask(now: readonly Json[]): void {
 
 async function post(number: number, action: string, body: object): Promise<void> {
   try {
-    const { status, body: said } = (await page?.post(`/api/sessions/${session}/${action}`, body)) ?? {
+    const { status, body: said } = (await page?.post(
+      `/api/sessions/${session}/${action}`,
+      body,
+    )) ?? {
       status: 0,
       body: undefined,
     };

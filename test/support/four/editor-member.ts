@@ -88,4 +88,3 @@ export class EditorMember implements Member {
     await this.#editor.ask("session/set_mode", { sessionId: this.#sessionId, modeId });
   }
 }
-

@@ -232,7 +232,8 @@ class Room implements AsyncDisposable {
 
   /** The turn has ended, and each of them was shown what the log has. */
   async #same(says: string): Promise<void> {
-    const count = (kind: string): number => this.#events.filter((each) => each.kind === kind).length;
+    const count = (kind: string): number =>
+      this.#events.filter((each) => each.kind === kind).length;
     await until(
       async () => (await this.#log()) !== undefined && count("end") === this.#turns,
       () => `${count("end")} of ${this.#turns} turns ended, ${says}`,
@@ -270,17 +271,19 @@ function isOfServe(name: Name): boolean {
   return name === "sdk" || name === "dashboard";
 }
 
-function checkOutcome(outcome: Outcome, wasHolder: boolean, isQuestion: boolean, says: string): void {
+function checkOutcome(
+  outcome: Outcome,
+  wasHolder: boolean,
+  isQuestion: boolean,
+  says: string,
+): void {
   // A terminal and a page see the end of a turn as everybody does.
   if (outcome === undefined) return;
   if (wasHolder) assert.deepEqual(outcome.error?.data, { interrupted: true }, says);
   else assert.equal(outcome.stopReason, isQuestion ? "end_turn" : "cancelled", says);
 }
 
-async function until(
-  holds: () => Promise<boolean>,
-  what: string | (() => string),
-): Promise<void> {
+async function until(holds: () => Promise<boolean>, what: string | (() => string)): Promise<void> {
   const giveUp = performance.now() + PATIENCE;
   while (!(await holds())) {
     if (performance.now() > giveUp) {

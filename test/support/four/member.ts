@@ -3,9 +3,7 @@ import type { Program } from "../program.ts";
 import type { AskedFor, View } from "./shown.ts";
 
 /** How a prompt ended; undefined where its sender is not told. */
-export type Outcome =
-  | { readonly stopReason?: string; readonly error?: Json }
-  | undefined;
+export type Outcome = { readonly stopReason?: string; readonly error?: Json } | undefined;
 
 /** A client of the session, with a process that can be killed. */
 export interface Member {

@@ -9,7 +9,8 @@ const answers = new Map<string, () => void>();
 let connected: Context | undefined;
 let session = "";
 
-const tell = (report: ClientReport): void => void process.stdout.write(`${JSON.stringify(report)}\n`);
+const tell = (report: ClientReport): void =>
+  void process.stdout.write(`${JSON.stringify(report)}\n`);
 
 async function connect({ acp, headers, sessionId, cwd }: Target): Promise<void> {
   const sdk = await loadSdk();

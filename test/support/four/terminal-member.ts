@@ -69,4 +69,3 @@ export class TerminalMember implements Member {
     this.program.write("1");
   }
 }
-
