@@ -15,6 +15,8 @@ export interface PromptEvent {
   readonly turnId: string;
   readonly prompt: readonly ContentBlock[];
   readonly by: string;
+  /** The client that sent it, see SessionClient. */
+  readonly origin?: string;
   /** The turn's id where it is left out. */
   readonly messageId?: string;
   /** The prompt joined a running turn. */

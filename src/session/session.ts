@@ -177,8 +177,8 @@ export class Session implements TurnHost {
     if (this.#closing === undefined) this.#audience.attach(client);
   }
 
-  /** Sends the client all events after `after`, and all updates from then on. */
-  replayTo(client: SessionClient, after = 0): Promise<void> {
+  /** Sends the client all events, or those after `after` that it does not know, and all updates from then on. */
+  replayTo(client: SessionClient, after?: number): Promise<void> {
     return this.#audience.replayTo(client, after);
   }
 

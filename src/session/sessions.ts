@@ -6,7 +6,7 @@ import type { Agent, AgentOpenOptions, AgentSession } from "./agent.ts";
 import { agentOptions } from "./agent-options.ts";
 import type { SessionClient } from "./client/client.ts";
 import { readPage, type SessionPage } from "./list-sessions.ts";
-import { endOfPrompt, type EndOfTurn } from "./turn/end-of-prompt.ts";
+import { endOfPrompt, type EndOfTurn, type SentPrompt } from "./turn/end-of-prompt.ts";
 import { recoverTurn } from "./turn/recover.ts";
 import { expired, Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
@@ -112,7 +112,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** How the turn of a prompt ended that was sent after an event; undefined if it never began. */
-  endOfPrompt(id: string, prompt: unknown, after: number): Promise<EndOfTurn | undefined> {
+  endOfPrompt(id: string, prompt: SentPrompt, after: number): Promise<EndOfTurn | undefined> {
     return endOfPrompt(this.#options.store, id, prompt, after);
   }
 

@@ -24,7 +24,10 @@ export interface Context {
 }
 
 interface ClientApp {
-  onRequest(method: string, handle: (context: { params: Json }) => unknown): ClientApp;
+  onRequest(
+    method: string,
+    handle: (context: { params: Json; signal: AbortSignal }) => unknown,
+  ): ClientApp;
   onNotification(method: string, handle: (context: { params: Json }) => unknown): ClientApp;
   connectWith<T>(stream: Stream, work: (context: Context) => Promise<T>): Promise<T>;
 }

@@ -55,15 +55,22 @@ async function prompt(sessionId, text) {
       if (at % 16 === 15) await new Promise(setImmediate);
     }
   } else if (verb === "forever") {
+    // "forever TAG": each number comes with the tag, by which the turns can be told apart.
+    const tag = argument === "" ? "" : `${argument}:`;
     for (let at = 0; !cancelled.delete(sessionId); at++) {
-      say(sessionId, `${at} `);
+      say(sessionId, `${tag}${at} `);
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
     return { stopReason: "cancelled" };
   } else if (verb === "permission") {
     const { result } = await ask("session/request_permission", {
       sessionId,
-      toolCall: { toolCallId: "t1", title: "Run npm install", kind: "execute", status: "pending" },
+      toolCall: {
+        toolCallId: `t1${argument}`,
+        title: `Run ${argument || "npm install"}`,
+        kind: "execute",
+        status: "pending",
+      },
       options: [
         { optionId: "once", kind: "allow_once", name: "Allow once" },
         { optionId: "reject", kind: "reject_once", name: "Reject" },

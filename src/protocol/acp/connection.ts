@@ -22,6 +22,9 @@ import { V2Codec } from "./v2/codec.ts";
 /** Sends a message that is serialized already, without the peer. */
 export type SendText = (text: string, sessionId: string) => Room;
 
+/** A random id as `crypto.randomUUID` makes them. */
+const ORIGIN = /^[0-9a-f-]{36}$/;
+
 /** The state of one connected client. */
 export class AcpConnection implements SessionClient {
   readonly principal: Principal;
@@ -32,6 +35,7 @@ export class AcpConnection implements SessionClient {
   #isIntroduced = false;
   #capabilities = V1.capabilities({ protocolVersion: 1 });
   #countsEvents = false;
+  #origin: string = crypto.randomUUID();
   #isGone = false;
   /** Ids of sessions that the client joined only to watch them. */
   readonly #observed = new Set<string>();
@@ -78,6 +82,10 @@ export class AcpConnection implements SessionClient {
   /** Its `initialize`. */
   get introduction(): InitializeParams {
     return this.#introduction;
+  }
+
+  get origin(): string {
+    return this.#origin;
   }
 
   get countsEvents(): boolean {
@@ -131,6 +139,9 @@ export class AcpConnection implements SessionClient {
     this.#introduction = params;
     this.#name = codec.name(params) ?? "client";
     this.#capabilities = codec.capabilities(params);
+    const { origin } = ours(_meta);
+    // Sent by the process that serves the client and forwards its messages.
+    if (typeof origin === "string" && ORIGIN.test(origin)) this.#origin = origin;
     this.countEvents(_meta);
     this.countEvents(clientCapabilities?._meta);
     return this.#codec;

@@ -25,7 +25,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
     door.serve(METHODS.loadSession, async (params, { state }) => {
       const session = await reopenSession(door, params, state);
       state.countEvents(params._meta);
-      await session.replayTo(state, 0);
+      await session.replayTo(state);
       return { ...settingsOf(session), ...stateOf(session, state) };
     }),
     door.serve(METHODS.resumeSession, async (params, { state }) => {

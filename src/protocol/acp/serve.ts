@@ -65,6 +65,9 @@ function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): LazyLink
     get introduction() {
       return client.introduction;
     },
+    get origin() {
+      return client.origin;
+    },
     get countsEvents() {
       return client.countsEvents;
     },
@@ -73,7 +76,10 @@ function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): LazyLink
       await session.replayTo(client, after);
       client.showState(session.id, session.isRunning);
     },
-    endOf: async (id, prompt, after) => (await door.sessions()).endOfPrompt(id, prompt, after),
+    endOf: async (id, prompt, after) => {
+      const { origin } = client;
+      return (await door.sessions()).endOfPrompt(id, { prompt, origin }, after);
+    },
   };
   return new LazyLinks({ reach, client: linked, send });
 }

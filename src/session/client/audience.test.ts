@@ -28,6 +28,34 @@ describe("clients of a session", { timeout: 30_000 }, () => {
     assert.equal(again.text, "cabc");
   });
 
+  it("are not shown their own prompts again when they resume, also in another process", async () => {
+    await using house = await AcpHouse.open();
+    const origin = crypto.randomUUID();
+    const introduction = { protocolVersion: 1, _meta: { trunkline: { origin } } };
+    const client = house.connect();
+    await client.ask("initialize", introduction);
+    const { sessionId } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
+    await client.prompt(String(sessionId), "mine");
+    const again = house.connect();
+    await again.ask("initialize", introduction);
+    const stranger = house.connect();
+    await stranger.initialize();
+    const params = { sessionId, cwd: "/tmp", mcpServers: [] };
+    for (const each of [again, stranger]) {
+      await each.ask("session/resume", { ...params, _meta: { trunkline: { after: 0 } } });
+    }
+    const prompts = (): string[][] =>
+      [again, stranger].map(({ updates }) =>
+        updates.flatMap(({ sessionUpdate, content }) =>
+          sessionUpdate === "user_message_chunk" ? [content.text as string] : [],
+        ),
+      );
+    assert.deepEqual(prompts(), [[], ["mine"]]);
+    // Whoever loads a session has nothing of it yet.
+    await again.ask("session/load", params);
+    assert.deepEqual(prompts(), [["mine"], ["mine"]]);
+  });
+
   it("see what was said before they attached, once and after the answer", async () => {
     const agent = new ScriptedAgent();
     const open = agent.open.bind(agent);

@@ -55,14 +55,18 @@ export class Audience {
       background(this.#showTo(client, last, this.#commands), "Showing the commands");
   }
 
-  /** Shows the client all events after `after`, then attaches it. */
-  async replayTo(client: SessionClient, after: number): Promise<void> {
+  /**
+   * Shows the client the events after `after`, then attaches it. A client that has seen that event knows its
+   * own prompts; without `after` it is shown everything.
+   */
+  async replayTo(client: SessionClient, after?: number): Promise<void> {
     this.attachments.detach(client);
     this.#early = undefined;
     const { notices } = client.capabilities;
-    for (let from = after; ;) {
+    const origin = after === undefined || client.isEchoed === true ? undefined : client.origin;
+    for (let from = after ?? 0; ;) {
       const upTo = this.delivery.last;
-      const options = { upTo, notices, maxBytes: roomIn(this.#limits.updateSize) };
+      const options = { upTo, notices, maxBytes: roomIn(this.#limits.updateSize), origin };
       const events = this.#store.read(this.#sessionId, from);
       for await (const { seq, update } of replay(events, options)) {
         await this.#showTo(client, seq, update);

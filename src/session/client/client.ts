@@ -10,6 +10,11 @@ export interface SessionClient {
   readonly capabilities: ClientCapabilities;
   /** ACP version 2: the client also receives its own prompts, and updates on when its turns begin and end. */
   readonly isEchoed?: boolean;
+  /**
+   * A random id by which the log knows the client's prompts. It stays the same when the client is served by
+   * another process.
+   */
+  readonly origin?: string;
   /** The connection has ended. */
   readonly isGone: boolean;
   /** Whether the client joined that session only to watch it. A client without this method controls all. */

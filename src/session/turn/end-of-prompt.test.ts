@@ -16,8 +16,9 @@ function logOf(...events: SessionEvent[]): Parameters<typeof endOfPrompt>[0] {
 }
 
 const say = (text: string) => [{ type: "text", text }];
-const prompt = (turnId: string, text: string): SessionEvent => {
-  return { kind: "prompt", turnId, prompt: say(text), by: "editor" };
+const sent = (text: string) => ({ prompt: say(text), origin: "us" });
+const prompt = (turnId: string, text: string, origin = "us"): SessionEvent => {
+  return { kind: "prompt", turnId, prompt: say(text), by: "editor", origin };
 };
 const end = (turnId: string): SessionEvent => ({ kind: "end", turnId, stopReason: "end_turn" });
 
@@ -29,18 +30,23 @@ describe("endOfPrompt()", () => {
       stopReason: "max_tokens",
       usage: { totalTokens: 3 },
     });
-    const found = await endOfPrompt(log, "s", say("mine"), 0);
+    const found = await endOfPrompt(log, "s", sent("mine"), 0);
     assert.deepEqual(found, { stopReason: "max_tokens", usage: { totalTokens: 3 } });
   });
 
   it("calls a turn interrupted that has no end", async () => {
     const log = logOf(prompt("t1", "mine"));
-    assert.deepEqual(await endOfPrompt(log, "s", say("mine"), 0), { stopReason: "interrupted" });
+    assert.deepEqual(await endOfPrompt(log, "s", sent("mine"), 0), { stopReason: "interrupted" });
   });
 
   it("finds nothing where nobody has begun to work on the prompt", async () => {
     const log = logOf(prompt("t1", "mine"), end("t1"));
-    assert.equal(await endOfPrompt(log, "s", say("mine"), 2), undefined);
-    assert.equal(await endOfPrompt(log, "s", say("another"), 0), undefined);
+    assert.equal(await endOfPrompt(log, "s", sent("mine"), 2), undefined);
+    assert.equal(await endOfPrompt(log, "s", sent("another"), 0), undefined);
+  });
+
+  it("takes no other client's prompt for it, though both say the same", async () => {
+    const log = logOf(prompt("t1", "go on", "them"), end("t1"));
+    assert.equal(await endOfPrompt(log, "s", sent("go on"), 0), undefined);
   });
 });

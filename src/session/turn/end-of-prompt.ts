@@ -4,6 +4,12 @@ import type { SessionStore } from "../store.ts";
 /** How a turn ended, as its prompt is answered. */
 export type EndOfTurn = Pick<EndEvent, "stopReason" | "usage">;
 
+/** A prompt, and the client that sent it. */
+export interface SentPrompt {
+  readonly prompt: unknown;
+  readonly origin: string;
+}
+
 /**
  * How the turn of a prompt ended that was sent after an event, for whoever did not hear the answer.
  * Undefined where the log has no such prompt: then nobody has worked on it.
@@ -11,7 +17,7 @@ export type EndOfTurn = Pick<EndEvent, "stopReason" | "usage">;
 export async function endOfPrompt(
   store: Pick<SessionStore, "read">,
   sessionId: string,
-  prompt: unknown,
+  { prompt, origin }: SentPrompt,
   after: number,
 ): Promise<EndOfTurn | undefined> {
   const wanted = JSON.stringify(prompt);
@@ -19,7 +25,9 @@ export async function endOfPrompt(
   for await (const { message } of store.read(sessionId, after)) {
     const event = message as SessionEvent;
     if (event.kind === "prompt" && turn === undefined) {
-      if (JSON.stringify(event.prompt) === wanted) turn = event.turnId;
+      // A process of an earlier version does not record where prompts come from.
+      const isTheirs = event.origin === undefined || event.origin === origin;
+      if (isTheirs && JSON.stringify(event.prompt) === wanted) turn = event.turnId;
     } else if (event.kind === "end" && event.turnId === turn) {
       const { stopReason, usage } = event;
       return usage === undefined ? { stopReason } : { stopReason, usage };

@@ -5,6 +5,14 @@ import { mergeUpdates } from "../client/merge-updates.ts";
 /** Updates that are replayed one by one. Later ones are merged, so that long sessions load quickly. */
 const VERBATIM = 400;
 
+export interface ReplayOptions {
+  readonly upTo: number;
+  readonly notices: boolean;
+  readonly maxBytes: number;
+  /** Prompts of this client are left out: it knows them, since it has sent them. */
+  readonly origin?: string | undefined;
+}
+
 export interface Replayed {
   readonly seq: number;
   readonly update: SessionUpdate;
@@ -13,13 +21,16 @@ export interface Replayed {
 /** ACP session-setup § Loading Sessions: the stored events as updates for a client that attaches. */
 export async function* replay(
   events: AsyncIterable<StoredEvent>,
-  options: { readonly upTo: number; readonly notices: boolean; readonly maxBytes: number },
+  options: ReplayOptions,
 ): AsyncGenerator<Replayed> {
   let count = 0;
   let held: Replayed | undefined;
   for await (const { seq, message } of events) {
     if (seq > options.upTo) break;
-    for (const update of updatesOf(message as SessionEvent, options.notices)) {
+    const event = message as SessionEvent;
+    if (event.kind === "prompt" && event.origin !== undefined && event.origin === options.origin)
+      continue;
+    for (const update of updatesOf(event, options.notices)) {
       if (held === undefined) {
         held = { seq, update };
         continue;

@@ -233,8 +233,9 @@ export class Turns {
     client: SessionClient | undefined,
     more: { readonly messageId?: string; readonly steers?: true } = {},
   ): Promise<void> {
-    const by = client?.name ?? "unknown";
-    const event = { kind: "prompt", turnId: turn.id, prompt, by, ...more } as const;
+    const { name: by = "unknown", origin } = client ?? {};
+    const from = origin === undefined ? {} : { origin };
+    const event = { kind: "prompt", turnId: turn.id, prompt, by, ...from, ...more } as const;
     const shows = updatesOf(event, false);
     await this.#options.transcript.record(event, shows, unlessEchoed(client));
   }

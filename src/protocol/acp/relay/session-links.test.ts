@@ -78,6 +78,7 @@ class Rig implements AsyncDisposable {
     const linked: LinkedClient = {
       principal: OWNER,
       introduction: { protocolVersion: 1, _meta: { other: 1 } },
+      origin: "o1",
       countsEvents: false,
       takeOver: async ({ sessionId }, after) => {
         if (this.holder !== undefined) throw heldBy(this.holder);
@@ -142,7 +143,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     const { params } = await holder.heard("initialize");
     assert.deepEqual(params, {
       protocolVersion: 1,
-      _meta: { other: 1, trunkline: { sequence: true } },
+      _meta: { other: 1, trunkline: { sequence: true, origin: "o1" } },
     });
   });
 

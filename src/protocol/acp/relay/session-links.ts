@@ -24,6 +24,8 @@ export interface LinkedClient {
   readonly principal: Principal;
   /** Its `initialize`, which is repeated to holders. */
   readonly introduction: object;
+  /** See SessionClient. */
+  readonly origin: string;
   /** Whether it wants the number of each event. */
   readonly countsEvents: boolean;
   /** Opens a session here and shows the client the later events. Throws if another process has it open. */
@@ -207,7 +209,7 @@ export class SessionLinks {
   }
 
   async #open(holder: string): Promise<SessionLink> {
-    const { principal, introduction } = this.#client;
+    const { principal, introduction, origin } = this.#client;
     const channel = await this.#reach(holder, principal);
     const link: SessionLink = new SessionLink(channel, {
       told: (text, sessionId) => this.#show(text, sessionId),
@@ -215,7 +217,7 @@ export class SessionLinks {
       lost: () => this.#lost(holder, link),
     });
     const { _meta } = introduction as { readonly _meta?: object | null };
-    const counting = { ...ours(_meta), sequence: true };
+    const counting = { ...ours(_meta), sequence: true, origin };
     await link.request(METHODS.initialize.name, {
       ...introduction,
       _meta: { ..._meta, trunkline: counting },
