@@ -88,6 +88,18 @@ export function agentIdentity(
   };
 }
 
+/** The name of the identity that `agentIdentity` would give an agent in a folder. */
+export async function agentIdentityName(
+  house: House,
+  agent: string,
+  cwd: string,
+): Promise<string | undefined> {
+  const chosen = house.config.agents[agent]?.identity;
+  if (chosen !== undefined) return chosen;
+  await using commands = await currentIdentities(house, cwd, process.env);
+  return commands.identities.list.length === 0 ? undefined : await commands.identities.right(cwd);
+}
+
 /** Milliseconds that a token is kept for: every command of an agent asks, and a store is slow. */
 const HOLDS = 60_000;
 

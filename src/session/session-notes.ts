@@ -8,6 +8,8 @@ export interface Notes {
   readonly memory?: unknown;
   /** Id of the running turn. Whoever opens the session next finds it interrupted. */
   readonly turn?: string | undefined;
+  /** What a person was asked and has not answered (`OpenQuestion`). */
+  readonly question?: unknown;
   /** The work tree of the session (`workplaceOf`). */
   readonly worktree?: unknown;
 }

@@ -12,6 +12,7 @@ import type {
 import type { Budgets } from "./budget/budgets.ts";
 import { Audience } from "./client/audience.ts";
 import { clientServices } from "./client/client-services.ts";
+import { Questions } from "./client/questions.ts";
 import type { SessionClient } from "./client/client.ts";
 import type { EndEvent } from "./event.ts";
 import type { SessionLimits } from "./limits.ts";
@@ -66,6 +67,7 @@ export class Session implements TurnHost {
   readonly #audience: Audience;
   readonly #transcript: Transcript;
   readonly #permissions: PermissionRequests;
+  readonly #questions: Questions;
   readonly #notes: SessionNotes;
   readonly #turns: Turns;
   /** Stops when the owner's access is revoked. */
@@ -94,6 +96,14 @@ export class Session implements TurnHost {
       audit: options.audit ?? (() => {}),
       noticed: (asked) => this.#notice(asked),
       closed: (requestId) => options.notices?.closed(requestId),
+    });
+    this.#questions = new Questions({
+      sessionId: this.id,
+      audience: this.#audience,
+      transcript: this.#transcript,
+      notes: this.#notes,
+      log,
+      noticed: (message) => this.#notice({ reason: "question", message }),
     });
     this.#turns = new Turns({
       sessionId: this.id,
@@ -281,7 +291,7 @@ export class Session implements TurnHost {
           .clients(turn.prompter)
           .filter((client) => isController(client, this.id)),
       mayAnswer: (client) => answerRefusal(this.#policy, asking, client) === undefined,
-      asking: (message) => this.#notice({ reason: "question", message }),
+      askAll: (pending, message) => this.#questions.ask(turn, message, pending),
       waiting: (words) => turn.tellWaiting(words),
       whileAsking: turn.whileAsking,
     });

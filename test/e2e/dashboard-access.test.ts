@@ -85,6 +85,18 @@ describe("access to the dashboard's API", { timeout: 300_000 }, () => {
     assert.equal((await post({ "content-type": "application/json" })).status, 401, "no origin");
     assert.equal((await post({ ...json, "content-type": "text/plain" })).status, 415);
     assert.equal((await gateway.get("/api/me", { cookie, ...foreign })).status, 403);
+    const link = {
+      ...{ "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" },
+      "sec-fetch-dest": "document",
+    };
+    for (const path of ["/", "/login", "/answer/x"]) {
+      const opened = await gateway.get(path, { cookie, ...link });
+      assert.equal(opened.status, 200, path);
+      assert.match(opened.body, /Opening …/, "the page is loaded anew from here");
+    }
+    for (const path of ["/api/me", "/api/sessions/x/export", "/metrics", "/assets/x.js", "/?x"]) {
+      assert.equal((await gateway.get(path, { cookie, ...link })).status, 403, path);
+    }
     const made = await post(json);
     assert.equal(made.status, 200, made.body);
     const { token, row } = JSON.parse(made.body);

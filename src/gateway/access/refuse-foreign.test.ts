@@ -103,6 +103,32 @@ describe("refuseForeign()", () => {
     }
   });
 
+  it("knows a link on another website from frames, scripts and forms, and from another host", () => {
+    const link = {
+      host: "localhost:4180",
+      "sec-fetch-site": "cross-site",
+      "sec-fetch-mode": "navigate",
+      "sec-fetch-dest": "document",
+    };
+    const isLink = (headers: IncomingHttpHeaders, url = "/", method = "GET"): boolean => {
+      const refusal = refuseForeign({ headers, rawHeaders: [], url, method }, LOCAL, OWN);
+      assert.equal(refusal?.status, 403);
+      return refusal?.isLink === true;
+    };
+    assert.equal(isLink(link), true);
+    assert.equal(isLink({ ...link, "sec-fetch-site": "same-site" }), true);
+    for (const dest of ["iframe", "frame", "object", "embed", "empty", "document, empty"]) {
+      assert.equal(isLink({ ...link, "sec-fetch-dest": dest }), false, dest);
+    }
+    for (const mode of ["cors", "no-cors", "same-origin", "websocket", "navigate, cors", ""]) {
+      assert.equal(isLink({ ...link, "sec-fetch-mode": mode }), false, mode);
+    }
+    assert.equal(isLink(link, "/", "POST"), false, "a form");
+    assert.equal(isLink(link, "/?"), false, "a form that sends its fields in the address");
+    assert.equal(isLink({ ...link, origin: "null" }), false);
+    assert.equal(isLink({ ...link, host: "evil.example" }), false, "a name of the other website");
+  });
+
   it("refuses doubled headers that say who asks, and from where", () => {
     const headers = { host: "localhost:4180" };
     for (const name of ["Host", "Origin", "Authorization", "Sec-Fetch-Site"]) {

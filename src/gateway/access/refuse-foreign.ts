@@ -22,6 +22,8 @@ export interface OwnAddress {
 export interface ForeignRefusal {
   readonly status: 400 | 403;
   readonly message: string;
+  /** Somebody followed a link on another website: a page may show itself anew (`open-page.ts`). */
+  readonly isLink?: true;
 }
 
 /**
@@ -40,10 +42,11 @@ const BY_LENGTH = ONLY_ONCE.reduce<string[]>((table, name) => {
  * resolve to any address, but its browser sends the page's own name in `Host` and `Origin`.
  */
 export function refuseForeign(
-  { headers, rawHeaders }: Pick<IncomingMessage, "headers" | "rawHeaders">,
+  request: Pick<IncomingMessage, "headers" | "rawHeaders" | "method" | "url">,
   reach: Reach,
   own: OwnAddress,
 ): ForeignRefusal | undefined {
+  const { headers, rawHeaders } = request;
   const twice = headerTwice(rawHeaders);
   if (twice !== undefined) return { status: 400, message: `Send one ${twice} header, not several` };
   const { host = "", origin } = headers;
@@ -57,8 +60,23 @@ export function refuseForeign(
   if (site === undefined || site === "same-origin" || site === "none") return undefined;
   // An allowed origin is cross-site by nature, so `sec-fetch-site` says nothing against it.
   if (origin !== undefined && reach.origins.has(origin)) return undefined;
-  return refuse(
+  const refusal = refuse(
     `A page of another origin (Sec-Fetch-Site: ${site}) may not use this server. To open it, type its address or run \`trunkline open\``,
+  );
+  return isLink(request) ? { ...refusal, isLink: true } : refusal;
+}
+
+/**
+ * Whether a browser opens the address in a tab of its own, as a link does. A frame has another
+ * destination, a script another mode; a form sends a POST or a query.
+ */
+function isLink({ method, url, headers }: Pick<IncomingMessage, "headers" | "method" | "url">) {
+  return (
+    method === "GET" &&
+    headers["sec-fetch-mode"] === "navigate" &&
+    headers["sec-fetch-dest"] === "document" &&
+    headers.origin === undefined &&
+    url?.includes("?") !== true
   );
 }
 

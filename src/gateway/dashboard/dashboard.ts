@@ -9,6 +9,7 @@ import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { House } from "../house.ts";
+import { agentIdentityName } from "../open-identities.ts";
 import { scopesOf } from "./access-rules.ts";
 import type { Me } from "./api.ts";
 import { LiveRows } from "./live/live-rows.ts";
@@ -102,6 +103,7 @@ export class Dashboard implements AsyncDisposable {
       reader,
       holder: () => options.holder,
       nameOf: (owner) => nameIn(tokens, owner),
+      identityOf: (agent, cwd) => agentIdentityName(options.house, agent, cwd),
     });
     const threads = ends.use(await Threads.open(data, rows));
     return new Dashboard(options, rows, threads, ends.move());

@@ -8,6 +8,7 @@ import { VERSION } from "../../base/version.ts";
 import type { Refused } from "../access/access.ts";
 import { Admission, type Entry } from "../access/admission.ts";
 import { isForPerson, Login, WELCOME } from "../access/login.ts";
+import { isPage, OPEN_AGAIN } from "../access/open-page.ts";
 import {
   allowOrigin,
   answerPreflight,
@@ -256,7 +257,8 @@ export class HttpServer {
     });
     const refusal = refuseForeign(request, this.#serving, this.#own);
     if (refusal !== undefined) {
-      const { status, message } = refusal;
+      const { status, message, isLink } = refusal;
+      if (isLink === true && isPage(path)) return OPEN_AGAIN.send(response, 200);
       if (!isMcp) return fail(response, status, message);
       return refuse(response, status, transportError(message));
     }

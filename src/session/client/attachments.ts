@@ -1,14 +1,22 @@
 import { background } from "../../base/background.ts";
-import type { Answered, PendingPermission } from "../permission/ask-permission.ts";
 import { Attachment, type Backlog } from "./attachment.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
 
-/** The clients that are attached to a session, and the permissions that they were asked for. */
+/** Something that the clients of a session are asked until one has answered. */
+export interface Asked<T> {
+  readonly answered: Promise<T>;
+  ask(client: SessionClient): void;
+  /** The client has detached. */
+  forget(client: SessionClient): void;
+  cancel(): void;
+}
+
+/** The clients that are attached to a session, and what they were asked. */
 export class Attachments {
   readonly #sessionId: string;
   readonly #backlog: Backlog;
   readonly #attachments = new Map<SessionClient, Attachment>();
-  readonly #pending = new Set<PendingPermission>();
+  readonly #pending = new Set<Asked<unknown>>();
   #leftAt = performance.now();
 
   constructor(sessionId: string, backlog: Backlog) {
@@ -36,7 +44,7 @@ export class Attachments {
     return this.isEmpty ? performance.now() - this.#leftAt : 0;
   }
 
-  /** Shows the client all updates after the event `last`, and asks it for open permissions. */
+  /** Shows the client all updates after the event `last`, and asks it what nobody has answered. */
   attach(client: SessionClient, last: number): void {
     this.#attachments.get(client)?.end();
     const attachment = new Attachment(client, this.#sessionId, last, this.#backlog);
@@ -69,7 +77,7 @@ export class Attachments {
    * Asks all clients until one has answered. A client is asked once `ready` has resolved and it has
    * been sent all updates before the question.
    */
-  async ask(pending: PendingPermission, ready: Promise<void>): Promise<Answered> {
+  async ask<T>(pending: Asked<T>, ready: Promise<void>): Promise<T> {
     this.#pending.add(pending);
     try {
       // The turn may be cancelled before everything was shown.
@@ -79,7 +87,7 @@ export class Attachments {
           attachment.caughtUp().then(() => {
             if (this.#attachments.get(client) === attachment) pending.ask(client);
           }),
-          "Asking a client for a permission",
+          "Asking a client",
         );
       }
       return await pending.answered;

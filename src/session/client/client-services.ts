@@ -10,6 +10,7 @@ import type {
   TurnClient,
 } from "../agent.ts";
 import type { ClientCapabilities, ClientMethod, SessionClient } from "./client.ts";
+import { PendingQuestion } from "./pending-question.ts";
 import type { SessionLimits } from "../limits.ts";
 import { SessionError } from "../session-error.ts";
 
@@ -23,8 +24,8 @@ export interface ServicesOptions {
   readonly clients: () => readonly SessionClient[];
   /** Whether a client's answer to a question counts. */
   readonly mayAnswer: (client: SessionClient) => boolean;
-  /** Called when a person is asked a question. */
-  readonly asking: (message: string | undefined) => void;
+  /** Asks the attached clients until one has answered. */
+  readonly askAll: (pending: PendingQuestion, message: string | undefined) => Promise<unknown>;
   /** Called when a request has to wait because of its rate. */
   readonly waiting: (words: string) => void;
   /** Suspends the prompt timeout while a client is asked. */
@@ -45,24 +46,27 @@ export function clientServices(options: ServicesOptions): TurnClient {
   const writer = options.hasFiles ? offering("writeTextFile") : undefined;
   const terminal = offering("terminal");
   const answering = clients.filter(options.mayAnswer);
-  const forms = offering("forms", answering);
-  const pages = offering("pages", answering);
+  const canAsk = offering("forms", answering) ?? offering("pages", answering);
   const { sessionId } = options;
   return {
     ...(reader === undefined && writer === undefined ? {} : { fs: files(options, reader, writer) }),
     ...(terminal === undefined ? {} : { terminal: terminals(options, terminal) }),
-    ...(forms === undefined && pages === undefined
+    ...(canAsk === undefined
       ? {}
       : {
           elicit: async ({ message, ...params }) => {
-            const asker = params.mode === "url" ? pages : forms;
+            const kind = params.mode === "url" ? "pages" : "forms";
             // No client can show it, which equals a person who closes the form.
-            if (asker === undefined) return { action: "cancel" };
+            if (offering(kind, answering) === undefined) return { action: "cancel" };
             // A person reads it, so hidden characters are escaped.
             const shown = typeof message === "string" ? { message: visible(message) } : {};
-            options.asking(shown.message);
             const question = { mode: "form", ...params, ...shown, sessionId };
-            return ask(options, asker, "elicitation/create", question);
+            const pending = new PendingQuestion({
+              canAnswer: (client) => client.capabilities[kind] && options.mayAnswer(client),
+              send: (client, stop) =>
+                ask({ ...options, stop }, client, "elicitation/create", question),
+            });
+            return options.whileAsking(() => options.askAll(pending, shown.message));
           },
         }),
     notices: clients.some(({ capabilities }) => capabilities.notices),

@@ -1,5 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { Stopper } from "../../base/stop.ts";
+import type { Asked } from "../client/attachments.ts";
 import type { SessionClient } from "../client/client.ts";
 import { SessionError } from "../session-error.ts";
 import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./permission.ts";
@@ -32,7 +33,7 @@ export type PermissionNews =
  * An open `session/request_permission`. All attached clients are asked, and those that attach later.
  * The first answer that counts wins; the request is cancelled at the other clients.
  */
-export class PendingPermission {
+export class PendingPermission implements Asked<Answered> {
   readonly id: string;
   readonly request: PermissionRequest;
   readonly answered: Promise<Answered>;

@@ -46,7 +46,6 @@ export class Conversation {
   entries: readonly Entry[] = [];
   plan: readonly PlanEntry[] | undefined;
   usage: { readonly used: number; readonly size: number } | undefined;
-  mode: string | undefined;
   commands: readonly { readonly name: string; readonly description: string }[] | undefined;
   /** Numbers of the first and the last event that are in. */
   first: number | undefined;
@@ -93,7 +92,6 @@ export class Conversation {
     this.first = earlier.first;
     this.plan ??= earlier.plan;
     this.usage ??= earlier.usage;
-    this.mode ??= earlier.mode;
     this.commands ??= earlier.commands;
     return front.length - taken.size;
   }
@@ -156,9 +154,6 @@ export class Conversation {
       case "answer":
         this.#answer(entries, seq, at, event);
         break;
-      case "setting":
-        if (event["setting"] === "mode") this.mode = String(event["id"]);
-        break;
       case "end":
         if (event["stopReason"] !== "end_turn") {
           const why = typeof event["error"] === "string" ? `: ${event["error"]}` : "";
@@ -187,9 +182,6 @@ export class Conversation {
         return undefined;
       case "usage_update":
         this.usage = { used: Number(update["used"]), size: Number(update["size"]) };
-        return undefined;
-      case "current_mode_update":
-        this.mode = String(update["currentModeId"]);
         return undefined;
       case "available_commands_update":
         this.commands = update["availableCommands"] as typeof this.commands;

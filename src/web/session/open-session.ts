@@ -1,7 +1,12 @@
 import { signal } from "@preact/signals";
 
 import type { LiveEvent } from "../../gateway/dashboard/api.ts";
-import type { Ask, EventLog, SessionDetail } from "../../gateway/dashboard/session-api.ts";
+import type {
+  Ask,
+  EventLog,
+  LogEvent,
+  SessionDetail,
+} from "../../gateway/dashboard/session-api.ts";
 import { nextFrame } from "../client/collection.ts";
 import { get, post, RequestError } from "../client/request.ts";
 import { listen, readMarks, sessions } from "../client/state.ts";
@@ -126,6 +131,18 @@ export class OpenSession {
     }
   }
 
+  /** Somebody else, or the agent, has chosen a mode, a model or an option. */
+  async #loadSettings(): Promise<void> {
+    try {
+      const { settings, row } = await get<SessionDetail>(this.path);
+      const { value: detail } = this.detail;
+      if (detail !== undefined) this.detail.value = { ...detail, settings };
+      sessions.put(row);
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+    }
+  }
+
   /** The stream goes on while the log is loaded again, and may be further by then. */
   async #catchUp(conversation: Conversation): Promise<void> {
     while (this.conversation.last > conversation.last) {
@@ -141,6 +158,9 @@ export class OpenSession {
     if (event.event !== "session-events" || event.data.session !== this.id) return;
     this.conversation.append(event.data.events);
     this.#changed();
+    if (event.data.events.some(changesSettings)) {
+      this.#loadSettings().catch((error: unknown) => reportError(error));
+    }
   }
 
   /** Once a frame: an agent may send more chunks than a screen has frames. */
@@ -153,4 +173,10 @@ export class OpenSession {
       if (!document.hidden) readMarks.read(this.id, this.conversation.last);
     });
   }
+}
+
+function changesSettings({ message }: LogEvent): boolean {
+  const { kind, update } = message as { kind?: string; update?: { sessionUpdate?: string } };
+  if (kind === "setting") return true;
+  return /^(?:config_option|current_mode)_update$/.test(update?.sessionUpdate ?? "");
 }

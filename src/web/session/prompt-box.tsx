@@ -5,6 +5,7 @@ import type { SessionRow } from "../../gateway/dashboard/session-api.ts";
 import { mayDo } from "../client/state.ts";
 import { act } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
+import { type ChoiceGroup, type SettingChoice, settingChoices } from "./setting-choices.ts";
 
 /** Where the person writes; while a turn runs, the text joins it or waits for its end. */
 export function PromptBox(props: {
@@ -100,44 +101,57 @@ function commandsFor(
   return all.filter(({ name }) => name.startsWith(typed) && name !== typed).slice(0, 8);
 }
 
-/** The modes and models that the agent offers. */
+/** The mode, the model and the other options that the agent offers. */
 function Settings({ session }: { readonly session: OpenSession }): JSX.Element {
-  const { modes, models } = session.detail.value?.settings ?? {};
-  const mode = session.shown.value.conversation.mode ?? modes?.currentModeId;
+  const choices = settingChoices(session.detail.value?.settings ?? {});
+  const choose = ({ kind, id }: SettingChoice, value: string | boolean): void => {
+    const isOption = kind === "option";
+    act(() => (isOption ? session.choose(kind, id, value) : session.choose(kind, String(value))));
+  };
   return (
     <>
-      {modes === undefined ? null : (
-        <select
-          aria-label="Mode"
-          value={mode ?? ""}
-          onChange={(event) => {
-            const { value } = event.currentTarget;
-            act(() => session.choose("mode", value));
-          }}
-        >
-          {modes.availableModes.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </select>
+      {choices.map((setting) =>
+        typeof setting.value === "boolean" ? (
+          <label key={setting.id} class="check">
+            <input
+              type="checkbox"
+              checked={setting.value}
+              onChange={(event) => choose(setting, event.currentTarget.checked)}
+            />
+            {setting.name}
+          </label>
+        ) : (
+          <select
+            key={setting.id}
+            aria-label={setting.name}
+            title={setting.name}
+            value={setting.value}
+            onChange={(event) => choose(setting, event.currentTarget.value)}
+          >
+            {setting.groups.map((group) =>
+              group.name === undefined ? (
+                <Choices group={group} />
+              ) : (
+                <optgroup key={group.name} label={group.name}>
+                  <Choices group={group} />
+                </optgroup>
+              ),
+            )}
+          </select>
+        ),
       )}
-      {models === undefined ? null : (
-        <select
-          aria-label="Model"
-          value={models.currentModelId}
-          onChange={(event) => {
-            const { value } = event.currentTarget;
-            act(() => session.choose("model", value));
-          }}
-        >
-          {models.availableModels.map(({ modelId, name }) => (
-            <option key={modelId} value={modelId}>
-              {name}
-            </option>
-          ))}
-        </select>
-      )}
+    </>
+  );
+}
+
+function Choices({ group }: { readonly group: ChoiceGroup }): JSX.Element {
+  return (
+    <>
+      {group.choices.map(({ value, name }) => (
+        <option key={value} value={value}>
+          {name}
+        </option>
+      ))}
     </>
   );
 }

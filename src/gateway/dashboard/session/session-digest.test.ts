@@ -23,6 +23,8 @@ const ANSWER: SessionEvent = {
 };
 const END: SessionEvent = { kind: "end", turnId: "t", stopReason: "end_turn" };
 
+const OPTION = { id: "effort", name: "Effort", type: "select", currentValue: "low" };
+
 function digestOf(...events: SessionEvent[]): SessionDigest {
   const digest = new SessionDigest();
   for (const [at, message] of events.entries()) {
@@ -76,6 +78,23 @@ describe("what the events of a session say", () => {
       },
     );
     assert.equal(plan.length, 1);
+  });
+
+  it("has the last value of an option, whichever way it was chosen", () => {
+    const digest = new SessionDigest();
+    let seq = 0;
+    const read = (message: object): void =>
+      digest.read({ seq: ++seq, at: 0, direction: "client", message });
+    const mode = { ...OPTION, id: "how", category: "mode" };
+    assert.deepEqual([digest.valueOf(OPTION), digest.valueOf(mode)], ["low", "low"]);
+    read({ kind: "setting", setting: "option", id: "effort", value: "high" });
+    read({ kind: "setting", setting: "option", id: "how", value: "ask" });
+    assert.deepEqual([digest.valueOf(OPTION), digest.valueOf(mode)], ["high", "ask"]);
+    read({ kind: "setting", setting: "mode", id: "code" });
+    assert.deepEqual([digest.valueOf(OPTION), digest.valueOf(mode)], ["high", "code"]);
+    const update = { sessionUpdate: "config_option_update", configOptions: [OPTION] };
+    read({ kind: "update", update });
+    assert.equal(digest.valueOf(OPTION), "low", "the agent has said all of it anew");
   });
 
   it("tells what a remote run says of itself from what its agent says", () => {

@@ -2,7 +2,7 @@ import type { SessionEvent } from "../../../session/event.ts";
 import type { PermissionRequest } from "../../../session/permission/permission.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
 import type { ReadSession, SessionReader } from "../../../store/session/session-reader.ts";
-import type { PlanEntry, SessionRow } from "../session-api.ts";
+import type { ConfigOption, PlanEntry, SessionRow } from "../session-api.ts";
 
 /** A permission that nobody has answered yet. */
 export interface PendingRequest {
@@ -11,6 +11,12 @@ export interface PendingRequest {
   readonly seq: number;
   readonly at: number;
   readonly request: PermissionRequest;
+}
+
+interface Chosen {
+  readonly id: string;
+  readonly isOption: boolean;
+  readonly value: unknown;
 }
 
 /** What the events of a session say about it, as far as they were read. */
@@ -26,6 +32,8 @@ export class SessionDigest {
   plan: readonly PlanEntry[] = [];
   commands: readonly { readonly name: string; readonly description: string }[] = [];
   configOptions: readonly Readonly<Record<string, unknown>>[] | undefined;
+  /** What was chosen since then, the last at the end: options by their id, `mode` and `model` as such. */
+  #chosen: readonly Chosen[] = [];
   /** Whether the prompt of the last turn was read: what came before belongs to earlier turns. */
   hasPrompt = false;
   /** The last message about a remote run itself, and whether its agent has done something since. */
@@ -64,8 +72,11 @@ export class SessionDigest {
         this.#pending.delete(event.requestId);
         return;
       case "setting":
-        if (event.setting === "mode") this.mode = event.id;
-        if (event.setting === "model") this.model = event.id;
+        if (event.setting === "option") this.#choose(event.id, event.value);
+        else {
+          this[event.setting] = event.id;
+          this.#note({ id: event.setting, isOption: false, value: event.id });
+        }
         return;
       case "end":
         this.ended = event.stopReason;
@@ -91,7 +102,10 @@ export class SessionDigest {
         if (Array.isArray(update.entries)) this.plan = update.entries as PlanEntry[];
         return;
       case "current_mode_update":
-        if (typeof update.currentModeId === "string") this.mode = update.currentModeId;
+        if (typeof update.currentModeId === "string") {
+          this.mode = update.currentModeId;
+          this.#note({ id: "mode", isOption: false, value: this.mode });
+        }
         return;
       case "config_option_update":
         if (Array.isArray(update.configOptions)) this.#options(update.configOptions as Option[]);
@@ -103,6 +117,19 @@ export class SessionDigest {
     }
   }
 
+  /** The value of an option now, which may also have been chosen as the mode or the model. */
+  valueOf({ id, category, currentValue }: ConfigOption): unknown {
+    const last = this.#chosen.findLast((each) => each.id === (each.isOption ? id : category));
+    return last?.value ?? currentValue;
+  }
+
+  #note(chosen: Chosen): void {
+    const others = this.#chosen.filter(
+      ({ id, isOption }) => id !== chosen.id || isOption !== chosen.isOption,
+    );
+    this.#chosen = [...others, chosen];
+  }
+
   #progress(says: string): void {
     this.progress = says;
     this.isWorking = false;
@@ -112,8 +139,17 @@ export class SessionDigest {
     this.pullRequest = request ?? this.pullRequest;
   }
 
+  /** An option may stand for the mode or the model. */
+  #choose(id: string, value: unknown): void {
+    this.#note({ id, isOption: true, value });
+    const category = this.configOptions?.find((option) => option.id === id)?.category;
+    if (category === "mode") this.mode = String(value);
+    if (category === "model") this.model = String(value);
+  }
+
   #options(options: readonly Option[]): void {
     this.configOptions = options;
+    this.#chosen = [];
     for (const { category, currentValue } of options) {
       if (category === "mode") this.mode = String(currentValue);
       if (category === "model") this.model = String(currentValue);

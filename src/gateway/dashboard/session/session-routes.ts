@@ -179,7 +179,8 @@ type Settings = SessionDetail["settings"];
 /** The settings when a client joined, with what was chosen since. */
 function settingsOf({ modes, models, configOptions }: Settings, digest: SessionDigest): Settings {
   const { mode, model } = digest;
-  const options = (digest.configOptions as Settings["configOptions"]) ?? configOptions;
+  const known = (digest.configOptions as Settings["configOptions"]) ?? configOptions;
+  const options = known?.map((option) => ({ ...option, currentValue: digest.valueOf(option) }));
   return {
     ...(modes ? { modes: { ...modes, currentModeId: mode ?? modes.currentModeId } } : {}),
     ...(models ? { models: { ...models, currentModelId: model ?? models.currentModelId } } : {}),

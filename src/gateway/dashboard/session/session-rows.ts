@@ -1,11 +1,13 @@
 import { maskText, maskWords } from "../../../base/text/mask.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { TrunklineError } from "../../../base/errors.ts";
+import type { OpenQuestion } from "../../../session/client/questions.ts";
 import type { ReadSession, SessionReader } from "../../../store/session/session-reader.ts";
 import { maySeeSession, onlyOwner } from "../access-rules.ts";
 import type { Page } from "../api.ts";
 import type { Ask, SessionRow } from "../session-api.ts";
 import { Places } from "./places.ts";
+import { type IdentityOf, SessionIdentities } from "./session-identities.ts";
 import { type PendingRequest, type SessionDigest, SessionDigests } from "./session-digest.ts";
 
 export interface SessionRowsOptions {
@@ -14,6 +16,7 @@ export interface SessionRowsOptions {
   readonly holder: () => string | undefined;
   /** The names of tokens, by the id of their principal. */
   readonly nameOf: (owner: string) => string;
+  readonly identityOf: IdentityOf;
 }
 
 export interface RowsRequest {
@@ -28,10 +31,12 @@ export class SessionRows {
   readonly digests: SessionDigests;
   readonly #options: SessionRowsOptions;
   readonly #places = new Places();
+  readonly #identities: SessionIdentities;
 
   constructor(options: SessionRowsOptions) {
     this.#options = options;
     this.reader = options.reader;
+    this.#identities = new SessionIdentities(options.identityOf);
     this.digests = new SessionDigests(options.reader);
   }
 
@@ -47,10 +52,11 @@ export class SessionRows {
     const isWaiting = new Set(waiting.map(({ id }) => id));
     const listed = found.slice(0, limit);
     const rows = [...waiting];
-    for (const session of listed) {
-      if (isWaiting.has(session.id) || !maySeeSession(principal, session)) continue;
-      rows.push(await this.row(session));
-    }
+    const others = listed.filter(
+      (session) => !isWaiting.has(session.id) && maySeeSession(principal, session),
+    );
+    await this.#identities.look(others.filter(isLocal));
+    for (const session of others) rows.push(await this.row(session, { looks: false }));
     const last = listed.at(-1);
     if (found.length <= limit || last === undefined) return { rows };
     return { rows, next: `${last.updated}.${last.id}` };
@@ -74,7 +80,8 @@ export class SessionRows {
     throw new TrunklineError("not-found", `There is no session '${id.slice(0, 64)}'.`);
   }
 
-  async row(session: ReadSession): Promise<SessionRow> {
+  async row(session: ReadSession, { looks = true } = {}): Promise<SessionRow> {
+    if (looks && isLocal(session)) await this.#identities.look([session]);
     return this.rowWith(session, await this.digests.of(session));
   }
 
@@ -82,14 +89,14 @@ export class SessionRows {
     const { id, title, cwd, agent, created, updated, parent, notes, last, holder } = session;
     const { owner, run, turn } = notes;
     const isRunning = holder !== undefined && typeof turn === "string";
-    const [first] = isRunning ? digest.pending : [];
-    const state = first !== undefined ? "waiting" : isRunning ? "running" : "idle";
+    const waiting = isRunning ? waitingFor(digest, notes) : undefined;
+    const state = waiting !== undefined ? "waiting" : isRunning ? "running" : "idle";
     const chosen = (notes.chosen ?? {}) as { modelId?: string; modeId?: string };
     return defined({
       id,
       title: title === undefined ? undefined : maskText(title),
       state,
-      waiting: first === undefined ? undefined : waitingFor(first),
+      waiting,
       ended: isRunning ? undefined : digest.ended,
       agent,
       model: digest.model ?? chosen.modelId,
@@ -105,15 +112,31 @@ export class SessionRows {
       open: holder === undefined ? "no" : holder === this.#options.holder() ? "here" : "elsewhere",
       parent,
       isRun: run !== undefined,
+      identity: isLocal(session) ? this.#identities.of(session) : undefined,
       owner: typeof owner === "string" && owner !== "" ? this.#options.nameOf(owner) : undefined,
     });
   }
 }
 
-function waitingFor({ at, request }: PendingRequest): NonNullable<SessionRow["waiting"]> {
-  const { title, toolCallId } = request.toolCall;
-  const says = maskText(typeof title === "string" ? title : toolCallId);
-  return { for: "permission", says, since: at };
+/** A remote run has an identity of its own, which its plan decides. */
+function isLocal({ notes }: ReadSession): boolean {
+  return notes.run === undefined;
+}
+
+/** The permission or question that was asked first and is not answered. */
+function waitingFor(
+  { pending: [first] }: SessionDigest,
+  { turn, question }: ReadSession["notes"],
+): SessionRow["waiting"] {
+  if (first !== undefined) {
+    const { title, toolCallId } = first.request.toolCall;
+    const says = maskText(typeof title === "string" ? title : toolCallId);
+    return { for: "permission", says, since: first.at };
+  }
+  const { turn: askedIn, message, since } = (question ?? {}) as Partial<OpenQuestion>;
+  // A process that died may have left a question of an earlier turn.
+  if (since === undefined || askedIn !== turn) return undefined;
+  return { for: "question", says: maskText(message ?? "The agent asks something"), since };
 }
 
 /** A pending permission as a question to a person: whole, but for secrets. */

@@ -9,7 +9,7 @@ import type { ReadSession } from "../../../store/session/session-reader.ts";
 import { maySeeSession, onlyOwner } from "../access-rules.ts";
 import type { Page, RunDetail, RunRow } from "../api.ts";
 import { type ApiCall, type ApiRoute, numberIn } from "../router.ts";
-import type { FileDiff } from "../session-api.ts";
+import type { FileDiff, SessionState } from "../session-api.ts";
 import { shown } from "../session/changed-files.ts";
 import { progressOf, type SessionDigest } from "../session/session-digest.ts";
 import { readCursor, type SessionRows } from "../session/session-rows.ts";
@@ -42,12 +42,12 @@ export class Runs {
   }
 
   async row(session: ReadSession): Promise<RunRow> {
-    const { id, title, agent, created, updated, last, notes } = session;
+    const { id, title, agent, created, updated, last } = session;
     const digest = await this.#sessions.digests.of(session);
     const { url, branch, revision, target } = planOf(session);
     const { pushed, pullRequest, progress } = digest;
     const [, position] = QUEUED.exec(progress ?? "") ?? [];
-    const stage = stageOf(session, digest, typeof notes.turn === "string");
+    const stage = stageOf(this.#sessions.rowWith(session, digest).state, digest);
     return {
       id,
       ...(title === undefined ? {} : { title: maskText(title) }),
@@ -148,12 +148,11 @@ const QUEUED = /^Waiting for a free slot: position (\d+) in the queue/;
 const FAILED = /^(?:Not pushed\.|The workspace could not be prepared)/;
 
 function stageOf(
-  { holder }: ReadSession,
-  { pending, progress = "", isWorking, ended, pushed }: SessionDigest,
-  hasTurn: boolean,
+  state: SessionState,
+  { progress = "", isWorking, ended, pushed }: SessionDigest,
 ): RunRow["stage"] {
-  if (holder !== undefined && hasTurn) {
-    if (pending.length > 0) return "waiting";
+  if (state === "waiting") return state;
+  if (state === "running") {
     if (isWorking) return "working";
     return QUEUED.test(progress) ? "queued" : "preparing";
   }
