@@ -10,7 +10,7 @@ import { Stopper } from "../base/stop.ts";
 import type { AgentOpenOptions, AgentSession, Turn } from "../session/agent.ts";
 import { RunAgent } from "./run-agent.ts";
 import type { RunPlan } from "./run-plan.ts";
-import { type InnerAgent, Spares, type SparesOptions } from "./spares.ts";
+import { type InnerAgent, type SpareRequest, Spares, type SparesOptions } from "./spares.ts";
 
 /** Spares of real workspaces, with agents that note what happens to them. */
 class Rig implements AsyncDisposable {
@@ -189,6 +189,34 @@ describe("Spares", () => {
     for (const key of readdirSync(cache)) {
       assert.deepEqual(readdirSync(join(cache, key, "git", live)), []);
     }
+  });
+
+  it("ends at once what was prepared for a principal whose access has ended, and nothing of others", async () => {
+    await using rig = await Rig.open();
+    const twice = async (owner: string): Promise<void> => {
+      for (const { plan, session } of [
+        await rig.begin("one", owner),
+        await rig.begin("one", owner),
+      ]) {
+        await session[Symbol.asyncDispose]();
+        await rig.sample.runs.remove(plan);
+      }
+    };
+    await twice("guest");
+    const guests = await rig.prepared(1);
+    await twice("");
+    const owners = await rig.prepared(2);
+    rig.spares.endOf("guest");
+    while (rig.workspaces.includes(guests)) await pause(5);
+    assert.ok(rig.ended.includes(`one in ${guests}`));
+    assert.deepEqual(rig.workspaces, [owners]);
+    // A session of it that was just beginning prepares nothing any more.
+    const { url, revision } = rig.sample.runs.plan(rig.sample.meta)!;
+    const ref = { url, revision } as SpareRequest["ref"];
+    rig.spares.begun({ ref, agent: "one", owner: "guest" });
+    const wanted = rig.sample.runs.plan(rig.sample.meta)!;
+    assert.equal(rig.spares.reserve(wanted, "guest"), wanted);
+    assert.equal(rig.spares.reserve(wanted, "").workspace, owners);
   });
 
   it("does not wait for an agent that does not start", async () => {

@@ -73,6 +73,8 @@ export class Spares implements AsyncDisposable {
   readonly #reserved = new Map<string, Entry>();
   /** When a session last began, by key. */
   readonly #begun = new Map<string, number>();
+  /** Principals whose access has ended, until they are admitted again. */
+  readonly #withoutAccess = new Set<string>();
   readonly #ending = new Set<Promise<void>>();
   #isOver = false;
 
@@ -82,6 +84,7 @@ export class Spares implements AsyncDisposable {
 
   /** Names the workspace of a spare in a plan that fits one. `take` gets it, and has to be called soon. */
   reserve(plan: RunPlan, owner: string): RunPlan {
+    this.#withoutAccess.delete(owner);
     // Who asks for another set-up does not want what the last one has left.
     if (plan.retrySetup === true) return plan;
     for (const [key, entry] of this.#kept) {
@@ -109,7 +112,8 @@ export class Spares implements AsyncDisposable {
   /** Notes that a new session has begun, and prepares the next if that is the second one. */
   begun(request: SpareRequest): void {
     const { most, holds = HOLDS } = this.#options;
-    if (most === 0 || this.#isOver) return;
+    // The session may have been beginning when the access of its principal ended.
+    if (most === 0 || this.#isOver || this.#withoutAccess.has(request.owner)) return;
     const key = keyOf(request);
     const before = this.#begun.get(key) ?? -Infinity;
     const now = performance.now();
@@ -127,13 +131,26 @@ export class Spares implements AsyncDisposable {
     background(this.#end(removed), "Removing what was prepared for a session");
   }
 
+  /** Ends what was prepared for a principal whose access has ended. */
+  endOf(owner: string): void {
+    this.#withoutAccess.add(owner);
+    this.#endAll((entry) => entry.owner === owner);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
-    for (const entry of [...this.#kept.values(), ...this.#reserved.values()])
-      background(this.#end(entry), "Removing what was prepared for a session");
-    this.#kept.clear();
-    this.#reserved.clear();
+    this.#endAll(() => true);
     await Promise.all(this.#ending);
+  }
+
+  #endAll(isMeant: (entry: Entry) => boolean): void {
+    for (const entries of [this.#kept, this.#reserved]) {
+      for (const [key, entry] of entries) {
+        if (!isMeant(entry)) continue;
+        entries.delete(key);
+        background(this.#end(entry), "Removing what was prepared for a session");
+      }
+    }
   }
 
   #prepare(request: SpareRequest): Entry {

@@ -302,8 +302,8 @@ export class Session implements TurnHost {
   }
 
   /** Answers an open permission request for somebody who is not attached. Throws if that does not count. */
-  answer(requestId: string, optionId: string, who: Answerer): void {
-    this.#permissions.answer(requestId, optionId, who);
+  answer(requestId: string, optionId: string, who: Answerer): Promise<void> {
+    return this.#permissions.answer(requestId, optionId, who);
   }
 
   get #policy(): AnswerPolicy {

@@ -42,7 +42,7 @@ export const notifications: Command = {
       options: {
         rotate: {
           type: "boolean",
-          describe: "Replace it; restart `trunkline serve` to use the new one",
+          describe: "Replace it; running servers use the new one at once",
         },
         json,
       },

@@ -244,7 +244,7 @@ export class HttpServer {
   #end(principal: string): void {
     this.#mcp.endOf(principal);
     this.#acpHttp.endOf(principal);
-    const ended = this.#sessions.opened().then((sessions) => sessions?.endOf(principal));
+    const ended = Promise.all([this.#sessions.endOf(principal), this.#runs.endOf(principal)]);
     ended.catch((error: unknown) => this.#house.log.error("access.not-ended", { error }));
   }
 

@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-import { DeliveryQueue, type DeliveryState } from "../../store/notify/delivery-queue.ts";
-import { NOTIFICATIONS_FILE, openNotifyDatabase } from "../../store/notify/notify-database.ts";
+import type { DeliveryState } from "../../store/notify/delivery-queue.ts";
+import { NOTIFICATIONS_FILE } from "../../store/notify/notify-database.ts";
+import { NotifyStore } from "../../store/notify/notify-store.ts";
 import type { Reason } from "./entries.ts";
 import type { NoticeContent } from "./message.ts";
 
@@ -25,8 +26,8 @@ export interface DeliveryView {
 /** The last notifications, the newest first: for the dashboard, `trunkline notifications list` and doctor. */
 export async function deliveries(data: string, most = 100): Promise<DeliveryView[]> {
   if (!existsSync(join(data, NOTIFICATIONS_FILE))) return [];
-  using database = await openNotifyDatabase(data);
-  using queue = new DeliveryQueue(database, data);
+  using store = await NotifyStore.open(data);
+  const { queue } = store;
   const views: DeliveryView[] = [];
   for (const delivery of await queue.list(most)) {
     const { id, notice, receiver, state, result, due } = delivery;

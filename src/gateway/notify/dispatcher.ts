@@ -3,7 +3,8 @@ import type { Log } from "../../base/log.ts";
 import type { Delivery, DeliveryQueue, Outcome } from "../../store/notify/delivery-queue.ts";
 
 export interface DispatcherOptions {
-  readonly queue: DeliveryQueue;
+  /** The queue. Throws while it cannot be opened. */
+  readonly queue: () => Promise<DeliveryQueue>;
   /** Keys of the entries whose notifications this process sends. */
   readonly entries: readonly string[];
   /** Sends one. Throws if that fails for a reason that may go away. */
@@ -36,6 +37,8 @@ export class Dispatcher implements AsyncDisposable {
   readonly #options: DispatcherOptions;
   readonly #sending = new Set<Promise<void>>();
   readonly #stop = new AbortController();
+  /** What attempts came to that could not be stored yet. Nobody takes these deliveries while we live. */
+  readonly #unstored = new Map<Delivery, Outcome>();
   #timer: NodeJS.Timeout | undefined;
   #look: Promise<void> | undefined;
   #isAskedAgain = false;
@@ -63,6 +66,12 @@ export class Dispatcher implements AsyncDisposable {
     const late = setTimeout(() => this.#stop.abort(), STOP_GRACE);
     await Promise.all(this.#sending);
     clearTimeout(late);
+    try {
+      await this.#storeOutcomes();
+    } catch (error) {
+      // The process that looks next sends them again.
+      this.#options.log.error("notify.not-recorded", { error });
+    }
   }
 
   async #lookAll(): Promise<void> {
@@ -72,6 +81,7 @@ export class Dispatcher implements AsyncDisposable {
     try {
       while (this.#isAskedAgain && !this.#isOver) {
         this.#isAskedAgain = false;
+        await this.#storeOutcomes();
         due = await this.#start();
       }
     } catch (error) {
@@ -86,7 +96,8 @@ export class Dispatcher implements AsyncDisposable {
 
   /** Starts what is due. When the next one is. */
   async #start(): Promise<number | undefined> {
-    const { queue, entries } = this.#options;
+    const { entries } = this.#options;
+    const queue = await this.#options.queue();
     const room = AT_ONCE - this.#sending.size;
     // The end of a sending wakes us again.
     if (room <= 0) return undefined;
@@ -111,18 +122,35 @@ export class Dispatcher implements AsyncDisposable {
     }
     try {
       const isStopped = signal.aborted && sent.state === "retry";
-      if (isStopped) return await queue.release(delivery);
+      if (isStopped) return await (await queue()).release(delivery);
       const outcome = this.#outcomeOf(delivery, sent);
-      await queue.tried(delivery, outcome);
       const { receiver } = delivery;
       const { state, result } = outcome;
       if (state === "delivered") log.debug("notify.delivered", { receiver, result });
       else log.warn("notify.not-delivered", { receiver, state, result });
+      this.#unstored.set(delivery, outcome);
+      await this.#storeOutcomes();
     } catch (error) {
-      // The process that looks next sends it again.
+      // The next look tries it again.
       log.error("notify.not-recorded", { error });
     }
     return undefined;
+  }
+
+  /** Records what attempts came to. Throws if that fails; then the outcomes are kept. */
+  async #storeOutcomes(): Promise<void> {
+    if (this.#unstored.size === 0) return;
+    const queue = await this.#options.queue();
+    for (const [delivery, outcome] of this.#unstored) {
+      // Two calls may overlap: each outcome is recorded by one of them.
+      this.#unstored.delete(delivery);
+      try {
+        await queue.tried(delivery, outcome);
+      } catch (error) {
+        this.#unstored.set(delivery, outcome);
+        throw error;
+      }
+    }
   }
 
   #outcomeOf({ attempts }: Delivery, { state, result, after }: Sending): Outcome {

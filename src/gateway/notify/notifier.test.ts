@@ -8,6 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { NotifyReceiver, type Received } from "../../../test/support/notify-receiver.ts";
 import { PushBrowser } from "../../../test/support/push-browser.ts";
 import { Log } from "../../base/log.ts";
@@ -71,13 +72,13 @@ class Rig implements AsyncDisposable {
     return this.#folder.path;
   }
 
-  async notifier(settings: NotificationSettings, more: object = {}): Promise<Notifier> {
+  notifier(settings: NotificationSettings, more: object = {}): Notifier {
     const { entries, problems } = readEntries([{ allowPrivate: true, ...settings }]);
     assert.deepEqual(problems, []);
     const { data, secrets } = this;
     const log = new Log("error", () => {});
     const timing = { firstWait: 20, lookEvery: 50 };
-    const notifier = await Notifier.open({ data, entries, secrets, log, ...timing, ...more });
+    const notifier = new Notifier({ data, entries, secrets, log, ...timing, ...more });
     this.#open.push(notifier);
     return notifier;
   }
@@ -120,7 +121,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
     await using rig = await Rig.open();
     const browser = "https://tools.example.com";
     using _running = await announceGateway(rig.data, { url: "http://127.0.0.1:1", browser });
-    const notifier = await rig.notifier(rig.webhook());
+    const notifier = rig.notifier(rig.webhook());
     notifier.noticed(ASKED);
     const received = await rig.receiver.find(() => true);
     const { headers, body, path } = received;
@@ -143,19 +144,20 @@ describe("a webhook", { timeout: 30_000 }, () => {
       const stored = await readFile(join(rig.data, file));
       assert.ok(!stored.includes(tokenOf(allow?.url)), "only hashes are on disk");
     }
-    assert.equal(await links.take("x".repeat(43)), undefined);
-    assert.deepEqual(await links.take(tokenOf(reject?.url)), {
+    assert.equal(await links.find("x".repeat(43)), undefined);
+    assert.deepEqual(await links.find(tokenOf(reject?.url)), {
       requestId: "r-1",
       sessionId: "s-1",
       optionId: "no",
     });
-    assert.equal(await links.take(tokenOf(reject?.url)), undefined);
-    assert.equal(await links.take(tokenOf(allow?.url)), undefined);
+    await links.close("r-1");
+    assert.equal(await links.find(tokenOf(reject?.url)), undefined);
+    assert.equal(await links.find(tokenOf(allow?.url)), undefined);
   });
 
   it("gets the words where `detail` says so, no buttons where the answer would not count", async () => {
     await using rig = await Rig.open();
-    const notifier = await rig.notifier({ ...rig.webhook(), detail: true, on: ["permission"] });
+    const notifier = rig.notifier({ ...rig.webhook(), detail: true, on: ["permission"] });
     notifier.noticed(ENDED);
     notifier.noticed({ ...ASKED, mayAnswer: false });
     const message = messageIn(await rig.receiver.find(() => true));
@@ -172,7 +174,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
   it("is tried again while it fails, with every attempt recorded, and is not delivered before it is", async () => {
     await using rig = await Rig.open();
     rig.receiver.status = () => (rig.receiver.received.length < 3 ? 503 : 204);
-    const notifier = await rig.notifier(rig.webhook());
+    const notifier = rig.notifier(rig.webhook());
     const id = await notifier.add({ reason: "test" });
     const { attempts, result } = await until(notifier, id, "delivered");
     assert.deepEqual([attempts, result], [3, "accepted with status 204"]);
@@ -182,7 +184,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
 
   it("has failed if it refuses or redirects, and redirects are not followed", async () => {
     await using rig = await Rig.open();
-    const notifier = await rig.notifier(rig.webhook());
+    const notifier = rig.notifier(rig.webhook());
     const headers = { location: `${rig.receiver.url}/elsewhere` };
     rig.receiver.status = () => ({ status: 307, headers });
     const moved = await until(notifier, await notifier.add({ reason: "test" }), "failed");
@@ -201,7 +203,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
     const { port } = new URL(rig.receiver.url);
     for (const host of ["127.0.0.1", "localhost", "[::1]"]) {
       const webhook = { url: `https://${host}:${port}/hook` };
-      const notifier = await rig.notifier({ webhook, allowPrivate: false });
+      const notifier = rig.notifier({ webhook, allowPrivate: false });
       const id = await notifier.add({ reason: "test" });
       const { result } = await until(notifier, id, "pending", ({ attempts }) => attempts > 0);
       assert.match(result ?? "", /private network.*allowPrivate/);
@@ -218,14 +220,14 @@ describe("a webhook", { timeout: 30_000 }, () => {
     const { port } = silent.address() as AddressInfo;
     const url = `http://127.0.0.1:${port}/hook`;
     const settings = { name: "hook", webhook: { url } };
-    const before = await rig.notifier(settings);
+    const before = rig.notifier(settings);
     const id = await before.add({ reason: "test" });
     const [socket] = (await once(silent, "connection")) as [Socket];
     // Stopping gives up what is being sent.
     await rig.close(before);
     socket.destroy();
     silent.close();
-    const after = await rig.notifier({ ...rig.webhook(), name: "hook" });
+    const after = rig.notifier({ ...rig.webhook(), name: "hook" });
     await until(after, id, "delivered");
     assert.equal(messageIn(await rig.receiver.find(() => true)).id, id);
   });
@@ -233,7 +235,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
   it("is not told of a request any more that was answered before", async () => {
     await using rig = await Rig.open();
     rig.receiver.status = () => 503;
-    const notifier = await rig.notifier(rig.webhook(), { firstWait: 100 });
+    const notifier = rig.notifier(rig.webhook(), { firstWait: 100 });
     notifier.noticed(ASKED);
     const { id } = messageIn(await rig.receiver.find(() => true));
     notifier.closed("r-1");
@@ -250,7 +252,7 @@ describe("a command", { timeout: 30_000 }, () => {
       JSON.stringify([require("node:fs").readFileSync(0, "utf8"), process.argv[2], process.env.SECRET_KEY]))`;
     process.env.SECRET_KEY = "k";
     const command = [process.execPath, "-e", script, file, "$(touch x); a"];
-    const notifier = await rig.notifier({ command });
+    const notifier = rig.notifier({ command });
     const id = await notifier.add({ reason: "test" });
     await until(notifier, id, "delivered");
     delete process.env.SECRET_KEY;
@@ -262,17 +264,66 @@ describe("a command", { timeout: 30_000 }, () => {
   it("is tried again if it fails or cannot be started, and the words of it are shown", async () => {
     await using rig = await Rig.open();
     const command = [process.execPath, "-e", `console.error("no bell"); process.exit(3)`];
-    const notifier = await rig.notifier({ command });
+    const notifier = rig.notifier({ command });
     const id = await notifier.add({ reason: "test" });
     const failed = await until(notifier, id, "pending", ({ attempts }) => attempts > 1);
     assert.equal(failed.result, "the command ended with 3: no bell");
     await rig.close(notifier);
-    const absent = await rig.notifier({ command: ["/no/such/program"] });
+    const absent = rig.notifier({ command: ["/no/such/program"] });
     const other = await absent.add({ reason: "test" });
     const { result } = await until(absent, other, "pending", ({ attempts }) => attempts > 0);
     assert.match(result ?? "", /Cannot start '\/no\/such\/program'/);
   });
 });
+
+describe("a store that fails", { timeout: 30_000 }, () => {
+  it("delays a notification, and loses and repeats none, whatever fails first", async () => {
+    await using rig = await Rig.open();
+    const operations: readonly RegExp[] = [/^openSync/, /INTO request/, /INSERT INTO notice/];
+    for (const [index, operation] of operations.entries()) {
+      using disk = new DiskFaults(rig.data);
+      const failed = failing(disk, operation);
+      const notifier = rig.notifier(rig.webhook());
+      notifier.noticed({ ...ASKED, requestId: `r-${index}` });
+      await failed;
+      assert.equal(rig.receiver.received.length, index);
+      disk.decide = () => undefined;
+      const { id } = messageIn(await rig.receiver.find(() => true, index));
+      await until(notifier, id, "delivered");
+      await rig.close(notifier);
+    }
+    assert.equal(rig.receiver.received.length, operations.length);
+  });
+
+  it("does not send again what was sent while its outcome could not be stored", async () => {
+    await using rig = await Rig.open();
+    using disk = new DiskFaults(rig.data);
+    const notifier = rig.notifier(rig.webhook());
+    const failed = failing(disk, /UPDATE delivery SET state/);
+    const id = await notifier.add({ reason: "test" });
+    await failed;
+    assert.deepEqual(
+      (await notifier.deliveriesOf(id)).map(({ state }) => state),
+      ["pending"],
+      "nothing is shown as delivered that is not stored",
+    );
+    disk.decide = () => undefined;
+    const { attempts } = await until(notifier, id, "delivered");
+    assert.deepEqual([attempts, rig.receiver.received.length], [1, 1]);
+  });
+});
+
+/** Lets one operation fail from now on. Resolves when it has failed twice. */
+function failing(disk: DiskFaults, operation: RegExp): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let count = 0;
+  disk.decide = ({ operation: name, path }) => {
+    if (!path.includes("notifications.sqlite") || !operation.test(name)) return undefined;
+    if (++count === 2) resolve();
+    return "ENOSPC";
+  };
+  return promise;
+}
 
 describe("Web Push", { timeout: 30_000 }, () => {
   const PUSH = { push: true, allowHosts: ["127.0.0.1"] };
@@ -293,7 +344,7 @@ describe("Web Push", { timeout: 30_000 }, () => {
   it("reaches a browser, which alone can read it", async () => {
     await using rig = await Rig.open();
     const { browser } = await subscribe(rig, "/push/1");
-    const notifier = await rig.notifier(PUSH);
+    const notifier = rig.notifier(PUSH);
     notifier.noticed(ASKED);
     const { headers, body } = await rig.receiver.find(({ path }) => path === "/push/1");
     const message = JSON.parse(browser.decrypt(body)) as Message;
@@ -319,7 +370,7 @@ describe("Web Push", { timeout: 30_000 }, () => {
       counts[path] = (counts[path] ?? 0) + 1;
       return path === "/push/gone" ? 410 : counts[path] === 1 ? 429 : 201;
     };
-    const notifier = await rig.notifier(PUSH);
+    const notifier = rig.notifier(PUSH);
     const id = await notifier.add({ reason: "test" });
     await rig.receiver.find(({ path }) => path === "/push/busy", 1);
     for (;;) {
@@ -339,13 +390,13 @@ describe("Web Push", { timeout: 30_000 }, () => {
   it("sends nothing to a device whose login was revoked, nor to a host that is not allowed", async () => {
     await using rig = await Rig.open();
     const { id: login } = await subscribe(rig, "/push/1");
-    const strict = await rig.notifier({ push: true });
+    const strict = rig.notifier({ push: true });
     const refused = await strict.add({ reason: "test" });
     const { result } = await until(strict, refused, "pending", ({ attempts }) => attempts > 0);
     assert.match(result ?? "", /'127.0.0.1' is not a known push service/);
     await rig.close(strict);
     await new Devices(rig.data).remove(login);
-    const notifier = await rig.notifier(PUSH);
+    const notifier = rig.notifier(PUSH);
     const id = await notifier.add({ reason: "test" });
     const revoked = await until(notifier, id, "failed");
     assert.match(revoked.result ?? "", /login of the device has ended/);

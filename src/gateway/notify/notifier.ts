@@ -1,18 +1,17 @@
-import { background } from "../../base/background.ts";
+import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import type { NoticeListener, SessionNotice } from "../../session/notice.ts";
 import { Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
-import type { Database } from "../../store/database.ts";
-import { AnswerLinks } from "../../store/notify/answer-links.ts";
-import { type Delivery, DeliveryQueue, type Receiver } from "../../store/notify/delivery-queue.ts";
-import { openNotifyDatabase } from "../../store/notify/notify-database.ts";
-import { type PushDevice, PushDevices } from "../../store/notify/push-devices.ts";
+import type { Delivery, Receiver } from "../../store/notify/delivery-queue.ts";
+import { NotifyStore } from "../../store/notify/notify-store.ts";
+import type { PushDevice } from "../../store/notify/push-devices.ts";
 import { Dispatcher, type Sending } from "./dispatcher.ts";
 import type { NotifyEntry } from "./entries.ts";
 import { contentOf, type Message, messageOf, type NoticeContent } from "./message.ts";
 import type { NotifySecrets } from "./notify-secrets.ts";
+import { StoreRetries } from "./store-retries.ts";
 
 export interface NotifierOptions {
   readonly data: string;
@@ -25,98 +24,74 @@ export interface NotifierOptions {
   readonly lookEvery?: number;
 }
 
-/** Notifies people of what happens in sessions. What it has stored is sent, if need be by a later process. */
+/**
+ * Notifies people of what happens in sessions. What it has stored is sent, if need be by a later process.
+ * A store that cannot be opened or written is tried again, so that sessions need not wait for it.
+ */
 export class Notifier implements NoticeListener, AsyncDisposable {
   readonly #options: NotifierOptions;
-  readonly #database: Database;
-  readonly #queue: DeliveryQueue;
-  readonly #links: AnswerLinks;
-  readonly #devices: PushDevices;
+  readonly #store: Lazy<NotifyStore>;
   readonly #dispatcher: Dispatcher;
-  /** What is stored: a request must be stored before its end is. */
-  #storing: Promise<unknown> = Promise.resolve();
+  /** In order: a request must be stored before its end is. */
+  readonly #storing: StoreRetries;
 
-  private constructor(options: NotifierOptions, database: Database) {
+  constructor(options: NotifierOptions) {
     const { data, entries, log, firstWait, lookEvery } = options;
     this.#options = options;
-    this.#database = database;
-    this.#queue = new DeliveryQueue(database, data);
-    this.#links = new AnswerLinks(database);
-    this.#devices = new PushDevices(database);
+    this.#store = new Lazy(() => NotifyStore.open(data));
+    const wait = firstWait === undefined ? {} : { firstWait };
+    this.#storing = new StoreRetries({ log, ...wait });
     this.#dispatcher = new Dispatcher({
-      queue: this.#queue,
+      queue: async () => (await this.#store.get()).queue,
       entries: entries.map(({ key }) => key),
       send: (delivery, signal) => this.#send(delivery, signal),
       log,
-      ...(firstWait === undefined ? {} : { firstWait }),
+      ...wait,
       ...(lookEvery === undefined ? {} : { lookEvery }),
     });
-  }
-
-  /** Sends at once what earlier processes could not. */
-  static async open(options: NotifierOptions): Promise<Notifier> {
-    const notifier = new Notifier(options, await openNotifyDatabase(options.data));
-    notifier.#dispatcher.wake();
-    return notifier;
+    // Sends at once what earlier processes could not.
+    this.#dispatcher.wake();
   }
 
   noticed(notice: SessionNotice): void {
     if (!this.#options.entries.some((entry) => entry.wants(notice.reason))) return;
-    this.#store(async () => {
-      if (notice.reason === "permission") {
-        await this.#links.open(notice.requestId, notice.sessionId);
-      }
-      await this.add(contentOf(notice));
+    const content = contentOf(notice);
+    const { requestId, sessionId } = content;
+    this.#storing.add(async () => {
+      const { links } = await this.#store.get();
+      if (requestId !== undefined && sessionId !== undefined)
+        await links.open(requestId, sessionId);
+      await this.add(content);
     });
   }
 
   closed(requestId: string): void {
     if (!this.#options.entries.some((entry) => entry.wants("permission"))) return;
-    this.#store(() => this.#links.close(requestId));
+    this.#storing.add(async () => (await this.#store.get()).links.close(requestId));
   }
 
   /** Puts a notification for all receivers that want it in the queue. Its id. */
   async add(content: NoticeContent): Promise<string> {
+    const store = await this.#store.get();
     const receivers: Receiver[] = [];
     for (const entry of this.#options.entries) {
-      if (entry.wants(content.reason)) receivers.push(...(await this.#receivers(entry)));
+      if (entry.wants(content.reason)) receivers.push(...(await receiversOf(entry, store)));
     }
     const notice = { id: crypto.randomUUID(), at: Date.now(), content };
-    await this.#queue.add(notice, receivers);
+    await store.queue.add(notice, receivers);
     this.#dispatcher.wake();
     return notice.id;
   }
 
   /** How the deliveries of a notification stand. */
-  deliveriesOf(notice: string): Promise<Delivery[]> {
-    return this.#queue.ofNotice(notice);
+  async deliveriesOf(notice: string): Promise<Delivery[]> {
+    return (await this.#store.get()).queue.ofNotice(notice);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#storing;
+    await this.#storing[Symbol.asyncDispose]();
     await this.#dispatcher[Symbol.asyncDispose]();
-    this.#queue[Symbol.dispose]();
-    this.#database[Symbol.dispose]();
-  }
-
-  #store(work: () => Promise<unknown>): void {
-    this.#storing = this.#storing.then(work).catch((error: unknown) => {
-      this.#options.log.error("notify.not-stored", { error });
-    });
-    background(this.#storing, "Storing a notification");
-  }
-
-  async #receivers({ key: entry, name, how }: NotifyEntry): Promise<Receiver[]> {
-    if (how.kind !== "push") return [{ entry, receiver: name }];
-    const devices = await this.#devices.list();
-    if (devices.length > 0) {
-      return devices.map(({ id, name: device }) => ({
-        entry,
-        device: id,
-        receiver: `${name}: ${device}`,
-      }));
-    }
-    return [{ entry, receiver: name, problem: "no browser has subscribed to notifications" }];
+    (await this.#store.opened())?.[Symbol.dispose]();
   }
 
   async #send(delivery: Delivery, signal: AbortSignal): Promise<Sending> {
@@ -152,17 +127,18 @@ export class Notifier implements NoticeListener, AsyncDisposable {
     deviceId: string | undefined,
     signal: AbortSignal,
   ): Promise<Sending> {
-    const device = (await this.#devices.list()).find(({ id }) => id === deviceId);
+    const { devices } = await this.#store.get();
+    const device = (await devices.list()).find(({ id }) => id === deviceId);
     if (device === undefined) return { state: "failed", result: "the device was removed" };
     if (!this.#isLetIn(device)) {
-      await this.#devices.remove(device.id);
+      await devices.remove(device.id);
       return { state: "failed", result: "the login of the device has ended, and it was removed" };
     }
     const { sendPush } = await import("./send/send-push.ts");
     const { secrets, publicUrl } = this.#options;
     const subject = publicUrl?.startsWith("https:") === true ? publicUrl : "mailto:owner@localhost";
     const gone = async (): Promise<void> => {
-      await this.#devices.remove(device.id);
+      await devices.remove(device.id);
     };
     const vapid = await secrets.vapid();
     return await sendPush(message, entry, device, { vapid, subject, signal, gone });
@@ -184,8 +160,26 @@ export class Notifier implements NoticeListener, AsyncDisposable {
     options,
   }: NoticeContent): Promise<readonly string[] | "over" | undefined> {
     if (requestId === undefined) return undefined;
-    if (options === undefined) return (await this.#links.isOpen(requestId)) ? undefined : "over";
+    const { links } = await this.#store.get();
+    if (options === undefined) return (await links.isOpen(requestId)) ? undefined : "over";
     const ids = options.map(({ optionId }) => optionId);
-    return (await this.#links.make(requestId, ids)) ?? "over";
+    return (await links.make(requestId, ids)) ?? "over";
   }
+}
+
+/** Who gets a notification by an entry. */
+async function receiversOf(
+  { key: entry, name, how }: NotifyEntry,
+  { devices }: NotifyStore,
+): Promise<Receiver[]> {
+  if (how.kind !== "push") return [{ entry, receiver: name }];
+  const subscribed = await devices.list();
+  if (subscribed.length > 0) {
+    return subscribed.map(({ id, name: device }) => ({
+      entry,
+      device: id,
+      receiver: `${name}: ${device}`,
+    }));
+  }
+  return [{ entry, receiver: name, problem: "no browser has subscribed to notifications" }];
 }

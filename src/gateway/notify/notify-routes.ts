@@ -5,9 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { OWNER } from "../../base/principal.ts";
 import { readHttpBody } from "../../wire/channel/http-body.ts";
-import { AnswerLinks } from "../../store/notify/answer-links.ts";
-import { openNotifyDatabase } from "../../store/notify/notify-database.ts";
-import { PushDevices } from "../../store/notify/push-devices.ts";
+import { NotifyStore } from "../../store/notify/notify-store.ts";
 import type { Admitted, Refused } from "../access/access.ts";
 import type { Admission } from "../access/admission.ts";
 import { deviceName } from "../access/device-name.ts";
@@ -40,7 +38,7 @@ export class NotifyRoutes implements AsyncDisposable {
   readonly #admission: Admission;
   readonly #sessions: Pick<LazySessions, "answer">;
   readonly #secrets: NotifySecrets;
-  readonly #store: Lazy<Store>;
+  readonly #store: Lazy<NotifyStore>;
 
   constructor(house: House, admission: Admission, sessions: Pick<LazySessions, "answer">) {
     this.#house = house;
@@ -49,7 +47,7 @@ export class NotifyRoutes implements AsyncDisposable {
     const { data } = house.config;
     const configFile = house.reloading?.files[0];
     this.#secrets = new NotifySecrets({ data, configFile, env: process.env });
-    this.#store = new Lazy(() => openStore(data));
+    this.#store = new Lazy(() => NotifyStore.open(data));
   }
 
   has(path: string): boolean {
@@ -74,18 +72,17 @@ export class NotifyRoutes implements AsyncDisposable {
     if (request.method === "GET" || request.method === "HEAD") return ANSWER.send(response, 200);
     if (request.method !== "POST") return refuseMethod(response, "GET, POST");
     const { links } = await this.#store.get();
-    const linked = TOKEN.test(token) ? await links.take(token) : undefined;
+    const linked = TOKEN.test(token) ? await links.find(token) : undefined;
     if (linked === undefined) {
       const why = "This link is not valid: the request was answered, or the link is too old";
       return fail(response, 410, why);
     }
+    await this.#sessions.answer(linked, BY_LINK);
     try {
-      await this.#sessions.answer(linked, BY_LINK);
+      await links.close(linked.requestId);
     } catch (error) {
-      // The answer has not reached the session: the link stays valid.
-      const isUnreached = error instanceof TrunklineError && error.code === "unavailable";
-      if (isUnreached) await links.giveBack(token, linked);
-      throw error;
+      // The answer counts all the same, and the session accepts no second one.
+      this.#house.log.warn("notify.link-not-closed", { error });
     }
     return send(response, 200, "application/json", `{"ok":true}`);
   }
@@ -171,20 +168,6 @@ const STATUSES: Readonly<Record<string, number>> = {
   closed: 410,
   unavailable: 503,
 };
-
-interface Store extends Disposable {
-  readonly links: AnswerLinks;
-  readonly devices: PushDevices;
-}
-
-async function openStore(data: string): Promise<Store> {
-  const database = await openNotifyDatabase(data);
-  return {
-    links: new AnswerLinks(database),
-    devices: new PushDevices(database),
-    [Symbol.dispose]: () => database[Symbol.dispose](),
-  };
-}
 
 const ANSWER = new Page(
   `<h1>Trunkline</h1>

@@ -24,8 +24,11 @@ describe("NotifySecrets", () => {
     const stored = await readFile(join(data, "notify-secrets.enc"), "utf8");
     assert.ok(!stored.includes(secret.slice(6)));
     await readFile(join(data, "config", "token.key"));
+    const running = open();
+    assert.equal(await running.webhook(), secret);
     const rotated = await open().rotateWebhook();
     assert.notEqual(rotated, secret);
+    assert.equal(await running.webhook(), rotated, "it is in force at once, in all processes");
     assert.equal(await open().webhook(), rotated);
     assert.equal((await open().vapid()).publicKey, [...keys][0]);
   });

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+import { Lazy } from "../../base/lazy.ts";
 import { withLock } from "../../store/replace-file.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 import { VapidKey } from "./push/vapid.ts";
@@ -21,43 +22,40 @@ const WEBHOOK_PREFIX = "whsec_";
 /** The secrets of notifications: in the system's keychain, or in an encrypted file where there is none. */
 export class NotifySecrets {
   readonly #options: NotifySecretsOptions;
-  readonly #found = new Map<string, Promise<string>>();
-  #store: Promise<SecretStore> | undefined;
+  readonly #store: Lazy<SecretStore>;
+  /** The key never changes, since subscriptions belong to it. */
+  readonly #vapid: Lazy<VapidKey>;
 
   constructor(options: NotifySecretsOptions) {
     this.#options = options;
+    this.#store = new Lazy(() => openStore(options));
+    this.#vapid = new Lazy(
+      async () => new VapidKey(await this.#findOrMake(VAPID, () => VapidKey.create())),
+    );
   }
 
   /** The key by which push services know this gateway. It is created with the first use. */
-  async vapid(): Promise<VapidKey> {
-    return new VapidKey(await this.#ensure(VAPID, () => VapidKey.create()));
+  vapid(): Promise<VapidKey> {
+    return this.#vapid.get();
   }
 
-  /** The secret with which webhooks are signed. It is created with the first use. */
+  /**
+   * The secret with which webhooks are signed. It is created with the first use, and read with every use:
+   * another process may have replaced it.
+   */
   webhook(): Promise<string> {
-    return this.#ensure(WEBHOOK, newWebhookSecret);
+    return this.#findOrMake(WEBHOOK, newWebhookSecret);
   }
 
-  /** Replaces the secret of webhooks. Running servers use the old one until they are restarted. */
+  /** Replaces the secret of webhooks, for all processes. */
   async rotateWebhook(): Promise<string> {
     const secret = newWebhookSecret();
-    await (await this.#open()).set(WEBHOOK, secret);
-    this.#found.set(WEBHOOK.account, Promise.resolve(secret));
+    await (await this.#store.get()).set(WEBHOOK, secret);
     return secret;
   }
 
-  #ensure(name: SecretName, make: () => string): Promise<string> {
-    const known = this.#found.get(name.account);
-    if (known !== undefined) return known;
-    const found = this.#findOrMake(name, make);
-    this.#found.set(name.account, found);
-    // The next use tries again.
-    found.catch(() => this.#found.delete(name.account));
-    return found;
-  }
-
   async #findOrMake(name: SecretName, make: () => string): Promise<string> {
-    const store = await this.#open();
+    const store = await this.#store.get();
     const kept = await store.get(name);
     if (kept !== undefined) return kept;
     const { data } = this.#options;
@@ -70,11 +68,6 @@ export class NotifySecrets {
       await store.set(name, secret);
       return secret;
     });
-  }
-
-  #open(): Promise<SecretStore> {
-    this.#store ??= openStore(this.#options);
-    return this.#store;
   }
 }
 

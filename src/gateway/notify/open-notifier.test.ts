@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { Log } from "../../base/log.ts";
 import { defaultConfig } from "../config/config.ts";
 import { House } from "../house.ts";
 import { openNotices, openNotifier } from "./open-notifier.ts";
@@ -19,11 +20,14 @@ describe("openNotices()", () => {
     assert.equal(await openNotices(houseWith(folder.path, [])), undefined);
   });
 
-  it("leaves sessions without notifications if their database cannot be opened", async () => {
+  it("lets sessions go on while the database cannot be opened, and says so to whoever tries it out", async () => {
     await using folder = await SampleFolder.create();
     mkdirSync(join(folder.path, "notifications.sqlite"), { recursive: true });
     const house = houseWith(folder.path, [{ command: ["true"] }]);
-    assert.equal(await openNotices(house), undefined);
-    await assert.rejects(openNotifier(house, {}), /notifications\.sqlite/);
+    Object.assign(house, { log: new Log("error", () => {}) });
+    await using notices = await openNotices(house);
+    assert.ok(notices !== undefined);
+    await using notifier = await openNotifier(house, {});
+    await assert.rejects(notifier!.add({ reason: "test" }), /notifications\.sqlite/);
   });
 });

@@ -19,18 +19,13 @@ export async function openNotifier(
   ]);
   const secrets = new NotifySecrets({ data, configFile, env });
   const { publicUrl } = serve;
-  return await Notifier.open({ data, entries, secrets, publicUrl, log });
+  return new Notifier({ data, entries, secrets, publicUrl, log });
 }
 
-/** The same for sessions, which work without it if it cannot be opened. */
+/** The same for sessions. */
 export async function openNotices(
   house: House,
 ): Promise<(NoticeListener & AsyncDisposable) | undefined> {
   if (house.config.notifications.length === 0) return undefined;
-  try {
-    return await openNotifier(house, process.env);
-  } catch (error) {
-    house.log.error("notify.not-opened", { error });
-    return undefined;
-  }
+  return await openNotifier(house, process.env);
 }

@@ -37,6 +37,11 @@ export class LazyRuns implements AsyncDisposable {
     await (await this.#runs.get()).remove(run);
   }
 
+  /** Ends what was prepared for a principal whose access has ended. */
+  async endOf(principal: string): Promise<void> {
+    (await this.#runs.opened())?.endOf(principal);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await (await this.#runs.opened())?.[Symbol.asyncDispose]();
   }

@@ -32,6 +32,8 @@ export interface OpenedRuns extends AsyncDisposable {
   place(meta: unknown, principal: Principal): SessionSetup | undefined;
   agent(name: string, run: unknown): Agent;
   remove(run: unknown): Promise<void>;
+  /** Ends what was prepared for a principal whose access has ended. */
+  endOf(principal: string): void;
 }
 
 /** Opens remote runs as configured. Throws if they need a sandbox and there is none. */
@@ -92,6 +94,7 @@ export async function openRuns(house: House, mostSpares = 0): Promise<OpenedRuns
         spares,
       }),
     remove,
+    endOf: (principal) => spares.endOf(principal),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }

@@ -29,6 +29,11 @@ export class LazySessions implements AsyncDisposable {
     return (await this.#sessions.opened())?.sessions;
   }
 
+  /** Ends everything that a principal started whose access has ended. */
+  async endOf(principal: string): Promise<void> {
+    await (await this.opened())?.endOf(principal);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await (await this.#sessions.opened())?.[Symbol.asyncDispose]();
   }

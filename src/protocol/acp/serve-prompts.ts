@@ -69,7 +69,8 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
     ),
     door.serve(METHODS.steer, steer(door), { limitedAs: METHODS.prompt.name }),
     door.serve(METHODS.answer, async ({ sessionId, requestId, optionId }, { state }) => {
-      (await door.session(sessionId, state)).answer(requestId, optionId, state);
+      const session = await door.session(sessionId, state);
+      await session.answer(requestId, optionId, state);
       return {};
     }),
     // ACP prompt-turn § Cancellation: a notification; the prompt itself is answered with "cancelled".

@@ -35,13 +35,20 @@ export interface PermissionRequestsOptions {
   readonly audit: (entry: object) => void;
 }
 
+/** A request that waits for an answer. */
+interface OpenPermission {
+  readonly pending: PendingPermission;
+  /** Resolves when the answer is in the log. */
+  readonly stored: Promise<Answered>;
+}
+
 const ALLOW: readonly PermissionKind[] = ["allow_once", "allow_always"];
 const REJECT: readonly PermissionKind[] = ["reject_once", "reject_always"];
 
 /** Answers the permission requests of agents: by a remembered rule, or by asking the clients. */
 export class PermissionRequests {
   readonly #options: PermissionRequestsOptions;
-  readonly #open = new Map<string, PendingPermission>();
+  readonly #open = new Map<string, OpenPermission>();
 
   constructor(options: PermissionRequestsOptions) {
     this.#options = options;
@@ -62,38 +69,55 @@ export class PermissionRequests {
     await transcript.record({ kind: "permission", turnId, requestId, request });
     const answered =
       ruled ?? (await this.#askAll(requestId, request, { sessionId, asker, principal }));
-    const { outcome, by } = answered;
-    await transcript.record({ kind: "answer", requestId, outcome, by });
+    if (ruled !== undefined) await this.#record(requestId, ruled);
     this.#audit(request, answered);
     if (ruled === undefined) await this.#learn(request, answered);
-    return outcome;
+    return answered.outcome;
   }
 
-  /** Answers an open request for somebody who is not attached. Throws if the answer does not count. */
-  answer(requestId: string, optionId: string, who: Answerer): void {
-    const pending = this.#open.get(requestId);
-    if (pending !== undefined) return pending.answerAs(who, optionId);
-    const why = "it was answered already, or its turn has ended";
-    throw new SessionError("permission-denied", `Cannot answer the permission request: ${why}.`);
+  /**
+   * Answers an open request for somebody who is not attached, and waits until the answer is stored. Throws if
+   * it does not count, or cannot be stored.
+   */
+  async answer(requestId: string, optionId: string, who: Answerer): Promise<void> {
+    const open = this.#open.get(requestId);
+    if (open === undefined) {
+      const why = "it was answered already, or its turn has ended";
+      throw new SessionError("permission-denied", `Cannot answer the permission request: ${why}.`);
+    }
+    open.pending.answerAs(who, optionId);
+    await open.stored;
   }
 
   /** Asks once all earlier updates were sent: a later one could change how the tool call is shown. */
   async #askAll(id: string, request: PermissionRequest, asking: Asking): Promise<Answered> {
-    const { sessionId, audience, transcript, policy, noticed, closed } = this.#options;
+    const { sessionId, audience, policy, noticed, closed } = this.#options;
     const refusal = (who: Answerer): string | undefined => answerRefusal(policy, asking, who);
     const tell = (client: SessionClient, news: PermissionNews): void => {
       audience.tell(client, updateOn(request, news, client.capabilities.notices));
     };
     const pending = new PendingPermission({ sessionId, id, request, refusal, tell });
-    this.#open.set(id, pending);
+    const stored = this.#askAndStore(pending);
+    this.#open.set(id, { pending, stored });
     const mayAnswer = refusal({ name: "", principal: OWNER }) === undefined;
     noticed({ reason: "permission", requestId: id, request, mayAnswer });
     try {
-      return await audience.attachments.ask(pending, transcript.settled());
+      return await stored;
     } finally {
       this.#open.delete(id);
       closed(id);
     }
+  }
+
+  async #askAndStore(pending: PendingPermission): Promise<Answered> {
+    const { audience, transcript } = this.#options;
+    const answered = await audience.attachments.ask(pending, transcript.settled());
+    await this.#record(pending.id, answered);
+    return answered;
+  }
+
+  async #record(requestId: string, { outcome, by }: Answered): Promise<void> {
+    await this.#options.transcript.record({ kind: "answer", requestId, outcome, by });
   }
 
   /** A person must see all of what they allow, so a request that is too large is refused, not cut. */

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { AcpHouse, type Message, type TestClient } from "../../../test/support/acp-house.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { SessionNotice } from "../notice.ts";
+import type { SessionEvent } from "../event.ts";
 import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
 import type { AnswerPolicy } from "./who-may-answer.ts";
 
@@ -145,13 +146,17 @@ describe("whose answer to a permission request counts", { timeout: 30_000 }, () 
     const [asked] = notices;
     assert.ok(asked?.reason === "permission");
     const session = await house.sessions.need(sessionId);
-    const answerAs = (principal: Principal, option = "once"): void =>
+    const answerAs = (principal: Principal, option = "once"): Promise<void> =>
       session.answer(asked.requestId, option, { name: "phone", principal });
-    assert.throws(() => answerAs(ADMIN), /Your answer does not count: only the owner/);
-    assert.throws(() => answerAs({ id: "" }, "other"), /no option 'other'/);
-    answerAs({ id: "" });
+    await assert.rejects(answerAs(ADMIN), /Your answer does not count: only the owner/);
+    await assert.rejects(answerAs({ id: "" }, "other"), /no option 'other'/);
+    await answerAs({ id: "" });
+    const log = await Array.fromAsync(house.log.read(sessionId));
+    const isAnswer = ({ message }: { message: unknown }): boolean =>
+      (message as SessionEvent).kind === "answer";
+    assert.ok(log.some(isAnswer), "it is stored before it is acknowledged");
     await prompt;
-    assert.throws(() => answerAs({ id: "" }), /answered already/);
+    await assert.rejects(answerAs({ id: "" }), /answered already/);
     const told = await news(client, "answered");
     assert.equal(told.params.update._meta.trunkline.permission.by, "phone");
   });

@@ -14,8 +14,9 @@ export interface LinkedAnswer {
 const GOOD_FOR = 24 * 60 * 60_000;
 
 /**
- * One-time tokens that answer a permission request. Each answers one request with one option, and all of
- * a request end with it. Only their hashes are stored.
+ * Tokens that answer a permission request. Each answers one request with one option, and all of a request
+ * end with it. That an answer counts once is up to the session: a token that were used up before could not
+ * be used again if the session is not reached. Only hashes are stored.
  */
 export class AnswerLinks {
   readonly #database: Database;
@@ -32,7 +33,7 @@ export class AnswerLinks {
     await this.#database.change((database) => {
       database.prepare("DELETE FROM request WHERE at < ?").run(now - GOOD_FOR);
       database
-        .prepare("INSERT INTO request (id, session, at) VALUES (?, ?, ?)")
+        .prepare("INSERT OR IGNORE INTO request (id, session, at) VALUES (?, ?, ?)")
         .run(requestId, sessionId, now);
     });
   }
@@ -61,38 +62,22 @@ export class AnswerLinks {
     });
   }
 
-  /** Uses a token up, and all others of its request. Undefined for one that is not valid. */
-  async take(token: string): Promise<LinkedAnswer | undefined> {
-    const sha256 = hashToken(token);
-    const find = `SELECT answer.*, request.session AS session FROM answer
-      JOIN request ON request.id = answer.request WHERE sha256 = ? AND expires > ?`;
-    const look = [sha256, this.#now()] as const;
-    // A wrong token takes no lock and writes nothing.
-    const found = await this.#database.read((database) => database.prepare(find).get(...look));
-    if (found === undefined) return undefined;
-    return await this.#database.change((database) => {
-      const row = database.prepare(find).get(...look);
-      if (row === undefined) return undefined;
-      const requestId = String(row.request);
-      database.prepare("DELETE FROM request WHERE id = ?").run(requestId);
-      return { requestId, sessionId: String(row.session), optionId: String(row.option) };
-    });
+  /** What a token answers. Undefined for one that is not valid. */
+  async find(token: string): Promise<LinkedAnswer | undefined> {
+    const row = await this.#database.read((database) =>
+      database
+        .prepare(
+          `SELECT answer.*, request.session AS session FROM answer
+           JOIN request ON request.id = answer.request WHERE sha256 = ? AND expires > ?`,
+        )
+        .get(hashToken(token), this.#now()),
+    );
+    if (row === undefined) return undefined;
+    const { request, session, option } = row;
+    return { requestId: String(request), sessionId: String(session), optionId: String(option) };
   }
 
-  /** Makes a token valid again whose answer did not reach the session. The others of its request stay void. */
-  async giveBack(token: string, { requestId, sessionId, optionId }: LinkedAnswer): Promise<void> {
-    const now = this.#now();
-    await this.#database.change((database) => {
-      database
-        .prepare("INSERT OR IGNORE INTO request (id, session, at) VALUES (?, ?, ?)")
-        .run(requestId, sessionId, now);
-      database
-        .prepare("INSERT INTO answer (sha256, request, option, expires) VALUES (?, ?, ?, ?)")
-        .run(hashToken(token), requestId, optionId, now + GOOD_FOR);
-    });
-  }
-
-  /** The request needs no answer any more. */
+  /** The request needs no answer any more: its tokens end. */
   async close(requestId: string): Promise<void> {
     await this.#database.change((database) => {
       database.prepare("DELETE FROM request WHERE id = ?").run(requestId);
