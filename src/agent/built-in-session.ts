@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
@@ -9,6 +10,8 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import type { AgentLimits, BuiltInAgentOptions } from "./built-in-agent.ts";
+import { BackgroundCommands } from "./background/background-commands.ts";
+import { backgroundTools } from "./background/background-tools.ts";
 import { availableCommands, COMMAND_NAMES, runSlashCommand } from "./commands/commands.ts";
 import { parseCommand } from "./commands/slash-command.ts";
 import type { Customs } from "./custom/customs.ts";
@@ -55,10 +58,11 @@ export class BuiltInSession implements AgentSession {
   readonly #conversation = new Lazy(() => this.#recall());
   readonly #customs = new Lazy(() => this.#openCustoms());
   readonly #folderInstructions = new FolderInstructions();
+  readonly #background = new BackgroundCommands();
   #isOver = false;
 
   private constructor(options: AgentOpenOptions, parts: SessionParts) {
-    const { sessionId, cwd, additionalDirectories, log } = options;
+    const { sessionId, cwd, additionalDirectories, log, revoked } = options;
     const { models, data } = parts;
     this.#options = options;
     this.#parts = parts;
@@ -66,6 +70,9 @@ export class BuiltInSession implements AgentSession {
     this.#journal = new Journal(data, sessionId);
     this.#sandbox = parts.sandbox?.(this.#workspace.roots);
     this.#log = log;
+    revoked.add({
+      stopped: () => background(this.#background[Symbol.asyncDispose](), "Ending commands"),
+    });
     this.#tools = new SessionTools(options, {
       ...parts,
       timeout: parts.limits.firstList * 4,
@@ -104,6 +111,7 @@ export class BuiltInSession implements AgentSession {
     } finally {
       turn.stop.remove(listener);
       clearTimeout(timer);
+      this.#background.turnEnded();
     }
   }
 
@@ -119,7 +127,7 @@ export class BuiltInSession implements AgentSession {
       if (command === undefined) await this.#choices.decide(speaker);
       const isForModel = command === undefined && this.#choices.model.open !== undefined;
       const tools = isForModel
-        ? customs.addTools(await this.#tools.gather(speaker, turn))
+        ? customs.addTools(await this.#gatherTools(speaker, turn))
         : NO_TOOLS;
       const runner = this.#runner(turn, { speaker, files }, tools);
       if (isForModel) {
@@ -156,6 +164,8 @@ export class BuiltInSession implements AgentSession {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     this.#choices[Symbol.dispose]();
+    // Before the sandbox that they run in.
+    await this.#background[Symbol.asyncDispose]();
     await this.#tools[Symbol.asyncDispose]();
     await this.#sandbox?.[Symbol.asyncDispose]();
   }
@@ -210,7 +220,7 @@ export class BuiltInSession implements AgentSession {
       model,
       conversation: await this.#conversation.get(),
       instructions: () =>
-        `${instructionsFor(this.#workspace, this.#choices.mode)}${own}${folders.text}`,
+        `${instructionsFor(this.#workspace, this.#choices.mode)}${own}${folders.text}${this.#background.instructions}`,
       speaker,
       runner,
       retry: limits.retry,
@@ -232,6 +242,7 @@ export class BuiltInSession implements AgentSession {
     await runSlashCommand(command, {
       ...context,
       custom: customs.commands,
+      background: this.#background,
       session: this.#choices.controls(() => this.#compact(turn, speaker)),
       model: this.#choices.model,
       failures: models.failures,
@@ -248,6 +259,12 @@ export class BuiltInSession implements AgentSession {
     if (history === undefined) return new Conversation();
     const { historyMessages } = await import("./turn/history-messages.ts");
     return new Conversation(await historyMessages(history));
+  }
+
+  async #gatherTools(speaker: Speaker, turn: Turn): Promise<Map<string, AgentTool>> {
+    const tools = await this.#tools.gather(speaker, turn);
+    for (const tool of backgroundTools(this.#background)) tools.set(tool.name, tool);
+    return tools;
   }
 
   #runner(
@@ -269,6 +286,7 @@ export class BuiltInSession implements AgentSession {
       secrets: models.secrets,
       actsAs,
       sandbox: this.#sandbox,
+      background: this.#background,
       workedOn: (path) => this.#folderInstructions.workedOn(path, files),
     });
   }

@@ -18,7 +18,7 @@ describe("trunkline acp without a key and without a network", { timeout: 600_000
     assert.equal(update.sessionUpdate, "available_commands_update");
     const names = update.availableCommands.map(({ name }: { name: string }) => name);
     const all = [
-      "help search diff review fix-comments rewrite test format commit undo init",
+      "help search diff review fix-comments rewrite test format commit undo init background",
       "mode model compact",
     ];
     assert.deepEqual(names.toSorted(), all.join(" ").split(" ").toSorted());

@@ -73,6 +73,7 @@ class Rig implements AsyncDisposable {
 /** Counts processes that have the model's key in their environment, without printing the key. */
 const FIND_KEYS = "grep -lz '^OPENAI_API_KEY=sk-' /proc/[0-9]*/environ 2>/dev/null | wc -l";
 const MARK = `4${process.pid}`;
+const LASTING = `6${process.pid}`;
 
 /** All in one session, because each start of the program takes as long as twenty commands. */
 const COMMANDS = {
@@ -91,6 +92,8 @@ const COMMANDS = {
   hook: "echo x > .git/hooks/pre-commit",
   config: "git config core.fsmonitor ./x",
   moved: "mv .git .other",
+  lasting: `touch ~/lasting; echo begun; echo > /tmp/lasting; exec sleep ${LASTING}`,
+  afterwards: "until [ -e /tmp/lasting ]; do sleep 0.01; done; ls /proc | grep -c '^[0-9]'",
   readOnlyTmp: "mkdir -p /tmp/a/b && chmod 500 /tmp/a && echo fine",
 };
 
@@ -100,7 +103,10 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
   const left: Record<string, unknown> = {};
 
   before(async () => {
-    await using rig = await Rig.open(Object.values(COMMANDS).map((command) => run(command)));
+    const script = Object.entries(COMMANDS).map(([name, command]) => {
+      return run(command, name === "lasting" ? { background: true } : {});
+    });
+    await using rig = await Rig.open(script);
     const { editor, home } = rig;
     const secret = "word";
     rig.inHome(".ssh/id", secret);
@@ -119,17 +125,23 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
       outputs.set(names[index] ?? "", output);
     }
     left.children = running(`sleep\0${MARK}`);
+    left.lasting = running(`sleep\0${LASTING}`);
     left.log = editor.git("log", "--format=%s");
     left.settings = editor.git("config", "--list");
     left.files = readdirSync(editor.cwd).toSorted();
     left.outside = ["/etc/x", "/usr/x", "/tmp/kept", join(home, "x"), join(editor.folder, "x")]
-      .concat(join(home, ".cache/trunkline/x"), join(editor.cwd, ".git/hooks/pre-commit"))
+      .concat(
+        join(home, "lasting"),
+        join(home, ".cache/trunkline/x"),
+        join(editor.cwd, ".git/hooks/pre-commit"),
+      )
       .filter((path) => existsSync(path));
     left.bashrc = readFileSync(join(home, ".bashrc"), "utf8");
     left.cached = existsSync(join(home, ".cache/z"));
     left.folders = readdirSync(join(editor.data, "sandbox")).length;
     editor.program.child.stdin.end();
     await editor.program.exit;
+    left.lastingAfterwards = running(`sleep\0${LASTING}`);
     left.foldersAfterwards = readdirSync(join(editor.data, "sandbox"));
   });
 
@@ -143,6 +155,14 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
   it("leave no child process behind", () => {
     assert.match(said("child"), /tool: ok/);
     assert.deepEqual(left.children, []);
+  });
+
+  it("can go on in the background, in the same sandbox, until the session ends", () => {
+    assert.match(said("lasting"), /It runs in the background as '1'/);
+    // A command sees neither the other one nor its processes.
+    assert.match(said("afterwards"), /\b[1-9]\s+\(exit code 0\)/);
+    assert.notDeepEqual(left.lasting, []);
+    assert.deepEqual(left.lastingAfterwards, []);
   });
 
   it("can change the project, caches, and a /tmp that lasts as long as the session", () => {

@@ -1,5 +1,6 @@
 import { suggest } from "../../base/text/suggest.ts";
 import type { ToolRunner } from "../tools/tool-runner.ts";
+import { background } from "./background.ts";
 import { commit } from "./commit.ts";
 import { diff } from "./diff.ts";
 import { fixComments } from "./fix-comments.ts";
@@ -30,6 +31,7 @@ const COMMANDS: readonly SlashCommand[] = [
   commit,
   undo,
   init,
+  background,
   mode,
   model,
   compact,

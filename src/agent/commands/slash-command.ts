@@ -1,5 +1,6 @@
 import type { Turn } from "../../session/agent.ts";
 import type { ModelEntry } from "../models/models.ts";
+import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { Journal } from "../files/journal.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
@@ -31,6 +32,7 @@ export interface CommandContext {
   readonly commands: readonly DescribedCommand[];
   readonly reviews: ReviewComments | undefined;
   readonly session: SessionControls;
+  readonly background: BackgroundCommands;
   /** The data folder. */
   readonly data: string;
   /** Runs a step as a tool call: it is shown, needs consent, and has a timeout. */

@@ -9,8 +9,8 @@ export interface ReadBoundedOptions {
   readonly most: number;
   /** Milliseconds after which the child is killed. */
   readonly timeout?: number;
-  /** Called with the output so far. */
-  readonly heard?: ((output: BoundedText) => void) | undefined;
+  /** Called with the output so far, and with what was added. */
+  readonly heard?: ((output: BoundedText, added: string) => void) | undefined;
   /** Called with how to have the timeout stand still. */
   readonly pauses?: ((pausedWhile: Countdown["pausedWhile"]) => void) | undefined;
 }
@@ -34,7 +34,7 @@ export async function readBounded(
   const ended = Promise.withResolvers<void>();
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     output.add(text);
-    heard?.(output);
+    heard?.(output, text);
   });
   child.stdout.on("close", ended.resolve).on("error", () => ended.resolve());
   let reason: Error | undefined;

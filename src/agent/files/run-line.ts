@@ -1,4 +1,4 @@
-import { type Confine, OwnedChild } from "../../base/process/child-process.ts";
+import { type ChildExit, type Confine, OwnedChild } from "../../base/process/child-process.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { TerminalHost } from "../../session/agent.ts";
 import {
@@ -42,18 +42,25 @@ export const WHEN_WATCHED = "read -r _ || exit\nexec 2>&1\n";
 /** Keeps programs from asking questions and from using a pager. */
 const QUIET = { PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", GIT_EDITOR: "true" };
 
-/** Runs a command line in its own process group, without our secrets. */
-export async function runLine(
-  { line, cwd, timeout, stop, identity, confine, pauses }: CommandLine,
-  heard?: (output: BoundedText) => void,
-): Promise<LineEnd> {
-  stop.signal.throwIfAborted();
+/** A command line that was started. */
+export interface StartedLine {
+  readonly child: OwnedChild;
+  /** What went wrong with what starts it: the line's own errors are in its output. */
+  readonly problems: readonly string[];
+}
+
+/** Starts a command line in its own process group, without our secrets. */
+export async function startLine({
+  line,
+  cwd,
+  identity,
+  confine,
+}: Pick<CommandLine, "line" | "cwd" | "identity" | "confine">): Promise<StartedLine> {
   const variables = harmlessVariables(process.env);
   const env = { ...variables, PATH: await loginPath(variables), ...QUIET };
   // A sandbox keeps a command from secrets, so it gets no token either.
   const own =
     confine === undefined ? identity?.processEnvironment(env) : identity?.environment(env);
-  // The line's own errors are in its output: these are of what starts it.
   const problems: string[] = [];
   const program = {
     command: "/bin/sh",
@@ -64,12 +71,26 @@ export async function runLine(
   };
   const child = await OwnedChild.start(confine?.(program) ?? program);
   child.stdin.end("\n");
+  return { child, problems };
+}
+
+/** Runs a command line in its own process group, without our secrets. */
+export async function runLine(
+  { timeout, stop, pauses, ...line }: CommandLine,
+  heard?: (output: BoundedText) => void,
+): Promise<LineEnd> {
+  stop.signal.throwIfAborted();
+  const { child, problems } = await startLine(line);
   const options = { stop, timeout, most: MOST_OUTPUT, heard, pauses };
   const { text: said, exit, isLate } = await readBounded(child, options);
   const text = `${said}${problems.join("\n")}`;
   if (isLate) return { output: text, end: lateText(timeout), isOk: false };
-  const end = typeof exit === "number" ? `exit code ${exit}` : `ended by ${exit}`;
-  return { output: text, end, isOk: exit === 0 };
+  return { output: text, end: endText(exit), isOk: exit === 0 };
+}
+
+/** How a child ended, in words. */
+export function endText(exit: ChildExit): string {
+  return typeof exit === "number" ? `exit code ${exit}` : `ended by ${exit}`;
 }
 
 /** Runs a command line in a terminal of the editor (ACP terminals), where the person sees it. */

@@ -3,6 +3,7 @@ import type { Principal } from "../../base/principal.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { TurnClient } from "../../session/agent.ts";
 import type { Arguments, JsonSchema } from "../../tool/tool.ts";
+import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
@@ -28,6 +29,8 @@ export interface AgentTool {
   readonly need: Need;
   /** The group that it is offered with; without one, it is always offered. */
   readonly group?: string | undefined;
+  /** Whether it is of use now; by default it always is. */
+  readonly fits?: () => boolean;
   /** Milliseconds; time spent waiting for a person does not count. */
   readonly timeout?: number;
   /** Short title of a call. The arguments are not validated yet. */
@@ -72,6 +75,8 @@ export interface ToolWork {
   readonly actsAs?: ActsAs | undefined;
   /** Where commands run; without it, they run as they are. */
   readonly sandbox?: CommandSandbox | undefined;
+  /** The commands that go on after their call. */
+  readonly background: BackgroundCommands;
   /** Updates what is shown of the call. */
   readonly show: (shown: {
     readonly title?: string;

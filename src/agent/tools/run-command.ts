@@ -1,16 +1,11 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { recordingChanges } from "../files/command-changes.ts";
 import type { Confinement } from "../files/command-sandbox.ts";
+import { startInBackground } from "../background/background-tools.ts";
+import { HostQuestions } from "./host-questions.ts";
 import { fencedEnd, fenced } from "./shown-content.ts";
 import { type CommandLine, type LineEnd, runInTerminal, runLine } from "../files/run-line.ts";
-import {
-  type AgentTool,
-  type Consent,
-  inputOf,
-  Refused,
-  textContent,
-  type ToolWork,
-} from "./agent-tool.ts";
+import { type AgentTool, type Consent, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
 
 const TIMEOUT = 120_000;
 const LONGEST = 1_800_000;
@@ -22,6 +17,7 @@ interface Input {
   readonly cwd?: string;
   readonly timeout_ms?: number;
   readonly outside_sandbox?: boolean;
+  readonly background?: boolean;
 }
 
 export const runCommand: AgentTool = {
@@ -36,6 +32,12 @@ export const runCommand: AgentTool = {
       command: { type: "string", minLength: 1 },
       cwd: { type: "string", description: "A folder of the workspace." },
       timeout_ms: { type: "integer", minimum: 1, maximum: LONGEST, description: "Default 120000." },
+      background: {
+        type: "boolean",
+        description:
+          "For what does not end, such as a server: it goes on until it is stopped or the session " +
+          "ends, without a timeout.",
+      },
       outside_sandbox: {
         type: "boolean",
         description:
@@ -52,7 +54,8 @@ export const runCommand: AgentTool = {
   title: ({ command }) => String(command),
   async call(args, work) {
     const input = args as unknown as Input;
-    const { command, cwd = ".", timeout_ms: timeout = TIMEOUT, outside_sandbox: isWished } = input;
+    const { command, cwd = ".", timeout_ms: timeout = TIMEOUT, background: isLasting } = input;
+    const { outside_sandbox: isWished } = input;
     const isOutside = isWished === true && work.sandbox !== undefined;
     if (isOutside && !work.sandbox.mayBeLeft) {
       const why = "`agent.sandbox` is `on`, so commands run in the sandbox or not at all";
@@ -61,6 +64,7 @@ export const runCommand: AgentTool = {
     const target = await work.files.workspace.find(cwd);
     const consent = consentToRun(command, target.name);
     await work.allow(isOutside ? toLeave(consent, command) : consent);
+    if (isLasting === true) return startInBackground(work, command, target.path, isOutside);
     const ran = await runShown(work, command, target.path, timeout, isOutside);
     const { output, end, isOk } = ran;
     return { text: `${output.trimEnd()}\n(${end})`.trimStart(), isError: !isOk, content: [] };
@@ -117,7 +121,7 @@ async function runVisibly(
   command: CommandLine,
   isOutside: boolean,
 ): Promise<LineEnd> {
-  const questions = new HostQuestions(work);
+  const questions = new HostQuestions(work.allow);
   const asks = (host: string): Promise<boolean> => questions.ask(host);
   using confinement = isOutside ? undefined : await work.sandbox?.enter(asks);
   const { terminal } = work.client;
@@ -139,38 +143,6 @@ async function runVisibly(
   const ran = confinement === undefined ? ended : explained(ended, confinement, work);
   await work.show({ content: [textContent(fencedEnd(`${ran.output.trimEnd()}\n(${ran.end})`))] });
   return ran;
-}
-
-/** Asks the person about the hosts that a command connects to, one after the other. */
-class HostQuestions {
-  pausedWhile = <T>(work: () => Promise<T>): Promise<T> => work();
-  readonly #work: ToolWork;
-  #last: Promise<unknown> = Promise.resolve();
-
-  constructor(work: ToolWork) {
-    this.#work = work;
-  }
-
-  ask(host: string): Promise<boolean> {
-    const asked = this.#last.then(() => this.pausedWhile(() => this.#allow(host)));
-    this.#last = asked.catch(() => {});
-    return asked;
-  }
-
-  async #allow(host: string): Promise<boolean> {
-    try {
-      await this.#work.allow({
-        subject: `connect to ${host}`,
-        covers: `connections of commands to ${host}`,
-        title: `Connect to ${host}`,
-        content: [textContent(`The command wants to connect to \`${host}\`.`)],
-      });
-      return true;
-    } catch (error) {
-      if (error instanceof Refused) return false;
-      throw error;
-    }
-  }
 }
 
 /** What programs say when it is the sandbox that is in their way. */

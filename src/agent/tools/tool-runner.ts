@@ -8,6 +8,7 @@ import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Turn } from "../../session/agent.ts";
 import type { PermissionOption } from "../../session/permission/permission.ts";
+import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
@@ -45,6 +46,7 @@ export interface ToolRunnerOptions {
   readonly secrets: readonly string[];
   readonly actsAs?: ActsAs | undefined;
   readonly sandbox?: CommandSandbox | undefined;
+  readonly background: BackgroundCommands;
   /** Told about each file that a call was about. */
   readonly workedOn?: ((path: string) => Promise<void>) | undefined;
 }
@@ -83,7 +85,8 @@ export class ToolRunner {
   offered(): AgentTool[] {
     const { tools, mode, groups } = this.#options;
     return [...tools.values()].filter((tool) => {
-      return mode().may.includes(tool.need) && groups.isOffered(tool);
+      const { fits } = tool;
+      return mode().may.includes(tool.need) && groups.isOffered(tool) && fits?.() !== false;
     });
   }
 
@@ -182,7 +185,7 @@ export class ToolRunner {
   }
 
   #work(tool: AgentTool, call: ToolCall, stop: Stopper, countdown: Countdown): ToolWork {
-    const { turn, speaker, files, log, sessionId, actsAs, sandbox } = this.#options;
+    const { turn, speaker, files, log, sessionId, actsAs, sandbox, background } = this.#options;
     return {
       files,
       get client() {
@@ -194,6 +197,7 @@ export class ToolRunner {
       principal: turn.principal,
       actsAs,
       sandbox,
+      background,
       show: (shown) => this.#update(call, shown),
       plan: (entries) => speaker.plan(entries),
       progressed: () => turn.progressed(),

@@ -135,9 +135,15 @@ export class LocalSandbox implements CommandSandbox {
   async #permit(host: string): Promise<boolean> {
     const visit = [...this.#visits].at(-1);
     if (visit === undefined) return false;
-    const known = visit.answers.get(host) ?? visit.ask(host).catch(() => false);
+    const known = visit.answers.get(host) ?? visit.ask(host);
     visit.answers.set(host, known);
-    return known;
+    try {
+      return await known;
+    } catch {
+      // Nobody could be asked. The next connection asks again.
+      visit.answers.delete(host);
+      return false;
+    }
   }
 
   #files(git: readonly ReturnType<typeof gitRules>[]): FileRules {

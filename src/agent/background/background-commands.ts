@@ -1,0 +1,181 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { type Stop, Stopper } from "../../base/stop.ts";
+import type { AgentIdentity } from "../command-environment.ts";
+import type { Confinement } from "../files/command-sandbox.ts";
+import { readBounded } from "../files/read-bounded.ts";
+import { endText, startLine } from "../files/run-line.ts";
+import type { Consent, ToolWork } from "../tools/agent-tool.ts";
+import { untilStopped } from "../tools/countdown.ts";
+import { RecentText } from "./recent-text.ts";
+
+/** Characters of output that are kept for whoever reads it later. */
+const MOST_OUTPUT = 64_000;
+/** Commands that run in the background of one session at once. */
+const MOST_RUNNING = 8;
+/** Commands that have ended whose output can still be read. */
+const MOST_ENDED = 8;
+
+export interface BackgroundLine {
+  /** Command line for a shell. */
+  readonly line: string;
+  readonly cwd: string;
+  readonly identity: AgentIdentity | undefined;
+  /** Disposed of when the command has ended. */
+  readonly confinement: Confinement | undefined;
+}
+
+/** A command that goes on while the agent does other things. */
+export class BackgroundCommand {
+  readonly id: string;
+  readonly line: string;
+  /** Resolves when it has ended, and nothing is left that it started. */
+  readonly over: Promise<void>;
+  readonly #output = new RecentText(MOST_OUTPUT);
+  readonly #stopper = new Stopper();
+  readonly #refused: ReadonlyMap<string, string>;
+  readonly #told = new Set<string>();
+  #end: string | undefined;
+  #heard = Promise.withResolvers<void>();
+
+  constructor(id: string, line: BackgroundLine, started: ReturnType<typeof startLine>) {
+    this.id = id;
+    this.line = line.line;
+    this.#refused = line.confinement?.refused ?? new Map();
+    this.over = this.#follow(started);
+  }
+
+  /** How it ended, in words; undefined while it runs. */
+  get end(): string | undefined {
+    return this.#end;
+  }
+
+  get state(): string {
+    return this.#end ?? "running";
+  }
+
+  /** What it wrote since the last call, and the connections that it was refused. */
+  take(): string {
+    const refused = [...this.#refused].filter(([host]) => !this.#told.has(host));
+    for (const [host] of refused) this.#told.add(host);
+    const notes = refused.map(([, why]) => `The sandbox refused a connection: ${why}.`);
+    return [this.#output.take().trimEnd(), ...notes].filter((text) => text !== "").join("\n");
+  }
+
+  /** Waits until it writes something or ends, at most that many milliseconds. */
+  async news(milliseconds: number, stop: Stop): Promise<void> {
+    if (this.#output.hasNews || this.#end !== undefined || milliseconds <= 0) return;
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, milliseconds);
+    try {
+      await untilStopped(stop, Promise.race([this.#heard.promise, this.over, late.promise]));
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Ends it, with all that it started. */
+  async stop(): Promise<void> {
+    this.#stopper.stop(new TrunklineError("cancelled", "It was stopped"));
+    await this.over;
+  }
+
+  async #follow(started: ReturnType<typeof startLine>): Promise<void> {
+    try {
+      const { child, problems } = await started;
+      const { exit } = await readBounded(child, {
+        stop: this.#stopper,
+        most: 0,
+        heard: (_, text) => this.#hear(text),
+      });
+      this.#hear(problems.join("\n"));
+      this.#end = endText(exit);
+    } catch (error) {
+      this.#end = this.#stopper.reason === undefined ? (error as Error).message : "stopped";
+    }
+    this.#heard.resolve();
+  }
+
+  #hear(text: string): void {
+    this.#output.add(text);
+    this.#heard.resolve();
+    this.#heard = Promise.withResolvers();
+  }
+}
+
+/** The commands in the background of one session. They end with it. */
+export class BackgroundCommands implements AsyncDisposable {
+  readonly #commands = new Map<string, BackgroundCommand>();
+  #last = 0;
+  #isOver = false;
+  #ask: ToolWork["allow"] | undefined;
+
+  get all(): readonly BackgroundCommand[] {
+    return [...this.#commands.values()];
+  }
+
+  /** The line for the model about those that run; empty where none does. */
+  get instructions(): string {
+    const running = this.all.filter(({ end }) => end === undefined);
+    if (running.length === 0) return "";
+    const list = running.map(({ id, line }) => `${id} (${line.slice(0, 200)})`).join(", ");
+    return `\n\nCommands that run in the background: ${list}.`;
+  }
+
+  /** Has questions about what commands connect to asked by this call, until the turn ends. */
+  asksBy(allow: ToolWork["allow"]): void {
+    this.#ask = allow;
+  }
+
+  turnEnded(): void {
+    this.#ask = undefined;
+  }
+
+  /** Waits for consent. Throws "unavailable" between turns, when nobody can be asked. */
+  async allow(consent: Consent): Promise<void> {
+    if (this.#ask !== undefined) return this.#ask(consent);
+    throw new TrunklineError("unavailable", "Nobody can be asked, since no turn is running");
+  }
+
+  /** Throws with the ids that there are. */
+  find(id: string): BackgroundCommand {
+    const found = this.#commands.get(id);
+    if (found !== undefined) return found;
+    const ids = [...this.#commands.keys()].join(", ");
+    const there = ids === "" ? "There is none." : `There are: ${ids}.`;
+    const says = `There is no command '${id.slice(0, 50)}' in the background. ${there}`;
+    throw new TrunklineError("not-found", says);
+  }
+
+  /** Throws "limit" if as many run as may. */
+  start(line: BackgroundLine): BackgroundCommand {
+    const running = this.all.filter(({ end }) => end === undefined);
+    try {
+      if (this.#isOver) throw new TrunklineError("closed", "The session is over.");
+      if (running.length >= MOST_RUNNING) {
+        const ids = running.map(({ id }) => id).join(", ");
+        const says = `Cannot start another command in the background: ${MOST_RUNNING} are running`;
+        throw new TrunklineError("limit", `${says} (${ids}). Stop one first.`);
+      }
+    } catch (error) {
+      line.confinement?.[Symbol.dispose]();
+      throw error;
+    }
+    const id = String(++this.#last);
+    const started = startLine({ ...line, confine: line.confinement?.confine });
+    const command = new BackgroundCommand(id, line, started);
+    this.#commands.set(id, command);
+    command.over.finally(() => line.confinement?.[Symbol.dispose]()).catch(() => {});
+    this.#forget();
+    return command;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.all.map((command) => command.stop()));
+  }
+
+  #forget(): void {
+    const ended = this.all.filter(({ end }) => end !== undefined);
+    for (const { id } of ended.slice(0, -MOST_ENDED)) this.#commands.delete(id);
+  }
+}

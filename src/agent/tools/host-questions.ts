@@ -1,0 +1,35 @@
+import type { Countdown } from "./countdown.ts";
+import { Refused, textContent, type ToolWork } from "./agent-tool.ts";
+
+/** Asks the person about the hosts that a command connects to, one after the other. */
+export class HostQuestions {
+  /** Has the time of the command stand still meanwhile. */
+  pausedWhile: Countdown["pausedWhile"] = (work) => work();
+  readonly #allow: ToolWork["allow"];
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(allow: ToolWork["allow"]) {
+    this.#allow = allow;
+  }
+
+  ask(host: string): Promise<boolean> {
+    const asked = this.#last.then(() => this.pausedWhile(() => this.#isAllowed(host)));
+    this.#last = asked.catch(() => {});
+    return asked;
+  }
+
+  async #isAllowed(host: string): Promise<boolean> {
+    try {
+      await this.#allow({
+        subject: `connect to ${host}`,
+        covers: `connections of commands to ${host}`,
+        title: `Connect to ${host}`,
+        content: [textContent(`The command wants to connect to \`${host}\`.`)],
+      });
+      return true;
+    } catch (error) {
+      if (error instanceof Refused) return false;
+      throw error;
+    }
+  }
+}
