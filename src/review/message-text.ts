@@ -1,7 +1,5 @@
 import type { Message } from "../store/review/review-thread.ts";
-
-/** The answer without messages (lazygit-mcp-bridge, "3. Tool Call"). */
-const NO_MESSAGES = "No new messages from lazygit";
+import { NO_MESSAGES } from "./tool-definitions.ts";
 
 const SEPARATOR = `\n\n${"-".repeat(50)}\n\n`;
 

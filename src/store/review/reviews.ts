@@ -17,6 +17,7 @@ import {
 import type { Message, Proposal, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
 import {
   countWaiting,
+  type Delivery,
   type DeliveryRequest,
   markSent,
   messagesAfter,
@@ -262,13 +263,18 @@ export class Reviews implements Disposable {
     });
   }
 
-  take(request: DeliveryRequest): Promise<Message[]> {
+  take(request: DeliveryRequest): Promise<Delivery> {
     this.#journal.prepare();
     return this.#settle((database) => takeMessages(database, request, this.#holder, this.#journal));
   }
 
   waiting(reader: string, gitDir?: string): Promise<number> {
     return this.#database.read((database) => countWaiting(database, reader, gitDir));
+  }
+
+  /** Call this right before the answer is sent: if this process dies now, it may have arrived. */
+  leaving(reader: string, messages: readonly number[]): void {
+    this.#journal.note({ reader, messages, isLeaving: true });
   }
 
   /**
@@ -280,7 +286,7 @@ export class Reviews implements Disposable {
     this.#owed.add({ reader, messages, isSent: true });
     let failure: unknown;
     try {
-      this.#journal.note(reader, messages);
+      this.#journal.note({ reader, messages });
     } catch (error) {
       failure = error;
     }
