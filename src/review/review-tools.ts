@@ -3,6 +3,7 @@ import { type Arguments, textResult, type ToolContext, type ToolResult } from ".
 import { commitId } from "./anchor/commit-file.ts";
 import { Deliveries, type Delivered } from "./deliver.ts";
 import type { ReviewCommands } from "./review-commands.ts";
+import { findRepository } from "./repository.ts";
 import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
 import type { Project } from "../tool/project.ts";
 import { NO_MESSAGES } from "./tool-definitions.ts";
@@ -42,6 +43,9 @@ export class ReviewTools implements AsyncDisposable {
   }
 
   async call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
+    for (const folder of context.project?.folders ?? []) {
+      await this.#commands.recognise(findRepository(folder));
+    }
     switch (name) {
       case "check_lazygit_messages":
         return this.#messages(args, context);

@@ -89,4 +89,8 @@ export const REVIEW_MIGRATIONS = [
      answer TEXT NOT NULL,
      PRIMARY KEY (reader, message)
    ) STRICT, WITHOUT ROWID;`,
+
+  // What a repository is recognised by after it was moved: its first commit, and its remotes.
+  `ALTER TABLE repository ADD COLUMN first_commit TEXT;
+   ALTER TABLE repository ADD COLUMN remotes TEXT NOT NULL DEFAULT '[]';`,
 ];
