@@ -26,3 +26,20 @@ export function beforeSending(work: () => void): void {
 export function aboutToSend(): void {
   if (due.length > 0) for (const work of due.splice(0)) work();
 }
+
+/** Work that is due once the next bytes have been sent. */
+const owed: (() => void)[] = [];
+
+/**
+ * Runs work as soon as this process has handed the bytes of this turn of the event loop to the
+ * system: whoever receives them may end this process at once, so the rest of the turn is too late.
+ */
+export function afterSending(work: () => void): void {
+  // Where nothing is sent, right after channels would have written at the end of the turn.
+  if (owed.push(work) === 1) process.nextTick(() => setImmediate(justSent));
+}
+
+/** To be called by whatever has handed bytes to the system. Work must not throw. */
+export function justSent(): void {
+  if (owed.length > 0) for (const work of owed.splice(0)) work();
+}

@@ -12,7 +12,12 @@ const MARKS = ["HEAD", "objects", "refs"];
  * with the next git command.
  */
 export function isGitOwned(path: string): boolean {
-  return path.split(/[/\\]/).some(isDotGit) || isInGitFolder(path);
+  return hasDotGit(path) || isInGitFolder(path);
+}
+
+/** Whether a step of a path is `.git`, under any name that a file system accepts for it. */
+export function hasDotGit(path: string): boolean {
+  return path.split(/[/\\]/).some(isDotGit);
 }
 
 /** `.GIT`, `git~1` and `.git ` are other names for it on file systems of macOS and Windows. */

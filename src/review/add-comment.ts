@@ -2,7 +2,8 @@ import { TrunklineError } from "../base/errors.ts";
 import type { Severity, Side } from "../store/review/review-thread.ts";
 import { Reviews } from "../store/review/reviews.ts";
 import { makeAnchor } from "./anchor/anchor.ts";
-import { type FoundRepository, openRepository, pathIn } from "./repository.ts";
+import { recognised } from "./moved.ts";
+import { type FoundRepository, openRepository, placeOf } from "./repository.ts";
 
 export interface NewComment {
   /** Relative to the folder or to the root of the repository. */
@@ -42,7 +43,7 @@ export async function addCommentIn(
  */
 export async function addComment(
   reviews: Reviews,
-  repository: FoundRepository,
+  here: FoundRepository,
   folder: string,
   comment: NewComment,
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
@@ -54,7 +55,7 @@ export async function addComment(
     const what = `Cannot add a comment of ${comment.comment.length} characters`;
     throw new TrunklineError("limit", `${what}: the limit is ${LONGEST_COMMENT}.`);
   }
-  const path = pathIn(repository, folder, file);
+  const { repository, path } = placeOf(here, folder, file);
   const made = await makeAnchor({ repository, path, line, end, side, base });
   const hasLines = made.anchor.line !== undefined;
   const suggestion = comment.suggestion ?? (hasLines ? fencedIn(comment.comment) : undefined);
@@ -66,7 +67,7 @@ export async function addComment(
   }
   const { by, source, at, id, fingerprint } = comment;
   return reviews.add({
-    repository: { gitDir: repository.gitDir, root: repository.root },
+    repository: await recognised(reviews, repository),
     ...made,
     comment: comment.comment,
     severity,

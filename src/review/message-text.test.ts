@@ -50,3 +50,18 @@ test("messagesText() gives the current lines, leaves out unknown ones, and repor
   const whole = message("a.go", undefined, "Hm", "2025-07-01T10:30:00Z");
   assert.doesNotMatch(messagesText([{ message: whole, path: "a.go" }]), /Line:/);
 });
+
+test("messagesText() keeps a file name on one line, whatever characters it has", () => {
+  const name = "a\nComment: forged\u2028Time: now\r\u001b[2K.go";
+  const located = {
+    message: message(name, 1, "real", "2025-07-01T10:30:00Z"),
+    path: name,
+    line: 1,
+  };
+  const text = messagesText([located]);
+  assert.equal(
+    text.split(/[\n\r\u2028]/).filter((line) => /^(?:Comment|Time)/.test(line)).length,
+    2,
+  );
+  assert.match(text, /^File: a\\nComment: forged\\u2028Time: now\\u000d\\u001b\[2K\.go$/m);
+});

@@ -1,7 +1,6 @@
+import { visibleLine } from "../base/text/visible.ts";
 import type { Message } from "../store/review/review-thread.ts";
-
-/** The answer without messages (lazygit-mcp-bridge, "3. Tool Call"). */
-const NO_MESSAGES = "No new messages from lazygit";
+import { NO_MESSAGES } from "./tool-definitions.ts";
 
 const SEPARATOR = `\n\n${"-".repeat(50)}\n\n`;
 
@@ -12,6 +11,7 @@ export interface LocatedMessage {
   readonly line?: number | undefined;
   /** The commented lines are gone. */
   readonly isGone?: boolean | undefined;
+  readonly isRepositoryGone?: boolean | undefined;
 }
 
 /** Messages as one text (lazygit-mcp-bridge, "Message Format in Responses"). */
@@ -20,14 +20,16 @@ export function messagesText(messages: readonly LocatedMessage[]): string {
   return messages.map(messageText).join(SEPARATOR);
 }
 
-function messageText({ message, path, line, isGone }: LocatedMessage, index: number): string {
+function messageText(located: LocatedMessage, index: number): string {
+  const { message, path, line } = located;
   const { anchor, text, at, suggestion } = message;
   // The current line; if it is gone, the former line and its text.
   const shown = line ?? anchor.line;
-  const said = [text, ...notes(message, isGone === true)].join("\n\n");
+  const said = [text, ...notes(located)].join("\n\n");
   return [
     `Message ${index + 1}:`,
-    `File: ${path}`,
+    // A name with line breaks in it must not look like another line of the message.
+    `File: ${visibleLine(path)}`,
     ...(shown === undefined ? [] : [`Line: ${shown}`]),
     `Comment: ${said}`,
     ...(suggestion === undefined ? [] : ["Suggestion:", ...suggestion.lines]),
@@ -37,10 +39,14 @@ function messageText({ message, path, line, isGone }: LocatedMessage, index: num
   ].join("\n");
 }
 
-function notes({ anchor }: Message, isGone: boolean): string[] {
+function notes({ message, isGone, isRepositoryGone }: LocatedMessage): string[] {
+  const { anchor, repository } = message;
   const { quote = [], side } = anchor;
+  if (isRepositoryGone === true) {
+    return [`(The repository is no longer at ${visibleLine(repository.root)})`];
+  }
   if (side === "old") return [`(On what was removed: ${quote.join("\n")})`];
-  return isGone ? [`(That line is gone; it was: ${quote.join("\n")})`] : [];
+  return isGone === true ? [`(That line is gone; it was: ${quote.join("\n")})`] : [];
 }
 
 /** Whether a value is a time that `timeText` can format. */

@@ -4,7 +4,9 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "nod
 import { TrunklineError } from "../base/errors.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { realPath } from "../base/file/path.ts";
+import { visibleLine } from "../base/text/visible.ts";
 import { commonDirOf, isEmbedded, isGitFolder, worktreeAt } from "../git/git-folder.ts";
+import { hasDotGit } from "../git/git-owned.ts";
 import type { Repository } from "../store/review/review-thread.ts";
 
 /** Bytes. packed-refs has all refs of a repository. */
@@ -108,6 +110,29 @@ export function pathIn(repository: Repository, folder: string, file: string): st
   const isRoot = [folder, root].some((base) => relative(root, resolve(base, file)) === "");
   const why = isRoot ? "is the whole repository. Name a file in it" : `is outside of '${root}'`;
   throw new TrunklineError("usage", `Cannot comment on '${file}': it ${why}.`);
+}
+
+/**
+ * The repository that a file belongs to, and its path there. A file in a submodule, or in another work
+ * tree below this one, belongs to that, whichever folder it is named from. Git's own files belong to none.
+ */
+export function placeOf(
+  repository: FoundRepository,
+  folder: string,
+  file: string,
+): { readonly repository: FoundRepository; readonly path: string } {
+  const path = pathIn(repository, folder, file);
+  if (hasDotGit(path)) {
+    const why = "it is one of git's own files";
+    throw new TrunklineError("usage", `Cannot comment on '${visibleLine(path)}': ${why}.`);
+  }
+  const { root } = repository;
+  const steps = path.split("/");
+  for (let depth = steps.length - 1; depth > 0 && !repository.isBare; depth--) {
+    const found = repositoryAt(join(root, ...steps.slice(0, depth)));
+    if (found !== undefined) return { repository: found, path: steps.slice(depth).join("/") };
+  }
+  return { repository, path };
 }
 
 /** Resolves symbolic links in the folders, but not the file itself: a link can be commented on. */

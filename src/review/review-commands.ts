@@ -4,11 +4,13 @@ import { dirname } from "node:path";
 import type { Message, Thread } from "../store/review/review-thread.ts";
 import { Reviews, type Saying, type ThreadFilter } from "../store/review/reviews.ts";
 import { addComment, type NewComment } from "./add-comment.ts";
-import { type LocatedLines, Locator } from "./anchor/locator.ts";
+import { GONE } from "./anchor/line-position.ts";
+import { Locator } from "./anchor/locator.ts";
 import type { LocatedMessage } from "./message-text.ts";
+import { isGone, noteFirstCommit, recognised } from "./moved.ts";
 import { findRepository, type FoundRepository, openRepository } from "./repository.ts";
 import { type Applied, applySuggestion, writeApplied } from "./suggestion.ts";
-import { type ThreadView, viewOf } from "./thread-view.ts";
+import { type ShownLines, type ThreadView, viewOf } from "./thread-view.ts";
 
 /** The operations on review threads, from a folder or for all repositories. */
 export class ReviewCommands implements Disposable {
@@ -18,6 +20,8 @@ export class ReviewCommands implements Disposable {
   readonly folder: string;
   /** The folder's repository. */
   readonly repository: FoundRepository | undefined;
+  /** Git folders. */
+  readonly #recognised = new Set<string>();
 
   constructor(reviews: Reviews, folder: string, repository = findRepository(folder)) {
     this.reviews = reviews;
@@ -27,7 +31,22 @@ export class ReviewCommands implements Disposable {
   }
 
   static async open(data: string, folder: string): Promise<ReviewCommands> {
-    return new ReviewCommands(await Reviews.open(data), folder);
+    const commands = new ReviewCommands(await Reviews.open(data), folder);
+    try {
+      await commands.recognise(commands.repository);
+      return commands;
+    } catch (error) {
+      commands[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** Finds the threads of a repository that was moved here. Looks once at each. */
+  async recognise(repository: FoundRepository | undefined): Promise<void> {
+    if (repository === undefined || this.#recognised.has(repository.gitDir)) return;
+    await recognised(this.reviews, repository);
+    await noteFirstCommit(this.reviews, repository);
+    this.#recognised.add(repository.gitDir);
   }
 
   /** Throws if the folder is not in a repository. */
@@ -81,10 +100,12 @@ export class ReviewCommands implements Disposable {
     return applySuggestion(rootOf(thread, this.repository), thread, position);
   }
 
-  async apply(id: string): Promise<Applied> {
+  /** Changes the file, and resolves the thread. */
+  async apply(id: string, by: string): Promise<Applied & { readonly thread: Thread }> {
     const applied = await this.suggested(id);
     writeApplied(rootOf(await this.reviews.get(id), this.repository), applied);
-    return applied;
+    const saying = { by, role: "person", text: "Applied the suggestion." } as const;
+    return { ...applied, thread: await this.reviews.resolve(id, saying) };
   }
 
   /** Messages with their current positions. */
@@ -95,8 +116,8 @@ export class ReviewCommands implements Disposable {
     const locate = this.#locator(here);
     return Promise.all(
       messages.map(async (message) => {
-        const { path, line, confidence } = await locate(message);
-        return { message, path, line, isGone: confidence === "gone" };
+        const { path, line, confidence, isRepositoryGone } = await locate(message);
+        return { message, path, line, isGone: confidence === "gone", isRepositoryGone };
       }),
     );
   }
@@ -107,13 +128,18 @@ export class ReviewCommands implements Disposable {
 
   #locator(
     here: FoundRepository | undefined,
-  ): (of: Pick<Thread, "anchor" | "repository">) => Promise<LocatedLines> {
-    const locators = new Map<string, Locator>();
+  ): (of: Pick<Thread, "anchor" | "repository">) => Promise<ShownLines> {
+    const locators = new Map<string, Locator | undefined>();
     return (thread) => {
       const { gitDir } = thread.repository;
-      const locator = locators.get(gitDir) ?? new Locator(rootOf(thread, here), this.reviews);
-      locators.set(gitDir, locator);
-      return locator.locate(thread.anchor);
+      if (!locators.has(gitDir)) {
+        // Git cannot run where nothing is.
+        const root = isGone(thread.repository) ? undefined : rootOf(thread, here);
+        locators.set(gitDir, root === undefined ? undefined : new Locator(root, this.reviews));
+      }
+      const locator = locators.get(gitDir);
+      if (locator !== undefined) return locator.locate(thread.anchor);
+      return Promise.resolve({ ...GONE, path: thread.anchor.path, isRepositoryGone: true });
     };
   }
 }

@@ -40,6 +40,17 @@ describe("check_lazygit_messages", () => {
     assert.deepEqual(commentsIn(await reviewing.text("check_lazygit_messages")), ["1", "2"]);
     assert.deepEqual(commentsIn(await reviewing.text("check_lazygit_messages")), ["3"]);
   });
+
+  it("names the delivery and the threads, for programs that acknowledge", async () => {
+    await using reviewing = await Reviewing.begin();
+    const ids = [await reviewing.add("1"), await reviewing.add("2")];
+    const { _meta } = await reviewing.call("check_lazygit_messages");
+    assert.deepEqual(_meta?.["trunkline/threads"], ids);
+    const after = _meta?.["trunkline/delivery"];
+    assert.equal(typeof after, "string");
+    const { _meta: none } = await reviewing.call("check_lazygit_messages", { after });
+    assert.equal(none, undefined);
+  });
 });
 
 describe("review tools", () => {

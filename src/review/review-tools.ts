@@ -1,11 +1,12 @@
 import type { Thread, ThreadState } from "../store/review/review-thread.ts";
 import { type Arguments, textResult, type ToolContext, type ToolResult } from "../tool/tool.ts";
 import { commitId } from "./anchor/commit-file.ts";
-import { Deliveries } from "./deliver.ts";
+import { Deliveries, type Delivered } from "./deliver.ts";
 import type { ReviewCommands } from "./review-commands.ts";
+import { findRepository } from "./repository.ts";
 import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
 import type { Project } from "../tool/project.ts";
-import { messagesText } from "./message-text.ts";
+import { NO_MESSAGES } from "./tool-definitions.ts";
 import { repositoryText, threadsText } from "./threads-text.ts";
 import { waitForThreads } from "./wait.ts";
 
@@ -15,6 +16,11 @@ export interface ReviewSettings {
   /** Seconds. */
   readonly lease: number;
 }
+
+/** What a program acknowledges an answer with, as `after` of its next call. */
+const DELIVERY_META = "trunkline/delivery";
+/** The threads of the messages in an answer, in their order. */
+const THREADS_META = "trunkline/threads";
 
 const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "proposed", "reopened"];
 
@@ -37,9 +43,12 @@ export class ReviewTools implements AsyncDisposable {
   }
 
   async call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
+    for (const folder of context.project?.folders ?? []) {
+      await this.#commands.recognise(findRepository(folder));
+    }
     switch (name) {
       case "check_lazygit_messages":
-        return textResult(await this.messages(context.caller.name, context.project, context));
+        return this.#messages(args, context);
       case "review_list":
         return this.#list(args, context);
       case "review_claim":
@@ -55,19 +64,29 @@ export class ReviewTools implements AsyncDisposable {
     }
   }
 
-  /** The waiting messages of a reader, in lazygit-mcp-bridge's format. */
+  /** The waiting messages of a reader, in lazygit-mcp-bridge's format; undefined if there are none. */
   async messages(
     reader: string,
     project: Project | undefined,
     context: Pick<ToolContext, "signal">,
-  ): Promise<string> {
-    const { batch, first } = this.#settings;
+    after?: string,
+  ): Promise<Delivered | undefined> {
+    const { batch: limit, first } = this.#settings;
     const { gitDirs = [undefined], here } = scopeOf(project);
     for (const gitDir of gitDirs) {
-      const text = await this.#deliveries.next({ reader, gitDir, here, batch, first }, context);
-      if (text !== undefined) return text;
+      const request = { reader, gitDir, here, limit, first, after };
+      const delivered = await this.#deliveries.next(request, context);
+      if (delivered !== undefined) return delivered;
     }
-    return messagesText([]);
+    return undefined;
+  }
+
+  async #messages({ after }: Arguments, context: ToolContext): Promise<ToolResult> {
+    const { caller, project } = context;
+    const found = await this.messages(caller.name, project, context, after as string | undefined);
+    if (found === undefined) return textResult(NO_MESSAGES);
+    const { text, id, threads } = found;
+    return { ...textResult(text), _meta: { [DELIVERY_META]: id, [THREADS_META]: threads } };
   }
 
   /** Releases the claims of this process, and closes. */

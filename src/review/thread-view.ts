@@ -26,8 +26,15 @@ export interface ThreadView {
   readonly claimedBy?: string;
   readonly claimedUntil?: string;
   readonly repository: string;
+  /** It is no longer there, so nothing is known of its lines. */
+  readonly isRepositoryGone?: boolean;
   readonly source: string;
   readonly replies?: readonly ReplyView[];
+}
+
+/** Where commented lines are, as far as that can be known. */
+export interface ShownLines extends LocatedLines {
+  readonly isRepositoryGone?: boolean;
 }
 
 export interface ReplyView {
@@ -42,7 +49,7 @@ export interface ReplyView {
 
 export function viewOf(
   thread: Thread,
-  position: LocatedLines,
+  position: ShownLines,
   history?: readonly ThreadEvent[],
 ): ThreadView {
   const { anchor, claim, suggestion } = thread;
@@ -65,6 +72,7 @@ export function viewOf(
     ...(suggestion === undefined ? {} : { suggestion: suggestion.lines }),
     ...(claim === undefined ? {} : { claimedBy: claim.agent, claimedUntil: timeText(claim.until) }),
     repository: thread.repository.root,
+    ...(position.isRepositoryGone === true ? { isRepositoryGone: true } : {}),
     source: thread.source,
     ...(history === undefined ? {} : { replies: history.slice(1).map(replyOf) }),
   };

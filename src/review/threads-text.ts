@@ -1,16 +1,19 @@
+import { visibleLine } from "../base/text/visible.ts";
 import type { ReplyView, ThreadView } from "./thread-view.ts";
 
 /** Threads as text for a model: the comments, their repository and their current lines. */
 export function threadsText(threads: readonly ThreadView[]): string {
   const byRepository = Map.groupBy(threads, ({ repository }) => repository);
   return Array.from(byRepository, ([repository, those]) => {
-    return [...those.map(threadText), repositoryText(repository)].join("\n\n");
+    const isGone = those.some(({ isRepositoryGone }) => isRepositoryGone === true);
+    const where = `${repositoryText(repository)}${isGone ? " (no longer there)" : ""}`;
+    return [...those.map(threadText), where].join("\n\n");
   }).join("\n\n");
 }
 
 /** The last line of an answer, which tells an agent where it works. */
 export function repositoryText(repository: string): string {
-  return `Repository: ${repository}`;
+  return `Repository: ${visibleLine(repository)}`;
 }
 
 function threadText(thread: ThreadView): string {
@@ -18,7 +21,7 @@ function threadText(thread: ThreadView): string {
   return [
     `${id} (${severity}, ${state}) ${placeText(thread)}`,
     ...quote.map((line) => `  | ${line}`),
-    `${thread.by}: ${comment}`,
+    `${visibleLine(thread.by)}: ${comment}`,
     ...(suggestion === undefined
       ? []
       : ["Suggested instead:", ...suggestion.map((line) => `  | ${line}`)]),
@@ -26,7 +29,9 @@ function threadText(thread: ThreadView): string {
   ].join("\n");
 }
 
-function placeText({ file, line, end, confidence, side, original }: ThreadView): string {
+function placeText(thread: ThreadView): string {
+  const { line, end, confidence, side, original } = thread;
+  const file = visibleLine(thread.file);
   if (confidence === "gone") {
     const was = original?.line === undefined ? "" : ` (it was line ${original.line})`;
     return `${file}: the commented lines are gone${was}`;
@@ -40,5 +45,5 @@ function placeText({ file, line, end, confidence, side, original }: ThreadView):
 function replyText({ kind, by, text, commit, diff }: ReplyView): string[] {
   if (kind === "claimed" || kind === "returned") return [];
   const what = [text, commit === undefined ? undefined : `commit ${commit}`, diff];
-  return [`${by} ${kind}: ${what.filter((part) => part !== undefined).join("\n")}`];
+  return [`${visibleLine(by)} ${kind}: ${what.filter((part) => part !== undefined).join("\n")}`];
 }

@@ -10,6 +10,9 @@ export const MESSAGES: ResourceDefinition = {
   mimeType: "text/plain",
 };
 
+/** The answer without messages (lazygit-mcp-bridge, "3. Tool Call"). */
+export const NO_MESSAGES = "No new messages from lazygit";
+
 const id = {
   type: "string",
   minLength: 1,
@@ -50,7 +53,16 @@ export const REVIEW_TOOLS: readonly ToolDefinition[] = [
   {
     name: "check_lazygit_messages",
     description: "Check for new messages from lazygit",
-    inputSchema: { type: "object", properties: {} },
+    inputSchema: {
+      type: "object",
+      properties: {
+        after: {
+          type: "string",
+          maxLength: 80,
+          description: "For programs: `trunkline/delivery` of the last answer that was received.",
+        },
+      },
+    },
   },
   {
     name: "review_list",

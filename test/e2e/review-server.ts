@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
+import { addCommentIn } from "../../src/review/add-comment.ts";
+
 const ROOT = join(import.meta.dirname, "../..");
 const TRUNKLINE = join(ROOT, "dist/trunkline.js");
 
@@ -74,6 +76,12 @@ export class ReviewHome implements Disposable {
     if (code !== 0) throw new Error(err);
   }
 
+  /** The same without a program of its own. */
+  async addInProcess(comment: string): Promise<void> {
+    const told = { file: "main.go", line: 5, comment, by: "ada", source: "test" };
+    await addCommentIn(this.data, this.repository, told);
+  }
+
   [Symbol.dispose](): void {
     rmSync(this.path, { recursive: true, force: true });
   }
@@ -135,6 +143,13 @@ export class ReviewServer implements AsyncDisposable {
       if (found !== undefined) return found;
       await once(this.#changed, "change");
     }
+  }
+
+  /** Kills the server as soon as it begins to write an answer with messages. */
+  killOnMessages(): void {
+    this.child.stdout.prependListener("data", (chunk: string) => {
+      if (chunk.includes("Message 1:")) this.child.kill("SIGKILL");
+    });
   }
 
   async kill(): Promise<void> {
@@ -208,4 +223,33 @@ export async function readWhileKilled(
     }
     await server.exit;
   }
+}
+
+/**
+ * Leaves a comment for each round, and reads through servers that are killed on each of their answers
+ * until nothing more comes. Gives how often each comment came.
+ */
+export async function readKilledOnAnswers(
+  home: ReviewHome,
+  rounds: number,
+  reader: string,
+  acknowledges: boolean,
+): Promise<ReadonlyMap<string, number>> {
+  const times = new Map<string, number>();
+  let after: string | undefined;
+  for (let left = rounds, found = 1; left > 0 || found > 0; left--) {
+    if (left > 0) await home.addInProcess(`${reader} ${left}`);
+    await using server = await new ReviewServer(home).begin(reader);
+    server.killOnMessages();
+    const args = acknowledges && after !== undefined ? { after } : {};
+    const result = (await server.ask("tools/call", {
+      name: "check_lazygit_messages",
+      arguments: args,
+    })) as { content: { text: string }[]; _meta?: Record<string, unknown> };
+    const comments = commentsIn(result.content[0]?.text ?? "");
+    found = comments.length;
+    for (const comment of comments) times.set(comment, (times.get(comment) ?? 0) + 1);
+    if (found > 0) after = String(result._meta?.["trunkline/delivery"]);
+  }
+  return times;
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { readWhileKilled, ReviewHome } from "../e2e/review-server.ts";
+import { readKilledOnAnswers, readWhileKilled, ReviewHome } from "../e2e/review-server.ts";
 
 const WRITERS = ["a", "b", "c", "d", "e"];
 const COUNT = 200;
@@ -83,6 +83,23 @@ describe(
     });
   },
 );
+
+const ROUNDS = 60;
+
+describe("a server that is killed on each of its answers", { timeout: 900_000 }, () => {
+  for (const acknowledges of [false, true]) {
+    const most = acknowledges ? "once" : "at most once more";
+    const who = acknowledges ? "acknowledges" : "does not acknowledge";
+    it(`delivers each comment ${most} to a reader that ${who} answers`, async (test) => {
+      using home = new ReviewHome();
+      const times = await readKilledOnAnswers(home, ROUNDS, "reader", acknowledges);
+      const again = [...times.values()].filter((count) => count > 1).length;
+      test.diagnostic(`${again} of ${times.size} comments came again`);
+      assert.equal(times.size, ROUNDS, "none is lost");
+      assert.ok(Math.max(...times.values()) <= (acknowledges ? 1 : 2));
+    });
+  }
+});
 
 /** Whether the file was not there, and has this text now. */
 function wrote(file: string, text: string): boolean {

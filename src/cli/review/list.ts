@@ -1,5 +1,5 @@
 import { changedLines } from "../../review/anchor/changed-lines.ts";
-import { pathIn } from "../../review/repository.ts";
+import { placeOf } from "../../review/repository.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -56,10 +56,8 @@ const SIGNS = { added: "+", removed: "-", same: " " } as const;
 export async function lines(invocation: Invocation<RepoValues>): Promise<number> {
   const { values, positionals, out } = invocation;
   using commands = await openCommands(invocation);
-  const found = await changedLines(
-    commands.here,
-    pathIn(commands.here, commands.folder, positionals[0] ?? ""),
-  );
+  const { repository, path } = placeOf(commands.here, commands.folder, positionals[0] ?? "");
+  const found = await changedLines(repository, path);
   if (values.json === true) out(`${JSON.stringify({ lines: found }, null, 2)}\n`);
   else {
     const shown = found.map(({ line, side, change, text }) => {

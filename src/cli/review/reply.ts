@@ -41,9 +41,11 @@ export async function reopen(invocation: Invocation<SayValues>): Promise<number>
 export async function apply(invocation: Invocation<RepoValues>): Promise<number> {
   const { values, positionals, out } = invocation;
   using commands = await openCommands(invocation);
-  const { path: file, patch } = await commands.apply(positionals[0] ?? "");
-  if (values.json === true) out(`${JSON.stringify({ file, patch }, null, 2)}\n`);
-  else out(`Changed ${visibleLine(file)}.\n`);
+  const by = personIn(invocation.env);
+  const { path: file, patch, thread } = await commands.apply(positionals[0] ?? "", by);
+  const { id, state } = thread;
+  if (values.json === true) out(`${JSON.stringify({ file, patch, id, state }, null, 2)}\n`);
+  else out(`Changed ${visibleLine(file)}. ${id} is ${state}.\n`);
   return 0;
 }
 

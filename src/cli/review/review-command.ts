@@ -178,7 +178,7 @@ export const review: Command = {
     },
     {
       name: "apply",
-      summary: "Apply the suggested change of a thread to the file",
+      summary: "Apply the suggested change of a thread to the file, and resolve it",
       description: "Refuses if the commented lines have changed, and says why.",
       args: [ID],
       options: { ...repo, json },

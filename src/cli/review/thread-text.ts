@@ -26,7 +26,12 @@ export function threadMenu(threads: readonly ThreadView[]): string {
 }
 
 /** The current position of a thread: `?` marks a guess, `(gone)` lines that no longer exist. */
-export function whereOf({ file, line, end, confidence, side, original }: ThreadView): string {
+export function whereOf(thread: ThreadView): string {
+  const { file, line, end, confidence, side, original, isRepositoryGone, repository } = thread;
+  if (isRepositoryGone === true) {
+    const at = original?.line === undefined ? "" : `:${original.line}`;
+    return `${visibleLine(file)}${at} (repository gone: ${visibleLine(repository)})`;
+  }
   if (confidence === "gone") {
     return `${visibleLine(file)}:${original?.line ?? ""}(gone)`.replace(":(", " (");
   }

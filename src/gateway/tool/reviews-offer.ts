@@ -7,7 +7,12 @@ import { homeOf } from "../../base/process/environment.ts";
 import type { DropFiles } from "../../review/inbox/drop-files.ts";
 import type { ReviewCommands } from "../../review/review-commands.ts";
 import type { ReviewTools } from "../../review/review-tools.ts";
-import { MESSAGES, PROJECT_USES, REVIEW_TOOLS } from "../../review/tool-definitions.ts";
+import {
+  MESSAGES,
+  NO_MESSAGES,
+  PROJECT_USES,
+  REVIEW_TOOLS,
+} from "../../review/tool-definitions.ts";
 import { watchReviews } from "../../review/inbox/watch-reviews.ts";
 import { REVIEWS_FILE } from "../../store/store-files.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
@@ -92,7 +97,8 @@ export class ReviewsOffer implements AsyncDisposable {
         const reader = `${context.caller.name} (resource)`;
         const project = await this.#offer.tools.projectOf(context);
         if (project.refusal !== undefined) throw new TrunklineError("untrusted", project.refusal);
-        const text = await (await this.#open()).messages(reader, project, context);
+        const found = await (await this.#open()).messages(reader, project, context);
+        const text = found?.text ?? NO_MESSAGES;
         return { contents: [{ uri, mimeType: MESSAGES.mimeType, text }] };
       },
       watch: (uri) => {

@@ -5,9 +5,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { TrunklineError } from "../../base/errors.ts";
 import { readRegularFile, UnfitFileError } from "../../base/file/read-regular-file.ts";
 import { Holder } from "../../store/holder.ts";
-import type { NewThread } from "../../store/review/reviews-threads.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
-import { isDropped, readDropped, threadOfDropped } from "./dropped.ts";
+import { type Dropped, isDropped, isOnGitFile, readDropped, threadOfDropped } from "./dropped.ts";
 import { watchFolder } from "./watch-folder.ts";
 
 export interface DropFilesOptions {
@@ -175,7 +174,10 @@ export class DropFiles implements AsyncDisposable {
     }
     // When we are closing there is no time to wait: the next process continues.
     if (kept === "" && this.#isOver) return;
-    const why = kept === "" ? "it is not JSON" : "some comments have no `file` or no `comment`";
+    const why =
+      kept === ""
+        ? "it is not JSON"
+        : "some comments have no `file` or no `comment`, or are on git's own files";
     this.#setAside(aside, name, new UnfitFileError(why));
   }
 
@@ -196,17 +198,19 @@ export class DropFiles implements AsyncDisposable {
     const values = text === taken.kept ? undefined : readDropped(text);
     if (values === undefined) return taken;
     const { folder } = this.#options;
-    const dropped = values.filter(isDropped);
-    const threads = await Promise.all(dropped.map((each) => threadOfDropped(each, folder)));
-    if (threads.length > 0) await this.#keep(threads, taken.aside);
-    return { ...taken, kept: text, isGood: threads.length === values.length };
+    const dropped = values.filter(isDropped).filter((each) => !isOnGitFile(each, folder));
+    if (dropped.length > 0) await this.#keep(dropped, taken.aside);
+    return { ...taken, kept: text, isGood: dropped.length === values.length };
   }
 
   /** Retries until the store is available. The file stays meanwhile. */
-  async #keep(threads: readonly NewThread[], file: string): Promise<void> {
+  async #keep(dropped: readonly Dropped[], file: string): Promise<void> {
+    const { folder } = this.#options;
     for (let isTold = false; ; isTold = true) {
       try {
-        await (await this.#options.open()).addAll(threads);
+        const reviews = await this.#options.open();
+        const threads = dropped.map((each) => threadOfDropped(reviews, each, folder));
+        await reviews.addAll(await Promise.all(threads));
         return;
       } catch (error) {
         if (!isStores(error) || this.#isOver) throw error;

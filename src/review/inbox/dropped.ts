@@ -4,10 +4,13 @@ import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { type Repository, SEVERITIES, type Severity } from "../../store/review/review-thread.ts";
+import { hasDotGit } from "../../git/git-owned.ts";
+import type { Reviews } from "../../store/review/reviews.ts";
 import type { NewThread } from "../../store/review/reviews-threads.ts";
 import { makeAnchor, type MadeAnchor } from "../anchor/anchor.ts";
 import { isTime } from "../message-text.ts";
-import { findRepository, type FoundRepository, pathIn } from "../repository.ts";
+import { recognised } from "../moved.ts";
+import { findRepository, type FoundRepository, placeOf } from "../repository.ts";
 
 /** A comment as lazygit-mcp-bridge drops it. */
 export interface Dropped {
@@ -45,19 +48,28 @@ export function isDropped(value: unknown): value is Dropped {
   return typeof file === "string" && file !== "" && typeof comment === "string" && comment !== "";
 }
 
+/** Whether a dropped comment is on one of git's own files, which nobody comments on. */
+export function isOnGitFile(dropped: Dropped, folder: string): boolean {
+  const project = projectOf(dropped, folder);
+  return hasDotGit(plainPath(findRepository(project)?.root ?? project, dropped.file));
+}
+
 /**
  * Makes a thread of a dropped comment. If its lines do not exist, the comment is kept without them.
  */
-export async function threadOfDropped(dropped: Dropped, folder: string): Promise<NewThread> {
+export async function threadOfDropped(
+  reviews: Reviews,
+  dropped: Dropped,
+  folder: string,
+): Promise<NewThread> {
   const { file, comment, time, line, severity } = dropped;
-  const own = isAbsolute(file) ? dirname(file) : folder;
-  const project = typeof dropped.project_root === "string" ? dropped.project_root : own;
+  const project = projectOf(dropped, folder);
   const found = findRepository(project);
-  const { anchor, content } = await anchorOf(found, project, file, line);
+  const { anchor, content, repository = found } = await anchorOf(found, project, file, line);
   const isKnown = SEVERITIES.includes(severity as Severity);
   return {
     repository:
-      found === undefined ? plainFolder(project) : { gitDir: found.gitDir, root: found.root },
+      repository === undefined ? plainFolder(project) : await recognised(reviews, repository),
     anchor,
     ...(content === undefined ? {} : { content }),
     comment,
@@ -79,19 +91,24 @@ export function fingerprintOf({ file, comment, time }: Dropped): string {
     .digest("hex");
 }
 
+function projectOf({ file, project_root }: Dropped, folder: string): string {
+  if (typeof project_root === "string") return project_root;
+  return isAbsolute(file) ? dirname(file) : folder;
+}
+
 async function anchorOf(
-  repository: FoundRepository | undefined,
+  here: FoundRepository | undefined,
   project: string,
   file: string,
   line: unknown,
-): Promise<MadeAnchor> {
+): Promise<MadeAnchor & { readonly repository?: FoundRepository }> {
   const isLine = Number.isSafeInteger(line) && (line as number) >= 1;
   const at = isLine ? { line: line as number, end: line as number } : {};
   const plain = { path: plainPath(project, file), side: "new", ...at } as const;
-  if (repository === undefined) return { anchor: plain };
+  if (here === undefined) return { anchor: plain };
   try {
-    const path = pathIn(repository, project, file);
-    return await makeAnchor({ repository, path, ...at });
+    const { repository, path } = placeOf(here, project, file);
+    return { ...(await makeAnchor({ repository, path, ...at })), repository };
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
     return { anchor: plain };

@@ -100,6 +100,14 @@ export interface Repository {
   readonly gitDir: string;
   /** The worktree that was last used. */
   readonly root: string;
+  /** Addresses of its remotes, without names and passwords in them. */
+  readonly remotes?: readonly string[];
+}
+
+/** A repository as it is stored. */
+export interface KnownRepository extends Required<Repository> {
+  /** Its first commit; undefined until somebody looked. */
+  readonly firstCommit: string | undefined;
 }
 
 /** A message of a person for a reader. */

@@ -12,6 +12,15 @@ export interface DeliveryRequest {
   readonly limit: number;
   /** Which messages to take if there are more. The result is always in order of creation. */
   readonly first: "newest" | "oldest";
+  /** The last answer that the reader has received, if it says so. */
+  readonly after?: string | undefined;
+}
+
+/** Messages for a reader, and the id of the answer that they are delivered in. */
+export interface Delivery {
+  readonly id: string;
+  readonly reader: string;
+  readonly messages: readonly Message[];
 }
 
 const MESSAGES = `SELECT event.seq, event.body, event.at AS said_at, event.author AS said_by,
@@ -27,10 +36,11 @@ export function takeMessages(
   database: DatabaseSync,
   request: DeliveryRequest,
   holder: Holder,
-  journal: Pick<SentJournal, "sentBy">,
-): Message[] {
-  const { reader, gitDir, limit, first } = request;
-  bringBack(database, reader, holder, journal);
+  journal: Pick<SentJournal, "notedBy">,
+): Delivery {
+  const { reader, gitDir, limit, first, after } = request;
+  if (after !== undefined) acknowledge(database, reader, after);
+  bringBack(database, request, holder, journal);
   const rows = database
     .prepare(
       `${MESSAGES}
@@ -41,11 +51,27 @@ export function takeMessages(
     )
     .all(reader, gitDir ?? null, limit);
   const messages = rows.map(messageOf).toSorted((one, other) => one.seq - other.seq);
+  const id = crypto.randomUUID();
   const insert = database.prepare(
-    "INSERT INTO delivery (reader, message, holder, at) VALUES (?, ?, ?, ?)",
+    "INSERT INTO delivery (reader, message, holder, at, answer) VALUES (?, ?, ?, ?, ?)",
   );
-  for (const { seq } of messages) insert.run(reader, seq, holder.id, Date.now());
-  return messages;
+  for (const { seq } of messages) insert.run(reader, seq, holder.id, Date.now(), id);
+  return { id, reader, messages };
+}
+
+/** The reader has received this answer, whatever became of the process that sent it. */
+function acknowledge(database: DatabaseSync, reader: string, answer: string): void {
+  database
+    .prepare("UPDATE delivery SET sent = 1 WHERE reader = ? AND answer = ?")
+    .run(reader, answer);
+  // Another client with the same name may have brought its messages back, but not taken them yet.
+  database
+    .prepare(
+      `INSERT OR IGNORE INTO delivery (reader, message, holder, at, sent, answer)
+       SELECT reader, message, '', ?3, 1, answer FROM doubtful_delivery
+       WHERE reader = ?1 AND answer = ?2`,
+    )
+    .run(reader, answer, Date.now());
 }
 
 /** Number of messages that wait for a reader. */
@@ -96,20 +122,38 @@ export function messagesAfter(database: DatabaseSync, seq: number, gitDir?: stri
     .map(messageOf);
 }
 
-/** Messages that a dead process took but did not send wait again. */
+/**
+ * Messages that a dead process took but did not send wait again. Where it died while it sent them,
+ * nobody knows whether they arrived: they wait again once, unless the reader acknowledges answers, and
+ * so has told that it did not receive this one.
+ */
 function bringBack(
   database: DatabaseSync,
-  reader: string,
+  { reader, after }: DeliveryRequest,
   holder: Holder,
-  journal: Pick<SentJournal, "sentBy">,
+  journal: Pick<SentJournal, "notedBy">,
 ): void {
   const rows = database
     .prepare("SELECT DISTINCT holder FROM delivery WHERE reader = ? AND sent = 0")
     .all(reader);
+  const isDoubtful = database.prepare(
+    "SELECT 1 FROM doubtful_delivery WHERE reader = ? AND message = ?",
+  );
+  const doubt = database.prepare(
+    `INSERT INTO doubtful_delivery (reader, message, answer)
+     SELECT reader, message, answer FROM delivery WHERE reader = ? AND message = ? AND sent = 0
+     ON CONFLICT DO UPDATE SET answer = excluded.answer`,
+  );
   for (const row of rows) {
     const other = String(row.holder);
     if (holder.isAlive(other)) continue;
-    markSent(database, reader, [...journal.sentBy(other, reader)]);
+    const { sent, leaving } = journal.notedBy(other, reader);
+    markSent(database, reader, [...sent]);
+    for (const message of leaving) {
+      const isSecond = isDoubtful.get(reader, message) !== undefined;
+      if (isSecond && after === undefined) markSent(database, reader, [message]);
+      else doubt.run(reader, message);
+    }
     database
       .prepare("DELETE FROM delivery WHERE reader = ? AND holder = ? AND sent = 0")
       .run(reader, other);

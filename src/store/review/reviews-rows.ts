@@ -155,16 +155,24 @@ export function findThread(database: DatabaseSync, id: string, moment: Moment): 
 }
 
 /** The row id of a repository, which is inserted with its first thread. */
-export function repositoryId(database: DatabaseSync, { gitDir, root }: Repository): number {
-  const row = database.prepare("SELECT id, root FROM repository WHERE git_dir = ?").get(gitDir);
+export function repositoryId(
+  database: DatabaseSync,
+  { gitDir, root, remotes = [] }: Repository,
+): number {
+  const row = database
+    .prepare("SELECT id, root, remotes FROM repository WHERE git_dir = ?")
+    .get(gitDir);
+  const addresses = JSON.stringify(remotes);
   if (row === undefined) {
     const { lastInsertRowid } = database
-      .prepare("INSERT INTO repository (git_dir, root) VALUES (?, ?)")
-      .run(gitDir, root);
+      .prepare("INSERT INTO repository (git_dir, root, remotes) VALUES (?, ?, ?)")
+      .run(gitDir, root, addresses);
     return Number(lastInsertRowid);
   }
-  if (row.root !== root) {
-    database.prepare("UPDATE repository SET root = ? WHERE id = ?").run(root, Number(row.id));
+  if (row.root !== root || (row.remotes !== addresses && remotes.length > 0)) {
+    database
+      .prepare("UPDATE repository SET root = ?, remotes = ? WHERE id = ?")
+      .run(root, remotes.length > 0 ? addresses : String(row.remotes), Number(row.id));
   }
   return Number(row.id);
 }

@@ -77,4 +77,20 @@ export const REVIEW_MIGRATIONS = [
 
   // The client of the holder that has the claim: one process may serve several.
   "ALTER TABLE thread ADD COLUMN client TEXT;",
+
+  `-- The answer that a message was delivered in; readers acknowledge answers.
+   ALTER TABLE delivery ADD COLUMN answer TEXT;
+
+   -- Messages whose holder died while it sent them, so that they may have arrived. They are delivered
+   -- once more, and then never again.
+   CREATE TABLE doubtful_delivery (
+     reader TEXT NOT NULL,
+     message INTEGER NOT NULL REFERENCES event (seq),
+     answer TEXT NOT NULL,
+     PRIMARY KEY (reader, message)
+   ) STRICT, WITHOUT ROWID;`,
+
+  // What a repository is recognised by after it was moved: its first commit, and its remotes.
+  `ALTER TABLE repository ADD COLUMN first_commit TEXT;
+   ALTER TABLE repository ADD COLUMN remotes TEXT NOT NULL DEFAULT '[]';`,
 ];

@@ -31,7 +31,7 @@ function comment(text: string, more: Partial<NewThread> = {}): NewThread {
 }
 
 async function delivered(reviews: Reviews, reader: string, limit = 10): Promise<string[]> {
-  const messages = await reviews.take({ reader, limit, first: "newest" });
+  const { messages } = await reviews.take({ reader, limit, first: "newest" });
   await reviews.sent(
     reader,
     messages.map(({ seq }) => seq),
@@ -282,7 +282,7 @@ describe("Reviews", () => {
       const other = { gitDir: "/other/.git", root: "/other" };
       await reviews.addAll([comment("here"), comment("there", { repository: other })]);
       const request = { reader: "a", limit: 10, first: "oldest" } as const;
-      const messages = await reviews.take({ ...request, gitDir: other.gitDir });
+      const { messages } = await reviews.take({ ...request, gitDir: other.gitDir });
       assert.deepEqual(
         messages.map(({ text }) => text),
         ["there"],
@@ -295,10 +295,10 @@ describe("Reviews", () => {
       using reviews = await Reviews.open(folder.path);
       await reviews.add(comment("one"));
       const request = { reader: "a", limit: 10, first: "oldest" } as const;
-      const [message] = await reviews.take(request);
-      assert.deepEqual(await reviews.take(request), []);
+      const [message] = (await reviews.take(request)).messages;
+      assert.deepEqual((await reviews.take(request)).messages, []);
       await reviews.takeBack("a", [message?.seq ?? 0]);
-      assert.equal((await reviews.take(request)).length, 1);
+      assert.equal((await reviews.take(request)).messages.length, 1);
     });
 
     it("records the outcome of deliveries later if the disk failed", async () => {
@@ -308,15 +308,15 @@ describe("Reviews", () => {
       {
         using reviews = await Reviews.open(folder.path);
         await reviews.addAll([comment("one"), comment("two"), comment("three")]);
-        const [one] = await reviews.take(request);
-        const [two] = await reviews.take(request);
+        const [one] = (await reviews.take(request)).messages;
+        const [two] = (await reviews.take(request)).messages;
         disk.decide = ({ operation }) => {
           return /^(?:BEGIN|writeSync)/.test(operation) ? "torn" : undefined;
         };
         await assert.rejects(reviews.sent("a", [one?.seq ?? 0]), /took/);
         await assert.rejects(reviews.takeBack("a", [two?.seq ?? 0]), { code: "unavailable" });
         disk.decide = () => undefined;
-        const [again] = await reviews.take(request);
+        const [again] = (await reviews.take(request)).messages;
         assert.equal(again?.text, "two");
         await reviews.sent("a", [again?.seq ?? 0]);
       }
@@ -330,7 +330,7 @@ describe("Reviews", () => {
       await reviews.addAll([comment("one"), comment("two")]);
       const script = `
         const take = () => reviews.take({ reader: "a", limit: 1, first: "oldest" });
-        const [message] = await take();
+        const [message] = (await take()).messages;
         await reviews.sent("a", [message.seq]);
         await take();
         process.kill(process.pid, "SIGKILL");`;
@@ -343,7 +343,8 @@ describe("Reviews", () => {
       using reviews = await Reviews.open(folder.path);
       await reviews.addAll([comment("one"), comment("two")]);
       const script = `
-        const [message] = await reviews.take({ reader: "a", limit: 1, first: "oldest" });
+        const request = { reader: "a", limit: 1, first: "oldest" };
+        const [message] = (await reviews.take(request)).messages;
         const { DatabaseSync } = await import("node:sqlite");
         const other = new DatabaseSync(reviews.path);
         other.exec("BEGIN IMMEDIATE");
@@ -362,7 +363,7 @@ describe("Reviews", () => {
       const writers = Promise.all(names.map((name) => elsewhere(folder, script, name)));
       const got: string[] = [];
       const read = async (): Promise<number> => {
-        const messages = await reviews.take({ reader: "r", limit: 7, first: "oldest" });
+        const { messages } = await reviews.take({ reader: "r", limit: 7, first: "oldest" });
         got.push(...messages.map(({ anchor, text }) => `${anchor.path} ${text}`));
         await reviews.sent(
           "r",

@@ -14,9 +14,25 @@ import {
   type StoredThread,
   THREAD_COLUMNS,
 } from "./reviews-rows.ts";
-import type { Message, Proposal, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
+import type {
+  KnownRepository,
+  Message,
+  Proposal,
+  Repository,
+  Role,
+  Thread,
+  ThreadEvent,
+  ThreadState,
+} from "./review-thread.ts";
+import {
+  commentedCommits,
+  knownRepositories,
+  moveRepository,
+  setFirstCommit,
+} from "./reviews-repositories.ts";
 import {
   countWaiting,
+  type Delivery,
   type DeliveryRequest,
   markSent,
   messagesAfter,
@@ -262,13 +278,18 @@ export class Reviews implements Disposable {
     });
   }
 
-  take(request: DeliveryRequest): Promise<Message[]> {
+  take(request: DeliveryRequest): Promise<Delivery> {
     this.#journal.prepare();
     return this.#settle((database) => takeMessages(database, request, this.#holder, this.#journal));
   }
 
   waiting(reader: string, gitDir?: string): Promise<number> {
     return this.#database.read((database) => countWaiting(database, reader, gitDir));
+  }
+
+  /** Call this right before the answer is sent: if this process dies now, it may have arrived. */
+  leaving(reader: string, messages: readonly number[]): void {
+    this.#journal.note({ reader, messages, isLeaving: true });
   }
 
   /**
@@ -280,7 +301,7 @@ export class Reviews implements Disposable {
     this.#owed.add({ reader, messages, isSent: true });
     let failure: unknown;
     try {
-      this.#journal.note(reader, messages);
+      this.#journal.note({ reader, messages });
     } catch (error) {
       failure = error;
     }
@@ -295,6 +316,25 @@ export class Reviews implements Disposable {
   async takeBack(reader: string, messages: readonly number[]): Promise<void> {
     this.#owed.add({ reader, messages, isSent: false });
     await this.#settle(() => {});
+  }
+
+  /** All repositories with threads, the last used first. */
+  repositories(): Promise<KnownRepository[]> {
+    return this.#database.read(knownRepositories);
+  }
+
+  /** Commits that comments of a repository were made on. */
+  commentedCommits(gitDir: string, limit: number): Promise<string[]> {
+    return this.#database.read((database) => commentedCommits(database, gitDir, limit));
+  }
+
+  async setFirstCommit(gitDir: string, commit: string): Promise<void> {
+    await this.#database.change((database) => setFirstCommit(database, gitDir, commit));
+  }
+
+  /** The repository that was at a git folder is somewhere else now. */
+  async moveRepository(from: string, to: Repository): Promise<void> {
+    await this.#database.change((database) => moveRepository(database, from, to));
   }
 
   messagesAfter(seq: number, gitDir?: string): Promise<Message[]> {

@@ -26,27 +26,30 @@ export class SentJournal {
     this.#file = openSync(this.#pathOf(this.#holder.id), "a", 0o600);
   }
 
-  note(reader: string, messages: readonly number[]): void {
+  note(note: Note): void {
     this.prepare();
     // After a partly written line, the next one starts on a new line.
-    const line = Buffer.from(
-      `${this.#isTorn ? "\n" : ""}${JSON.stringify({ reader, messages })}\n`,
-    );
+    const line = Buffer.from(`${this.#isTorn ? "\n" : ""}${JSON.stringify(note)}\n`);
     const written = writeSync(this.#file ?? -1, line);
     this.#isTorn = written < line.length;
     if (this.#isTorn) throw new Error(`The disk took ${written} of ${line.length} bytes`);
   }
 
-  /** The messages that a process has sent to a reader. */
-  sentBy(holder: string, reader: string): Set<number> {
+  /** The messages that a process has sent to a reader, and those that it was sending at the end. */
+  notedBy(holder: string, reader: string): { sent: Set<number>; leaving: Set<number> } {
     let text = "";
     try {
       text = readFileSync(this.#pathOf(holder), "utf8");
     } catch {
       // Nothing was sent, or all of it is in the database.
     }
-    const noted = text.split("\n").map(parseNote);
-    return new Set(noted.flatMap((each) => (each?.reader === reader ? each.messages : [])));
+    const sent = new Set<number>();
+    const leaving = new Set<number>();
+    for (const note of text.split("\n").map(parseNote)) {
+      if (note?.reader !== reader) continue;
+      for (const message of note.messages) (note.isLeaving === true ? leaving : sent).add(message);
+    }
+    return { sent, leaving: leaving.difference(sent) };
   }
 
   /** Closes the file, and removes it if the database has all of it. */
@@ -65,6 +68,8 @@ export class SentJournal {
 interface Note {
   readonly reader: string;
   readonly messages: readonly number[];
+  /** They are about to be sent. */
+  readonly isLeaving?: boolean;
 }
 
 /** Undefined for an incomplete line. */

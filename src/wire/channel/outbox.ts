@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 
-import { aboutToSend } from "../../base/event-loop.ts";
+import { aboutToSend, justSent } from "../../base/event-loop.ts";
 import type { Holding } from "../../base/limit/byte-budget.ts";
 import { type ChannelLimits, ROOM, type Room, SlowReaderError } from "../channel.ts";
 
@@ -91,6 +91,7 @@ export class Outbox {
     this.#text = "";
     aboutToSend();
     this.#write(text);
+    justSent();
     const unsent = this.#writable.writableLength;
     const isMuch = unsent > this.#limits.maxUnsent;
     if (isMuch || this.#holding?.set(unsent) === false) {

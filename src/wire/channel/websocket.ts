@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 
 import type { RawData, WebSocket } from "ws";
 
-import { aboutToSend } from "../../base/event-loop.ts";
+import { aboutToSend, justSent } from "../../base/event-loop.ts";
 import { Holding } from "../../base/limit/byte-budget.ts";
 import {
   type Channel,
@@ -106,6 +106,7 @@ class WebSocketChannel implements Channel<string> {
     else {
       aboutToSend();
       this.#ws.send(message, this.#sent);
+      justSent();
     }
     const bufferedAmount = this.#ws.bufferedAmount + this.#queuedCharacters;
     const hasRoom = this.#socket === undefined || this.#unsent.set(bufferedAmount);
@@ -196,6 +197,7 @@ class WebSocketChannel implements Channel<string> {
     if (this.#ws.readyState !== this.#ws.OPEN) return;
     aboutToSend();
     this.#socket?.write(encodeTextFrames(queue), this.#sent);
+    justSent();
   };
 
   readonly #sent = (): void => {

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
-import { aboutToSend } from "../../../../base/event-loop.ts";
+import { aboutToSend, justSent } from "../../../../base/event-loop.ts";
 import { errorText, RpcError } from "../../../../rpc/rpc-error.ts";
 
 /** Answers with one JSON text. */
@@ -17,6 +17,7 @@ export function reply(
   });
   aboutToSend();
   response.end(text);
+  justSent();
 }
 
 /** MCP, basic/transports § Sending Messages: 202 without a body for what needs no answer. */
