@@ -35,7 +35,7 @@ export class AcpConnection implements SessionClient {
   #isIntroduced = false;
   #capabilities = V1.capabilities({ protocolVersion: 1 });
   #countsEvents = false;
-  #origin: string = crypto.randomUUID();
+  #origin: string | undefined;
   #isGone = false;
   /** Ids of sessions that the client joined only to watch them. */
   readonly #observed = new Set<string>();
@@ -85,6 +85,8 @@ export class AcpConnection implements SessionClient {
   }
 
   get origin(): string {
+    // Made with the first prompt: loading the code for it would delay each start.
+    this.#origin ??= crypto.randomUUID();
     return this.#origin;
   }
 
