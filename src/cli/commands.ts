@@ -1,4 +1,5 @@
 import { agent } from "./agent/agent-command.ts";
+import { audit } from "./audit/audit-command.ts";
 import { chat } from "./chat/chat-command.ts";
 import { config } from "./config/config-command.ts";
 import { demo } from "./demo/demo-command.ts";
@@ -58,6 +59,7 @@ export const PROGRAM: Command = {
     review,
     identity,
     token,
+    audit,
     device,
     notifications,
     config,

@@ -5,8 +5,8 @@ export const AUDIT_FILE = "audit.ndjson";
 const SET_ASIDE = /^audit-\d{8}T\d{9}Z-\d+\.ndjson$/;
 
 /**
- * All audit entries: of the rotated files, then of the current one. Incomplete lines, which a full disk
- * or a power failure leaves, are skipped.
+ * All audit entries: of the rotated files, then of the current one, without the names of their writers.
+ * Seals are skipped, and incomplete lines, which a full disk or a power failure leaves.
  */
 export async function* readAudit(data: string): AsyncGenerator<Readonly<Record<string, unknown>>> {
   for (const name of await filesIn(data)) {
@@ -37,9 +37,9 @@ function missing(error: NodeJS.ErrnoException): undefined {
 function entryOf(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const entry: unknown = JSON.parse(line);
-    return typeof entry === "object" && entry !== null
-      ? (entry as Readonly<Record<string, unknown>>)
-      : undefined;
+    if (typeof entry !== "object" || entry === null || "seal" in entry) return undefined;
+    const { writer: _, ...rest } = entry as Readonly<Record<string, unknown>>;
+    return rest;
   } catch {
     return undefined;
   }

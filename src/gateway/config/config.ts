@@ -42,6 +42,10 @@ export interface Config {
     Required<Pick<SessionSettings, "idle" | "permissions" | "foreign">> & {
       readonly worktree: { readonly carry: readonly string[] };
     };
+  readonly audit: {
+    /** Absolute. */
+    readonly anchor?: string;
+  };
   readonly notifications: readonly NotificationSettings[];
   /** Absolute. */
   readonly data: string;
@@ -150,6 +154,7 @@ export function defaultConfig(data: string): Config {
       setup: { repositories: {}, from: [], layers: 4, maxLayer: 10_737_418_240 },
     },
     sessions: { idle: 1_800, permissions: "first", foreign: "owner", worktree: { carry: [] } },
+    audit: {},
     notifications: [],
     data,
     log: { level: "info", verbose: false },

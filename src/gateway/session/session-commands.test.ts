@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtempDisposable, readFile } from "node:fs/promises";
+import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { readAudit } from "../../../test/support/read-audit.ts";
 import { SessionCommands } from "./session-commands.ts";
 
 describe("SessionCommands", () => {
@@ -16,9 +17,9 @@ describe("SessionCommands", () => {
     assert.equal(await commands.revoke(kept?.id ?? 0), true);
     assert.deepEqual(await commands.rules.list(), []);
     assert.equal(await commands.revoke(kept?.id ?? 0), false);
-    const lines = (await readFile(join(folder.path, "audit.ndjson"), "utf8")).trim().split("\n");
-    assert.equal(lines.length, 1);
-    const { time: _, ...entry } = JSON.parse(lines[0] ?? "") as Record<string, unknown>;
+    const entries = await Array.fromAsync(readAudit(folder.path));
+    assert.equal(entries.length, 1);
+    const { time: _, ...entry } = entries[0] ?? {};
     assert.deepEqual(entry, { event: "permission-revoked", rule: kept?.id, ...rule });
   });
 });

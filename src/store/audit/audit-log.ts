@@ -1,10 +1,15 @@
 import {
+  appendFileSync,
   closeSync,
   constants,
   fstatSync,
+  mkdirSync,
   openSync,
+  readdirSync,
   readSync,
   renameSync,
+  rmdirSync,
+  rmSync,
   statSync,
   writeSync,
 } from "node:fs";
@@ -12,6 +17,7 @@ import { join } from "node:path";
 
 import { beforeSending } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
+import { AuditSeals } from "./audit-seals.ts";
 
 export const AUDIT_FILE = "audit.ndjson";
 
@@ -28,11 +34,18 @@ export interface AuditLogOptions {
   readonly checkEvery?: number;
   /** Milliseconds until a failed write is retried. */
   readonly retryAfter?: number;
+  /** A file that seals are appended to as well, where whoever changes the audit cannot change it. */
+  readonly anchor?: string | undefined;
+  /** Milliseconds after which entries are sealed. */
+  readonly sealAfter?: number;
   /** Appends bytes and returns how many were written. Tests replace it with a failing disk. */
   readonly write?: (descriptor: number, bytes: Buffer) => number;
 }
 
-type ResolvedOptions = Required<AuditLogOptions>;
+type ResolvedOptions = Required<Omit<AuditLogOptions, "anchor">> & Pick<AuditLogOptions, "anchor">;
+
+/** Files that were set aside when they were full; their names are in the order of time. */
+export const SET_ASIDE = /^audit-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-\d+\.ndjson$/;
 
 const MiB = 1024 * 1024;
 const NEWLINE = 0x0a;
@@ -46,6 +59,9 @@ const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND;
  *
  * Entries are written before the next message leaves this process, so they survive a kill of the
  * process. They are not synced, so a power failure may lose the last ones.
+ *
+ * Each line names its writer, and each writer seals its lines (audit-seals.ts), so that changes of the
+ * file can be found.
  *
  * Recording never throws. While the disk fails, entries are buffered up to a limit; entries above it are
  * counted, and the count is recorded.
@@ -62,12 +78,13 @@ export class AuditLog implements Disposable {
   #file: number | undefined;
   #size = 0;
   #checkedAt = -Infinity;
-  /** The time in the name of the last file that was set aside. */
-  #setAsideAt = 0;
   #isFailing = false;
   /** The file ends in the middle of a line. */
   #isTorn = false;
   #retry: NodeJS.Timeout | undefined;
+  readonly #seals = new AuditSeals();
+  #sealing: NodeJS.Timeout | undefined;
+  #isAnchored = true;
 
   /** The file is opened with the first entry. */
   constructor(data: string, options: AuditLogOptions = {}) {
@@ -95,6 +112,7 @@ export class AuditLog implements Disposable {
     this.#retry = undefined;
     try {
       while (this.#lines.length > 0) this.#append(this.#takeLines());
+      if (this.#seals.isFull) this.#seal();
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing) this.#options.report("audit.failed", { file: this.#path, error });
@@ -106,7 +124,9 @@ export class AuditLog implements Disposable {
 
   [Symbol.dispose](): void {
     this.flush();
+    this.#seal();
     clearTimeout(this.#retry);
+    clearTimeout(this.#sealing);
     const lost = this.#lines.length + this.#dropped;
     if (lost > 0) this.#options.report("audit.lost", { file: this.#path, entries: lost });
     this.#close();
@@ -120,12 +140,45 @@ export class AuditLog implements Disposable {
   #lineOf(entry: object): string {
     try {
       const line = JSON.stringify(entry);
-      if (line.length < this.#options.maxLine) return `${line}\n`;
+      if (line.length < this.#options.maxLine) return this.#signed(line);
       const left = `(${line.length} characters in all)`;
-      return `${JSON.stringify({ ...entry, arguments: left })}\n`;
+      return this.#signed(JSON.stringify({ ...entry, arguments: left }));
     } catch (error) {
-      return `${JSON.stringify({ time: new Date().toISOString(), unreadable: String(error) })}\n`;
+      const time = new Date().toISOString();
+      return this.#signed(JSON.stringify({ time, unreadable: String(error) }));
     }
+  }
+
+  /** A line with the name of its writer. */
+  #signed(json: string): string {
+    return `${json.slice(0, -1)},"writer":"${this.#seals.writer}"}\n`;
+  }
+
+  /** Seals what was written, here and at the anchor. */
+  #seal(): void {
+    clearTimeout(this.#sealing);
+    this.#sealing = undefined;
+    const line = this.#seals.seal();
+    if (line === undefined) return;
+    this.#waiting += line.length;
+    this.#lines.push(line);
+    if (this.#retry === undefined) this.flush();
+    const { anchor, report } = this.#options;
+    if (anchor === undefined) return;
+    try {
+      appendFileSync(anchor, line, { mode: 0o600 });
+      this.#isAnchored = true;
+    } catch (error) {
+      if (this.#isAnchored) report("audit.not-anchored", { file: anchor, error });
+      this.#isAnchored = false;
+    }
+  }
+
+  #written(lines: readonly string[]): void {
+    this.#seals.written(lines);
+    if (!this.#seals.hasUnsealed) return;
+    const { sealAfter } = this.#options;
+    this.#sealing ??= setTimeout(() => this.#seal(), sealAfter).unref();
   }
 
   #takeLines(): string[] {
@@ -133,7 +186,7 @@ export class AuditLog implements Disposable {
     this.#lines = [];
     if (this.#dropped === 0) return lines;
     const gap = { time: new Date().toISOString(), dropped: this.#dropped };
-    const line = `${JSON.stringify(gap)}\n`;
+    const line = this.#signed(JSON.stringify(gap));
     this.#dropped = 0;
     this.#waiting += line.length;
     return [...lines, line];
@@ -157,7 +210,9 @@ export class AuditLog implements Disposable {
         else written += countNewlines(batch, bytesWritten) - mend.length;
       }
       this.#waiting = 0;
+      this.#written(lines);
     } catch (error) {
+      this.#written(lines.slice(0, written));
       this.#lines = lines.slice(written);
       this.#waiting = this.#lines.reduce((sum, line) => sum + line.length, 0);
       throw error;
@@ -170,12 +225,10 @@ export class AuditLog implements Disposable {
     const now = performance.now();
     if (this.#file !== undefined && now - this.#checkedAt >= checkEvery) {
       this.#checkedAt = now;
-      const own = fstatSync(this.#file);
-      const named = statSync(this.#path, { throwIfNoEntry: false });
-      this.#size = own.size;
-      if (named?.ino !== own.ino || named.dev !== own.dev) this.#close();
+      this.#size = fstatSync(this.#file).size;
+      if (!this.#isCurrent(this.#file)) this.#close();
     }
-    if (this.#file !== undefined && this.#size >= maxFile) this.#setAside();
+    if (this.#file !== undefined && this.#size >= maxFile) this.#setAside(this.#file);
     return this.#file ?? this.#open();
   }
 
@@ -187,21 +240,39 @@ export class AuditLog implements Disposable {
     this.#checkedAt = performance.now();
     this.#isTorn = this.#size > 0 && lastByte(file, this.#size) !== NEWLINE;
     if (this.#size < this.#options.maxFile) return file;
-    this.#setAside();
-    return this.#open();
+    return this.#setAside(file) ? this.#open() : file;
   }
 
-  #setAside(): void {
-    this.#close();
-    // A name is used once: two files of one millisecond, or of two processes, must not overwrite each
-    // other.
-    this.#setAsideAt = Math.max(Date.now(), this.#setAsideAt + 1);
-    const time = new Date(this.#setAsideAt).toISOString().replaceAll(/[-:.]/g, "");
+  /** Whether nobody has renamed the file. */
+  #isCurrent(file: number): boolean {
+    const own = fstatSync(file);
+    const named = statSync(this.#path, { throwIfNoEntry: false });
+    return named?.ino === own.ino && named.dev === own.dev;
+  }
+
+  /**
+   * Closes a full file and renames it. One process at a time, so that names are in the order of the
+   * files. False if another process is doing it: this one goes on with the file that it has.
+   */
+  #setAside(file: number): boolean {
+    const lock = `${this.#path}.lock`;
+    if (!tryLock(lock)) return false;
     try {
-      renameSync(this.#path, join(this.#folder, `audit-${time}-${process.pid}.ndjson`));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      if (this.#isCurrent(file)) renameSync(this.#path, join(this.#folder, this.#nextName()));
+    } finally {
+      rmdirSync(lock);
     }
+    this.#close();
+    return true;
+  }
+
+  #nextName(): string {
+    const newest = readdirSync(this.#folder).reduce(
+      (last, name) => Math.max(last, timeIn(name)),
+      0,
+    );
+    const time = new Date(Math.max(Date.now(), newest + 1));
+    return `audit-${time.toISOString().replaceAll(/[-:.]/g, "")}-${process.pid}.ndjson`;
   }
 
   #close(): void {
@@ -214,6 +285,30 @@ export class AuditLog implements Disposable {
       // Already closed.
     }
   }
+}
+
+/** The milliseconds since 1970 in the name of a file that was set aside; 0 for other names. */
+function timeIn(name: string): number {
+  const [, year, month, day, hour, minute, second, ms] = SET_ASIDE.exec(name) ?? [];
+  if (ms === undefined) return 0;
+  return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);
+}
+
+/** Milliseconds after which the process that holds a lock was killed: renaming takes no time. */
+const LOCK_AGE = 10_000;
+
+/** Creates a folder that stands for a lock. False if somebody else has it. */
+function tryLock(path: string): boolean {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity);
+  // The next attempt takes it.
+  if (age > LOCK_AGE) rmSync(path, { recursive: true, force: true });
+  return false;
 }
 
 /** The last byte shows whether a full disk or a power failure left half a line. */
@@ -238,6 +333,7 @@ function resolveOptions(options: AuditLogOptions): ResolvedOptions {
     maxLine: 64 * 1024,
     checkEvery: 1_000,
     retryAfter: 1_000,
+    sealAfter: 1_000,
     write: (descriptor, bytes) => writeSync(descriptor, bytes),
     ...options,
   };

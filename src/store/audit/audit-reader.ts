@@ -1,10 +1,9 @@
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-import { AUDIT_FILE } from "./audit-log.ts";
+import { AUDIT_FILE, SET_ASIDE } from "./audit-log.ts";
+import { SEAL } from "./audit-seals.ts";
 
-/** Files that were set aside when they were full; their names are in the order of time. */
-const SET_ASIDE = /^audit-\d{8}T\d{9}Z-\d+\.ndjson$/;
 const CHUNK = 64 * 1024;
 const NEWLINE = 0x0a;
 
@@ -15,8 +14,8 @@ export interface AuditRecord {
 }
 
 /**
- * Reads the audit from its end: the newest entries first, over all files. Lines that are not entries,
- * which a full disk or a power failure leaves, are skipped. `before` is the place of an entry: reading
+ * Reads the audit from its end: the newest entries first, over all files. Seals are skipped, and lines
+ * that are not entries, which a full disk or a power failure leaves. `before` is the place of an entry: reading
  * goes on with the one before it. `spent` is called with the bytes of each read.
  */
 export async function* auditBackwards(
@@ -25,7 +24,7 @@ export async function* auditBackwards(
 ): AsyncGenerator<AuditRecord> {
   const [inode, offset] = before?.split(".") ?? [];
   let isFound = inode === undefined;
-  for (const name of await filesIn(data)) {
+  for (const name of await auditFiles(data)) {
     await using file = await open(join(data, name)).catch(missing);
     if (file === undefined) continue;
     const { ino, size } = await file.stat();
@@ -39,8 +38,8 @@ export async function* auditBackwards(
   }
 }
 
-/** The newest file first. */
-async function filesIn(data: string): Promise<string[]> {
+/** The files of the audit, the newest first. */
+export async function auditFiles(data: string): Promise<string[]> {
   const names = (await readdir(data).catch(missing)) ?? [];
   return [
     AUDIT_FILE,
@@ -83,6 +82,7 @@ function missing(error: NodeJS.ErrnoException): undefined {
 }
 
 function entryOf(line: string): Readonly<Record<string, unknown>> | undefined {
+  if (line.startsWith(SEAL)) return undefined;
   try {
     const entry: unknown = JSON.parse(line);
     return typeof entry === "object" && entry !== null && !Array.isArray(entry)

@@ -80,6 +80,7 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
     return edit(folders, "plugins", programs);
   };
   let edited = edit(values, "data", expand);
+  edited = edit(edited, "audit", (audit) => edit(audit, "anchor", expand));
   edited = edit(edited, "bus", bus);
   edited = edit(edited, "serve", serve);
   edited = edit(edited, "mcpServers", programs);

@@ -22,6 +22,14 @@ export interface ConfigFile {
     /** Log every message; also `TRUNKLINE_VERBOSE=1` or `REMOTE_JUGGLER_VERBOSE=1`. */
     readonly verbose?: boolean;
   };
+  readonly audit?: {
+    /**
+     * File that the seals of the audit are appended to as well, best on another machine or an
+     * append-only file; `trunkline audit verify` compares both. A relative path counts from this
+     * file's folder.
+     */
+    readonly anchor?: string;
+  };
   readonly serve?: ServeSettings;
   readonly remote?: RemoteSettings;
   readonly sessions?: SessionSettings;
@@ -747,6 +755,7 @@ export const checkConfigFile: Check = (value) => {
       case "server":
       case "data":
       case "log":
+      case "audit":
       case "serve":
       case "remote":
       case "sessions":
@@ -763,7 +772,7 @@ export const checkConfigFile: Check = (value) => {
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "remote", "sessions", "notifications", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "audit", "serve", "remote", "sessions", "notifications", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -828,6 +837,25 @@ export const checkConfigFile: Check = (value) => {
       }
     }
   }
+  const audit: unknown = value.audit;
+  if (audit !== undefined) {
+    if (!isObject(audit)) return { path: ["audit"], says: "must be an object" };
+    for (const key4 in audit) {
+      switch (key4) {
+        case "anchor":
+          continue;
+        default:
+          return { path: ["audit", key4], says: unknownKey(key4, ["anchor"]) };
+      }
+    }
+    const anchor: unknown = audit.anchor;
+    if (anchor !== undefined) {
+      if (typeof anchor !== "string") {
+        return { path: ["audit", "anchor"], says: "must be a string" };
+      }
+      if (anchor === "") return { path: ["audit", "anchor"], says: "must not be empty" };
+    }
+  }
   const serve: unknown = value.serve;
   if (serve !== undefined) {
     const problem = checkServeSettings(serve);
@@ -862,10 +890,10 @@ export const checkConfigFile: Check = (value) => {
   const mcpServers: unknown = value.mcpServers;
   if (mcpServers !== undefined) {
     if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
-    for (const key4 in mcpServers) {
-      const item2: unknown = mcpServers[key4];
+    for (const key5 in mcpServers) {
+      const item2: unknown = mcpServers[key5];
       const problem6 = checkMcpServer(item2);
-      if (problem6 !== undefined) return within(problem6, "mcpServers", key4);
+      if (problem6 !== undefined) return within(problem6, "mcpServers", key5);
     }
   }
   const agent: unknown = value.agent;
@@ -882,10 +910,10 @@ export const checkConfigFile: Check = (value) => {
   const agents: unknown = value.agents;
   if (agents !== undefined) {
     if (!isObject(agents)) return { path: ["agents"], says: "must be an object" };
-    for (const key5 in agents) {
-      const item3: unknown = agents[key5];
+    for (const key6 in agents) {
+      const item3: unknown = agents[key6];
       const problem8 = checkAgentCommand(item3);
-      if (problem8 !== undefined) return within(problem8, "agents", key5);
+      if (problem8 !== undefined) return within(problem8, "agents", key6);
     }
   }
   const models: unknown = value.models;
@@ -896,10 +924,10 @@ export const checkConfigFile: Check = (value) => {
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
-    for (const key6 in identities) {
-      const item4: unknown = identities[key6];
+    for (const key7 in identities) {
+      const item4: unknown = identities[key7];
       const problem10 = checkIdentitySettings(item4);
-      if (problem10 !== undefined) return within(problem10, "identities", key6);
+      if (problem10 !== undefined) return within(problem10, "identities", key7);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -919,12 +947,12 @@ export const checkConfigFile: Check = (value) => {
   const policy: unknown = value.policy;
   if (policy !== undefined) {
     if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
-    for (const key7 in policy) {
-      switch (key7) {
+    for (const key8 in policy) {
+      switch (key8) {
         case "tools":
           continue;
         default:
-          return { path: ["policy", key7], says: unknownKey(key7, ["tools"]) };
+          return { path: ["policy", key8], says: unknownKey(key8, ["tools"]) };
       }
     }
     const tools: unknown = policy.tools;

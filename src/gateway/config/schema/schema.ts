@@ -103,6 +103,21 @@ export const schemas = {
           },
         },
       },
+      audit: {
+        type: "object",
+        additionalProperties: false,
+        properties: {
+          anchor: {
+            type: "string",
+            minLength: 1,
+            description:
+              "File that the seals of the audit are appended to as well, best on another machine or an " +
+              "append-only file; `trunkline audit verify` compares both. A relative path counts from this " +
+              "file's folder.",
+            "x-project": false,
+          },
+        },
+      },
       serve: { $ref: "#ServeSettings" },
       remote: { $ref: "#RemoteSettings" },
       sessions: { $ref: "#SessionSettings" },

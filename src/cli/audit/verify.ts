@@ -1,0 +1,31 @@
+import { resolve } from "node:path";
+
+import { verifyAudit } from "../../store/audit/verify-audit.ts";
+import type { Invocation } from "../shell/command.ts";
+import { quietHouse } from "../shell/open-house.ts";
+
+/** `trunkline audit verify` */
+export async function verify(
+  invocation: Invocation<{ readonly anchor?: string; readonly json?: boolean }>,
+): Promise<number> {
+  const { values, cwd, out, err } = invocation;
+  const { config } = await quietHouse(invocation);
+  const anchor = values.anchor === undefined ? config.audit.anchor : resolve(cwd, values.anchor);
+  const verdict = await verifyAudit(config.data, anchor);
+  const { problems, sealed, unsealed, older, damaged, writers } = verdict;
+  if (values.json === true) out(`${JSON.stringify(verdict, null, 2)}\n`);
+  else {
+    const by = `${writers} ${writers === 1 ? "process" : "processes"}`;
+    out(`${sealed} entries of ${by} match their seals.\n`);
+    if (unsealed > 0) {
+      out(`${unsealed} have no seal yet: their process runs, or was killed just after them.\n`);
+    }
+    if (older > 0) out(`${older} were written by a version that did not seal them.\n`);
+    if (damaged > 0) out(`${damaged} lines are damaged, as after a full disk.\n`);
+    for (const { where, says } of problems) err(`${where}: ${says}.\n`);
+    if (anchor === undefined) {
+      err("Entries that were removed with their seals are found only with `audit.anchor`.\n");
+    }
+  }
+  return problems.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { AUDIT_FILE, AuditLog } from "./audit-log.ts";
+import { verifyAudit } from "./verify-audit.ts";
+
+/** Two writers at once, whose entries are sealed in two parts each. */
+function written(folder: SampleFolder, anchor?: string): string {
+  using one = new AuditLog(folder.path, { anchor });
+  using other = new AuditLog(folder.path);
+  for (let part = 0; part < 2; part++) {
+    for (let n = 0; n < 5; n++) {
+      one.record({ time: "t", n });
+      other.record({ time: "t", n, text: "\u2028 and \r" });
+      one.flush();
+      other.flush();
+    }
+  }
+  return join(folder.path, AUDIT_FILE);
+}
+
+function edit(file: string, change: (lines: string[]) => string[]): void {
+  writeFileSync(file, change(readFileSync(file, "utf8").split("\n")).join("\n"));
+}
+
+describe("verifyAudit()", () => {
+  it("confirms what nobody has touched, of several writers and files", async () => {
+    await using folder = await SampleFolder.create();
+    {
+      using log = new AuditLog(folder.path, { maxFile: 2_000 });
+      for (let n = 0; n < 100; n++) {
+        log.record({ time: "t", n });
+        log.flush();
+      }
+    }
+    written(folder);
+    assert.deepEqual(await verifyAudit(folder.path), {
+      sealed: 120,
+      unsealed: 0,
+      older: 0,
+      damaged: 0,
+      writers: 3,
+      problems: [],
+    });
+  });
+
+  it("finds an entry that was changed, removed, added or moved", async () => {
+    const changes: readonly [(lines: string[]) => string[], RegExp][] = [
+      [(lines) => lines.with(4, lines[4]?.replace('"n":2', '"n":7') ?? ""), /were changed/],
+      [(lines) => lines.toSpliced(4, 1), /One entry is missing among the 10/],
+      [(lines) => lines.toSpliced(4, 0, lines[4] ?? ""), /One entry is too many/],
+      [(lines) => lines.with(4, lines[6] ?? "").with(6, lines[4] ?? ""), /were changed/],
+      [(lines) => lines.with(4, "{"), /One entry is missing/],
+    ];
+    for (const [change, says] of changes) {
+      await using folder = await SampleFolder.create();
+      edit(written(folder), change);
+      const { problems, sealed } = await verifyAudit(folder.path);
+      assert.equal(problems.length, 1);
+      assert.match(problems[0]?.says ?? "", says);
+      assert.match(problems[0]?.where ?? "", /^audit\.ndjson:2\d$/);
+      assert.equal(sealed, 10, "the other writer's entries are as they were");
+    }
+  });
+
+  it("counts what no seal confirms", async () => {
+    await using folder = await SampleFolder.create();
+    const file = written(folder);
+    edit(file, (lines) => lines.filter((line) => !line.startsWith('{"seal"')));
+    appendFileSync(file, `{"time":"t"}\nbroken\n`);
+    const { unsealed, older, damaged, sealed } = await verifyAudit(folder.path);
+    assert.deepEqual(
+      { unsealed, older, damaged, sealed },
+      { unsealed: 20, older: 1, damaged: 1, sealed: 0 },
+    );
+  });
+
+  it("finds with an anchor what was removed together with its seals", async () => {
+    await using folder = await SampleFolder.create();
+    await using elsewhere = await SampleFolder.create();
+    mkdirSync(elsewhere.path);
+    const anchor = join(elsewhere.path, "anchor");
+    const file = written(folder, anchor);
+    assert.deepEqual((await verifyAudit(folder.path, anchor)).problems, []);
+    const [sealed = ""] = readFileSync(anchor, "utf8").split("\n");
+    const { writer } = JSON.parse(sealed) as { writer: string };
+    edit(file, (lines) => lines.filter((line) => !line.includes(writer)));
+    assert.deepEqual((await verifyAudit(folder.path)).problems, []);
+    const { problems } = await verifyAudit(folder.path, anchor);
+    assert.match(problems[0]?.says ?? "", /The audit has no such seal/);
+    await assert.rejects(verifyAudit(folder.path, `${anchor}-none`), { code: "ENOENT" });
+  });
+});

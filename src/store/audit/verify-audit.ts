@@ -1,0 +1,133 @@
+import { createHash, type Hash } from "node:crypto";
+import { createReadStream, existsSync } from "node:fs";
+import { join } from "node:path";
+
+import { auditFiles } from "./audit-reader.ts";
+import { firstHash, SEAL, type Seal } from "./audit-seals.ts";
+
+/** Something that does not fit the seals. */
+export interface AuditProblem {
+  /** The file and the line of the seal that does not match. */
+  readonly where: string;
+  readonly says: string;
+}
+
+export interface AuditVerdict {
+  /** Entries that a seal confirms. */
+  readonly sealed: number;
+  /** Entries after the last seal of their writer: it is running, or was killed within its last second. */
+  readonly unsealed: number;
+  /** Entries without the name of a writer, which an older version has written. */
+  readonly older: number;
+  /** Lines that are not JSON, which a full disk or a power failure leaves. */
+  readonly damaged: number;
+  readonly writers: number;
+  readonly problems: readonly AuditProblem[];
+}
+
+interface Writer {
+  hash: Hash;
+  /** Entries since its last seal, and all that its last seal counted. */
+  open: number;
+  counted: number;
+}
+
+/**
+ * Compares all entries with the seals of their writers. With an anchor, also finds what was removed
+ * together with its seals.
+ */
+export async function verifyAudit(data: string, anchor?: string): Promise<AuditVerdict> {
+  const writers = new Map<string, Writer>();
+  const seals = new Set<string>();
+  const problems: AuditProblem[] = [];
+  const counts = { sealed: 0, older: 0, damaged: 0 };
+  for (const name of (await auditFiles(data)).toReversed()) {
+    if (!existsSync(join(data, name))) continue;
+    for await (const { line, number } of linesOf(join(data, name))) {
+      const parsed = parse(line);
+      if (parsed === undefined) {
+        counts.damaged++;
+        continue;
+      }
+      const { writer: id, seal } = parsed;
+      if (typeof id !== "string") {
+        counts.older++;
+        continue;
+      }
+      const writer = writers.get(id) ?? newWriter(id);
+      writers.set(id, writer);
+      if (!line.startsWith(SEAL)) {
+        writer.open++;
+        writer.hash.update(`${line}\n`);
+        continue;
+      }
+      seals.add(line);
+      const problem = compare(writer, seal as Seal);
+      if (problem === undefined) counts.sealed += writer.open;
+      else problems.push({ where: `${name}:${number}`, says: problem });
+      writer.open = 0;
+    }
+  }
+  if (anchor !== undefined) problems.push(...(await missingFrom(seals, anchor)));
+  const unsealed = writers.values().reduce((sum, { open: count }) => sum + count, 0);
+  return { ...counts, unsealed, writers: writers.size, problems };
+}
+
+/** Checks a seal, and begins the next part of the chain after it. */
+function compare(writer: Writer, { lines, hash }: Seal): string | undefined {
+  const found = writer.hash.digest("hex");
+  const expected = lines - writer.counted;
+  writer.counted = lines;
+  writer.hash = createHash("sha256").update(hash);
+  if (found === hash) return undefined;
+  const missing = expected - writer.open;
+  if (missing > 0) return `${entries(missing)} missing among the ${expected} before this seal`;
+  if (missing < 0) return `${entries(-missing)} too many before this seal`;
+  return `One or more of the ${expected} entries before this seal were changed`;
+}
+
+function entries(count: number): string {
+  return count === 1 ? "One entry is" : `${count} entries are`;
+}
+
+/** Seals that the anchor has and the audit has not. */
+async function missingFrom(seals: ReadonlySet<string>, anchor: string): Promise<AuditProblem[]> {
+  const problems: AuditProblem[] = [];
+  for await (const { line, number } of linesOf(anchor)) {
+    if (!line.startsWith(SEAL) || seals.has(line)) continue;
+    const { time } = parse(line) ?? {};
+    const says = `The audit has no such seal; entries until ${String(time)} were removed or changed`;
+    problems.push({ where: `${anchor}:${number}`, says });
+  }
+  return problems;
+}
+
+function newWriter(id: string): Writer {
+  return { hash: createHash("sha256").update(firstHash(id)), open: 0, counted: 0 };
+}
+
+/** The lines of a file, as it is written: only a line feed ends one. */
+async function* linesOf(path: string): AsyncGenerator<{ line: string; number: number }> {
+  let number = 0;
+  let rest = "";
+  for await (const chunk of createReadStream(path, { encoding: "utf8" })) {
+    const lines = (rest + String(chunk)).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      number++;
+      if (line !== "") yield { line, number };
+    }
+  }
+  if (rest !== "") yield { line: rest, number: number + 1 };
+}
+
+function parse(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
