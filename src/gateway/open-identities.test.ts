@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import assert from "node:assert/strict";
@@ -44,6 +45,28 @@ describe("agentIdentity()", { timeout: 60_000 }, () => {
     assert.ok(!JSON.stringify(identity?.environment({})).includes("t0k3n"));
     assert.ok(!JSON.stringify(identity).includes("t0k3n"));
     assert.equal(identity?.processEnvironment({ GH_TOKEN: "given" }).GH_TOKEN, "given");
+  });
+
+  it("lets git verify its SSH signatures, unless the person has a list of signers already", async () => {
+    using sample = new SampleRepository();
+    const key = join(sample.home, "sign");
+    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
+    const work = { ...WORK, signing: { format: "ssh", key } };
+    const env = (await actsAs(sample, { work }))?.processEnvironment(sample.env);
+    const git = (...args: string[]): string =>
+      execFileSync("git", args, { cwd: sample.path, env, encoding: "utf8" }).trim();
+    git("commit", "-q", "--allow-empty", "-m", "x");
+    assert.equal(git("log", "-1", "--format=%G? %GS"), "G ada@acme.test");
+
+    const own = join(sample.home, "mine");
+    sample.run("config", "--global", "gpg.ssh.allowedSignersFile", own);
+    const made = (await actsAs(sample, { work }))?.environment(sample.env);
+    const config = execFileSync("git", ["config", "gpg.ssh.allowedSignersFile"], {
+      cwd: sample.path,
+      env: made,
+      encoding: "utf8",
+    });
+    assert.equal(config.trim(), own);
   });
 
   it("is none if none is configured, none matches, or several match equally well", async () => {

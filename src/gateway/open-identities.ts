@@ -66,10 +66,10 @@ export function agentIdentity(
   return async (cwd) => {
     await using commands = await currentIdentities(house, cwd, env);
     const actAs = async (name: string): Promise<AgentIdentity> => {
+      const environment = await commands.environments(name);
       // Throws where the identity is not usable, before an agent is started with another.
-      commands.environment(name, {});
+      environment({});
       const own = await forge(commands, name);
-      const environment: AgentIdentity["environment"] = (base) => commands.environment(name, base);
       return {
         name,
         environment,

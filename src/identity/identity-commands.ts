@@ -12,6 +12,7 @@ import type { GuardStatus } from "./guard/install-guard.ts";
 import type { GuardQuestion, GuardVerdict } from "./guard/verdict.ts";
 import type { Applied, Plan } from "./switch/apply.ts";
 import { type EnvironmentPlan, environmentPlan, withIdentity } from "./environment.ts";
+import { type GitSettingsOptions, SIGNERS_KEY } from "./git-settings.ts";
 import type { Identity } from "./identity.ts";
 import { SecurityModes } from "./tools/security-mode.ts";
 import { readGitContext, readRepositoryContext } from "./detect/git-context.ts";
@@ -138,12 +139,36 @@ export class IdentityCommands implements AsyncDisposable {
   }
 
   /**
-   * An environment in which git uses an identity. Git asks only us for tokens, so that a process
-   * cannot get another identity's token.
+   * Makes environments in which git uses an identity. Git asks only us for tokens, so that a process cannot
+   * get another identity's token. Variables override all files, so the person's own list of signers, if
+   * there is one for our folder, is not replaced.
    */
-  environment(name: string, base: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  async environments(name: string): Promise<(base: NodeJS.ProcessEnv) => NodeJS.ProcessEnv> {
+    const identity = this.identities.find(name);
+    const options = await this.#environmentOptions(identity);
+    return (base) => withIdentity(identity, base, options);
+  }
+
+  /** The same, as a list of changes. */
+  async environmentPlan(name: string, base: NodeJS.ProcessEnv): Promise<EnvironmentPlan> {
+    const identity = this.identities.find(name);
+    return environmentPlan(identity, { ...(await this.#environmentOptions(identity)), base });
+  }
+
+  async #environmentOptions(identity: Identity): Promise<GitSettingsOptions> {
     const { credentialHelper } = this;
-    return withIdentity(this.identities.find(name), base, { credentialHelper });
+    const signersFile = await this.#signersFor(identity);
+    return { credentialHelper, ...(signersFile === undefined ? {} : { signersFile }) };
+  }
+
+  async #signersFor(identity: Identity): Promise<string | undefined> {
+    if (identity.signing?.format !== "ssh") return undefined;
+    const file = this.#signersFile;
+    const ask = ["config", "--get", SIGNERS_KEY];
+    const set = await this.git(this.folder).text(ask, { accepts: [0, 1] });
+    if (set !== "" && set !== file) return undefined;
+    await this.#writeSigners(identity.name);
+    return file;
   }
 
   /**
@@ -160,14 +185,8 @@ export class IdentityCommands implements AsyncDisposable {
 
   /** The environment of a command that runs as an identity, with its token and no other's. */
   async processEnvironment(name: string, base: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
-    const env = this.environment(name, base);
-    return replaceForgeVariables(env, await this.forgeVariables(name));
-  }
-
-  /** The same, as a list of changes. */
-  environmentPlan(name: string, base: NodeJS.ProcessEnv): EnvironmentPlan {
-    const { credentialHelper } = this;
-    return environmentPlan(this.identities.find(name), { base, credentialHelper });
+    const environment = await this.environments(name);
+    return replaceForgeVariables(environment(base), await this.forgeVariables(name));
   }
 
   git(folder: string): Git {

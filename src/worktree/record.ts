@@ -15,6 +15,11 @@ const RECORD = "worktree.json";
 /** Held while a work tree is created, landed or removed. */
 export const LOCK = "lock";
 
+/** Whether a file beside a work tree may have this name: SQLite adds endings to that of the lock. */
+export function isOwnFile(name: string): boolean {
+  return name.startsWith(LOCK) || name.startsWith(RECORD);
+}
+
 /** The folder of everything that belongs to the work tree of a session. */
 export function folderOf(data: string, session: string): string {
   return join(data, "worktrees", session);

@@ -1,7 +1,8 @@
-import { copyFile, rm, stat, utimes } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
+import { copyIndex } from "../git/copy-index.ts";
 import type { Git } from "../git/git.ts";
 
 /** The state of a work tree. */
@@ -32,7 +33,8 @@ export async function commitFiles(git: Git, message: string): Promise<Work> {
   const index = join(gitDir, `index-${process.pid}`);
   const env = { GIT_INDEX_FILE: index };
   try {
-    await copyIndex(join(gitDir, "index"), index);
+    const own = join(gitDir, "index");
+    if (existsSync(own)) await copyIndex(own, index);
     await git.run(["add", "--all"], { mode: "files", env });
     const tree = await git.text(["write-tree"], { mode: "files", env });
     if (tree === (await ask("HEAD^{tree}"))) return { head, commit: head };
@@ -42,18 +44,6 @@ export async function commitFiles(git: Git, message: string): Promise<Work> {
     await rm(index, { force: true });
     await rm(`${index}.lock`, { force: true });
   }
-}
-
-/**
- * With the times in the index, git reads only the files that have changed. A file with the same time as
- * the index is read too, since it may have changed afterwards, so the copy must not be newer.
- */
-async function copyIndex(from: string, to: string): Promise<void> {
-  if (!existsSync(from)) return;
-  const { mtimeMs } = await stat(from);
-  await copyFile(from, to);
-  const second = Math.floor(mtimeMs / 1000);
-  await utimes(to, second, second);
 }
 
 async function commitTree(

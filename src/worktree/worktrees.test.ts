@@ -97,6 +97,20 @@ describe("Worktrees", () => {
     assert.doesNotMatch(repository.runIn(bare, "branch"), /trunkline/);
   });
 
+  it("works with a repository that is called as our own files beside the work tree", async () => {
+    using it = setUp();
+    const { repository, worktrees } = it;
+    for (const [at, name] of ["worktree.json", "lock", "lock-journal", "a\nb "].entries()) {
+      const named = join(repository.home, name);
+      repository.runIn(repository.home, "clone", "--quiet", repository.path, named);
+      const session = ONE.replaceAll("1", String(at + 2));
+      const { tree } = await worktrees.create(session, named, {});
+      assert.equal(readFileSync(join(tree, "src/a.txt"), "utf8"), "one\n");
+      writeFileSync(join(tree, "new.txt"), "new");
+      assert.equal((await worktrees.remove(session)).kept, `trunkline/${session.slice(0, 8)}`);
+    }
+  });
+
   it("runs no hook and no filter of the repository", async () => {
     using it = setUp();
     const { repository, worktrees } = it;

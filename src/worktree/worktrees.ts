@@ -9,7 +9,7 @@ import type { Workplace, Workplaces, WorktreeRequest } from "../session/workplac
 import { FileLock } from "../store/file-lock.ts";
 import { hasBranch, HEADS, worktreesOf } from "./branches.ts";
 import { carryFiles } from "./carry.ts";
-import { folderOf, LOCK, readRecord, sessionsIn, writeRecord } from "./record.ts";
+import { folderOf, isOwnFile, LOCK, readRecord, sessionsIn, writeRecord } from "./record.ts";
 import { type Removed, removeWorktree } from "./remove.ts";
 
 export interface WorktreesOptions {
@@ -204,5 +204,5 @@ const NOTHING: Removed = { kept: undefined };
 /** The name of the repository's folder: some tools show the name of the folder they run in. */
 function treeName(top: string): string {
   const name = basename(top).replace(/\.git$/, "");
-  return name === "" || name === LOCK ? "tree" : name;
+  return name === "" || isOwnFile(name) ? "tree" : name;
 }

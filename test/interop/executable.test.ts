@@ -3,7 +3,7 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdtempDisposableSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
@@ -98,6 +98,36 @@ describe("the standalone executable", { timeout: 300_000 }, () => {
     );
     assert.match(JSON.stringify(note), /The note one/);
     assert.match(JSON.stringify(echo), /from the bus/);
+  });
+
+  it("serves the dashboard, with every file that its page names", async () => {
+    const child = spawn(program, ["serve", "--port", "0", "--json"], { env, cwd: place.path });
+    const exit = once(child, "close");
+    try {
+      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+      const { value } = await lines.next();
+      const { url, login } = JSON.parse(String(value)) as Record<"url" | "login", string>;
+      const entered = await fetch(login, { redirect: "manual" });
+      const [cookie = ""] = (entered.headers.getSetCookie()[0] ?? "").split(";");
+      const page = await fetch(url, { headers: { cookie } });
+      assert.equal(page.status, 200);
+      const html = await page.text();
+      const named = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(
+        ([, path = ""]) => path,
+      );
+      const types = named.map((path) => extname(path)).toSorted();
+      assert.ok(types.includes(".js") && types.includes(".css"), html);
+      for (const path of named) {
+        const file = await fetch(new URL(path, url), { headers: { cookie } });
+        assert.equal(file.status, 200, path);
+        assert.ok((await file.bytes()).length > 0, path);
+      }
+      const me = await fetch(new URL("/api/me", url), { headers: { cookie } });
+      assert.equal(((await me.json()) as { version: string }).version, packageJson.version);
+    } finally {
+      child.kill("SIGTERM");
+    }
+    assert.deepEqual(await exit, [0, null]);
   });
 
   it("runs a script as Node does when a plugin is one", async () => {

@@ -85,7 +85,7 @@ async function partsOf(
 export async function env(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out, data } = invocation;
   await using commands = await openCommands(invocation);
-  const { set, unset } = commands.environmentPlan(positionals[0] ?? "", invocation.env);
+  const { set, unset } = await commands.environmentPlan(positionals[0] ?? "", invocation.env);
   if (values.json) {
     out(toJson({ set, unset }));
     return 0;

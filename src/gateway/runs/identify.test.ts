@@ -26,8 +26,8 @@ async function identify(home: SampleHome, url: string) {
   )(url);
 }
 
-async function identifier(home: SampleHome) {
-  await home.write(home.userFile, JSON.stringify({ identities: IDENTITIES }));
+async function identifier(home: SampleHome, identities: object = IDENTITIES) {
+  await home.write(home.userFile, JSON.stringify({ identities }));
   const { config } = await home.load();
   const quiet = { ...config, log: { level: "error", verbose: false } } as const;
   const house = new House(quiet, { files: [home.userFile], load: async () => config });
@@ -70,6 +70,29 @@ describe("identifyFor()", () => {
     assert.deepEqual(await tokenFor("git@mirror.test:acme/app.git"), ["work", undefined]);
     assert.deepEqual(await tokenFor("https://github.com:8443/acme/app.git"), ["work", undefined]);
     assert.deepEqual(await tokenFor("git@github.com:acme/app.git"), ["work", "t0k3n"]);
+  });
+
+  it("says which identity has no token for a host, and which command mends it", async () => {
+    await using home = await SampleHome.create();
+    const ask = await identifier(home);
+    const whyOf = async (url: string) => (await ask(url)).credentials.noToken;
+    assert.equal(
+      await whyOf("https://mirror.test:8443/acme/app.git"),
+      "A rule uses identity 'work' for mirror.test:8443, but its token is for github.com and is not sent elsewhere. " +
+        "If it is also meant for mirror.test:8443: `trunkline identity edit work --host mirror.test:8443`. " +
+        "Otherwise add an identity with that host, and change the rule of 'work'.",
+    );
+    assert.match(
+      (await whyOf("https://git.lab.test/a/b.git")) ?? "",
+      /^Identity 'lab', .* has no token\. Set one with `trunkline identity token set lab`\.$/,
+    );
+    assert.equal(await whyOf("https://github.com/acme/app.git"), undefined);
+    // The command that is named does mend it.
+    const { work } = IDENTITIES;
+    const moved = { work: { ...work, host: "mirror.test:8443" } };
+    const again = await identifier(home, moved);
+    const { credentials } = await again("https://mirror.test:8443/acme/app.git");
+    assert.equal(credentials.token, "t0k3n");
   });
 
   it("looks up once for sessions that begin together, and again later and after a failure", async (t) => {

@@ -1,7 +1,7 @@
 import type { Credentials } from "../../git/server/credentials.ts";
 import { gitSettings } from "../../identity/git-settings.ts";
 import { authorOf, type Identity } from "../../identity/identity.ts";
-import { hostFit } from "../../identity/host.ts";
+import { hostFit, hostText } from "../../identity/host.ts";
 import { webHost } from "../../forge/place.ts";
 import { parseRemoteUrl } from "../../git/remote-url.ts";
 import { matchIdentity } from "../../identity/detect/match.ts";
@@ -50,19 +50,36 @@ function identifyAnew(house: House, env: NodeJS.ProcessEnv): Identify {
     const identity = bestFor(commands.identities.list, url);
     if (identity === undefined) return { credentials: { scope: "" }, author: NOBODY };
     const found = await commands.tokens.find(identity);
+    const token = isTokenHost(identity, url) ? found?.token : undefined;
     const settings = gitSettings(identity);
     const [ssh] = settings.find(({ key }) => key === "core.sshCommand")?.values ?? [];
     return {
       credentials: {
         scope: identity.name,
         user: identity.user,
-        token: isTokenHost(identity, url) ? found?.token : undefined,
+        token,
+        ...(token === undefined ? { noToken: noTokenFor(identity, url, found) } : {}),
         ...(ssh === undefined ? {} : { sshCommand: `${ssh} -o BatchMode=yes` }),
       },
       author: authorOf(identity),
       identity,
     };
   };
+}
+
+/** Says which identity was used, why it has no token for that server, and what to do. */
+function noTokenFor({ name, host: own = "" }: Identity, text: string, found?: object): string {
+  if (found === undefined) {
+    const next = `Set one with \`trunkline identity token set ${name}\``;
+    return `Identity '${name}', which is used for this repository, has no token. ${next}.`;
+  }
+  const { transport, host, port } = parseRemoteUrl(text);
+  // The port of ssh is not that of the web server, which tokens are for.
+  const asked = hostText({ host, port: transport === "ssh" ? undefined : port });
+  const why = `A rule uses identity '${name}' for ${asked}, but its token is for ${own}`;
+  const same = `If it is also meant for ${asked}: \`trunkline identity edit ${name} --host ${asked}\``;
+  const other = `Otherwise add an identity with that host, and change the rule of '${name}'`;
+  return `${why} and is not sent elsewhere. ${same}. ${other}.`;
 }
 
 /** A rule may apply an identity to other hosts too, but its token is for one. */

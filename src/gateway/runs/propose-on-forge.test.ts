@@ -30,6 +30,8 @@ interface Asked {
   readonly token?: string | undefined;
 }
 
+const NO_TOKEN = "Identity 'work' has no token.";
+
 /** Proposes with an identity that matches the address. */
 function ask(url: string, { policy, identity, token }: Asked = {}): Promise<ProposalResult> {
   const author = { name: "Ada", email: "ada@example.com" };
@@ -37,7 +39,11 @@ function ask(url: string, { policy, identity, token }: Asked = {}): Promise<Prop
     identity === undefined
       ? { credentials: { scope: "" }, author }
       : {
-          credentials: { scope: "work", token },
+          credentials: {
+            scope: "work",
+            token,
+            noToken: token === undefined ? NO_TOKEN : undefined,
+          },
           author,
           identity: resolveIdentity("work", identity),
         },
@@ -81,7 +87,7 @@ describe("proposeOnForge()", () => {
     assert.match(none.why, /no identity matches .* `trunkline identity add`/);
     assert.equal(none.page, page);
     const without = failed(await ask(url, { identity: { provider: "github" } }));
-    assert.match(without.why, /`trunkline identity token set work`/);
+    assert.equal(without.why, NO_TOKEN);
     assert.equal(without.page, page);
   });
 

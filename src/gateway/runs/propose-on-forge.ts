@@ -74,13 +74,11 @@ function addressOf(url: string, identity: Identity | undefined): RepositoryAddre
   return { ...place, host: isIts ? its : webHost(host) };
 }
 
-function needToken({ scope, token }: Identified["credentials"]): string {
+function needToken({ token, noToken }: Identified["credentials"]): string {
   if (token !== undefined) return token;
-  const says =
-    scope === ""
-      ? "no identity matches the repository. Add one with `trunkline identity add`, and set its token."
-      : `identity '${scope}' has no token. Set one with \`trunkline identity token set ${scope}\`.`;
-  throw new TrunklineError("untrusted", says);
+  const none = "no identity matches the repository";
+  const next = "Add one with `trunkline identity add`, and set its token";
+  throw new TrunklineError("untrusted", noToken ?? `${none}. ${next}.`);
 }
 
 const FORGES = { github: GitHub, gitlab: GitLab, gitea: Gitea } as const;

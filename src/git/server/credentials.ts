@@ -9,6 +9,8 @@ export interface Credentials {
   readonly user?: string | undefined;
   /** For HTTPS. A secret: it is passed on a descriptor and nowhere else. */
   readonly token?: string | undefined;
+  /** Why there is no token, and what to do, for a remote that asks for one. */
+  readonly noToken?: string | undefined;
   /** For SSH: the command with its options, as `core.sshCommand` has it. */
   readonly sshCommand?: string | undefined;
 }

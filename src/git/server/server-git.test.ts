@@ -9,6 +9,7 @@ import { describe, it } from "node:test";
 
 import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../../test/support/server-repository.ts";
+import type { Credentials } from "./credentials.ts";
 import { ServerGit, type ServerGitOptions } from "./server-git.ts";
 
 /** A repository, and a program that leaves a mark when git is made to run it. */
@@ -67,8 +68,8 @@ async function serve(answer: RequestListener) {
   };
 }
 
-const list = (git: ServerGit, url: string) =>
-  git.run(["ls-remote", "--", url], { remote: { url, credentials: NO_CREDENTIALS } });
+const list = (git: ServerGit, url: string, credentials: Credentials = NO_CREDENTIALS) =>
+  git.run(["ls-remote", "--", url], { remote: { url, credentials } });
 
 describe("ServerGit", () => {
   it("runs no hook, wherever the repository says that they are", async () => {
@@ -147,8 +148,14 @@ describe("ServerGit", () => {
     });
     trap.repository.run("config", "credential.helper", `!${trap.program}`);
     await assert.rejects(list(trap.git(), `${remote.url}/private`), { code: "untrusted" });
+    const noToken = "Identity 'work' has no token.";
+    const credentials = { ...NO_CREDENTIALS, noToken };
+    await assert.rejects(list(trap.git(), `${remote.url}/private`, credentials), {
+      code: "untrusted",
+      message: noToken,
+    });
     await assert.rejects(list(trap.git(), `${remote.url}/moved`), /302|redirect/);
-    assert.equal(remote.asked.length, 2);
+    assert.equal(remote.asked.length, 3);
     assert.deepEqual(inside.asked, []);
     assert.ok(!trap.isSprung);
   });

@@ -98,7 +98,8 @@ export class ServerGit {
     if (typeof code === "number" && (call.accepts ?? [0]).includes(code)) {
       return { code, stdout, stderr };
     }
-    throw explain(gitFailure(args, end, this.workTree ?? this.gitDir), stderr);
+    const failure = gitFailure(args, end, this.workTree ?? this.gitDir);
+    throw explain(failure, stderr, call.remote?.credentials);
   }
 
   async #run(args: readonly string[], call: ServerCall): Promise<ProgramEnd> {
@@ -191,7 +192,11 @@ function passed(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 const NO_ACCESS =
   /Authentication failed|could not read Username|Permission denied \(|HTTP (?:401|403)|returned error: 40[13]|terminal prompts disabled|Repository not found|does not appear to be a git/i;
 
-function explain(error: Error, stderr: string): Error {
+/** What git says where a remote asks for a token and there is none. */
+const NO_TOKEN = /could not read Username|terminal prompts disabled/;
+
+function explain(error: Error, stderr: string, credentials: Credentials | undefined): Error {
   if (!NO_ACCESS.test(stderr)) return error;
-  return new TrunklineError("untrusted", error.message, { cause: error });
+  const why = NO_TOKEN.test(stderr) ? credentials?.noToken : undefined;
+  return new TrunklineError("untrusted", why ?? error.message, { cause: error });
 }

@@ -13,6 +13,8 @@ export async function writeAllowedSigners(
 ): Promise<void> {
   const lines = await Promise.all(identities.map((identity) => signerLine(identity, ask)));
   const text = lines.filter((line) => line !== undefined).map((line) => `${line}\n`);
+  // Every command of an agent comes here.
+  if ((await readFile(path, "utf8").catch(() => undefined)) === text.join("")) return;
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await replaceFile(path, text.join(""));
 }

@@ -8,6 +8,7 @@ import {
   rmSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
 } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -58,6 +59,22 @@ class SlowGit extends ServerGit {
 }
 
 describe("stageChanges()", () => {
+  it("takes a change of the same size within the second in which the index was written", async () => {
+    using sample = new ServerRepository();
+    // A test cannot set the time of the last change of status, which git compares too.
+    for (const setting of ["core.trustctime=false", "core.checkStat=minimal"]) {
+      sample.run("config", ...setting.split("="));
+    }
+    const then = new Date("2026-01-02T03:04:05.600Z");
+    const file = join(sample.tree, "README.md");
+    utimesSync(file, then, then);
+    sample.run("update-index", "--refresh");
+    sample.write("README.md", "HELLO\n");
+    for (const path of [file, join(sample.tree, ".git/index")]) utimesSync(path, then, then);
+    const { read } = await stage(sample);
+    assert.equal(await read("README.md"), "HELLO");
+  });
+
   it("stages files, programs, links and deletions, also where a file replaces a folder", async () => {
     using repository = new ServerRepository();
     repository.write("gone", "");

@@ -1,7 +1,8 @@
 import { constants } from "node:fs";
-import { copyFile, type FileHandle, mkdir, open, readlink, rm, symlink } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readlink, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 
+import { copyIndex } from "../../git/copy-index.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
 import { folderBelow, nameIn } from "../open-below.ts";
 import { isDisguised } from "./forbidden-name.ts";
@@ -43,7 +44,7 @@ export async function stageChanges(
   await rm(copies, { recursive: true, force: true });
   await mkdir(copies, { mode: 0o700 });
   try {
-    await copyFile(join(git.gitDir, "index"), index);
+    await copyIndex(join(git.gitDir, "index"), index);
     const { stdout } = await git.run(STATUS, { env });
     const paths = lines(stdout).map((line) => line.subarray("XY ".length));
     await using copier = new Copier(tree, copies, limits);

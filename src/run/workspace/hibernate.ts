@@ -1,7 +1,8 @@
-import { copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { Stop } from "../../base/stop.ts";
+import { copyIndex } from "../../git/copy-index.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base } from "./bases.ts";
@@ -79,7 +80,7 @@ export async function restoreFiles(copy: WorkingCopy, owner: FileOwner | undefin
   const { stdout } = await git.run([...changed, base.revision, WIP]);
   await giveFiles(tree, pathsIn(stdout), owner);
   // The index of the base caches file metadata, so git does not read the files again.
-  await copyFile(base.index, join(git.gitDir, "index"));
+  await copyIndex(base.index, join(git.gitDir, "index"));
   await git.run(["read-tree", "--reset", "HEAD"], TIMEOUT);
 }
 
@@ -138,7 +139,7 @@ async function exactGit({ git, tree, base }: WorkingCopy): Promise<ExactGit> {
   }
   await writeFile(join(gitDir, "HEAD"), "ref: refs/heads/none\n");
   await writeFile(join(gitDir, "info/attributes"), AS_THEY_ARE);
-  await copyFile(base.index, index);
+  await copyIndex(base.index, index);
   const own = git.on(tree).at(gitDir);
   const env = { GIT_INDEX_FILE: index, GIT_OBJECT_DIRECTORY: join(git.gitDir, "objects") };
   return {

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
+import { mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
 import { basename, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { copyIndex } from "../../git/copy-index.ts";
 import type { ResolveHost } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { FileLock } from "../../store/file-lock.ts";
@@ -221,7 +222,7 @@ export class Workspaces implements AsyncDisposable {
     const { keep = [], layer } = request;
     const facts = { repository, revision, branch, shallow: await repository.shallow(), keep };
     await writeGitFolder(git.gitDir, facts);
-    await copyFile(base.index, join(git.gitDir, "index"));
+    await copyIndex(base.index, join(git.gitDir, "index"));
     if (base.revision !== revision) {
       await git.run(readTreeFrom(base.revision, revision), { timeout: 10 * 60_000 });
       const names = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d"];
@@ -312,7 +313,7 @@ export class Workspaces implements AsyncDisposable {
     const own = join(tree, ".git");
     await rm(own, { recursive: true, force: true });
     await writeGitFolder(own, facts);
-    await copyFile(join(git.gitDir, "index"), join(own, "index"));
+    await copyIndex(join(git.gitDir, "index"), join(own, "index"));
     if (owner === undefined) return;
     await giveTo(own, owner);
   }
