@@ -1,59 +1,59 @@
 import type { Tap } from "../../../wire/channel/tapped.ts";
 
 /** One message that passed, or a line of stderr. */
-export interface Passed {
+export interface Passed extends Mark {
   readonly n: number;
   readonly at: number;
-  readonly connection: TappedConnection;
-  readonly direction: "in" | "out";
-  /** A line of stderr, not a message. */
-  readonly isLine: boolean;
   /** The text, or the beginning of a very long one. */
   readonly text: string;
   /** Characters of the whole text. */
   readonly size: number;
 }
 
-export interface TrafficLimits {
-  readonly messages: number;
-  readonly bytes: number;
+/** What many messages have in common. */
+interface Mark {
+  readonly connection: TappedConnection;
+  readonly direction: "in" | "out";
+  /** A line of stderr, not a message. */
+  readonly isLine: boolean;
+  /** Set if not all of the text is kept. */
+  readonly size?: number;
 }
 
-const LIMITS: TrafficLimits = { messages: 20_000, bytes: 16 * 1024 * 1024 };
+/** Messages one after the other. Those whose texts were joined are complete. */
+interface Page {
+  readonly first: number;
+  readonly times: number[];
+  readonly marks: Mark[];
+  texts: string[];
+  joined: string;
+  ends: Uint32Array;
+  characters: number;
+}
+
+export interface TrafficLimits {
+  readonly messages: number;
+  readonly characters: number;
+}
+
+const LIMITS: TrafficLimits = { messages: 20_000, characters: 16 * 1024 * 1024 };
 /** Characters of one message that are kept. */
 const LONGEST = 256 * 1024;
 const KEPT_OF_LONG = 4 * 1024;
-/** Of a character of UTF-16 in UTF-8. */
-const MOST_BYTES = 3;
-
-/** Where a message is, and all about it but its text. */
-interface Slots {
-  readonly bytes: Buffer;
-  readonly starts: Uint32Array;
-  readonly ends: Uint32Array;
-  readonly sizes: Uint32Array;
-  readonly times: Float64Array;
-  readonly kinds: Uint8Array;
-  readonly connections: TappedConnection[];
-}
-
-const OUT = 1;
-const LINE = 2;
+/** A page is complete with so many messages, or so many characters. */
+const PAGE = { messages: 500, characters: 256 * 1024 };
 
 /**
- * The last messages on all connections of this server. They are copied into one buffer: twenty thousand
- * texts and objects that stay for a while would be moved and marked by each garbage collection, which
- * costs more than all else that is done with a message. What a message says is found out when somebody
- * looks.
+ * The last messages on all connections of this server. Many texts are joined to one: thousands that stay
+ * for a while would be moved and marked by each garbage collection, which costs more than all else that
+ * is done with a message. What a message says is found out when somebody looks.
  */
 export class TrafficRing {
   readonly #limits: TrafficLimits;
-  #slots: Slots | undefined;
-  /** Number of the oldest message that is kept. */
-  #first = 1;
-  #last = 0;
-  /** Where the next text begins. */
-  #head = 0;
+  #pages: Page[] = [];
+  #open = makePage(1);
+  #messages = 0;
+  #characters = 0;
 
   constructor(limits: TrafficLimits = LIMITS) {
     this.#limits = limits;
@@ -61,28 +61,17 @@ export class TrafficRing {
 
   /** Number of the last message. */
   get last(): number {
-    return this.#last;
+    return this.#open.first + this.#open.texts.length - 1;
   }
 
   /** What is kept, the oldest first. */
   get all(): readonly Passed[] {
-    const slots = this.#slots;
-    if (slots === undefined) return [];
-    const { messages } = this.#limits;
-    return Array.from({ length: this.#last - this.#first + 1 }, (_, index) => {
-      const n = this.#first + index;
-      const at = n % messages;
-      const kind = slots.kinds[at] ?? 0;
-      return {
-        n,
-        at: slots.times[at] ?? 0,
-        connection: slots.connections[at] as TappedConnection,
-        direction: (kind & OUT) === 0 ? "in" : "out",
-        isLine: (kind & LINE) !== 0,
-        text: slots.bytes.toString("utf8", slots.starts[at], slots.ends[at]),
-        size: slots.sizes[at] ?? 0,
-      };
-    });
+    return [...this.#pages, this.#open].flatMap(({ first, times, marks, texts, joined, ends }) =>
+      marks.map((mark, at) => {
+        const text = texts[at] ?? joined.slice(ends[at - 1] ?? 0, ends[at]);
+        return { n: first + at, at: times[at] ?? 0, text, size: text.length, ...mark };
+      }),
+    );
   }
 
   /** Somebody who sees the messages of one connection. */
@@ -90,62 +79,51 @@ export class TrafficRing {
     return new TappedConnection(this, lane, peer);
   }
 
-  add(connection: TappedConnection, direction: "in" | "out", text: string, isLine: boolean): void {
-    const slots = (this.#slots ??= makeSlots(this.#limits));
-    const kept = text.length > LONGEST ? text.slice(0, KEPT_OF_LONG) : text;
-    const start = this.#makeRoom(slots, kept.length * MOST_BYTES);
-    const at = ++this.#last % this.#limits.messages;
-    this.#head = start + slots.bytes.write(kept, start, "utf8");
-    slots.starts[at] = start;
-    slots.ends[at] = this.#head;
-    slots.sizes[at] = text.length;
-    slots.times[at] = Date.now();
-    slots.kinds[at] = (direction === "out" ? OUT : 0) | (isLine ? LINE : 0);
-    slots.connections[at] = connection;
+  add(mark: Mark, text: string): void {
+    const page = this.#open;
+    const isLong = text.length > LONGEST;
+    const kept = isLong ? text.slice(0, KEPT_OF_LONG) : text;
+    page.texts.push(kept);
+    page.times.push(Date.now());
+    page.marks.push(isLong ? { ...mark, size: text.length } : mark);
+    page.characters += kept.length;
+    if (page.texts.length < PAGE.messages && page.characters < PAGE.characters) return;
+    this.#open = makePage(page.first + page.texts.length);
+    complete(page);
+    this.#keep(page);
   }
 
-  /** Forgets the oldest messages that are in the way of the next one, and says where that one goes. */
-  #makeRoom({ bytes, starts }: Slots, length: number): number {
-    const { messages } = this.#limits;
-    if (this.#last - this.#first + 1 >= messages) this.#first++;
-    let start = this.#head;
-    if (start + length > bytes.length) {
-      // What is left at the end is too short. All that is kept there is older than what is at the beginning.
-      this.#forget(starts, start, Infinity);
-      start = 0;
-    }
-    this.#forget(starts, start, start + length);
-    return start;
-  }
-
-  /** Forgets the oldest messages as long as they begin in a range of the buffer. */
-  #forget(starts: Uint32Array, from: number, to: number): void {
-    const { messages } = this.#limits;
-    while (this.#first <= this.#last) {
-      const start = starts[this.#first % messages] ?? 0;
-      if (start < from || start >= to) return;
-      this.#first++;
+  #keep(page: Page): void {
+    this.#pages.push(page);
+    this.#messages += page.marks.length;
+    this.#characters += page.characters;
+    const { messages, characters } = this.#limits;
+    while (this.#messages > messages || this.#characters > characters) {
+      const oldest = this.#pages.shift();
+      if (oldest === undefined) return;
+      this.#messages -= oldest.marks.length;
+      this.#characters -= oldest.characters;
     }
   }
 }
 
-function makeSlots({ messages, bytes }: TrafficLimits): Slots {
-  return {
-    // Memory that nothing was written to yet is not taken from the system.
-    bytes: Buffer.allocUnsafeSlow(Math.max(bytes, LONGEST * MOST_BYTES)),
-    starts: new Uint32Array(messages),
-    ends: new Uint32Array(messages),
-    sizes: new Uint32Array(messages),
-    times: new Float64Array(messages),
-    kinds: new Uint8Array(messages),
-    connections: [],
-  };
+function makePage(first: number): Page {
+  const ends = new Uint32Array();
+  return { first, times: [], marks: [], texts: [], joined: "", ends, characters: 0 };
+}
+
+function complete(page: Page): void {
+  let end = 0;
+  page.ends = Uint32Array.from(page.texts, (text) => (end += text.length));
+  page.joined = page.texts.join("");
+  page.texts = [];
 }
 
 /** One connection: an editor's or program's to Trunkline, or Trunkline's to an agent. */
 export class TappedConnection implements Tap {
   readonly lane: "client" | "agent";
   readonly #ring: TrafficRing;
+  readonly #marks: Readonly<Record<"in" | "out" | "line", Mark>>;
   #peer: string;
   #isNamed = false;
 
@@ -153,6 +131,11 @@ export class TappedConnection implements Tap {
     this.#ring = ring;
     this.lane = lane;
     this.#peer = peer;
+    this.#marks = {
+      in: { connection: this, direction: "in", isLine: false },
+      out: { connection: this, direction: "out", isLine: false },
+      line: { connection: this, direction: "in", isLine: true },
+    };
   }
 
   /** Who is at the other end. */
@@ -162,12 +145,12 @@ export class TappedConnection implements Tap {
 
   message(text: string, direction: "in" | "out"): void {
     if (!this.#isNamed) this.#name(text);
-    this.#ring.add(this, direction, text, false);
+    this.#ring.add(this.#marks[direction], text);
   }
 
   /** A line that the program at the other end has written to stderr. */
   line(text: string): void {
-    this.#ring.add(this, "in", text, true);
+    this.#ring.add(this.#marks.line, text);
   }
 
   /** Clients tell their name in their first message. */
