@@ -31,7 +31,7 @@ export class LinearExpression {
   }
 
   test(text: string): boolean {
-    const characters = [...text];
+    const characters = Array.from(text);
     // By step, the last position at which it was reached.
     const reached = new Int32Array(this.#steps.length).fill(-1);
     let now: number[] = [];
