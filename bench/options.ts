@@ -18,7 +18,8 @@ export function parseOptions(args: string[], all: readonly Bench[]): RunOptions 
   try {
     const { only, quick, json, doc, offline, help } = parseArgs({ args, options: OPTIONS }).values;
     if (help) return { says: usage(names), exitCode: 0 };
-    const unknown = only.find((word) => !all.some((bench) => isCalled(bench, word)));
+    const chosen = only.map((word) => benchesCalled(word, all));
+    const unknown = only.find((_, at) => chosen[at]?.length === 0);
     if (unknown !== undefined) {
       const says = `Cannot run '${unknown}': no such bench. Benches: ${names}.\n`;
       return { says, exitCode: 2 };
@@ -29,8 +30,8 @@ export function parseOptions(args: string[], all: readonly Bench[]): RunOptions 
         exitCode: 2,
       };
     }
-    const isChosen = (bench: Bench) => only.some((word) => isCalled(bench, word));
-    return { benches: only.length === 0 ? all : all.filter(isChosen), quick, json, doc, offline };
+    const benches = only.length === 0 ? all : all.filter((bench) => chosen.flat().includes(bench));
+    return { benches, quick, json, doc, offline };
   } catch (error) {
     return { says: `${(error as Error).message}\n\n${usage(names)}`, exitCode: 2 };
   }
@@ -57,7 +58,8 @@ function usage(names: string): string {
 `;
 }
 
-/** A prefix selects all benches that begin with it, such as `websocket`. */
-function isCalled({ name }: Bench, word: string): boolean {
-  return name === word || name.startsWith(`${word}-`);
+/** The bench of this name; else all whose names begin with it, such as those of `websocket`. */
+function benchesCalled(word: string, all: readonly Bench[]): readonly Bench[] {
+  const [named] = all.filter(({ name }) => name === word);
+  return named === undefined ? all.filter(({ name }) => name.startsWith(`${word}-`)) : [named];
 }

@@ -4,6 +4,7 @@ import { availableParallelism, loadavg } from "node:os";
 import { anchors } from "./anchors.ts";
 import { busBench, busPlugins } from "./bus.ts";
 import { coldList } from "./cold-list.ts";
+import { coldRelay } from "./cold-relay.ts";
 import { coldStart } from "./cold-start.ts";
 import type { Bench, BenchOptions } from "./harness/bench.ts";
 import { interleave } from "./harness/interleave.ts";
@@ -33,6 +34,7 @@ const BENCHES = [
   mcpHttp,
   coldStart,
   coldList,
+  coldRelay,
   reviewAdd,
   reviewList,
   reviewNotice,

@@ -36,6 +36,11 @@ describe("walk()", () => {
     assert.deepEqual((await walked(folder, { pattern: "ts.ts" })).names, []);
   });
 
+  it("refuses a pattern that is none", async () => {
+    using folder = folderWith("a");
+    await assert.rejects(walked(folder, { pattern: "{a" }), /'\{a' is no pattern, or too long/);
+  });
+
   it("lists dependency folders without entering them, and follows no link", async () => {
     using folder = folderWith("node_modules/m/x", ".git/HEAD", "own/x");
     symlinkSync("..", join(folder.path, "loop"));

@@ -1,8 +1,11 @@
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { join, matchesGlob, relative } from "node:path";
+import { join, relative } from "node:path";
 
+import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
+import type { LinearExpression } from "../../base/text/linear-expression.ts";
+import { globExpression } from "./glob.ts";
 
 /** Folders that are listed, but not searched: they are large and generated. */
 const SKIPPED = new Set([".git", "node_modules", ".venv", "__pycache__", ".hg", ".svn"]);
@@ -23,7 +26,8 @@ export interface Walked {
 
 /** Lists a folder. Links are listed, but not followed. */
 export async function walk(folder: string, options: WalkOptions): Promise<Walked> {
-  const { depth, most, pattern, stop } = options;
+  const { depth, most, stop } = options;
+  const wanted = options.pattern === undefined ? undefined : patternOf(options.pattern);
   const names: string[] = [];
   let looked = 0;
   const visit = async (path: string, left: number): Promise<boolean> => {
@@ -32,7 +36,7 @@ export async function walk(folder: string, options: WalkOptions): Promise<Walked
       if (names.length >= most || ++looked > most * 100) return false;
       const full = join(path, entry.name);
       const name = relative(folder, full) + (entry.isDirectory() ? "/" : "");
-      if (pattern === undefined || fits(name, pattern)) names.push(name);
+      if (wanted === undefined || (!name.endsWith("/") && wanted.test(name))) names.push(name);
       const isOpen = entry.isDirectory() && left > 1 && !SKIPPED.has(entry.name);
       if (isOpen && !(await visit(full, left - 1))) return false;
     }
@@ -43,9 +47,16 @@ export async function walk(folder: string, options: WalkOptions): Promise<Walked
 }
 
 /** A pattern without a slash matches names in any folder. */
-function fits(name: string, pattern: string): boolean {
-  if (name.endsWith("/")) return false;
-  return matchesGlob(name, pattern.includes("/") ? pattern : `**/${pattern}`);
+function patternOf(pattern: string): LinearExpression {
+  try {
+    return globExpression(pattern.includes("/") ? pattern : `**/${pattern}`);
+  } catch {
+    const shown = pattern.slice(0, 100);
+    throw new TrunklineError(
+      "usage",
+      `'${shown}' is no pattern, or too long; an example is **/*.ts`,
+    );
+  }
 }
 
 async function entriesOf(folder: string): Promise<Dirent[]> {

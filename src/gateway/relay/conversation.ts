@@ -1,3 +1,4 @@
+import { META } from "../../protocol/mcp/meta.ts";
 import { readElements, readEnvelope } from "../../rpc/message/envelope.ts";
 
 /** A request of the client that has no answer yet. */
@@ -13,12 +14,23 @@ interface GivenList {
   readonly answer: string;
 }
 
-/** The lists that a client keeps, and the notification that tells it to ask again. */
-export const LISTS: Readonly<Record<string, string>> = {
-  "tools/list": "notifications/tools/list_changed",
-  "prompts/list": "notifications/prompts/list_changed",
-  "resources/list": "notifications/resources/list_changed",
+/**
+ * The lists that a client keeps, the notification that tells it to ask again, and what a subscription of
+ * 2026-07-28 calls that.
+ */
+export const LISTS: Readonly<
+  Record<string, { readonly changed: string; readonly wanted: string }>
+> = {
+  "tools/list": { changed: "notifications/tools/list_changed", wanted: "toolsListChanged" },
+  "prompts/list": { changed: "notifications/prompts/list_changed", wanted: "promptsListChanged" },
+  "resources/list": {
+    changed: "notifications/resources/list_changed",
+    wanted: "resourcesListChanged",
+  },
 };
+
+/** How our own peer begins the acknowledgment of a subscription. */
+const ACKNOWLEDGED = `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"`;
 
 /**
  * What a relay must know of the conversation that it passes on, to go on with it without the gateway:
@@ -34,6 +46,8 @@ export class Conversation {
   readonly lists = new Map<string, GivenList>();
   /** The messages that set up the session, as texts: by what each sets, the last one. */
   readonly setUp = new Map<string, string>();
+  /** The subscriptions that were acknowledged to the client, by the JSON text of their ids. */
+  readonly acknowledged = new Set<string>();
   #lastQuestion = 0;
   #waiting: (() => void)[] = [];
 
@@ -68,8 +82,10 @@ export class Conversation {
       return;
     }
     const { idText, method } = ourHeadOf(text);
-    if (idText === undefined) return;
-    if (method === undefined) this.answered(idText, text);
+    if (idText === undefined) {
+      const subscription = acknowledgedBy(text);
+      if (subscription !== undefined) this.acknowledged.add(subscription);
+    } else if (method === undefined) this.answered(idText, text);
     else {
       this.questions.add(idText);
       const id = Number(idText);
@@ -80,7 +96,7 @@ export class Conversation {
   answered(idText: string, text: string): void {
     const request = this.open.get(idText);
     if (request === undefined) return;
-    this.open.delete(idText);
+    this.#close(idText);
     this.#done(request, text);
     this.#drain();
   }
@@ -95,9 +111,14 @@ export class Conversation {
   #notified(method: string, text: string): void {
     if (method === CANCEL) {
       // MCP 2025-11-25, basic/utilities/cancellation: a cancelled request is not answered.
-      this.open.delete(cancelledBy(text));
+      this.#close(cancelledBy(text));
       this.#drain();
     } else if (method === "notifications/initialized") this.setUp.set(method, text);
+  }
+
+  #close(idText: string): void {
+    this.open.delete(idText);
+    this.acknowledged.delete(idText);
   }
 
   #drain(): void {
@@ -165,6 +186,13 @@ function isError(answer: string): boolean {
 /** The JSON text of the id that a cancellation names. */
 function cancelledBy(text: string): string {
   return JSON.stringify(paramsOf(text).requestId) ?? "";
+}
+
+/** The JSON text of the id of the subscription that a message acknowledges. */
+export function acknowledgedBy(text: string): string | undefined {
+  if (!text.startsWith(ACKNOWLEDGED)) return undefined;
+  const { [META.subscriptionId]: id } = (paramsOf(text)._meta ?? {}) as Record<string, unknown>;
+  return JSON.stringify(id);
 }
 
 function uriOf(text: string): string {

@@ -185,6 +185,41 @@ describe("McpRelay", { timeout: 20_000 }, () => {
     await rig.relay.close(0);
   });
 
+  it("goes on with the subscriptions of a client without a session, under their ids", async () => {
+    const rig = new Rig();
+    const key = (name: string): string => `io.modelcontextprotocol/${name}`;
+    const _meta = {
+      [key("protocolVersion")]: "2026-07-28",
+      [key("clientCapabilities")]: {},
+      [key("clientInfo")]: { name: "test", version: "1" },
+    };
+    const listen = (notifications: object): number =>
+      rig.ask("subscriptions/listen", { notifications, _meta });
+    const first = listen({ toolsListChanged: true });
+    const other = listen({ promptsListChanged: true });
+    const tools = rig.ask("tools/list", { _meta });
+    // The gateway ends before it has acknowledged the second one.
+    const acknowledged = "notifications/subscriptions/acknowledged";
+    const tag = (id: number) => ({ [key("subscriptionId")]: id });
+    await rig.gateway.until(({ messages }) => messages.length === 3);
+    const params = { notifications: { toolsListChanged: true }, _meta: tag(first) };
+    await rig.toGateway.send(JSON.stringify({ jsonrpc: "2.0", method: acknowledged, params }));
+    await rig.answer(tools, { tools: [] });
+    rig.kill();
+    const told = (): unknown[] =>
+      rig.heard.flatMap(({ method, params }) =>
+        method === undefined ? [] : [[method, params?._meta]],
+      );
+    await rig.client.until(() => told().length >= 3);
+    await rig.answerTo(rig.ask("tools/list", { _meta }));
+    assert.deepEqual(told(), [
+      [acknowledged, tag(first)],
+      [acknowledged, tag(other)],
+      ["notifications/tools/list_changed", tag(first)],
+    ]);
+    await rig.relay.close(0);
+  });
+
   it("lets a gateway that closes answer what is open, and takes new requests itself", async () => {
     const rig = new Rig();
     await rig.begin();

@@ -10,12 +10,19 @@ import {
   type Topic,
 } from "../../wire/channel.ts";
 import type { OpenedMcp } from "../door/mcp-on-stdio.ts";
-import { type Conversation, headOf, LISTS, type OpenRequest, paramsOf } from "./conversation.ts";
+import { META } from "../../protocol/mcp/meta.ts";
+import {
+  acknowledgedBy,
+  type Conversation,
+  headOf,
+  LISTS,
+  type OpenRequest,
+  paramsOf,
+} from "./conversation.ts";
 
 /** Opens a server for the client of a channel. `firstId` is that of its first request. */
 export type OpenServer = (channel: Channel<string>, firstId: number) => Promise<OpenedMcp>;
 
-const ACKNOWLEDGED = `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"`;
 const LISTEN = "subscriptions/listen";
 
 /**
@@ -29,8 +36,8 @@ export class OwnServer implements Channel<string> {
   readonly #repeated = new Map<string, (answer: string) => void>();
   /** Questions of the gateway that the client may still answer. */
   readonly #dropped: Set<string>;
-  /** Subscriptions that the client has got an acknowledgment for. */
-  #acknowledged = 0;
+  /** Subscriptions whose acknowledgment the client has got from the gateway. */
+  readonly #acknowledged: Set<string>;
   #sink: Sink<string> | undefined;
   #opened: OpenedMcp | undefined;
 
@@ -38,6 +45,7 @@ export class OwnServer implements Channel<string> {
     this.#client = client;
     this.#conversation = conversation;
     this.#dropped = new Set(conversation.questions);
+    this.#acknowledged = new Set(conversation.acknowledged);
   }
 
   static async open(
@@ -91,9 +99,8 @@ export class OwnServer implements Channel<string> {
         heard(text);
         return ROOM;
       }
-    } else if (this.#acknowledged > 0 && text.startsWith(ACKNOWLEDGED)) {
-      this.#acknowledged--;
-      return ROOM;
+    } else if (this.#acknowledged.size > 0) {
+      if (this.#acknowledged.delete(acknowledgedBy(text) ?? "")) return ROOM;
     }
     return this.#client.send(text, topic);
   }
@@ -128,7 +135,6 @@ export class OwnServer implements Channel<string> {
     const open = [...this.#conversation.open];
     if (open.some(([, { method }]) => method === "tools/call")) await offer.known();
     for (const [idText, request] of open) {
-      if (request.method === LISTEN) this.#acknowledged++;
       if (mayRepeat(request, offer)) await this.#sink?.message(request.text);
       else this.#client.send(lostAnswer(idText, request));
     }
@@ -144,10 +150,27 @@ export class OwnServer implements Channel<string> {
   async #compareLists(): Promise<void> {
     for (const [method, { text, answer }] of this.#conversation.lists) {
       const { idText = "" } = headOf(text);
-      if ((await this.#repeat(idText, text)) === answer) continue;
-      const changed = { jsonrpc: "2.0", method: LISTS[method], params: {} };
-      this.#client.send(JSON.stringify(changed));
+      if ((await this.#repeat(idText, text)) !== answer) this.#tellOfChange(method);
     }
+  }
+
+  /** MCP 2026-07-28, basic/patterns/subscriptions: only who asked for it is told, with the id of that request. */
+  #tellOfChange(list: string): void {
+    const { changed: method = "", wanted = "" } = LISTS[list] ?? {};
+    const isSession = this.#conversation.setUp.has("initialize");
+    const tags = isSession ? [{}] : this.#subscriptionsTo(wanted);
+    for (const params of tags) {
+      this.#client.send(JSON.stringify({ jsonrpc: "2.0", method, params }));
+    }
+  }
+
+  #subscriptionsTo(wanted: string): object[] {
+    return [...this.#conversation.open].flatMap(([idText, { method, text }]) => {
+      if (method !== LISTEN) return [];
+      const { notifications } = paramsOf(text) as { notifications?: Record<string, unknown> };
+      if (notifications?.[wanted] !== true) return [];
+      return [{ _meta: { [META.subscriptionId]: JSON.parse(idText) as unknown } }];
+    });
   }
 }
 

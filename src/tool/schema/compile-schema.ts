@@ -3,8 +3,9 @@ import { createContext, Script } from "node:vm";
 import { Ajv, type Options, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { Inspect } from "./argument-problem.ts";
+import { LinearExpression } from "../../base/text/linear-expression.ts";
 import { complaint } from "./schema-complaint.ts";
-import { schemaCost } from "./schema-cost.ts";
+import { isTame, schemaCost } from "./schema-cost.ts";
 import type { JsonSchema } from "../tool.ts";
 
 /** For a schema that may take exponential time; all others take less. */
@@ -97,13 +98,22 @@ interface BoundedExpression {
   toString(): string;
 }
 
+/** One that cannot be matched without the risk of blocking the process matches everything. */
 function boundedExpression(source: string, flags: string): BoundedExpression {
-  const expression = new RegExp(source, flags);
+  const expression = isTame(source) ? new RegExp(source, flags) : linear(source);
   return {
     test: (text) => text.length > LONGEST_MATCHED || expression.test(text),
     // The compiler tells expressions apart by it.
-    toString: () => String(expression),
+    toString: () => source,
   };
+}
+
+function linear(source: string): Pick<RegExp, "test"> {
+  try {
+    return new LinearExpression(source);
+  } catch {
+    return { test: () => true };
+  }
 }
 
 const room = createContext({ work: undefined });

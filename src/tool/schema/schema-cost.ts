@@ -40,13 +40,13 @@ function count(
 }
 
 /**
- * Whether an expression is quick on any text of the length that it is given. What costs is the
+ * Whether an expression of JavaScript is compiled quickly, and quick on any text of the length that it is given. What costs is the
  * number of ways to read a text: a repetition in a repetition has exponentially many, several in a
  * row a power of its length, and each choice in a row doubles them. So there are no repeated groups,
  * no looking around and no references back; few repetitions, one of them being the search for where
  * it begins; and few choices.
  */
-function isTame(source: string): boolean {
+export function isTame(source: string): boolean {
   const bare = source.replaceAll(/\\[^1-9kpPu]/g, "x").replaceAll(/\[[^\]]*\]/g, "x");
   if (/\)[*+{]|\(\?[^:]|\\/.test(bare)) return false;
   const choices = bare.match(/[|?(]/g)?.length ?? 0;
