@@ -57,13 +57,13 @@ export class LineMatcher {
   /** `first` and `last` count from 0. */
   find(first: number, last: number): LinePosition {
     const tracks = (this.#tracks ??= trackLines(this.#before, this.#now));
-    const { map, certain, moved } = tracks;
+    const { map, ends, certain, moved } = tracks;
     const lines = Array.from({ length: last - first + 1 }, (_, n) => first + n);
     const left = lines.filter((at) => (map[at] ?? -1) >= 0);
     const [start = -1] = left;
     const end = left.at(-1) ?? -1;
     if (start < 0) return this.#changed(first, tracks);
-    const [from, to] = [map[start] ?? 0, map[end] ?? 0];
+    const [from, to] = [map[start] ?? 0, ends[end] ?? 0];
     const isWhole = left.length === lines.length && to - from === last - first;
     // If the range was split, its beginning counts.
     const isTorn = to < from || to - from > 2 * (last - first) + 10;
@@ -153,15 +153,18 @@ export class VersionMatcher {
   find(first: number, last: number): LinePosition {
     let [line, end] = [first + 1, last + 1];
     let method: LinePosition["method"] = "diff";
+    let isCertain = true;
     for (const step of this.#steps) {
       const position = step.find(line - 1, end - 1);
       if (position.line === undefined) return GONE;
       ({ line, end = line } = position);
+      isCertain &&= position.confidence === "exact";
       if (position.method === "fuzzy" || (position.method === "quote" && method === "diff")) {
         method = position.method;
       }
     }
-    return { line, end, confidence: method === "fuzzy" ? "low" : "high", method };
+    const confidence = isCertain ? "exact" : method === "fuzzy" ? "low" : "high";
+    return { line, end, confidence, method };
   }
 }
 
