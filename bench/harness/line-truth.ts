@@ -13,13 +13,14 @@ const WORDS_LEFT = 0.6;
  *
  * - `git blame --reverse -w -M --first-parent` follows lines through the commits: it knows lines
  *   that kept their words, reindented and moved ones too. If it finds two lines in one place, one of
- *   them was a copy, and neither is decided.
+ *   them was a copy, and neither is decided. Nor is a line that it takes from between its neighbours
+ *   though the same words are still between them.
  * - Of a line that it has lost, git compares the words, commit by commit. If all of them are there,
  *   one after the other, on lines that have only words of the old text, the line was re-quoted or
  *   re-wrapped, and is where its first word is.
- * - Otherwise the line is gone if its words are: if no line of the later version that blame has not
- *   given to another has most of its words. If one has, it was rewritten; if one has all of them, it
- *   is undecided: it may be the same line or another.
+ * - Otherwise the line is gone if its words are: if neither that comparison nor any line of the later
+ *   version that blame has not given to another has most of its words. If one has, it was rewritten;
+ *   if one has all of them, it is undecided: it may be the same line or another.
  */
 export class LineTruth {
   readonly #repository: string;
@@ -57,9 +58,16 @@ export class LineTruth {
       if (line !== undefined) owned.set(line, (owned.get(line) ?? 0) + 1);
     }
     const free = newLines.filter((_, at) => !owned.has(at + 1)).map(({ words }) => words);
+    const isTorn = (at: number): boolean => {
+      const [above, below] = [blamed[at - 1], blamed[at + 1]];
+      if (above === undefined || below !== above + 2 || blamed[at] === above + 1) return false;
+      const [here, there] = [oldLines[at]?.words ?? [], newLines[above]?.words ?? []];
+      return here.join(" ") === there.join(" ");
+    };
     return blamed.map((line, at): Fate => {
       if (line !== undefined) {
-        return owned.get(line) === 1 ? { kind: "surviving", line } : { kind: "undecided" };
+        const isDecided = owned.get(line) === 1 && !isTorn(at);
+        return isDecided ? { kind: "surviving", line } : { kind: "undecided" };
       }
       const { first, words } = oldLines[at] ?? { first: 0, words: [] };
       if (words.length === 0) return { kind: "undecided" };
@@ -68,6 +76,9 @@ export class LineTruth {
         const [start = 0, end = 0] = [now.lines[there], now.lines[there + words.length - 1]];
         const place = Array.from({ length: end - start + 1 }, (_, n) => start + n);
         if (place.every(isOld)) return { kind: "reformatted", line: start + 1 };
+      }
+      if (shareLeft(chained.subarray(first, first + words.length)) > WORDS_LEFT) {
+        return { kind: "rewritten" };
       }
       const alike = Math.max(0, ...free.map((other) => common(words, other)));
       if (alike === 1) return { kind: "undecided" };
@@ -116,6 +127,13 @@ function wholeAt(map: Int32Array, first: number, end: number): number | undefine
   if (there < 0) return undefined;
   for (let n = first; n < end; n++) if (map[n] !== there + n - first) return undefined;
   return there;
+}
+
+/** The share of words that are still there, close to each other. */
+function shareLeft(map: Int32Array): number {
+  const left = map.filter((at) => at >= 0);
+  const span = (left.at(-1) ?? 0) - (left[0] ?? 0) + 1;
+  return span > 2 * map.length ? 0 : left.length / map.length;
 }
 
 /** The share of words that two lines have in common. */

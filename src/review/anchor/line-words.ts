@@ -1,6 +1,6 @@
 /** A line without what a formatter changes in it: space and the kind of quotes. */
 export function keyOf(line: string): string {
-  return line.replace(/[\s'"`]+/g, "");
+  return line.replace(/\s+/g, "").replace(/['`]/g, '"');
 }
 
 /** The words of consecutive lines, each with the index of its line. */
@@ -12,7 +12,7 @@ export interface LineWords {
 /** Letters and digits are one word, every other character is one too. */
 const WORD = /[\p{L}\p{N}_$]+|[^\s'"`;,()]/gu;
 /** The marks before a line of a comment, which re-wrapping moves to other words. */
-const MARK = /^\s*(?:\/\/+|\/?\*+|#+)(?=\s|$)/;
+const MARK = /^\s*(?:\/\/+|\/?\*+(?=[\s/]|$)|#+(?=\s|$))/;
 
 /**
  * The words of the lines from one index to before another. Characters that a formatter adds and

@@ -9,6 +9,8 @@ export interface Rewrapped {
 
 /** The share of a line's words that must still be there. */
 const LEAST_LEFT = 0.8;
+/** Words of a line that is easily found by chance. */
+const FEW = 3;
 /** Words. A longer region is not compared word by word. */
 const MOST_WORDS = 40_000;
 
@@ -28,22 +30,48 @@ export function rewrapped(
   if (old.words.length === 0 || next.words.length === 0) return found;
   if (old.words.length + next.words.length > MOST_WORDS) return found;
   const map = mapLines(old.words, next.words);
+  const known = new Set(map);
   for (let first = 0; first < old.words.length;) {
     let end = first + 1;
     while (old.lines[end] === old.lines[first]) end++;
-    const place = placeOf(map.subarray(first, end), next);
+    const place = placeOf(map.subarray(first, end), next, known);
     if (place !== undefined) found.set(old.lines[first] ?? 0, place);
     first = end;
   }
   return found;
 }
 
-function placeOf(map: Int32Array, next: LineWords): Rewrapped | undefined {
+function placeOf(
+  map: Int32Array,
+  next: LineWords,
+  known: ReadonlySet<number>,
+): Rewrapped | undefined {
   const left = map.filter((at) => at >= 0);
   const [first = 0] = left;
   const last = left.at(-1) ?? 0;
   if (left.length < map.length * LEAST_LEFT) return undefined;
   // Common words are found in any text, but then far from each other.
   if (last - first + 1 > map.length / LEAST_LEFT + 1) return undefined;
-  return { from: next.lines[first] ?? 0, to: next.lines[last] ?? 0 };
+  const place = { from: next.lines[first] ?? 0, to: next.lines[last] ?? 0 };
+  // One or two words prove little, unless the line around them has old words only.
+  if (map.length < FEW && !isKnown(place, first, next, known)) return undefined;
+  return place;
+}
+
+/** Whether most words of the new lines around a word are old ones. */
+function isKnown(
+  { from, to }: Rewrapped,
+  word: number,
+  { lines }: LineWords,
+  known: ReadonlySet<number>,
+): boolean {
+  let first = word;
+  while ((lines[first - 1] ?? -1) >= from) first--;
+  let count = 0;
+  let old = 0;
+  for (let at = first; (lines[at] ?? Infinity) <= to; at++) {
+    count++;
+    if (known.has(at)) old++;
+  }
+  return old >= count * LEAST_LEFT;
 }
