@@ -5,6 +5,8 @@ import { type LineWords, lineWords } from "./line-words.ts";
 export interface Rewrapped {
   readonly from: number;
   readonly to: number;
+  /** Whether words were added or removed, too. */
+  readonly isEdited: boolean;
 }
 
 /** The share of a line's words that must still be there. */
@@ -52,19 +54,22 @@ function placeOf(
   if (left.length < map.length * LEAST_LEFT) return undefined;
   // Common words are found in any text, but then far from each other.
   if (last - first + 1 > map.length / LEAST_LEFT + 1) return undefined;
-  const place = { from: next.lines[first] ?? 0, to: next.lines[last] ?? 0 };
+  const [from, to] = [next.lines[first] ?? 0, next.lines[last] ?? 0];
+  const old = shareKnown(from, to, first, next.lines, known);
   // One or two words prove little, unless the line around them has old words only.
-  if (map.length < FEW && !isKnown(place, first, next, known)) return undefined;
-  return place;
+  if (map.length < FEW && old < LEAST_LEFT) return undefined;
+  const isWhole = left.length === map.length && last - first + 1 === map.length;
+  return { from, to, isEdited: !isWhole || old < 1 };
 }
 
-/** Whether most words of the new lines around a word are old ones. */
-function isKnown(
-  { from, to }: Rewrapped,
+/** The share of old words on the new lines around a word. */
+function shareKnown(
+  from: number,
+  to: number,
   word: number,
-  { lines }: LineWords,
+  lines: readonly number[],
   known: ReadonlySet<number>,
-): boolean {
+): number {
   let first = word;
   while ((lines[first - 1] ?? -1) >= from) first--;
   let count = 0;
@@ -73,5 +78,5 @@ function isKnown(
     count++;
     if (known.has(at)) old++;
   }
-  return old >= count * LEAST_LEFT;
+  return old / count;
 }

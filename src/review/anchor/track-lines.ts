@@ -12,6 +12,8 @@ export interface Tracks {
   readonly certain: Uint8Array;
   /** Lines that were moved. */
   readonly moved: Uint8Array;
+  /** Lines that have most of their words, but not the same ones. */
+  readonly edited: Uint8Array;
 }
 
 /**
@@ -42,8 +44,9 @@ export function trackLines(oldText: readonly string[], newText: readonly string[
     if (moved[left] !== 1) certain.fill(1, left, right + 1);
   }
   const ends = map.slice();
-  followWords(oldText, newText, { map, ends, moved });
-  return { map, ends, certain, moved };
+  const edited = new Uint8Array(before.length);
+  followWords(oldText, newText, { map, ends, moved, edited });
+  return { map, ends, certain, moved, edited };
 }
 
 /**
@@ -53,7 +56,7 @@ export function trackLines(oldText: readonly string[], newText: readonly string[
 function followWords(
   before: readonly string[],
   now: readonly string[],
-  { map, ends, moved }: Pick<Tracks, "map" | "ends" | "moved">,
+  { map, ends, moved, edited }: Omit<Tracks, "certain">,
 ): void {
   let [oldFrom, newFrom, isOpen] = [0, 0, false];
   for (let at = 0; at <= map.length; at++) {
@@ -64,8 +67,11 @@ function followWords(
       continue;
     }
     if (isOpen && there > newFrom) {
-      for (const [line, { from, to }] of rewrapped(before, [oldFrom, at], now, [newFrom, there])) {
-        if (map[line] === -1) [map[line], ends[line]] = [from, to];
+      const found = rewrapped(before, [oldFrom, at], now, [newFrom, there]);
+      for (const [line, { from, to, isEdited }] of found) {
+        if (map[line] !== -1) continue;
+        [map[line], ends[line]] = [from, to];
+        edited[line] = isEdited ? 1 : 0;
       }
     }
     [oldFrom, newFrom, isOpen] = [at + 1, there + 1, false];
