@@ -1,64 +1,182 @@
 import { Git } from "../../git/git.ts";
-import { linesOf, textOf } from "./file-lines.ts";
+import { isBinary, linesOf, textOf } from "./file-lines.ts";
 
-/** If a file has more versions since the comment, only the first and the last are compared. */
+/** A comment on an older commit is looked for in the first and the last text only. */
+const MOST_COMMITS = 2_000;
+/** Of a file with more versions since the comment, this many are compared, evenly distributed. */
 const MOST_VERSIONS = 100;
-/** The most files in one run: each costs two calls of git. */
-const MOST_HISTORIES = 100;
+/** The most commits outside of the first-parent history: each costs a call of git. */
+const MOST_OTHERS = 16;
+/** Git looks only at these paths; with more of them, at all. */
+const MOST_PATHS = 500;
+/** Blobs that are read by one call of git. */
+const MOST_BLOBS = 500;
 const LARGEST = 1024 * 1024;
-const AT_ONCE = 4;
 
 type Text = readonly string[];
 
-/** The history of files, commit by commit. */
+/** A file that a commit changed. */
+interface Change {
+  /** Number of commits after it. */
+  readonly age: number;
+  readonly blob: string;
+}
+
+/** The history of files along the first parents, commit by commit. */
 export class FileHistory {
   readonly #git: Git;
-  readonly #known = new Map<string, Promise<readonly Text[]>>();
-  readonly #lanes: Promise<unknown>[] = [];
+  readonly #wanted = new Map<string, Set<string>>();
+  readonly #texts = new Map<string, Promise<Text | undefined>>();
+  #changes: Promise<Changes> | undefined;
+  #blobs: Set<string> | undefined;
+  #reading: Promise<Map<string, Text>> | undefined;
 
   constructor(root: string) {
     this.#git = new Git(root);
   }
 
   /**
-   * The texts of a file in the commits since one, oldest first, across renames. Empty if git cannot
-   * tell, or there are too many.
+   * The blobs of a file in the commits since one, oldest first. `paths` are its names in that time.
+   * Undefined if git cannot tell. Requests of one turn of the event loop share the calls of git.
    */
-  since(commit: string, path: string): Promise<readonly Text[]> {
-    const key = `${commit} ${path}`;
-    const known = this.#known.get(key);
+  async since(commit: string, paths: readonly string[]): Promise<readonly string[] | undefined> {
+    const wanted = this.#wanted.get(commit) ?? new Set();
+    for (const path of paths) wanted.add(path);
+    this.#wanted.set(commit, wanted);
+    this.#changes ??= nextTurn().then(() => {
+      this.#changes = undefined;
+      const all = new Map(this.#wanted);
+      this.#wanted.clear();
+      return this.#ask(all).catch(() => NOTHING);
+    });
+    const { ages, byPath } = await this.#changes;
+    const age = ages.get(commit);
+    if (age === undefined) return undefined;
+    const changes = paths
+      .flatMap((path) => byPath.get(path) ?? [])
+      .filter((change) => change.age < age)
+      .toSorted((one, other) => other.age - one.age);
+    return thinned(changes.map(({ blob }) => blob));
+  }
+
+  /** The lines of a blob; undefined if it is too large, binary or cannot be read. */
+  text(blob: string): Promise<Text | undefined> {
+    const known = this.#texts.get(blob);
     if (known !== undefined) return known;
-    if (this.#known.size >= MOST_HISTORIES) return Promise.resolve([]);
-    const lane = this.#known.size % AT_ONCE;
-    const asked = (this.#lanes[lane] ?? Promise.resolve()).then(() => this.#ask(commit, path));
-    this.#lanes[lane] = asked.catch(() => undefined);
-    this.#known.set(key, asked);
+    const blobs = (this.#blobs ??= new Set());
+    blobs.add(blob);
+    this.#reading ??= nextTurn().then(() => {
+      [this.#blobs, this.#reading] = [undefined, undefined];
+      return this.#read([...blobs]);
+    });
+    const asked = this.#reading.then((texts) => texts.get(blob));
+    this.#texts.set(blob, asked);
     return asked;
   }
 
-  async #ask(commit: string, path: string): Promise<readonly Text[]> {
-    const what = ["--first-parent", "--follow", "-M", "--raw", "-z", "--no-abbrev", "--format="];
-    const range = [`--max-count=${MOST_VERSIONS + 1}`, "--end-of-options", `${commit}..HEAD`];
-    const args = ["log", ...what, ...range, "--", `:(top,literal)${path}`];
-    const { code, stdout } = await this.#git.run(args, { accepts: [0, 128] });
-    const blobs = stdout.toString("latin1").match(/(?<=:\d+ \d+ [0-9a-f]+ )[0-9a-f]+(?= [AMR])/g);
-    if (code !== 0 || blobs === null || blobs.length > MOST_VERSIONS) return [];
-    return this.#read(blobs.toReversed());
+  async #ask(wanted: ReadonlyMap<string, ReadonlySet<string>>): Promise<Changes> {
+    const ages = await this.#agesOf([...wanted.keys()]);
+    const oldest = Math.max(0, ...ages.values());
+    if (oldest === 0) return { ages, byPath: new Map() };
+    const paths = [...new Set([...wanted.values()].flatMap((some) => [...some]))];
+    const how = ["--first-parent", "-m", "--no-renames", "--raw", "-z", "--no-abbrev"];
+    const range = ["--format=%H", `--max-count=${oldest}`, "HEAD", "--"];
+    const only = paths.length > MOST_PATHS ? [] : paths.map((path) => `:(top,literal)${path}`);
+    // With paths, --max-count would count only the commits that change them.
+    const args = ["log", ...how, "--full-history", "--sparse", ...range, ...only];
+    const { stdout } = await this.#git.run(args);
+    return { ages, byPath: changesIn(stdout) };
   }
 
-  async #read(blobs: readonly string[]): Promise<Text[]> {
-    const input = blobs.map((blob) => `${blob}\n`).join("");
-    const { stdout } = await this.#git.run(["cat-file", "--batch"], { input });
-    const texts: Text[] = [];
-    for (let from = 0; from < stdout.length;) {
-      const line = stdout.indexOf("\n", from);
-      const [, size] = / blob (\d+)$/.exec(stdout.toString("latin1", from, line)) ?? [];
-      const to = line + 1 + Number(size ?? -1);
-      if (size !== undefined && Number(size) <= LARGEST) {
-        texts.push(linesOf(textOf(stdout.subarray(line + 1, to))));
+  /** The number of commits since each, along the first parents. */
+  async #agesOf(commits: readonly string[]): Promise<Map<string, number>> {
+    const line = ["rev-list", "--first-parent", `--max-count=${MOST_COMMITS}`, "HEAD", "--"];
+    const all = (await this.#git.text(line)).split("\n");
+    const ages = new Map<string, number>();
+    const known = new Map(all.map((commit, age) => [commit, age]));
+    const others: string[] = [];
+    for (const commit of commits) {
+      const age = known.get(commit);
+      if (age === undefined) others.push(commit);
+      else ages.set(commit, age);
+    }
+    // A commit of a branch that was merged, or of another branch.
+    for (const commit of others.slice(0, MOST_OTHERS)) {
+      const range = ["--end-of-options", `${commit}..HEAD`, "--"];
+      const args = ["rev-list", "--first-parent", "--count", ...range];
+      const { code, stdout } = await this.#git.run(args, { accepts: [0, 128] });
+      const age = Number(stdout.toString("latin1"));
+      if (code === 0 && age <= MOST_COMMITS) ages.set(commit, age);
+    }
+    return ages;
+  }
+
+  async #read(blobs: readonly string[]): Promise<Map<string, Text>> {
+    const texts = new Map<string, Text>();
+    for (let at = 0; at < blobs.length; at += MOST_BLOBS) {
+      const some = blobs.slice(at, at + MOST_BLOBS);
+      const input = some.map((blob) => `${blob}\n`).join("");
+      // Together they may be too large; what is not read is not compared.
+      const { stdout } = await this.#git
+        .run(["cat-file", "--batch"], { input })
+        .catch(() => ({ stdout: Buffer.alloc(0) }));
+      for (const [blob, content] of blobsIn(stdout)) {
+        if (content.length <= LARGEST && !isBinary(content)) {
+          texts.set(blob, linesOf(textOf(content)));
+        }
       }
-      from = to + 1;
     }
     return texts;
   }
+}
+
+interface Changes {
+  readonly ages: ReadonlyMap<string, number>;
+  readonly byPath: ReadonlyMap<string, readonly Change[]>;
+}
+
+const NOTHING: Changes = { ages: new Map(), byPath: new Map() };
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The output of `git log --raw -z`: commits, each with the files that it changed. */
+function changesIn(log: Buffer): Map<string, Change[]> {
+  const byPath = new Map<string, Change[]>();
+  const fields = log.toString("utf8").split("\0");
+  let age = -1;
+  for (let at = 0; at < fields.length; at++) {
+    const field = fields[at] ?? "";
+    const [, blob] = /^\n?:\d+ (?:100\d+|120000) [0-9a-f]+ ([0-9a-f]+) [AMT]$/.exec(field) ?? [];
+    if (blob !== undefined) {
+      const path = fields[++at] ?? "";
+      const changes = byPath.get(path) ?? [];
+      changes.push({ age, blob });
+      byPath.set(path, changes);
+    } else if (/^\n?:/.test(field)) at++;
+    else if (field !== "") age++;
+  }
+  return byPath;
+}
+
+function* blobsIn(batch: Buffer): Generator<[string, Buffer]> {
+  for (let from = 0; from < batch.length;) {
+    const line = batch.indexOf("\n", from);
+    const head = batch.toString("latin1", from, line);
+    const [, blob, size] = /^([0-9a-f]+) blob (\d+)$/.exec(head) ?? [];
+    if (blob === undefined) {
+      from = line + 1;
+      continue;
+    }
+    const to = line + 1 + Number(size);
+    yield [blob, batch.subarray(line + 1, to)];
+    from = to + 1;
+  }
+}
+
+/** The last one always stays. */
+function thinned(blobs: readonly string[]): readonly string[] {
+  const step = Math.ceil(blobs.length / MOST_VERSIONS);
+  return step <= 1 ? blobs : blobs.filter((_, at) => (blobs.length - 1 - at) % step === 0);
 }

@@ -57,20 +57,23 @@ export class LineMatcher {
   /** `first` and `last` count from 0. */
   find(first: number, last: number): LinePosition {
     const tracks = (this.#tracks ??= trackLines(this.#before, this.#now));
-    const { map, certain, moved } = tracks;
+    const { map, ends, certain, moved, edited } = tracks;
     const lines = Array.from({ length: last - first + 1 }, (_, n) => first + n);
     const left = lines.filter((at) => (map[at] ?? -1) >= 0);
     const [start = -1] = left;
     const end = left.at(-1) ?? -1;
     if (start < 0) return this.#changed(first, tracks);
-    const [from, to] = [map[start] ?? 0, map[end] ?? 0];
+    const [from, to] = [map[start] ?? 0, ends[end] ?? 0];
     const isWhole = left.length === lines.length && to - from === last - first;
     // If the range was split, its beginning counts.
     const isTorn = to < from || to - from > 2 * (last - first) + 10;
     const isCertain = isWhole && lines.every((at) => certain[at] === 1);
+    const place = { line: from + 1, end: (isTorn ? from : to) + 1 };
+    if (left.every((at) => edited[at] === 1)) {
+      return { ...place, confidence: "low", method: "fuzzy" };
+    }
     return {
-      line: from + 1,
-      end: (isTorn ? from : to) + 1,
+      ...place,
       confidence: isCertain ? "exact" : "high",
       method: moved[start] === 1 ? "quote" : "diff",
     };
@@ -135,34 +138,6 @@ function quoted(anchor: Anchor, now: readonly string[]): LinePosition {
   if (best.score < Math.min(needed, kept)) return GONE;
   const confidence = best.score * 2 >= kept ? "high" : "low";
   return { line: best.at + 1, end: best.at + quote.length, confidence, method: "quote" };
-}
-
-/**
- * Follows lines through all versions of a text. There are few changes between two versions, so
- * similar lines can be told apart that the first and the last version alone could not.
- */
-export class VersionMatcher {
-  readonly #steps: readonly LineMatcher[];
-
-  /** The oldest text first. */
-  constructor(texts: readonly (readonly string[])[]) {
-    this.#steps = texts.slice(1).map((text, index) => new LineMatcher(texts[index] ?? [], text));
-  }
-
-  /** `first` and `last` count from 0. */
-  find(first: number, last: number): LinePosition {
-    let [line, end] = [first + 1, last + 1];
-    let method: LinePosition["method"] = "diff";
-    for (const step of this.#steps) {
-      const position = step.find(line - 1, end - 1);
-      if (position.line === undefined) return GONE;
-      ({ line, end = line } = position);
-      if (position.method === "fuzzy" || (position.method === "quote" && method === "diff")) {
-        method = position.method;
-      }
-    }
-    return { line, end, confidence: method === "fuzzy" ? "low" : "high", method };
-  }
 }
 
 /** Only the beginning of a longer line is compared. */

@@ -3,14 +3,10 @@ import type { Anchor } from "../../store/review/review-thread.ts";
 import { readable } from "./anchor.ts";
 import { FileHistory } from "./file-history.ts";
 import { blobId, linesOf, textOf } from "./file-lines.ts";
-import {
-  GONE,
-  findLines,
-  type LinePosition,
-  LineMatcher,
-  VersionMatcher,
-} from "./line-position.ts";
+import { agreed, findThrough, uncertain } from "./follow-versions.ts";
+import { GONE, findLines, type LinePosition, LineMatcher } from "./line-position.ts";
 import { Renames } from "./renames.ts";
+import { findRepository, headCommit } from "../repository.ts";
 
 /** Commented lines in the current work tree. */
 export interface LocatedLines extends LinePosition {
@@ -31,8 +27,8 @@ export class Locator {
   readonly #history: FileHistory;
   readonly #present = new Map<string, Present | undefined>();
   readonly #before = new Map<string, Promise<readonly string[] | undefined>>();
-  readonly #matchers = new Map<string, LineMatcher>();
-  readonly #versionMatchers = new Map<string, VersionMatcher>();
+  readonly #steps = new Map<string, LineMatcher>();
+  #repository: { readonly head: string | undefined } | undefined;
 
   constructor(root: string, reviews: Reviews) {
     this.#root = root;
@@ -62,19 +58,45 @@ export class Locator {
       const isThere = end <= present.lines.length;
       return isThere ? { path, line, end, confidence: "low", method: "none" } : { ...GONE, path };
     }
-    const key = `${blob} ${path}`;
-    const matcher = this.#matchers.get(key) ?? new LineMatcher(before, present.lines);
-    this.#matchers.set(key, matcher);
-    const direct = matcher.find(line - 1, end - 1);
-    if (direct.confidence === "exact" || commit === undefined) return { path, ...direct };
-    // If that is not certain, look at the commits in between.
-    const between = await this.#history.since(commit, path);
-    if (between.length === 0) return { path, ...direct };
-    const way = `${key} ${commit}`;
-    const versionMatcher =
-      this.#versionMatchers.get(way) ?? new VersionMatcher([before, ...between, present.lines]);
-    this.#versionMatchers.set(way, versionMatcher);
-    return { path, ...versionMatcher.find(line - 1, end - 1) };
+    const first = { blob, lines: before };
+    const direct = this.#step(first, present).find(line - 1, end - 1);
+    if (commit === undefined || commit === this.#head()) return { path, ...direct };
+    const between = await this.#between(commit, anchor.path, path);
+    // The commits in between may show that what looks certain is a copy.
+    if (between === undefined) return { path, ...direct, confidence: uncertain(direct) };
+    const chain = this.#chain([first, ...between, present]);
+    return { path, ...agreed(direct, findThrough(chain, line - 1, end - 1)) };
+  }
+
+  /** The versions of a file in the commits since the comment; undefined if they are not known. */
+  async #between(commit: string, ...paths: string[]): Promise<Present[] | undefined> {
+    const blobs = await this.#history.since(commit, [...new Set(paths)]);
+    if (blobs === undefined) return undefined;
+    const texts = await Promise.all(
+      blobs.map(async (blob) => ({ blob, lines: await this.#history.text(blob) })),
+    );
+    return texts.flatMap(({ blob, lines }) => (lines === undefined ? [] : [{ blob, lines }]));
+  }
+
+  #chain(versions: readonly Present[]): LineMatcher[] {
+    const changed = versions.filter(({ blob }, at) => blob !== versions[at - 1]?.blob);
+    return changed.slice(1).map((next, at) => this.#step(changed[at] ?? next, next));
+  }
+
+  /** Comments on one file, and on its later versions, share most steps. */
+  #step(before: Present, now: Present): LineMatcher {
+    const key = `${before.blob} ${now.blob}`;
+    const matcher = this.#steps.get(key) ?? new LineMatcher(before.lines, now.lines);
+    this.#steps.set(key, matcher);
+    return matcher;
+  }
+
+  #head(): string | undefined {
+    if (this.#repository === undefined) {
+      const found = findRepository(this.#root);
+      this.#repository = { head: found === undefined ? undefined : headCommit(found) };
+    }
+    return this.#repository.head;
   }
 
   #presentAt(path: string): Present | undefined {

@@ -1,13 +1,19 @@
 import { mapLines } from "./line-map.ts";
+import { keyOf } from "./line-words.ts";
+import { rewrapped } from "./rewrapped.ts";
 
 /** Where the lines of a text are in another, and how certain that is. */
 export interface Tracks {
   /** Index in the new text; -1 if the line is gone. */
   readonly map: Int32Array;
+  /** Index of the last line that has its words: a line can have been broken into several. */
+  readonly ends: Int32Array;
   /** Lines between two unmistakable lines, with nothing inserted or deleted. */
   readonly certain: Uint8Array;
   /** Lines that were moved. */
   readonly moved: Uint8Array;
+  /** Lines that have most of their words, but not the same ones. */
+  readonly edited: Uint8Array;
 }
 
 /**
@@ -15,7 +21,9 @@ export interface Tracks {
  * are followed in runs: a run of consecutive lines counts if one of them is unique on both sides.
  * Moved runs are found by such lines too.
  */
-export function trackLines(before: readonly string[], now: readonly string[]): Tracks {
+export function trackLines(oldText: readonly string[], newText: readonly string[]): Tracks {
+  const before = oldText.map(keyOf);
+  const now = newText.map(keyOf);
   const map = mapLines(before, now);
   const landmarks = landmarksOf(before, now);
   const certain = new Uint8Array(before.length);
@@ -35,7 +43,39 @@ export function trackLines(before: readonly string[], now: readonly string[]): T
     // Moved lines may have been rearranged, or copied and then changed.
     if (moved[left] !== 1) certain.fill(1, left, right + 1);
   }
-  return { map, certain, moved };
+  const ends = map.slice();
+  const edited = new Uint8Array(before.length);
+  followWords(oldText, newText, { map, ends, moved, edited });
+  return { map, ends, certain, moved, edited };
+}
+
+/**
+ * Lines that were broken or joined differently are found by their words, between the lines above and
+ * below that were found as a whole.
+ */
+function followWords(
+  before: readonly string[],
+  now: readonly string[],
+  { map, ends, moved, edited }: Omit<Tracks, "certain">,
+): void {
+  let [oldFrom, newFrom, isOpen] = [0, 0, false];
+  for (let at = 0; at <= map.length; at++) {
+    const isEnd = at === map.length;
+    const there = isEnd ? now.length : (map[at] ?? -1);
+    if (!isEnd && (there < newFrom || moved[at] === 1)) {
+      isOpen ||= there < 0;
+      continue;
+    }
+    if (isOpen && there > newFrom) {
+      const found = rewrapped(before, [oldFrom, at], now, [newFrom, there]);
+      for (const [line, { from, to, isEdited }] of found) {
+        if (map[line] !== -1) continue;
+        [map[line], ends[line]] = [from, to];
+        edited[line] = isEdited ? 1 : 0;
+      }
+    }
+    [oldFrom, newFrom, isOpen] = [at + 1, there + 1, false];
+  }
 }
 
 /** Consecutive lines that are still consecutive. */
@@ -71,7 +111,11 @@ function onceIn(lines: readonly string[]): Map<string, number> {
 
 /** Whether a line has enough letters or digits, unlike a brace. */
 export function isTelling(line: string): boolean {
-  return (line.match(/[\p{L}\p{N}]/gu)?.length ?? 0) >= 6;
+  return lettersOf(line) >= 6;
+}
+
+function lettersOf(line: string): number {
+  return line.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
 }
 
 function landmarksIn(
@@ -130,6 +174,8 @@ function isNear(taken: number, put: number): boolean {
 
 /** A shorter move is not followed: a single line may as well be new. */
 const SHORTEST_MOVE = 3;
+/** Letters and digits of lines that may be moved alone, as for git (git-blame(1), `-M`). */
+const LETTERS_OF_A_MOVE = 20;
 const WINDOW = 3;
 
 /**
@@ -168,10 +214,9 @@ function followMoves(
     while (map[at + first - 1] === -1 && isFree(at + first - 1, to + first - 1)) first--;
     let last = 0;
     while (isFree(at + last + 1, to + last + 1)) last++;
-    let known = 0;
-    for (let step = first; step <= last; step++)
-      if (landmarks.get(at + step) === to + step) known++;
-    if (last - first + 1 < SHORTEST_MOVE && known < 2) continue;
+    let letters = 0;
+    for (let step = first; step <= last; step++) letters += lettersOf(before[at + step] ?? "");
+    if (last - first + 1 < SHORTEST_MOVE && letters < LETTERS_OF_A_MOVE) continue;
     for (let step = first; step <= last; step++) put(at + step, to + step);
   }
   // An unmatched line may still be next to the line above or below it. A line that loses its match

@@ -1,0 +1,31 @@
+/** A line without what a formatter changes in it: space and the kind of quotes. */
+export function keyOf(line: string): string {
+  return line.replace(/\s+/g, "").replace(/['`]/g, '"');
+}
+
+/** The words of consecutive lines, each with the index of its line. */
+export interface LineWords {
+  readonly words: readonly string[];
+  readonly lines: readonly number[];
+}
+
+/** Letters and digits are one word, every other character is one too. */
+const WORD = /[\p{L}\p{N}_$]+|[^\s'"`;,()]/gu;
+/** The marks before a line of a comment, which re-wrapping moves to other words. */
+const MARK = /^\s*(?:\/\/+|\/?\*+(?=[\s/]|$)|#+(?=\s|$))/;
+
+/**
+ * The words of the lines from one index to before another. Characters that a formatter adds and
+ * removes are left out.
+ */
+export function lineWords(lines: readonly string[], from: number, to: number): LineWords {
+  const words: string[] = [];
+  const of: number[] = [];
+  for (let at = from; at < to; at++) {
+    for (const [word] of (lines[at] ?? "").replace(MARK, "").matchAll(WORD)) {
+      words.push(word);
+      of.push(at);
+    }
+  }
+  return { words, lines: of };
+}
