@@ -7,6 +7,7 @@ import { BuiltInSession } from "./built-in-session.ts";
 import type { ReviewComments } from "./commands/slash-command.ts";
 import type { ModelSource } from "./models/models.ts";
 import type { OpenOffer, OpenServers } from "./session-tools.ts";
+import type { WebRules } from "./web/web-fetch.ts";
 import { RETRY, type RetryLimits } from "./turn/ask-with-retry.ts";
 
 export interface BuiltInAgentOptions {
@@ -24,6 +25,8 @@ export interface BuiltInAgentOptions {
   readonly actsAs?: ActsAs;
   /** Opens the sandbox that commands run in. Without it, they run as they are. */
   readonly sandbox?: OpenCommandSandbox | undefined;
+  /** From where pages may be fetched without a question. */
+  readonly web?: WebRules;
   readonly limits?: Partial<AgentLimits>;
 }
 

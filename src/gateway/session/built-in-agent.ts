@@ -35,6 +35,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
     userFolders: userFolders(env),
     actsAs: agentIdentity(house, undefined, env),
     sandbox: house.config.agent.sandbox === "off" ? undefined : lazySandbox(house, env),
+    web: { allowHosts: house.config.agent.egress.allowHosts },
     limits: { maxSteps: models.maxSteps, toolTimeout: models.toolTimeout },
   });
 }
