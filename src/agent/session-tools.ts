@@ -96,12 +96,13 @@ export class SessionTools implements AsyncDisposable {
     this.#offer?.then((offer) => offer.known()).catch(() => (this.#offer = undefined));
   }
 
-  /** The tools that a principal may use now. Missing servers are reported once. */
+  /** The tools that a principal may use now, with those of the turn. Missing servers are reported once. */
   async gather(
     speaker: Speaker,
     { principal, prompt }: Pick<Turn, "principal" | "prompt">,
+    ofTurn: readonly AgentTool[] = [],
   ): Promise<Map<string, AgentTool>> {
-    const own = [...BUILT_IN_TOOLS, webFetch(this.#options.web ?? {})];
+    const own = [...BUILT_IN_TOOLS, webFetch(this.#options.web ?? {}), ...ofTurn];
     const tools = new Map(own.map((tool) => [tool.name, tool]));
     const [servers, offer] = await Promise.all([
       this.#servers,

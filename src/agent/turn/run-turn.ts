@@ -27,8 +27,10 @@ export interface TurnOptions {
   readonly runner: ToolRunner;
   readonly retry: RetryLimits;
   readonly thinking: ThinkingLevel;
-  /** Requests to the model in one turn. */
-  readonly maxSteps: number;
+  /** Requests to the model that are left in the turn, which subagents share. */
+  readonly steps: { left: number; readonly most: number };
+  /** Counts what was used in the turn that a subagent works for. */
+  readonly spent?: ((usage: TokenUsage) => Promise<void>) | undefined;
   readonly log: Log;
 }
 
@@ -58,10 +60,11 @@ export class TurnRun {
   }
 
   async #steps(): Promise<StopReason> {
-    const { conversation, maxSteps, speaker, turn } = this.#options;
+    const { conversation, steps, speaker, turn } = this.#options;
     const repetition = new Repetition();
     let wasEmpty = false;
-    for (let step = 0; step < maxSteps; step++) {
+    while (steps.left > 0) {
+      steps.left--;
       this.#steer();
       const answer = await this.#ask();
       if (isEmpty(answer)) {
@@ -86,7 +89,7 @@ export class TurnRun {
         return "max_turn_requests";
       }
     }
-    const says = `Stopped after ${maxSteps} answers of the model; send 'continue' to go on`;
+    const says = `Stopped after ${steps.most} answers of the model; send 'continue' to go on`;
     await speaker.notice("warning", says);
     return "max_turn_requests";
   }
@@ -195,9 +198,15 @@ export class TurnRun {
   }
 
   async #count(usage: TokenUsage | undefined): Promise<void> {
-    const { conversation, speaker, model } = this.#options;
+    if (usage !== undefined) this.#options.conversation.counted(usage);
+    await this.spent(usage);
+  }
+
+  /** Counts what the turn has used, itself or by a subagent, and shows it. */
+  async spent(usage: TokenUsage | undefined): Promise<void> {
+    const { conversation, speaker, model, spent } = this.#options;
+    if (spent !== undefined) return usage === undefined ? undefined : spent(usage);
     if (usage !== undefined) {
-      conversation.counted(usage);
       if (model.cost !== undefined) conversation.spent(usage, model.cost);
       this.#used.inputTokens += usage.inputTokens;
       this.#used.outputTokens += usage.outputTokens;
