@@ -47,6 +47,12 @@ const LIMITS: AgentLimits = {
   retry: RETRY,
 };
 
+/**
+ * Milliseconds after which the models of last time are listed anew: the first request of a process takes
+ * time that would delay the answer to `session/new`.
+ */
+const REFRESH_AFTER = 100;
+
 /** The agent that is part of Trunkline: a language model with tools, or commands without one. */
 export class BuiltInAgent implements Agent {
   readonly name = "trunkline";
@@ -60,11 +66,19 @@ export class BuiltInAgent implements Agent {
 
   async open(options: AgentOpenOptions): Promise<AgentSession> {
     const { models } = this.#options;
+    const isKnown = (await models.recall?.()) === true;
+    if (!isKnown) await this.#firstLists();
+    const session = await BuiltInSession.open(options, { ...this.#options, limits: this.#limits });
+    if (isKnown) session.refreshModels(REFRESH_AFTER);
+    return session;
+  }
+
+  async #firstLists(): Promise<void> {
+    const { models } = this.#options;
     const giveUp = new AbortController();
     // Local providers answer at once; the models of others are added when they answer.
     const late = sleep(this.#limits.firstList, undefined, { signal: giveUp.signal });
     await Promise.race([models.refresh(), late.catch(() => {})]);
     giveUp.abort();
-    return BuiltInSession.open(options, { ...this.#options, limits: this.#limits });
   }
 }

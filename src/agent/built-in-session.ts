@@ -66,6 +66,7 @@ export class BuiltInSession implements AgentSession {
   readonly #folderInstructions = new FolderInstructions();
   readonly #background = new BackgroundCommands();
   #isOver = false;
+  #refresh: NodeJS.Timeout | undefined;
 
   private constructor(options: AgentOpenOptions, parts: SessionParts) {
     const { sessionId, cwd, additionalDirectories, log, revoked } = options;
@@ -172,11 +173,18 @@ export class BuiltInSession implements AgentSession {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
+    clearTimeout(this.#refresh);
     this.#choices[Symbol.dispose]();
     // Before the sandbox that they run in.
     await this.#background[Symbol.asyncDispose]();
     await this.#tools[Symbol.asyncDispose]();
     await this.#sandbox?.[Symbol.asyncDispose]();
+  }
+
+  /** Lists models anew after that many milliseconds, unless the session is over. */
+  refreshModels(milliseconds: number): void {
+    const refresh = (): void => background(this.#parts.models.refresh(), "Listing models");
+    this.#refresh = setTimeout(refresh, milliseconds);
   }
 
   async #compact(turn: Turn, speaker: Speaker): Promise<string | undefined> {
@@ -228,6 +236,7 @@ export class BuiltInSession implements AgentSession {
       turn,
       prompt,
       model,
+      renew: () => this.#renewed(model.id),
       conversation: await this.#conversation.get(),
       instructions: () =>
         `${instructionsFor(this.#workspace, this.#choices.mode)}${own}${folders.text}${this.#background.instructions}`,
@@ -246,6 +255,13 @@ export class BuiltInSession implements AgentSession {
       runner: (nested, ofNested, own) => this.#runner(nested, { speaker: ofNested, files }, own),
     });
     return run.run();
+  }
+
+  async #renewed(id: string): Promise<OpenModel | undefined> {
+    const { models } = this.#parts;
+    await models.renewKeys?.();
+    const found = models.list().find((each) => each.id === id);
+    return found !== undefined && canAnswer(found) ? found : undefined;
   }
 
   async #runCommand(
