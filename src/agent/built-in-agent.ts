@@ -7,6 +7,7 @@ import { BuiltInSession } from "./built-in-session.ts";
 import type { ReviewComments } from "./commands/slash-command.ts";
 import type { ModelSource } from "./models/models.ts";
 import type { OpenOffer, OpenServers } from "./session-tools.ts";
+import type { WebRules } from "./web/web-fetch.ts";
 import { RETRY, type RetryLimits } from "./turn/ask-with-retry.ts";
 
 export interface BuiltInAgentOptions {
@@ -24,6 +25,8 @@ export interface BuiltInAgentOptions {
   readonly actsAs?: ActsAs;
   /** Opens the sandbox that commands run in. Without it, they run as they are. */
   readonly sandbox?: OpenCommandSandbox | undefined;
+  /** From where pages may be fetched without a question. */
+  readonly web?: WebRules;
   readonly limits?: Partial<AgentLimits>;
 }
 
@@ -44,6 +47,12 @@ const LIMITS: AgentLimits = {
   retry: RETRY,
 };
 
+/**
+ * Milliseconds after which the models of last time are listed anew: the first request of a process takes
+ * time that would delay the answer to `session/new`.
+ */
+const REFRESH_AFTER = 100;
+
 /** The agent that is part of Trunkline: a language model with tools, or commands without one. */
 export class BuiltInAgent implements Agent {
   readonly name = "trunkline";
@@ -57,11 +66,19 @@ export class BuiltInAgent implements Agent {
 
   async open(options: AgentOpenOptions): Promise<AgentSession> {
     const { models } = this.#options;
+    const isKnown = (await models.recall?.()) === true;
+    if (!isKnown) await this.#firstLists();
+    const session = await BuiltInSession.open(options, { ...this.#options, limits: this.#limits });
+    if (isKnown) session.refreshModels(REFRESH_AFTER);
+    return session;
+  }
+
+  async #firstLists(): Promise<void> {
+    const { models } = this.#options;
     const giveUp = new AbortController();
     // Local providers answer at once; the models of others are added when they answer.
     const late = sleep(this.#limits.firstList, undefined, { signal: giveUp.signal });
     await Promise.race([models.refresh(), late.catch(() => {})]);
     giveUp.abort();
-    return BuiltInSession.open(options, { ...this.#options, limits: this.#limits });
   }
 }

@@ -22,6 +22,7 @@ import { TurnFiles } from "./files/turn-files.ts";
 import type { ModelEntry } from "./models/models.ts";
 import { SessionChoices } from "./session-choices.ts";
 import { SessionTools } from "./session-tools.ts";
+import { Subagents } from "./subagent/subagents.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
 import { Conversation } from "./turn/conversation.ts";
@@ -45,6 +46,11 @@ interface TurnTools {
   readonly customs: Customs;
 }
 
+interface ModelTurnTools extends TurnTools {
+  readonly subagents: Subagents;
+  readonly tools: ReadonlyMap<string, AgentTool>;
+}
+
 /** One session of the built-in agent. */
 export class BuiltInSession implements AgentSession {
   readonly #options: AgentOpenOptions;
@@ -60,6 +66,7 @@ export class BuiltInSession implements AgentSession {
   readonly #folderInstructions = new FolderInstructions();
   readonly #background = new BackgroundCommands();
   #isOver = false;
+  #refresh: NodeJS.Timeout | undefined;
 
   private constructor(options: AgentOpenOptions, parts: SessionParts) {
     const { sessionId, cwd, additionalDirectories, log, revoked } = options;
@@ -120,6 +127,8 @@ export class BuiltInSession implements AgentSession {
     const journal = this.#journal.begin();
     const files = new TurnFiles({ workspace: this.#workspace, client: () => turn.client, journal });
     const typed = parseCommand(typedText(turn.prompt));
+    const subagents = new Subagents();
+    const ofTurn = [...backgroundTools(this.#background), subagents.tool];
     try {
       const customs = await this.#refreshCustoms();
       const custom = typed === undefined ? undefined : await customs.promptOf(typed, turn.prompt);
@@ -127,12 +136,13 @@ export class BuiltInSession implements AgentSession {
       if (command === undefined) await this.#choices.decide(speaker);
       const isForModel = command === undefined && this.#choices.model.open !== undefined;
       const tools = isForModel
-        ? customs.addTools(await this.#gatherTools(speaker, turn))
+        ? customs.addTools(await this.#tools.gather(speaker, turn, ofTurn))
         : NO_TOOLS;
       const runner = this.#runner(turn, { speaker, files }, tools);
       if (isForModel) {
         const prompt = custom ?? turn.prompt;
-        return await this.#converse(turn, prompt, { speaker, files, runner, customs });
+        const parts = { speaker, files, runner, customs, subagents, tools };
+        return await this.#converse(turn, prompt, parts);
       }
       await this.#tools.reportServers(speaker);
       await this.#runCommand(turn, command, { speaker, files, runner, customs });
@@ -163,11 +173,18 @@ export class BuiltInSession implements AgentSession {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
+    clearTimeout(this.#refresh);
     this.#choices[Symbol.dispose]();
     // Before the sandbox that they run in.
     await this.#background[Symbol.asyncDispose]();
     await this.#tools[Symbol.asyncDispose]();
     await this.#sandbox?.[Symbol.asyncDispose]();
+  }
+
+  /** Lists models anew after that many milliseconds, unless the session is over. */
+  refreshModels(milliseconds: number): void {
+    const refresh = (): void => background(this.#parts.models.refresh(), "Listing models");
+    this.#refresh = setTimeout(refresh, milliseconds);
   }
 
   async #compact(turn: Turn, speaker: Speaker): Promise<string | undefined> {
@@ -204,7 +221,7 @@ export class BuiltInSession implements AgentSession {
   async #converse(
     turn: Turn,
     prompt: Turn["prompt"],
-    { speaker, files, runner, customs }: TurnTools,
+    { speaker, files, runner, customs, subagents, tools }: ModelTurnTools,
   ): Promise<TurnEnd> {
     const { limits } = this.#parts;
     const model = this.#choices.model as OpenModel;
@@ -214,10 +231,12 @@ export class BuiltInSession implements AgentSession {
     ]);
     const own = `${await projectInstructions(files)}${customs.instructions}`;
     const folders = this.#folderInstructions;
-    const run = new TurnRun({
+    const { maxSteps } = limits;
+    const options = {
       turn,
       prompt,
       model,
+      renew: () => this.#renewed(model.id),
       conversation: await this.#conversation.get(),
       instructions: () =>
         `${instructionsFor(this.#workspace, this.#choices.mode)}${own}${folders.text}${this.#background.instructions}`,
@@ -225,10 +244,24 @@ export class BuiltInSession implements AgentSession {
       runner,
       retry: limits.retry,
       thinking: this.#choices.thinking,
-      maxSteps: limits.maxSteps,
+      steps: { left: maxSteps, most: maxSteps },
       log: this.#log,
+    };
+    const run = new TurnRun(options);
+    subagents.begin({
+      run,
+      options,
+      tools,
+      runner: (nested, ofNested, own) => this.#runner(nested, { speaker: ofNested, files }, own),
     });
     return run.run();
+  }
+
+  async #renewed(id: string): Promise<OpenModel | undefined> {
+    const { models } = this.#parts;
+    await models.renewKeys?.();
+    const found = models.list().find((each) => each.id === id);
+    return found !== undefined && canAnswer(found) ? found : undefined;
   }
 
   async #runCommand(
@@ -259,12 +292,6 @@ export class BuiltInSession implements AgentSession {
     if (history === undefined) return new Conversation();
     const { historyMessages } = await import("./turn/history-messages.ts");
     return new Conversation(await historyMessages(history));
-  }
-
-  async #gatherTools(speaker: Speaker, turn: Turn): Promise<Map<string, AgentTool>> {
-    const tools = await this.#tools.gather(speaker, turn);
-    for (const tool of backgroundTools(this.#background)) tools.set(tool.name, tool);
-    return tools;
   }
 
   #runner(

@@ -17,6 +17,7 @@ import { updatePlan } from "./tools/update-plan.ts";
 import { REVIEWS, ToolGroups } from "./tools/tool-groups.ts";
 import { addToolbox } from "./tools/toolbox-tools.ts";
 import { promptText } from "./turn/prompt-message.ts";
+import { webFetch, type WebRules } from "./web/web-fetch.ts";
 import type { Speaker } from "./turn/speaker.ts";
 
 /** The MCP servers of a session's setup, and their tools. */
@@ -58,6 +59,7 @@ const BUILT_IN_TOOLS: readonly AgentTool[] = [
 export type OpenOffer = () => Promise<Pick<Offer, "tools" | "known" | "missing">>;
 
 export interface SessionToolsOptions {
+  readonly web?: WebRules | undefined;
   readonly offer?: OpenOffer;
   readonly openServers?: OpenServers;
   readonly reviews?: ReviewComments;
@@ -94,12 +96,14 @@ export class SessionTools implements AsyncDisposable {
     this.#offer?.then((offer) => offer.known()).catch(() => (this.#offer = undefined));
   }
 
-  /** The tools that a principal may use now. Missing servers are reported once. */
+  /** The tools that a principal may use now, with those of the turn. Missing servers are reported once. */
   async gather(
     speaker: Speaker,
     { principal, prompt }: Pick<Turn, "principal" | "prompt">,
+    ofTurn: readonly AgentTool[] = [],
   ): Promise<Map<string, AgentTool>> {
-    const tools = new Map(BUILT_IN_TOOLS.map((tool) => [tool.name, tool]));
+    const own = [...BUILT_IN_TOOLS, webFetch(this.#options.web ?? {}), ...ofTurn];
+    const tools = new Map(own.map((tool) => [tool.name, tool]));
     const [servers, offer] = await Promise.all([
       this.#servers,
       this.#opened(speaker),

@@ -19,6 +19,12 @@ describe("refuse", () => {
     }
   });
 
+  it("leaves out what does not count", () => {
+    const route = { name: "m", maxSize: 9, uncounted: () => 5 };
+    assert.equal(refuse(route, {}, "x".repeat(14)), undefined);
+    assert.deepEqual(refuse(route, {}, "x".repeat(15))?.data, { size: 10, limit: 9 });
+  });
+
   it("checks the parameters before it counts a call", () => {
     const rate = new RateLimiter({ limit: 1, windowMs: 60_000 });
     const good = {};

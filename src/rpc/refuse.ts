@@ -23,9 +23,8 @@ const UNSTRUCTURED: Problem = { path: [], says: "must be an object or an array" 
 export function refuse(route: Refusing, params: unknown, text: string): RpcError | undefined {
   const { maxSize, check, rate } = route;
   if (maxSize !== undefined && isLarger(text, maxSize)) {
-    const data = { size: Buffer.byteLength(text), limit: maxSize };
-    const detail = `'${route.name}' may be at most ${maxSize} bytes, this is ${data.size}`;
-    return RpcError.of(STANDARD.invalidRequest, detail, data);
+    const size = Buffer.byteLength(text) - (route.uncounted?.(params) ?? 0);
+    if (size > maxSize) return tooLarge(route.name, size, maxSize);
   }
   const problem = check?.(params) ?? (typeof params === "object" ? undefined : UNSTRUCTURED);
   if (problem !== undefined) {
@@ -37,6 +36,11 @@ export function refuse(route: Refusing, params: unknown, text: string): RpcError
   const { limit, windowMs } = rate.rate;
   const detail = `'${route.name}' may be called ${limit} times in ${windowMs / 1000} s`;
   return RpcError.of(TRUNKLINE.rateLimited, detail, { retryAfterMs });
+}
+
+function tooLarge(name: string, size: number, limit: number): RpcError {
+  const detail = `'${name}' may be at most ${limit} bytes, this is ${size}`;
+  return RpcError.of(STANDARD.invalidRequest, detail, { size, limit });
 }
 
 /** UTF-8 takes one to three bytes for each UTF-16 unit, so most texts need no counting. */

@@ -10,6 +10,8 @@ export type Handler<P, R, S> = (params: P, call: Call<S>) => R | Promise<R>;
 export interface RouteLimits {
   /** Bytes of the whole message. */
   readonly maxSize?: number;
+  /** Bytes of the message that `maxSize` does not count. The parameters are not checked yet. */
+  readonly uncounted?: (params: unknown) => number;
   /** Milliseconds without progress; none when left out. */
   readonly timeout?: number;
   /** Shared by all connections, so that a second connection is not a second allowance. */

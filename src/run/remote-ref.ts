@@ -1,3 +1,4 @@
+import { hostFits } from "../base/host-pattern.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { isPrivateAddress } from "../base/private-address.ts";
 import { parseRemoteUrl, type RemoteUrl } from "../git/remote-url.ts";
@@ -64,7 +65,7 @@ export function checkRemoteUrl(url: string, policy: RemotePolicy): RemoteUrl {
     throw refuse("git could mistake a part of it for an option.");
   }
   const { allowHosts } = policy;
-  if (allowHosts.length > 0 && !allowHosts.some((pattern) => fits(pattern, host))) {
+  if (allowHosts.length > 0 && !allowHosts.some((pattern) => hostFits(pattern, host))) {
     throw refuse(`'${host}' is not in \`remote.allowHosts\`.`);
   }
   return remote;
@@ -114,13 +115,6 @@ function isSafeBranch(name: string): boolean {
   if (name === "") return true;
   const isStrange = /[\p{Cc} ~^:?*[\\]|\.\.|@\{|\/\/|\.lock(?:\/|$)|\.$|\/$/u.test(name);
   return !isStrange && !/(?:^|\/)[.-]/.test(name) && name !== "@" && name.length < 256;
-}
-
-function fits(pattern: string, host: string): boolean {
-  const wanted = pattern.toLowerCase();
-  return (
-    wanted === "*" || wanted === host || (wanted.startsWith("*.") && host.endsWith(wanted.slice(1)))
-  );
 }
 
 /** The URL without a password. */

@@ -11,6 +11,7 @@ import { request as httpsRequest } from "node:https";
 import { connect, isIP, type Server as Listener, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
+import { hostFits } from "../base/host-pattern.ts";
 import { isPrivateAddress } from "../base/private-address.ts";
 
 export interface EgressOptions {
@@ -169,7 +170,7 @@ export class EgressProxy implements Disposable {
   async #addressOf(host: string): Promise<string> {
     const { allowHosts, allowPrivate = false, setting, resolve = addressesOf } = this.#options;
     const { permit, forbids = isPrivateAddress } = this.#options;
-    const isListed = allowHosts.some((pattern) => fits(pattern, host));
+    const isListed = allowHosts.some((pattern) => hostFits(pattern, host));
     // Before the name is resolved: a DNS query can already leak data.
     if (!isListed && (await permit?.(host)) !== true) {
       throw this.#refuse(host, `'${host}' is not among the hosts that ${setting} allows`);
@@ -231,12 +232,6 @@ function withoutHop({ headers }: IncomingMessage): OutgoingHttpHeaders {
 function pathOnly({ url = "", socket }: IncomingMessage): string {
   const own = `http://127.0.0.1:${socket.localPort}/`;
   return url.startsWith(own) ? url.slice(own.length - 1) : url;
-}
-
-function fits(pattern: string, host: string): boolean {
-  const wanted = pattern.toLowerCase();
-  if (wanted === "*" || wanted === host) return true;
-  return wanted.startsWith("*.") && host.endsWith(wanted.slice(1));
 }
 
 /** Without the brackets of IPv6, and without the dot at the end of a fully qualified name. */

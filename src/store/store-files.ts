@@ -6,6 +6,9 @@ import { join } from "node:path";
 /** The database of review threads. */
 export const REVIEWS_FILE = "reviews.db";
 
+/** The lists of models that providers gave last time. */
+export const MODELS_FILE = "models.json";
+
 /** The file that says which tools of other servers were approved. */
 export function approvalsPath(data: string): string {
   return join(data, "approvals.json");

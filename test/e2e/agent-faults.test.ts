@@ -29,10 +29,11 @@ describe("a turn of the running program", { timeout: 600_000, concurrency: 2 }, 
     });
   }
 
-  it("fails with the reason if the key is refused, and the session continues", async () => {
+  it("asks whether to try again if the key is refused; if not, it fails with the reason, and the session continues", async () => {
     const refusal: Scripted = { error: { message: "bad key" }, status: 401 };
     await using llm = await FakeLlm.start([refusal, DONE]);
     await using editor = await AgentEditor.open({ llm });
+    editor.decide = () => "reject_once";
     await assert.rejects(editor.say(editor.id, "go"), /status 401.*Check the key/);
     assert.equal((await editor.say(editor.id, "continue")).text, "Done.");
     assert.match(llm.seen(1), /user: .*go/);

@@ -3,6 +3,7 @@ import { keyVariables, type ModelSettings } from "./provider.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { SecretStore } from "../../store/secret/secret-store.ts";
+import { ModelCache } from "./model-cache.ts";
 import { keyName, keysInKeychain, openKeychain } from "./model-keys.ts";
 
 /** A model as people see it. */
@@ -19,11 +20,15 @@ export interface ConfiguredModelsOptions {
   readonly secrets?: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
+  /** The file with the lists of last time. */
+  readonly cacheFile?: string;
 }
 
 /** The models of a configuration, with the keys of the environment and the keychain. */
-export function configuredModels({ settings, env, log }: ConfiguredModelsOptions): Models {
+export function configuredModels(options: ConfiguredModelsOptions): Models {
+  const { settings, env, log, cacheFile } = options;
   return new Models({
+    ...(cacheFile === undefined ? {} : { cache: new ModelCache(cacheFile) }),
     find: (variable) => env[variable] || undefined,
     findLater: (variables) => keysInKeychain(variables, { env, log }),
     settings,

@@ -8,6 +8,7 @@ import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { Announcement } from "../../tool/offer/registry.ts";
 import { type ListedModel, listModels, USUAL_MODELS, windowOf } from "./list-models.ts";
+import { cacheKey, type ModelCache } from "./model-cache.ts";
 import {
   type FindKey,
   keyVariables,
@@ -44,8 +45,12 @@ export interface ModelSource {
   list(): readonly ModelEntry[];
   /** The default model. */
   first(): ModelEntry;
+  /** Takes over the lists of last time. Whether there is a model among them that needs no search. */
+  recall?(): Promise<boolean>;
   /** Asks the providers for their models, unless that was done recently. */
   refresh(): Promise<void>;
+  /** Looks for keys again. One in the keychain is newer than one that this process was started with. */
+  renewKeys?(): Promise<void>;
   onChange(listener: () => void): () => void;
   /** Why providers did not list their models, by provider. */
   readonly failures: ReadonlyMap<string, string>;
@@ -70,6 +75,8 @@ export interface ModelsOptions {
   readonly timeout?: number;
   /** Local ports to look for models on; by default the usual ones. */
   readonly ports?: readonly LocalPort[];
+  /** The lists of last time. */
+  readonly cache?: ModelCache;
 }
 
 const TIMEOUT = 10_000;
@@ -119,10 +126,26 @@ export class Models implements ModelSource {
     return this.#changes.on(listener);
   }
 
+  async recall(): Promise<boolean> {
+    const lists = this.#listed.size > 0 ? {} : ((await this.#options.cache?.read()) ?? {});
+    for (const provider of this.#providers) {
+      const list = lists[cacheKey(provider)];
+      if (list !== undefined && !this.#listed.has(provider.id)) this.#listed.set(provider.id, list);
+    }
+    return this.#providers.some(({ id, isLocal }) => isLocal !== true && this.#listed.has(id));
+  }
+
   refresh(): Promise<void> {
     if (performance.now() - this.#refreshedAt < FRESH) return Promise.resolve();
     this.#refreshing ??= this.#askAll();
     return this.#refreshing;
+  }
+
+  async renewKeys(): Promise<void> {
+    const { find, findLater, settings, ports } = this.#options;
+    const keys = (await findLater?.(keyVariables(settings))) ?? new Map<string, string>();
+    this.#providers = providersOf((name) => keys.get(name) ?? find(name), settings, ports);
+    this.#changes.make();
   }
 
   async #askAll(): Promise<void> {
@@ -130,6 +153,11 @@ export class Models implements ModelSource {
     await Promise.all([...this.#providers.map((each) => this.#ask(each)), more]);
     this.#refreshedAt = performance.now();
     this.#refreshing = undefined;
+    const lists = this.#providers.flatMap((provider) => {
+      const list = this.#listed.get(provider.id);
+      return list === undefined ? [] : [[cacheKey(provider), list] as const];
+    });
+    if (lists.length > 0) await this.#options.cache?.save(Object.fromEntries(lists));
   }
 
   /** Finds more keys and asks their providers. */

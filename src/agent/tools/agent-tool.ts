@@ -31,6 +31,8 @@ export interface AgentTool {
   readonly group?: string | undefined;
   /** Whether it is of use now; by default it always is. */
   readonly fits?: () => boolean;
+  /** Whether a call can run beside others; by default if it needs no permission and reads or searches. */
+  readonly onlyReads?: (args: Arguments) => boolean;
   /** Milliseconds; time spent waiting for a person does not count. */
   readonly timeout?: number;
   /** Short title of a call. The arguments are not validated yet. */
@@ -69,6 +71,8 @@ export interface ToolWork {
   readonly stop: Stop;
   readonly log: Log;
   readonly sessionId: string;
+  /** The id under which clients see the call. */
+  readonly toolCallId: string;
   /** Who gave the prompt. */
   readonly principal: Principal;
   /** Finds the identity for git. */

@@ -2,6 +2,8 @@ import { type AgentTool, inputOf } from "./agent-tool.ts";
 
 export const MORE_TOOLS = "more_tools";
 export const REVIEWS = "reviews";
+export const WEB = "web";
+export const SUBAGENTS = "subagents";
 
 /** Characters of definitions of MCP servers' tools that are offered without being asked for. */
 const FREE_ROOM = 16_000;
@@ -15,6 +17,20 @@ interface OwnGroup {
 }
 
 const OWN_GROUPS: readonly OwnGroup[] = [
+  {
+    name: WEB,
+    about: "get a page of the web",
+    tools: /^web_fetch$/,
+    words:
+      /https?:|\bwww\.|\b(?:web|websites?|urls?|online|internet|docs|documentation|changelog|release notes|download|fetch|look ?up)\b/i,
+  },
+  {
+    name: SUBAGENTS,
+    about: "have a subagent explore or do a part of large work, with a context of its own",
+    tools: /^task$/,
+    words:
+      /\b(?:sub-?agents?|delegate|parallel|explore|investigate|research|audit|everywhere|(?:whole|entire) (?:project|repo\w*|code ?base))\b/i,
+  },
   {
     name: REVIEWS,
     about: "comments that people wrote on lines of this code: list, claim, answer, propose",

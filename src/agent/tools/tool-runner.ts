@@ -194,6 +194,7 @@ export class ToolRunner {
       stop,
       log,
       sessionId,
+      toolCallId: call.id,
       principal: turn.principal,
       actsAs,
       sandbox,
@@ -263,8 +264,9 @@ export class ToolRunner {
     return { ...shown, content: { ...block, text } };
   }
 
-  #onlyReads({ name }: ToolCall): boolean {
+  #onlyReads({ name, args }: ToolCall): boolean {
     const tool = this.#options.tools.get(name);
+    if (tool?.onlyReads !== undefined) return tool.onlyReads(asArguments(args));
     return tool?.need === "nothing" && (tool.kind === "read" || tool.kind === "search");
   }
 

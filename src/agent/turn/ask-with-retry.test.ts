@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { AgentRig, QUICK } from "../../../test/agent/agent-rig.ts";
+import { REJECT } from "../../../test/agent/sample-turn.ts";
 import { FakeLlm, type Scripted } from "../../../test/agent/fake-llm.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { OFFLINE } from "../models/models.ts";
@@ -47,12 +48,13 @@ for (const anthropic of [false, true]) {
       });
     }
 
-    it("does not retry with a key that is refused", async () => {
+    it("does not retry with a key that is refused unless the person wants it", async () => {
       const refusal = { error: { message: "invalid x-api-key" }, status: 401 };
       await using llm = await FakeLlm.start([refusal, ANSWER]);
       await using rig = new AgentRig({ llm, anthropic });
       const message = /status 401.*Check the key.*'continue'/;
-      await assert.rejects(rig.turn("go"), { code: -32_000, message });
+      const turn = rig.turn({ prompt: "go", decide: () => REJECT });
+      await assert.rejects(turn, { code: -32_000, message });
       assert.equal(llm.requests.length, 1);
     });
   });

@@ -8,7 +8,7 @@ import { Stopper } from "../../base/stop.ts";
 import type { HistoryEntry } from "../../session/agent.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
-import { compact } from "./compact.ts";
+import { compact, tokensOf } from "./compact.ts";
 
 const OVERFLOW = {
   error: {
@@ -104,6 +104,12 @@ describe("compact()", () => {
         output: { type: "text", value },
       },
     ],
+  });
+
+  it("counts an image by what providers count, not by its data", () => {
+    const file = { type: "file", data: "A".repeat(4_000_000), mediaType: "image/png" } as const;
+    const count = tokensOf([{ role: "user", content: [file, { type: "text", text: "Look" }] }]);
+    assert.ok(count > 1_000 && count < 2_000, String(count));
   });
 
   it("keeps calls and their results together, and cuts long results", async () => {

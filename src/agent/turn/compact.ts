@@ -3,10 +3,13 @@ import type { LanguageModel, ModelMessage } from "ai";
 import type { Stop } from "../../base/stop.ts";
 import { BoundedText } from "../files/read-bounded.ts";
 import { summaryMessage } from "./history-messages.ts";
+import { isImage } from "./without-images.ts";
 
 /** A rough estimate that rather counts too many tokens. */
 const CHARACTERS_PER_TOKEN = 3.5;
 const LONGEST_OUTPUT = 4_000;
+/** Providers scale images down to about as many, however large their data is. */
+const IMAGE_TOKENS = 1_600;
 /** Share of the context window for recent messages that are kept. */
 const KEPT = 0.25;
 
@@ -30,7 +33,16 @@ export interface CompactOptions {
 }
 
 export function tokensOf(messages: readonly ModelMessage[]): number {
-  const size = messages.reduce((sum, message) => sum + JSON.stringify(message.content).length, 0);
+  let size = 0;
+  const images = (_: string, value: unknown): unknown => {
+    if (!isImage(value)) return value;
+    size += IMAGE_TOKENS * CHARACTERS_PER_TOKEN;
+    return undefined;
+  };
+  for (const { content } of messages) {
+    const text = JSON.stringify(content, images);
+    size += text.length;
+  }
   return Math.ceil(size / CHARACTERS_PER_TOKEN);
 }
 

@@ -1,6 +1,7 @@
 import type { ModelMessage, ToolCallPart, ToolResultPart } from "ai";
 
 import type { HistoryEntry, SessionUpdate } from "../../session/agent.ts";
+import { isNested } from "../subagent/nested-turn.ts";
 import { promptMessage } from "./prompt-message.ts";
 import { ASIDE, SUMMARY } from "./speaker.ts";
 
@@ -51,6 +52,8 @@ class HistoryReader {
   #update(update: SessionUpdate): void {
     const { sessionUpdate, content, _meta, toolCallId } = update;
     const meta = (_meta ?? {}) as Record<string, unknown>;
+    // The model got only what a subagent answered.
+    if (isNested(meta)) return;
     const summary = meta[SUMMARY] ?? summaryOf(update);
     if (typeof summary === "string") {
       this.#flush();

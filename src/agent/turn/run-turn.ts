@@ -8,6 +8,7 @@ import type { ThinkingLevel } from "../models/thinking.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
 import type { ToolRunner } from "../tools/tool-runner.ts";
 import type { ModelAnswer, TokenUsage } from "./ask-model.ts";
+import { withValidKey } from "./ask-about-key.ts";
 import { askWithRetry, Overflow, type RetryLimits, Refusal } from "./ask-with-retry.ts";
 import { compactConversation } from "./compact-conversation.ts";
 import type { Conversation } from "./conversation.ts";
@@ -21,14 +22,18 @@ export interface TurnOptions {
   /** What the model is asked: the turn's prompt, or the text that a command stands for. */
   readonly prompt: Turn["prompt"];
   readonly model: ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
+  /** Reads the keys of providers again. Returns the model with the key that is stored now. */
+  readonly renew?: () => Promise<TurnOptions["model"] | undefined>;
   readonly conversation: Conversation;
   readonly instructions: () => string;
   readonly speaker: Speaker;
   readonly runner: ToolRunner;
   readonly retry: RetryLimits;
   readonly thinking: ThinkingLevel;
-  /** Requests to the model in one turn. */
-  readonly maxSteps: number;
+  /** Requests to the model that are left in the turn, which subagents share. */
+  readonly steps: { left: number; readonly most: number };
+  /** Counts what was used in the turn that a subagent works for. */
+  readonly spent?: ((usage: TokenUsage) => Promise<void>) | undefined;
   readonly log: Log;
 }
 
@@ -42,8 +47,11 @@ export class TurnRun {
   readonly #options: TurnOptions;
   readonly #used = { inputTokens: 0, outputTokens: 0, cachedReadTokens: 0, thoughtTokens: 0 };
 
+  #open: TurnOptions["model"]["open"];
+
   constructor(options: TurnOptions) {
     this.#options = options;
+    this.#open = options.model.open;
   }
 
   async run(): Promise<TurnEnd> {
@@ -58,10 +66,11 @@ export class TurnRun {
   }
 
   async #steps(): Promise<StopReason> {
-    const { conversation, maxSteps, speaker, turn } = this.#options;
+    const { conversation, steps, speaker, turn } = this.#options;
     const repetition = new Repetition();
     let wasEmpty = false;
-    for (let step = 0; step < maxSteps; step++) {
+    while (steps.left > 0) {
+      steps.left--;
       this.#steer();
       const answer = await this.#ask();
       if (isEmpty(answer)) {
@@ -86,7 +95,7 @@ export class TurnRun {
         return "max_turn_requests";
       }
     }
-    const says = `Stopped after ${maxSteps} answers of the model; send 'continue' to go on`;
+    const says = `Stopped after ${steps.most} answers of the model; send 'continue' to go on`;
     await speaker.notice("warning", says);
     return "max_turn_requests";
   }
@@ -115,7 +124,7 @@ export class TurnRun {
       if (bare === undefined) continue;
       conversation.replace(bare);
       try {
-        const answer = await this.#askOnce();
+        const answer = await this.#askValid();
         const says = `${model.id} did not take an image, so it answers without it`;
         await speaker.notice("warning", says, refusal.message);
         return answer;
@@ -133,14 +142,22 @@ export class TurnRun {
     const isFull = conversation.size > model.contextWindow * FULL;
     if (isFull && conversation.messages.length > FEWEST) await this.#compact();
     try {
-      return await this.#askOnce();
+      return await this.#askValid();
     } catch (error) {
       if (!(error instanceof Overflow)) throw error;
       await this.#compact();
-      return await this.#askOnce().catch((second: unknown) => {
+      return await this.#askValid().catch((second: unknown) => {
         throw second instanceof Overflow ? tooLong(model.id, second) : second;
       });
     }
+  }
+
+  #askValid(): Promise<ModelAnswer> {
+    const { turn, model, renew } = this.#options;
+    const renewKey = async (): Promise<void> => {
+      this.#open = (await renew?.())?.open ?? this.#open;
+    };
+    return withValidKey(turn, model.id, () => this.#askOnce(), renewKey);
   }
 
   async #askOnce(): Promise<ModelAnswer> {
@@ -149,7 +166,7 @@ export class TurnRun {
     try {
       return await askWithRetry({
         name: model.id,
-        model: await model.open(),
+        model: await this.#open(),
         instructions: this.#options.instructions(),
         messages: conversation.messages,
         tools: runner.offered(),
@@ -195,9 +212,15 @@ export class TurnRun {
   }
 
   async #count(usage: TokenUsage | undefined): Promise<void> {
-    const { conversation, speaker, model } = this.#options;
+    if (usage !== undefined) this.#options.conversation.counted(usage);
+    await this.spent(usage);
+  }
+
+  /** Counts what the turn has used, itself or by a subagent, and shows it. */
+  async spent(usage: TokenUsage | undefined): Promise<void> {
+    const { conversation, speaker, model, spent } = this.#options;
+    if (spent !== undefined) return usage === undefined ? undefined : spent(usage);
     if (usage !== undefined) {
-      conversation.counted(usage);
       if (model.cost !== undefined) conversation.spent(usage, model.cost);
       this.#used.inputTokens += usage.inputTokens;
       this.#used.outputTokens += usage.outputTokens;

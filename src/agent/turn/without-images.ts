@@ -28,6 +28,6 @@ export function withoutImages(
 }
 
 /** Images are the only files in conversations. */
-function isImage(part: object): boolean {
-  return "type" in part && part.type === "file";
+export function isImage(part: unknown): boolean {
+  return typeof part === "object" && part !== null && "type" in part && part.type === "file";
 }

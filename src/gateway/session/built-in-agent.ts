@@ -10,7 +10,7 @@ import type { House } from "../house.ts";
 import { lazySandbox } from "./lazy-sandbox.ts";
 import { agentIdentity } from "../open-identities.ts";
 import { ReviewCommands } from "../../review/review-commands.ts";
-import { REVIEWS_FILE } from "../../store/store-files.ts";
+import { MODELS_FILE, REVIEWS_FILE } from "../../store/store-files.ts";
 import type { Audit } from "../../tool/audit.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
@@ -27,7 +27,12 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
   const { data, models } = house.config;
   const { offer, env = process.env } = options;
   return new BuiltInAgent({
-    models: configuredModels({ settings: models, env, log: house.log }),
+    models: configuredModels({
+      settings: models,
+      env,
+      log: house.log,
+      cacheFile: join(data, MODELS_FILE),
+    }),
     data,
     offer,
     openServers: lazyServers(house, options.audit),
@@ -35,6 +40,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
     userFolders: userFolders(env),
     actsAs: agentIdentity(house, undefined, env),
     sandbox: house.config.agent.sandbox === "off" ? undefined : lazySandbox(house, env),
+    web: { allowHosts: house.config.agent.egress.allowHosts },
     limits: { maxSteps: models.maxSteps, toolTimeout: models.toolTimeout },
   });
 }

@@ -58,6 +58,8 @@ interface ServeOptions {
   readonly answersCancelled?: boolean;
   /** Whether the rate of the method does not count a call. */
   readonly isFree?: (params: unknown) => boolean;
+  /** Bytes that the size of the method does not count. */
+  readonly uncounted?: (params: unknown) => number;
 }
 
 export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;

@@ -27,6 +27,33 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
     await stopped.promise;
   });
 
+  it("takes a screenshot of some megabytes, though text has the document's limit", async () => {
+    const sizes: number[] = [];
+    await using house = await AcpHouse.open({
+      script: async ({ prompt }) => void sizes.push(String(prompt[1]?.data).length),
+    });
+    const { client, sessionId } = await house.client();
+    const other = house.connect();
+    await other.initialize();
+    await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    const data = Buffer.alloc(3 * 1024 * 1024, 7).toString("base64");
+    const image = { type: "image", data, mimeType: "image/png" };
+    const prompt = (text: string) => [{ type: "text", text }, image];
+    await client.ask("session/prompt", { sessionId, prompt: prompt("What is this?") });
+    assert.deepEqual(sizes, [data.length]);
+    const shown = await other.find(
+      ({ params }) => params?.update?.content?.text === "[image/png, 3.0 MB]",
+    );
+    assert.equal(shown.params.update.sessionUpdate, "user_message_chunk");
+    const long = { sessionId, prompt: prompt("x".repeat(1024 * 1024)) };
+    await assert.rejects(client.ask("session/prompt", long), { code: -32600 });
+    const broken = { ...image, data: data.slice(1) };
+    await assert.rejects(client.ask("session/prompt", { sessionId, prompt: [broken] }), {
+      code: -32602,
+      message: /'params\.prompt\[0\]\.data' must be base64/,
+    });
+  });
+
   it("answers a cancelled prompt when its turn has ended, so that the next one is accepted", async () => {
     let running = 0;
     await using house = await AcpHouse.open({

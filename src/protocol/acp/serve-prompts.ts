@@ -6,7 +6,7 @@ import type { ContentBlock } from "../../session/agent.ts";
 import type { AcpConnection } from "./connection.ts";
 import { METHODS, objectOf, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
-import { checkPrompt } from "./prompt-content.ts";
+import { checkPrompt, imageBytes } from "./prompt-content.ts";
 import { refuseObserver } from "./refuse-setup.ts";
 import type { PromptParams } from "./schema.gen.ts";
 
@@ -65,9 +65,12 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
         return answer;
       },
       // The session counts the time without progress, also while no client is connected.
-      { isPatient: true, answersCancelled: true, isFree: isCommand(door) },
+      { isPatient: true, answersCancelled: true, isFree: isCommand(door), uncounted: imageBytes },
     ),
-    door.serve(METHODS.steer, steer(door), { limitedAs: METHODS.prompt.name }),
+    door.serve(METHODS.steer, steer(door), {
+      limitedAs: METHODS.prompt.name,
+      uncounted: imageBytes,
+    }),
     door.serve(METHODS.answer, async ({ sessionId, requestId, optionId }, { state }) => {
       const session = await door.session(sessionId, state);
       await session.answer(requestId, optionId, state);

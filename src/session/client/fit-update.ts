@@ -18,7 +18,7 @@ export function fits(text: string, maxSize: number): boolean {
 
 /**
  * Splits an update into messages that keep to the limit (ACP message specification § Message Size
- * Limits). A text chunk is split; in any other update the longest strings are shortened, with a note
+ * Limits). A text chunk is split, an image becomes a note; in any other update the longest strings are shortened, with a note
  * of how much was cut.
  */
 export function fitUpdate(update: SessionUpdate, text: string, maxSize: number): SessionUpdate[] {
@@ -33,7 +33,23 @@ export function fitUpdate(update: SessionUpdate, text: string, maxSize: number):
       content: { ...content, text: piece },
     }));
   }
+  // Data that is cut is no image any more, and breaks clients.
+  if (isData(content)) return [{ ...update, content: { type: "text", text: noteOn(content) } }];
   return [shorten(update, room)];
+}
+
+interface Data {
+  readonly data: string;
+  readonly mimeType?: unknown;
+}
+
+function isData(content: object | undefined): content is Data {
+  return content !== undefined && "data" in content && typeof content.data === "string";
+}
+
+function noteOn({ data, mimeType }: Data): string {
+  const megabytes = ((data.length * 3) / 4 / 1024 / 1024).toFixed(1);
+  return `[${String(mimeType).slice(0, 100)}, ${megabytes} MB]`;
 }
 
 function pieces(text: string, size: number): string[] {

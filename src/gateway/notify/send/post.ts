@@ -1,9 +1,7 @@
-import type { LookupAddress } from "node:dns";
 import type { IncomingMessage, RequestOptions } from "node:http";
-import type { LookupFunction } from "node:net";
 
 import { TrunklineError } from "../../../base/errors.ts";
-import { isPrivateAddress } from "../../../base/private-address.ts";
+import { publicLookup, refusePrivate } from "../../../base/public-lookup.ts";
 
 export interface PostOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -34,12 +32,10 @@ export async function post(url: URL, options: PostOptions): Promise<Posted> {
     // A new connection, which ends with the request.
     agent: false,
     signal: AbortSignal.any([limit, signal]),
-    ...(allowPrivate ? {} : { lookup: publicLookup }),
+    ...(allowPrivate ? {} : { lookup: publicLookup(REFUSAL) }),
   };
   try {
-    const { isIP } = process.getBuiltinModule("node:net");
-    const host = url.hostname.replace(/^\[|\]$/g, "");
-    if (!allowPrivate && isIP(host) !== 0 && isPrivateAddress(host)) throw privateAddress(host);
+    if (!allowPrivate) refusePrivate(url, REFUSAL);
     const { request: begin } =
       url.protocol === "http:" ? await import("node:http") : await import("node:https");
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -59,24 +55,12 @@ export async function post(url: URL, options: PostOptions): Promise<Posted> {
   }
 }
 
-/** Resolves a name, and refuses it if one of its addresses is private. */
-const publicLookup: LookupFunction = (host, options, callback) => {
-  const { lookup } = process.getBuiltinModule("node:dns");
-  const found = (error: Error | null, addresses: LookupAddress[]): void => {
-    const inside = addresses?.find(({ address }) => isPrivateAddress(address));
-    const [first] = addresses ?? [];
-    if (error !== null) callback(error, "", 4);
-    else if (inside !== undefined) callback(privateAddress(inside.address), "", 4);
-    else if (options.all === true) callback(null, addresses);
-    else callback(null, first?.address ?? "", first?.family ?? 4);
-  };
-  lookup(host, { ...options, all: true }, found);
-};
-
 function privateAddress(address: string): Error {
   const next = "Set `allowPrivate` of the notification to allow it";
   return new Error(`${address} is an address of this machine or of a private network. ${next}`);
 }
+
+const REFUSAL = { refuse: privateAddress };
 
 function waitOf(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;

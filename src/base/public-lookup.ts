@@ -1,0 +1,46 @@
+import type { LookupAddress } from "node:dns";
+import type { LookupFunction } from "node:net";
+
+import { isPrivateAddress } from "./private-address.ts";
+
+export interface PublicLookupOptions {
+  /** The error for an address that may not be reached. */
+  readonly refuse: (address: string) => Error;
+  /** Which addresses may not be reached; private ones by default. */
+  readonly forbids?: ((address: string) => boolean) | undefined;
+  /** Resolves a name; by default as the system does. */
+  readonly resolve?: ((host: string) => Promise<readonly LookupAddress[]>) | undefined;
+}
+
+/**
+ * Resolves the name of a connection, and refuses it if one of its addresses is private. The connection
+ * is made to the address that was checked, so a second answer of the DNS cannot lead elsewhere.
+ */
+export function publicLookup(options: PublicLookupOptions): LookupFunction {
+  const { refuse, forbids = isPrivateAddress, resolve = addressesOf } = options;
+  return (host, { all }, callback) => {
+    resolve(host).then(
+      (addresses) => {
+        const inside = addresses.find(({ address }) => forbids(address));
+        const [first] = addresses;
+        if (inside !== undefined) callback(refuse(inside.address), "", 4);
+        else if (first === undefined) callback(new Error(`'${host}' has no address`), "", 4);
+        else if (all === true) callback(null, [...addresses]);
+        else callback(null, first.address, first.family);
+      },
+      (error: Error) => callback(error, "", 4),
+    );
+  };
+}
+
+/** Refuses a URL whose host is an address that may not be reached: such a host is never looked up. */
+export function refusePrivate(url: URL, options: PublicLookupOptions): void {
+  const { isIP } = process.getBuiltinModule("node:net");
+  const { refuse, forbids = isPrivateAddress } = options;
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (isIP(host) !== 0 && forbids(host)) throw refuse(host);
+}
+
+function addressesOf(host: string): Promise<LookupAddress[]> {
+  return process.getBuiltinModule("node:dns").promises.lookup(host, { all: true });
+}
