@@ -24,7 +24,7 @@ export interface NewComment {
   readonly fingerprint?: string | undefined;
 }
 
-const LONGEST_COMMENT = 100_000;
+export const LONGEST_COMMENT = 100_000;
 
 /** Adds a comment in the repository of a folder. */
 export async function addCommentIn(
@@ -78,6 +78,12 @@ export async function addComment(
     id,
     fingerprint,
   });
+}
+
+/** The lines that a comment suggests, in the syntax of forges. */
+export function suggestionIn(comment: string): string[] | undefined {
+  const text = fencedIn(comment);
+  return text === undefined ? undefined : suggestedLines(text);
 }
 
 /** The suggestion in a comment, in the syntax of forges; undefined unless there is exactly one. */
