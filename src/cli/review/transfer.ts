@@ -75,7 +75,7 @@ export async function exportAll(
 ): Promise<number> {
   const named = await namedReview(invocation);
   using commands = await openCommands(invocation);
-  if (named !== undefined) return exportPull(invocation, commands, named);
+  if (named !== undefined) return await exportPull(invocation, commands, named);
   if (invocation.values["dry-run"] === true) {
     const how = "name a pull request with --github or --gitlab";
     throw new TrunklineError("usage", `Cannot use --dry-run without posting: ${how}.`);
