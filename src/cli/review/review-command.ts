@@ -26,6 +26,14 @@ const forge: Options = {
   },
 };
 
+const commit: Options = {
+  commit: {
+    type: "string",
+    value: "COMMIT",
+    describe: "Lines as this commit has them, instead of the work tree",
+  },
+};
+
 const comment: Options = {
   comment: {
     type: "string",
@@ -56,6 +64,7 @@ export const review: Command = {
       summary: "Comment on a line, a range of lines or a whole file",
       options: {
         file: { type: "string", value: "FILE", short: "f", describe: "The file" },
+        ...commit,
         line: {
           type: "string",
           value: "N",
@@ -208,7 +217,7 @@ export const review: Command = {
       summary: "List the lines around the changes in a file, for menus",
       description: "Prints N:text lines; -N is a removed line.",
       args: [{ name: "FILE", describe: "The file" }],
-      options: { ...repo, json },
+      options: { ...commit, ...repo, json },
       examples: [{ run: "trunkline review lines src/main.go", explains: "List them." }],
       load: async () => ({ run: (await import("./list.ts")).lines }),
     },
