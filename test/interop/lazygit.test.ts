@@ -161,7 +161,7 @@ describe(
       assert.match(listed.out, /main\.go:3 +On the commit/, "it is followed to the work tree");
       lazygit.press("Escape");
       await lazygit.shows(/^(?![\s\S]*Opened r)/);
-      lazygit.press("M-y");
+      lazygit.press("C-g");
       await lazygit.shows(/open main\.go:3/);
       lazygit.press("Enter");
       await lazygit.shows(/Reply/);

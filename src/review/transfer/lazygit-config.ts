@@ -61,7 +61,7 @@ export function lazygitCommands(program: string): readonly object[] {
       " --commit={{.SelectedCommit.Hash | quote}}",
     ),
     {
-      key: "<a-y>",
+      key: "<c-g>",
       context: "global",
       description: "Trunkline: reply to a review thread",
       prompts: [thread, { type: "input", title: "Reply", key: "Comment" }],
