@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestOptions } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
 import type { LookupFunction } from "node:net";
 
 import { hasBrand, TrunklineError } from "../base/errors.ts";
@@ -22,6 +22,12 @@ export type Json = Readonly<Record<string, unknown>>;
 const TIMEOUT = 15_000;
 const MAX_ANSWER = 4 * 1024 * 1024;
 const LONGEST_WORDS = 300;
+const MOST_PAGES = 100;
+
+interface Answer {
+  readonly answer: unknown;
+  readonly link: string;
+}
 
 /** The forge refused a request. */
 export class ForgeRefusal extends TrunklineError {
@@ -66,11 +72,46 @@ export class ForgeHttp {
     path: string,
     body?: Json,
   ): Promise<unknown> {
-    const url = new URL(`${this.#options.api}${path}`);
-    const { status, text } = await this.#exchange(method, url, body);
+    return (await this.#ask(method, new URL(`${this.#options.api}${path}`), body)).answer;
+  }
+
+  /** All items of a list that comes in pages, by its `Link` header (RFC 8288). */
+  async list(path: string, mostPages = MOST_PAGES): Promise<unknown[]> {
+    const items: unknown[] = [];
+    let url: URL | undefined = new URL(`${this.#options.api}${path}`);
+    for (let page = 1; url !== undefined; page++) {
+      if (page > mostPages) {
+        const says = `${url.host} has more than ${mostPages} pages of '${path.split("?")[0]}'.`;
+        throw new TrunklineError("limit", says);
+      }
+      const { answer, link }: Answer = await this.#ask("GET", url);
+      if (!Array.isArray(answer)) {
+        throw new TrunklineError("unavailable", `${url.host} answered with no list.`);
+      }
+      items.push(...(answer as unknown[]));
+      url = this.#nextPage(link, url);
+    }
+    return items;
+  }
+
+  /** The token goes to the forge's own API only, so the next page has to be there. */
+  #nextPage(link: string, from: URL): URL | undefined {
+    const [, next] = /<([^<>]+)>\s*;[^,]*\brel="?next"?/.exec(link) ?? [];
+    if (next === undefined) return undefined;
+    const url = URL.parse(next, from);
+    const { origin, pathname } = new URL(this.#options.api);
+    if (url?.origin === origin && url.pathname.startsWith(pathname)) return url;
+    const says = `${from.host} names a next page at another address, which is not asked.`;
+    throw new TrunklineError("untrusted", says);
+  }
+
+  async #ask(method: string, url: URL, body?: Json): Promise<Answer> {
+    const { status, text, headers } = await this.#exchange(method, url, body);
     const answer = parsed(text);
-    if (status < 200 || status > 299) throw refusal(url.host, status, wordsOf(answer));
-    if (answer !== undefined) return answer;
+    if (status < 200 || status > 299) {
+      throw refusal(url.host, status, wordsOf(answer), limitWords(status, headers));
+    }
+    if (answer !== undefined) return { answer, link: String(headers.link ?? "") };
     throw new TrunklineError("unavailable", `${url.host} answered with something other than JSON.`);
   }
 
@@ -78,7 +119,7 @@ export class ForgeHttp {
     method: string,
     url: URL,
     body: Json | undefined,
-  ): Promise<{ status: number; text: string }> {
+  ): Promise<{ status: number; text: string; headers: IncomingHttpHeaders }> {
     const { headers, timeout = TIMEOUT, signal } = this.#options;
     const limit = AbortSignal.timeout(timeout);
     const addresses = await this.#options.addresses();
@@ -103,7 +144,8 @@ export class ForgeHttp {
       const answer = await new Promise<IncomingMessage>((resolve, reject) => {
         request(url, options, resolve).on("error", reject).end(sent);
       });
-      return { status: answer.statusCode ?? 0, text: await textOf(answer) };
+      const { statusCode: status = 0, headers: told } = answer;
+      return { status, text: await textOf(answer), headers: told };
     } catch (cause) {
       const why = limit.aborted
         ? `it did not answer within ${timeout} ms`
@@ -151,9 +193,21 @@ function parsed(text: string): unknown {
 }
 
 /** The error for a status, with the message of the forge and what to do next. */
-function refusal(host: string, status: number, words: string): ForgeRefusal {
+function refusal(host: string, status: number, words: string, limit: string): ForgeRefusal {
   const says = words === "" ? "" : `: ${words}`;
-  return new ForgeRefusal(status, `${host} answered ${status}${says}.${next(status)}`);
+  return new ForgeRefusal(status, `${host} answered ${status}${says}.${limit || next(status)}`);
+}
+
+/** GitHub and GitLab tell when a limit ends; GitHub answers 403 or 429, GitLab 429. */
+function limitWords(status: number, headers: IncomingHttpHeaders): string {
+  if (status !== 403 && status !== 429) return "";
+  const { "retry-after": after } = headers;
+  if (after !== undefined) return ` It limits requests: try again in ${after} seconds.`;
+  const left = headers["x-ratelimit-remaining"] ?? headers["ratelimit-remaining"];
+  const reset = Number(headers["x-ratelimit-reset"] ?? headers["ratelimit-reset"]);
+  if (left !== "0" && status !== 429) return "";
+  const when = Number.isFinite(reset) ? new Date(reset * 1000).toISOString() : "later";
+  return ` It limits requests: try again ${when === "later" ? when : `after ${when}`}.`;
 }
 
 function next(status: number): string {

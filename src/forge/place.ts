@@ -48,13 +48,21 @@ export function forgeKind(
 }
 
 /** The base URL of a forge's API. A self-hosted one has it on its own host. */
-export function apiOf(kind: ForgeKind, { host, scheme }: RepositoryAddress): string {
+export function apiOf(
+  kind: ForgeKind,
+  { host, scheme }: Pick<RepositoryAddress, "host" | "scheme">,
+): string {
   if (kind === "gitlab") return `${scheme}://${host}/api/v4`;
   if (kind === "gitea") return `${scheme}://${host}/api/v1`;
   if (host === "github.com") return "https://api.github.com";
   // GitHub Enterprise Cloud with data residency.
   if (host.endsWith(".ghe.com")) return `https://api.${host}`;
   return `${scheme}://${host}/api/v3`;
+}
+
+/** The URL that `/graphql` of GitHub is at. */
+export function graphqlOf(address: Pick<RepositoryAddress, "host" | "scheme">): string {
+  return apiOf("github", address).replace(/\/v3$/, "");
 }
 
 /** The page where a person can open a pull request for a branch. */

@@ -64,7 +64,7 @@ class Rig implements AsyncDisposable {
   forge(token = "t0k3n", timeout = 10_000): Forge {
     const host = `forge.test:${(this.#server.address() as AddressInfo).port}`;
     const owner = OWNERS[this.#kind];
-    const api = apiOf(this.#kind, { scheme: "http", host, owner, repository: "app" });
+    const api = apiOf(this.#kind, { scheme: "http", host });
     const Kind = KINDS[this.#kind];
     const addresses = async (): Promise<string[]> => ["127.0.0.1"];
     const headers = Kind.headersFor(token);

@@ -12,6 +12,8 @@ export interface NewComment {
   readonly end?: number | undefined;
   readonly side?: Side | undefined;
   readonly base?: string | undefined;
+  /** Comment on the lines as this commit has them; a removed line is one of its parent. */
+  readonly commit?: string | undefined;
   readonly severity?: Severity | undefined;
   readonly comment: string;
   /** Text that replaces the lines. */
@@ -24,7 +26,7 @@ export interface NewComment {
   readonly fingerprint?: string | undefined;
 }
 
-const LONGEST_COMMENT = 100_000;
+export const LONGEST_COMMENT = 100_000;
 
 /** Adds a comment in the repository of a folder. */
 export async function addCommentIn(
@@ -47,7 +49,7 @@ export async function addComment(
   folder: string,
   comment: NewComment,
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
-  const { file, line, end, side, base, severity = "should" } = comment;
+  const { file, line, end, side, severity = "should" } = comment;
   if (comment.comment.trim() === "") {
     throw new TrunklineError("usage", "Cannot add an empty comment.");
   }
@@ -56,7 +58,7 @@ export async function addComment(
     throw new TrunklineError("limit", `${what}: the limit is ${LONGEST_COMMENT}.`);
   }
   const { repository, path } = placeOf(here, folder, file);
-  const made = await makeAnchor({ repository, path, line, end, side, base });
+  const made = await makeAnchor({ ...versionOf(repository, comment), path, line, end, side });
   const hasLines = made.anchor.line !== undefined;
   const suggestion = comment.suggestion ?? (hasLines ? fencedIn(comment.comment) : undefined);
   if (suggestion !== undefined && !hasLines) {
@@ -78,6 +80,23 @@ export async function addComment(
     id,
     fingerprint,
   });
+}
+
+/** The version of the file that a comment is on. */
+function versionOf(
+  repository: FoundRepository,
+  { side, base, commit }: NewComment,
+): { readonly repository: FoundRepository; readonly base: string | undefined } {
+  if (commit === undefined) return { repository, base };
+  if (side === "old") return { repository, base: base ?? `${commit}^` };
+  // As in a bare repository: the file of that commit, and not of the work tree.
+  return { repository: { ...repository, isBare: true }, base: commit };
+}
+
+/** The lines that a comment suggests, in the syntax of forges. */
+export function suggestionIn(comment: string): string[] | undefined {
+  const text = fencedIn(comment);
+  return text === undefined ? undefined : suggestedLines(text);
 }
 
 /** The suggestion in a comment, in the syntax of forges; undefined unless there is exactly one. */

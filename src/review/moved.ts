@@ -18,12 +18,12 @@ const MOST_COMMITS = 100;
 export async function recognised(reviews: Reviews, here: FoundRepository): Promise<Repository> {
   const { gitDir, root } = here;
   const repository = { gitDir, root, remotes: remotesIn(gitDir) };
-  const known = await reviews.repositories();
+  const known = await reviews.repositories.list();
   if (known.some((each) => each.gitDir === gitDir)) return repository;
   for (const candidate of known.filter(isGone)) {
     if (!isSameRemotes(candidate.remotes, repository.remotes)) continue;
     if (!(await isSameHistory(reviews, candidate, here))) continue;
-    await reviews.moveRepository(candidate.gitDir, repository);
+    await reviews.repositories.move(candidate.gitDir, repository);
     break;
   }
   return repository;
@@ -31,10 +31,10 @@ export async function recognised(reviews: Reviews, here: FoundRepository): Promi
 
 /** Notes what a repository is recognised by, once, when there is time for it. */
 export async function noteFirstCommit(reviews: Reviews, here: FoundRepository): Promise<void> {
-  const known = await reviews.repositories();
+  const known = await reviews.repositories.list();
   const own = known.find(({ gitDir }) => gitDir === here.gitDir);
   if (own === undefined || own.firstCommit !== undefined) return;
-  await reviews.setFirstCommit(here.gitDir, (await firstCommit(here)) ?? "");
+  await reviews.repositories.setFirstCommit(here.gitDir, (await firstCommit(here)) ?? "");
 }
 
 /** Whether a repository is no longer where its threads say. */
@@ -54,7 +54,7 @@ async function isSameHistory(
   here: FoundRepository,
 ): Promise<boolean> {
   if (first !== undefined && first !== "") return first === (await firstCommit(here));
-  const commits = await reviews.commentedCommits(gitDir, MOST_COMMITS);
+  const commits = await reviews.repositories.commentedCommits(gitDir, MOST_COMMITS);
   if (commits.length === 0) return false;
   const { Git } = await import("../git/git.ts");
   const { stdout } = await new Git(here.root).run(["cat-file", "--batch-check"], {

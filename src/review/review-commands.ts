@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 
 import type { Message, Thread } from "../store/review/review-thread.ts";
-import { Reviews, type Saying, type ThreadFilter } from "../store/review/reviews.ts";
+import { Reviews, type Saying } from "../store/review/reviews.ts";
+import type { ThreadFilter } from "../store/review/reviews-threads.ts";
 import { addComment, type NewComment } from "./add-comment.ts";
 import { GONE } from "./anchor/line-position.ts";
 import { Locator } from "./anchor/locator.ts";

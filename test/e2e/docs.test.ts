@@ -98,6 +98,8 @@ const SHOWN_ELSEWHERE = [
   /\bidentity exec\b/,
   // test/e2e/review.test.ts
   /\breview (?:add|watch)$|\br7k2mq\b/,
+  // src/cli/review/pull-request.test.ts
+  /\breview (?:import|export) (?:--git(?:hub|lab)|https:)/,
   // test/e2e/setup.test.ts: its exit code says what this machine has
   /^trunkline setup$/,
   // test/e2e/access-login.test.ts

@@ -130,5 +130,47 @@ describe(
       lazygit.press("Enter");
       await lazygit.shows(/is resolved/);
     });
+
+    it("comments on a line of a commit, and replies", async () => {
+      using home = new ReviewHome();
+      home.write("main.go", "line 1\nline 2 of the commit\nline 3\n");
+      home.git("commit", "--quiet", "--all", "--message=two");
+      home.write("main.go", "later\nline 1\nline 2 of the commit\nline 3\n");
+      home.git("commit", "--quiet", "--all", "--message=three");
+      assert.equal((await home.run(["setup", "lazygit"])).code, 0);
+      await using lazygit = new Lazygit(home);
+      await lazygit.shows(/three/);
+      lazygit.press("4");
+      lazygit.press("Down");
+      lazygit.press("Enter");
+      await lazygit.shows(/M main\.go|M.*main\.go/);
+      lazygit.press("Y");
+      await lazygit.shows(/2 \+ line 2 of the commit/);
+      lazygit.type("/");
+      lazygit.type("of the commit");
+      lazygit.press("Enter");
+      await lazygit.shows(/2 \+ line 2 of the commit/);
+      lazygit.press("Enter");
+      await lazygit.shows(/Severity/);
+      lazygit.press("Enter");
+      await lazygit.shows(/Comment/);
+      lazygit.type("On the commit");
+      lazygit.press("Enter");
+      await lazygit.shows(/Opened r\w+ on main\.go:2/);
+      const listed = await home.run(["review", "list"]);
+      assert.match(listed.out, /main\.go:3 +On the commit/, "it is followed to the work tree");
+      lazygit.press("Escape");
+      await lazygit.shows(/^(?![\s\S]*Opened r)/);
+      lazygit.press("C-g");
+      await lazygit.shows(/open main\.go:3/);
+      lazygit.press("Enter");
+      await lazygit.shows(/Reply/);
+      lazygit.type("And $(more)");
+      lazygit.press("Enter");
+      await lazygit.shows(/r\w+ is open/);
+      const { out } = await home.run(["review", "list", "--json"]);
+      const [{ id }] = (JSON.parse(out) as { threads: [{ id: string }] }).threads;
+      assert.match((await home.run(["review", "show", id])).out, /replied, .*\n {2}And \$\(more\)/);
+    });
   },
 );

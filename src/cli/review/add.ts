@@ -14,6 +14,7 @@ interface AddValues extends RepoValues {
   readonly end?: string;
   readonly side: "new" | "old";
   readonly base?: string;
+  readonly commit?: string;
   readonly severity: "must" | "should" | "nit" | "question";
   readonly suggest?: string;
   readonly comment?: string;
@@ -22,7 +23,7 @@ interface AddValues extends RepoValues {
 /** `trunkline review add` */
 export async function add(invocation: Invocation<AddValues>): Promise<number> {
   const { values, out, env } = invocation;
-  const { file, base, severity, suggest, comment } = values;
+  const { file, base, commit, severity, suggest, comment } = values;
   if (file === undefined)
     throw new TrunklineError("usage", "Cannot add a comment without a file: give --file.");
   if (suggest === "-" && (comment === undefined || comment === "-")) {
@@ -47,6 +48,7 @@ export async function add(invocation: Invocation<AddValues>): Promise<number> {
     end: end === undefined ? undefined : Math.abs(end),
     side,
     base,
+    commit,
     severity,
     comment: said,
     suggestion,

@@ -53,11 +53,13 @@ export async function show(
 const SIGNS = { added: "+", removed: "-", same: " " } as const;
 
 /** `trunkline review lines FILE` */
-export async function lines(invocation: Invocation<RepoValues>): Promise<number> {
+export async function lines(
+  invocation: Invocation<RepoValues & { readonly commit?: string }>,
+): Promise<number> {
   const { values, positionals, out } = invocation;
   using commands = await openCommands(invocation);
   const { repository, path } = placeOf(commands.here, commands.folder, positionals[0] ?? "");
-  const found = await changedLines(repository, path);
+  const found = await changedLines(repository, path, values.commit);
   if (values.json === true) out(`${JSON.stringify({ lines: found }, null, 2)}\n`);
   else {
     const shown = found.map(({ line, side, change, text }) => {

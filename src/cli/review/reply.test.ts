@@ -68,7 +68,10 @@ describe("trunkline review apply", () => {
     await using open = await setUp();
     const { line, id } = open;
     const file = join(line.home.project, "a.txt");
-    assert.equal((await line.run("review", "apply", id)).out, "Changed a.txt.\n");
+    assert.equal(
+      (await line.run("review", "apply", id)).out,
+      `Changed a.txt. ${id} is resolved.\n`,
+    );
     assert.equal(readFileSync(file, "utf8"), "one\nTWO\nthree\n");
     assert.equal((await line.run("review", "apply", id)).code, 1);
     assert.equal(readFileSync(file, "utf8"), "one\nTWO\nthree\n");

@@ -8,6 +8,32 @@ const repo: Options = {
   },
 };
 
+const forge: Options = {
+  github: {
+    type: "string",
+    value: "PR",
+    describe: "A pull request: OWNER/REPO#12, its address, or 12 for this repository's remote",
+  },
+  gitlab: {
+    type: "string",
+    value: "MR",
+    describe: "A merge request: GROUP/PROJECT!12, its address, or 12 for this repository's remote",
+  },
+  identity: {
+    type: "string",
+    value: "NAME",
+    describe: "The identity whose token to use, instead of the one that fits",
+  },
+};
+
+const commit: Options = {
+  commit: {
+    type: "string",
+    value: "COMMIT",
+    describe: "Lines as this commit has them, instead of the work tree",
+  },
+};
+
 const comment: Options = {
   comment: {
     type: "string",
@@ -38,6 +64,7 @@ export const review: Command = {
       summary: "Comment on a line, a range of lines or a whole file",
       options: {
         file: { type: "string", value: "FILE", short: "f", describe: "The file" },
+        ...commit,
         line: {
           type: "string",
           value: "N",
@@ -190,7 +217,7 @@ export const review: Command = {
       summary: "List the lines around the changes in a file, for menus",
       description: "Prints N:text lines; -N is a removed line.",
       args: [{ name: "FILE", describe: "The file" }],
-      options: { ...repo, json },
+      options: { ...commit, ...repo, json },
       examples: [{ run: "trunkline review lines src/main.go", explains: "List them." }],
       load: async () => ({ run: (await import("./list.ts")).lines }),
     },
@@ -203,22 +230,49 @@ export const review: Command = {
     },
     {
       name: "import",
-      summary: "Import threads from another machine, or findings of an analyser",
-      description: "Reads the output of `trunkline review export`, and SARIF 2.1.0.",
-      args: [{ name: "FILE", describe: "The file; - reads standard input" }],
-      options: { ...repo, json },
+      summary: "Import threads of a pull request, from another machine, or findings of an analyser",
+      description:
+        "Reads a pull request of GitHub or a merge request of GitLab with the token of the identity " +
+        "that fits; or a file: the output of `trunkline review export`, SARIF 2.1.0, or JSON of " +
+        "GitHub's or GitLab's API. Importing again adds what is new.",
+      args: [
+        {
+          name: "FILE",
+          describe: "The file, or the address of a pull request; - reads standard input",
+          optional: true,
+        },
+      ],
+      options: {
+        ...forge,
+        file: { type: "string", value: "FILE", describe: "The same as FILE" },
+        ...repo,
+        json,
+      },
       examples: [
         {
           run: "trunkline review import eslint.sarif",
           explains: "Open a thread for each new finding.",
+        },
+        {
+          run: "trunkline review import --github octocat/hello#12",
+          explains: "Work on the threads of a pull request here.",
+        },
+        {
+          run: "trunkline review import --gitlab 12",
+          explains: "Those of merge request 12 of this repository's remote.",
         },
       ],
       load: async () => ({ run: (await import("./transfer.ts")).importFile }),
     },
     {
       name: "export",
-      summary: "Print the threads of a repository as JSON or SARIF",
+      summary: "Print the threads of a repository as JSON or SARIF, or answer a pull request",
+      description:
+        "With --github or --gitlab, posts what was said here on threads that were imported from " +
+        "there, and resolves there what was resolved here.",
       options: {
+        ...forge,
+        "dry-run": { type: "boolean", describe: "Print what would be posted, and post nothing" },
         format: {
           type: "string",
           value: "FORMAT",
@@ -234,6 +288,10 @@ export const review: Command = {
         {
           run: "trunkline review export --format sarif",
           explains: "For code hosts and editors that read SARIF.",
+        },
+        {
+          run: "trunkline review export --github octocat/hello#12 --dry-run",
+          explains: "Print the replies that would be posted.",
         },
       ],
       load: async () => ({ run: (await import("./transfer.ts")).exportAll }),

@@ -6,10 +6,12 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { followReviews, type Happening } from "../../review/inbox/follow-reviews.ts";
 import { exportReviews, importReviews } from "../../review/transfer/import-export.ts";
+import { referenceOfPage } from "../../review/transfer/remote-reference.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { firstLine } from "../shell/layout.ts";
+import { exportPull, type ForgeValues, importPull, namedReview } from "./pull-request.ts";
 import { openCommands, type RepoValues } from "./open-reviews.ts";
 
 /** `trunkline review watch` */
@@ -33,24 +35,51 @@ export async function watch(invocation: Invocation<RepoValues>): Promise<number>
   return 0;
 }
 
-/** `trunkline review import FILE` */
-export async function importFile(invocation: Invocation<RepoValues>): Promise<number> {
+/** `trunkline review import` */
+export async function importFile(
+  invocation: Invocation<ForgeValues & { readonly file?: string }>,
+): Promise<number> {
   const { values, positionals, out, err, cwd } = invocation;
-  const [file = ""] = positionals;
+  const given = [...positionals, ...(values.file === undefined ? [] : [values.file])];
+  const named = await namedReview(invocation, given[0]);
+  const count = given.length + (named === undefined || referenceOfPage(given[0] ?? "") ? 0 : 1);
+  if (count !== 1) {
+    const what = count === 0 ? "Cannot import nothing" : "Cannot import several things at once";
+    const how = "name a file, or a pull request with --github or --gitlab";
+    throw new TrunklineError("usage", `${what}: ${how}.`);
+  }
   using commands = await openCommands(invocation);
-  const imported = await importReviews(commands, await read(cwd, file));
-  const { added, known, refused } = imported;
-  for (const why of refused) err(`${why}\n`);
+  const imported =
+    named === undefined
+      ? await importReviews(commands, await read(cwd, given[0] ?? ""))
+      : await importPull(invocation, commands, named);
+  const { added, known, refused, replies = 0, general = 0 } = imported;
+  for (const why of refused) err(`${visibleLine(why)}\n`);
   if (values.json === true) out(`${JSON.stringify(imported, null, 2)}\n`);
-  else out(`Opened ${added} threads; ${known} existed already; ${refused.length} were refused.\n`);
+  else {
+    const more = [
+      ...(replies > 0 ? [`${replies} new replies`] : []),
+      ...(general > 0 ? [`${general} on no file were left out`] : []),
+    ];
+    const all = [`Opened ${added} threads`, `${known} existed already`, ...more];
+    out(`${[...all, `${refused.length} were refused`].join("; ")}.\n`);
+  }
   return refused.length > 0 && added + known === 0 ? 1 : 0;
 }
 
 /** `trunkline review export` */
 export async function exportAll(
-  invocation: Invocation<RepoValues & { readonly format: "json" | "sarif" }>,
+  invocation: Invocation<
+    ForgeValues & { readonly format: "json" | "sarif"; readonly "dry-run"?: boolean }
+  >,
 ): Promise<number> {
+  const named = await namedReview(invocation);
   using commands = await openCommands(invocation);
+  if (named !== undefined) return await exportPull(invocation, commands, named);
+  if (invocation.values["dry-run"] === true) {
+    const how = "name a pull request with --github or --gitlab";
+    throw new TrunklineError("usage", `Cannot use --dry-run without posting: ${how}.`);
+  }
   invocation.out(await exportReviews(commands, invocation.values.format));
   return 0;
 }

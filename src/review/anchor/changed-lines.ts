@@ -1,4 +1,5 @@
 import { Git } from "../../git/git.ts";
+import { commitId } from "./commit-file.ts";
 import { written } from "./anchor.ts";
 import { isBinary, linesOf, textOf } from "./file-lines.ts";
 import type { FoundRepository } from "../repository.ts";
@@ -13,16 +14,27 @@ export interface ChangedLine {
 }
 
 const MOST_LINES = 5_000;
+/** The change of a commit; of a merge, to its first parent. */
+const SHOW = ["show", "--format=", "-m", "--first-parent"];
 
-/** The lines around the changes since the last commit; all lines if there are none. */
+/**
+ * The lines around the changes since the last commit, or around those of a commit; all lines of the work
+ * tree if there are none.
+ */
 export async function changedLines(
   repository: FoundRepository,
   path: string,
+  commit?: string,
 ): Promise<ChangedLine[]> {
   const git = new Git(repository.root);
-  const args = ["diff", "--no-color", "--no-renames", "-U3", "HEAD", "--", path];
+  const form = ["--no-color", "--no-renames", "-U3"];
+  const args =
+    commit === undefined
+      ? ["diff", ...form, "HEAD", "--", path]
+      : [...SHOW, ...form, await commitId(repository.root, commit), "--", path];
   const { code, stdout } = await git.run(args, { accepts: [0, 128] });
   const lines = code === 0 ? parseDiff(stdout.toString("utf8")) : [];
+  if (commit !== undefined) return lines.slice(0, MOST_LINES);
   return (lines.length > 0 ? lines : wholeFile(repository, path)).slice(0, MOST_LINES);
 }
 

@@ -1,6 +1,16 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
 import type { ReviewCommands } from "../review-commands.ts";
+import { recognised } from "../moved.ts";
+import {
+  isGitHubComments,
+  readGitHubComments,
+  readGitHubThreads,
+  reviewThreadsIn,
+} from "./github-review.ts";
+import { isGitLabDiscussions, readGitLabDiscussions } from "./gitlab-review.ts";
+import { importRemote } from "./import-remote.ts";
+import type { RemoteThreads } from "./remote-thread.ts";
 import { isSarif, readSarif, toSarif } from "./sarif.ts";
 import { exportThreads, isTransfer, readTransfer } from "./transfer.ts";
 
@@ -17,20 +27,34 @@ export interface Imported {
   readonly added: number;
   /** Threads that existed already. */
   readonly known: number;
+  /** New replies to those. */
+  readonly replies?: number;
   /** Why some findings were not imported. */
   readonly refused: readonly string[];
+  /** Comments of a pull request that are on no file. */
+  readonly general?: number;
 }
 
-/** Imports threads that another Trunkline exported, or an analyser's SARIF. */
+/**
+ * Imports threads that another Trunkline exported, an analyser's SARIF, or what an API of GitHub or
+ * GitLab answered.
+ */
 export async function importReviews(commands: ReviewCommands, text: string): Promise<Imported> {
   const value = parsed(text);
   if (isTransfer(value)) {
-    const { gitDir, root } = commands.here;
-    const added = await commands.reviews.addAll(readTransfer(value, { gitDir, root }));
-    return { ...countOf(added), refused: [] };
+    const repository = await recognised(commands.reviews, commands.here);
+    const { threads, refused } = readTransfer(value, repository);
+    return { ...countOf(await commands.reviews.addAll(threads)), refused };
+  }
+  const remote = readRemote(value);
+  if (remote !== undefined) {
+    const source = isGitLabDiscussions(value) ? "gitlab" : "github";
+    return importRemote(commands, remote, source);
   }
   if (!isSarif(value)) {
-    const why = "it is neither what `trunkline review export` writes nor SARIF";
+    const why =
+      "it is neither what `trunkline review export` writes, nor SARIF, nor review comments of " +
+      "GitHub or discussions of GitLab";
     throw new TrunklineError("config", `Cannot import the file: ${why}.`);
   }
   const added: { isNew: boolean }[] = [];
@@ -44,6 +68,14 @@ export async function importReviews(commands: ReviewCommands, text: string): Pro
     }
   }
   return { ...countOf(added), refused };
+}
+
+/** What the API of a forge answered; undefined if it is something else. */
+function readRemote(value: object): RemoteThreads | undefined {
+  if (isGitHubComments(value)) return readGitHubComments(value);
+  if (isGitLabDiscussions(value)) return readGitLabDiscussions(value);
+  const nodes = reviewThreadsIn(value);
+  return nodes === undefined ? undefined : readGitHubThreads(nodes);
 }
 
 function countOf(added: readonly { readonly isNew: boolean }[]): { added: number; known: number } {

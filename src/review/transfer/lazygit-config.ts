@@ -20,7 +20,16 @@ export function lazygitCommands(program: string): readonly object[] {
     { name: "nit", value: "nit" },
     { name: "question", value: "question" },
   ];
-  const comment = (context: string, path: string, more: readonly string[] = []): object => ({
+  const thread = {
+    type: "menuFromCommand",
+    title: "Thread",
+    key: "Thread",
+    command: `${program} review list --menu`,
+    filter: "^(?P<id>[0-9a-z]+):(?P<text>.*)$",
+    valueFormat: "{{ .id }}",
+    labelFormat: "{{ .id }} {{ .text }}",
+  };
+  const comment = (context: string, path: string, version = ""): object => ({
     key: "Y",
     context,
     description: "Trunkline: comment on a line",
@@ -29,7 +38,7 @@ export function lazygitCommands(program: string): readonly object[] {
         type: "menuFromCommand",
         title: "Line",
         key: "Line",
-        command: `${program} review lines ${path}`,
+        command: `${program} review lines ${path}${version}`,
         filter: "^(?P<line>-?[0-9]+):(?P<text>.*)$",
         valueFormat: "{{ .line }}",
         labelFormat: "{{ .line }} {{ .text }}",
@@ -38,30 +47,34 @@ export function lazygitCommands(program: string): readonly object[] {
       { type: "input", title: "Comment", key: "Comment" },
     ],
     command: [
-      `${program} review add --file ${path} --line={{.Form.Line}}`,
+      `${program} review add --file ${path}${version} --line={{.Form.Line}}`,
       "--severity {{.Form.Severity}} --comment={{.Form.Comment | quote}}",
-      ...more,
     ].join(" "),
     output: "popup",
     outputTitle: "Trunkline",
   });
   return [
     comment("files, staging, stagingSecondary", "{{.SelectedPath | quote}}"),
-    comment("commitFiles, patchBuilding", "{{.SelectedCommitFile.Name | quote}}"),
+    comment(
+      "commitFiles, patchBuilding",
+      "{{.SelectedCommitFile.Name | quote}}",
+      " --commit={{.SelectedCommit.Hash | quote}}",
+    ),
+    {
+      key: "<c-g>",
+      context: "global",
+      description: "Trunkline: reply to a review thread",
+      prompts: [thread, { type: "input", title: "Reply", key: "Comment" }],
+      command: `${program} review reply {{.Form.Thread}} --comment={{.Form.Comment | quote}}`,
+      output: "popup",
+      outputTitle: "Trunkline",
+    },
     {
       key: "<c-y>",
       context: "global",
       description: "Trunkline: review threads",
       prompts: [
-        {
-          type: "menuFromCommand",
-          title: "Thread",
-          key: "Thread",
-          command: `${program} review list --menu`,
-          filter: "^(?P<id>[0-9a-z]+):(?P<text>.*)$",
-          valueFormat: "{{ .id }}",
-          labelFormat: "{{ .id }} {{ .text }}",
-        },
+        thread,
         {
           type: "menu",
           title: "What to do with it",

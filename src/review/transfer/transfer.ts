@@ -8,9 +8,10 @@ import {
   type ThreadEvent,
   type ThreadState,
 } from "../../store/review/review-thread.ts";
-import type { NewThread, PastEvent } from "../../store/review/reviews-threads.ts";
-import type { Reviews, ThreadFilter } from "../../store/review/reviews.ts";
+import type { Reviews } from "../../store/review/reviews.ts";
+import type { NewThread, PastEvent, ThreadFilter } from "../../store/review/reviews-threads.ts";
 import { blobId } from "../anchor/file-lines.ts";
+import { isInside } from "./import-remote.ts";
 import { isTime } from "../message-text.ts";
 import { OBJECT_ID } from "../repository.ts";
 
@@ -75,18 +76,26 @@ export function isTransfer(value: object): boolean {
   return (value as Partial<Transfer>).format === FORMAT;
 }
 
-/** The threads in an import. Throws with the first problem. */
-export function readTransfer(value: object, repository: NewThread["repository"]): NewThread[] {
+/** The threads in an import, and why others are none. */
+export function readTransfer(
+  value: object,
+  repository: NewThread["repository"],
+): { readonly threads: NewThread[]; readonly refused: string[] } {
   const { version, threads } = value as { version?: unknown; threads?: unknown };
   if (version !== 1) throw problem(`its version is ${String(version)}, not 1`);
   if (!Array.isArray(threads)) throw problem("it has no list of threads");
-  return threads.map((thread: unknown, index) => {
+  const refused: string[] = [];
+  const good = threads.flatMap((thread: unknown, index): NewThread[] => {
     const wrong = faultOf(thread);
-    if (wrong !== undefined) throw problem(`threads[${index}]${wrong}`);
+    if (wrong !== undefined) {
+      refused.push(problem(`threads[${index}]${wrong}`).message);
+      return [];
+    }
     const { events, state, text, ...rest } = thread as TransferredThread;
     const content = text === undefined ? undefined : Buffer.from(text, "base64");
-    return { ...rest, repository, content, past: { state, events } };
+    return [{ ...rest, repository, content, past: { state, events } }];
   });
+  return { threads: good, refused };
 }
 
 function faultOf(thread: unknown): string | undefined {
@@ -117,11 +126,9 @@ function isAnchor(anchor: unknown): boolean {
   const { path, side, line, end, blob, commit, ...quotes } = (anchor ?? {}) as Partial<Anchor>;
   const isLine = (value: unknown): boolean =>
     value === undefined || (Number.isSafeInteger(value) && (value as number) >= 1);
-  // As in git, paths in `.git` are not files of the repository.
-  const isInside = isText(path) && path !== "" && !/(?:^|\/)(?:\.\.|\.git)(?:\/|$)/i.test(path);
   return (
-    isInside &&
-    !path.startsWith("/") &&
+    isText(path) &&
+    isInside(path) &&
     ["old", "new"].includes(side ?? "") &&
     isLine(line) &&
     isLine(end) &&

@@ -93,4 +93,20 @@ export const REVIEW_MIGRATIONS = [
   // What a repository is recognised by after it was moved: its first commit, and its remotes.
   `ALTER TABLE repository ADD COLUMN first_commit TEXT;
    ALTER TABLE repository ADD COLUMN remotes TEXT NOT NULL DEFAULT '[]';`,
+
+  `-- Threads of a forge, and what the forge had to say of them last.
+   CREATE TABLE remote_thread (
+     thread TEXT PRIMARY KEY REFERENCES thread (id),
+     is_resolved INTEGER NOT NULL
+   ) STRICT, WITHOUT ROWID;
+
+   -- Which comment of the forge an event is: of those that came from there, and of those posted.
+   CREATE TABLE remote_comment (
+     thread TEXT NOT NULL REFERENCES thread (id),
+     comment TEXT NOT NULL,
+     event INTEGER NOT NULL REFERENCES event (seq),
+     PRIMARY KEY (thread, comment)
+   ) STRICT, WITHOUT ROWID;
+
+   CREATE INDEX remote_comment_of_event ON remote_comment (thread, event);`,
 ];

@@ -6,6 +6,7 @@ import {
   freeId,
   type Moment,
   repositoryId,
+  shownThreadOf,
   type StoredThread,
   THREAD_COLUMNS,
   threadOf,
@@ -102,6 +103,40 @@ export function freeThreads(
     if (thread.state !== "claimed") free.push(thread);
   }
   return free;
+}
+
+export interface ThreadFilter {
+  readonly gitDir?: string | undefined;
+  readonly states?: readonly ThreadState[] | undefined;
+  readonly path?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** Threads in the order they were opened. */
+export function listThreads(
+  database: DatabaseSync,
+  { gitDir, states, path, limit }: ThreadFilter,
+  moment: Moment,
+): Thread[] {
+  const given = Object.entries({ git_dir: gitDir, path }).flatMap(([column, value]) =>
+    value === undefined ? [] : [{ column, value }],
+  );
+  // Only the given conditions: a query with optional conditions could not use an index.
+  const where = given.map(({ column }) => `${column} = ?`).join(" AND ") || "true";
+  const rows = database
+    .prepare(`SELECT ${THREAD_COLUMNS} WHERE ${where} ORDER BY opened`)
+    .all(...given.map(({ value }) => value));
+  const threads: Thread[] = [];
+  const wanted = states === undefined ? undefined : new Set<unknown>(states);
+  for (const row of rows) {
+    // Whether a claim has expired can only be checked row by row.
+    if (wanted !== undefined && row.state !== "claimed" && !wanted.has(row.state)) continue;
+    const thread = shownThreadOf(row, moment);
+    if (wanted !== undefined && !wanted.has(thread.state)) continue;
+    threads.push(thread);
+    if (threads.length === limit) break;
+  }
+  return threads;
 }
 
 /** Opens a thread, unless there is one with the same id or fingerprint. */

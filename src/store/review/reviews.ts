@@ -10,26 +10,10 @@ import {
   fromKept,
   type Moment,
   shown,
-  shownThreadOf,
   type StoredThread,
-  THREAD_COLUMNS,
 } from "./reviews-rows.ts";
-import type {
-  KnownRepository,
-  Message,
-  Proposal,
-  Repository,
-  Role,
-  Thread,
-  ThreadEvent,
-  ThreadState,
-} from "./review-thread.ts";
-import {
-  commentedCommits,
-  knownRepositories,
-  moveRepository,
-  setFirstCommit,
-} from "./reviews-repositories.ts";
+import type { Message, Proposal, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
+import { Repositories } from "./reviews-repositories.ts";
 import {
   countWaiting,
   type Delivery,
@@ -39,6 +23,7 @@ import {
   takeBack,
   takeMessages,
 } from "./reviews-delivery.ts";
+import { RemoteThreads } from "./reviews-remote.ts";
 import { REVIEWS_FILE } from "../store-files.ts";
 import { REVIEW_MIGRATIONS } from "./reviews-schema.ts";
 import {
@@ -46,17 +31,12 @@ import {
   claimable,
   freeThreads,
   insertThread,
+  listThreads,
   type NewThread,
   refusal,
+  type ThreadFilter,
 } from "./reviews-threads.ts";
 import { SentJournal } from "./sent-journal.ts";
-
-export interface ThreadFilter {
-  readonly gitDir?: string | undefined;
-  readonly states?: readonly ThreadState[] | undefined;
-  readonly path?: string | undefined;
-  readonly limit?: number | undefined;
-}
 
 export interface Saying {
   readonly by: string;
@@ -74,6 +54,9 @@ export interface Saying {
  */
 export class Reviews implements Disposable {
   readonly path: string;
+  readonly repositories: Repositories;
+  /** Threads that are on a forge, too. */
+  readonly remote: RemoteThreads;
   readonly #database: Database;
   readonly #now: () => number;
   readonly #journal: SentJournal;
@@ -85,6 +68,8 @@ export class Reviews implements Disposable {
     this.#database = database;
     this.path = database.path;
     this.#now = now;
+    this.repositories = new Repositories(database);
+    this.remote = new RemoteThreads(database, now);
     const data = dirname(database.path);
     this.#holder = Holder.at(join(data, HOLDERS));
     this.#journal = new SentJournal(data, this.#holder);
@@ -110,29 +95,8 @@ export class Reviews implements Disposable {
   }
 
   list(filter: ThreadFilter = {}): Promise<Thread[]> {
-    const { gitDir, states, path, limit } = filter;
     const moment = this.#moment;
-    const given = Object.entries({ git_dir: gitDir, path }).flatMap(([column, value]) =>
-      value === undefined ? [] : [{ column, value }],
-    );
-    // Only the given conditions: a query with optional conditions could not use an index.
-    const where = given.map(({ column }) => `${column} = ?`).join(" AND ") || "true";
-    return this.#database.read((database) => {
-      const rows = database
-        .prepare(`SELECT ${THREAD_COLUMNS} WHERE ${where} ORDER BY opened`)
-        .all(...given.map(({ value }) => value));
-      const threads: Thread[] = [];
-      const wanted = states === undefined ? undefined : new Set<unknown>(states);
-      for (const row of rows) {
-        // Whether a claim has expired can only be checked row by row.
-        if (wanted !== undefined && row.state !== "claimed" && !wanted.has(row.state)) continue;
-        const thread = shownThreadOf(row, moment);
-        if (wanted !== undefined && !wanted.has(thread.state)) continue;
-        threads.push(thread);
-        if (threads.length === limit) break;
-      }
-      return threads;
-    });
+    return this.#database.read((database) => listThreads(database, filter, moment));
   }
 
   /** The thread with an id, or with a unique beginning of one. */
@@ -316,25 +280,6 @@ export class Reviews implements Disposable {
   async takeBack(reader: string, messages: readonly number[]): Promise<void> {
     this.#owed.add({ reader, messages, isSent: false });
     await this.#settle(() => {});
-  }
-
-  /** All repositories with threads, the last used first. */
-  repositories(): Promise<KnownRepository[]> {
-    return this.#database.read(knownRepositories);
-  }
-
-  /** Commits that comments of a repository were made on. */
-  commentedCommits(gitDir: string, limit: number): Promise<string[]> {
-    return this.#database.read((database) => commentedCommits(database, gitDir, limit));
-  }
-
-  async setFirstCommit(gitDir: string, commit: string): Promise<void> {
-    await this.#database.change((database) => setFirstCommit(database, gitDir, commit));
-  }
-
-  /** The repository that was at a git folder is somewhere else now. */
-  async moveRepository(from: string, to: Repository): Promise<void> {
-    await this.#database.change((database) => moveRepository(database, from, to));
   }
 
   messagesAfter(seq: number, gitDir?: string): Promise<Message[]> {

@@ -1,0 +1,93 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { OwedRemote } from "../../store/review/reviews-remote.ts";
+import type { ReviewCommands } from "../review-commands.ts";
+import { importRemote } from "./import-remote.ts";
+import type { RemoteReview, RemoteThread } from "./remote-thread.ts";
+
+export interface RemoteExported {
+  /** What was said on the forge, or would be. */
+  readonly posted: readonly { readonly thread: string; readonly text: string }[];
+  /** Threads that were resolved or reopened there, or would be. */
+  readonly resolved: readonly string[];
+  readonly reopened: readonly string[];
+  readonly refused: readonly string[];
+}
+
+/** After so many failures in a row, the forge does not accept anything. */
+const MOST_FAILURES = 3;
+
+export interface ExportOptions {
+  /** Makes text of an agent harmless: it mentions nobody, and commands nothing. */
+  readonly inert: (text: string) => string;
+  readonly isTrial: boolean;
+}
+
+/**
+ * Says on the forge what was said here since the import, and resolves there what was resolved here. Each
+ * comment ends with an invisible mark, so that it is recognised even if this process dies before it notes
+ * that it was posted.
+ */
+export async function exportRemote(
+  commands: ReviewCommands,
+  review: RemoteReview,
+  { inert, isTrial }: ExportOptions,
+): Promise<RemoteExported> {
+  const found = await review.threads();
+  const { refused } = await importRemote(commands, found, review.name);
+  const byKey = new Map(found.threads.map((thread) => [thread.key, thread]));
+  const result = {
+    posted: [] as { thread: string; text: string }[],
+    resolved: [] as string[],
+    reopened: [] as string[],
+    refused: [...refused],
+  };
+  let failures = 0;
+  for (const owed of await commands.reviews.remote.owed(commands.here.gitDir)) {
+    const remote = byKey.get(owed.key);
+    if (remote === undefined) continue;
+    try {
+      await exportThread(owed, remote);
+      failures = 0;
+    } catch (error) {
+      if (!(error instanceof TrunklineError)) throw error;
+      result.refused.push(`Cannot answer ${owed.thread}: ${error.message}`);
+      if (++failures === MOST_FAILURES) break;
+    }
+  }
+  return result;
+
+  async function exportThread(owed: OwedRemote, remote: RemoteThread): Promise<void> {
+    const { thread, says, isResolved, wasResolved } = owed;
+    const { reviews } = commands;
+    for (const { seq, role, text, proposal } of says) {
+      const said = bodyOf(text ?? proposal?.text, proposal?.commit, proposal?.diff);
+      if (said === "") continue;
+      const body = role === "agent" ? inert(said) : said;
+      result.posted.push({ thread, text: body });
+      if (isTrial) continue;
+      const id = await review.reply(remote, `${body}\n\n${markOf(thread, seq)}`);
+      await reviews.remote.notePosted(thread, id, seq);
+    }
+    if (isResolved === wasResolved || remote.resolveBy === undefined) return;
+    if (!isTrial) {
+      await review.resolve(remote, isResolved);
+      await reviews.remote.noteResolved(thread, isResolved);
+    }
+    (isResolved ? result.resolved : result.reopened).push(thread);
+  }
+}
+
+/** Forges do not show HTML comments. */
+function markOf(thread: string, seq: number): string {
+  return `<!-- trunkline:${thread}/${seq} -->`;
+}
+
+function bodyOf(text = "", commit?: string, diff?: string): string {
+  const parts = [text, commit === undefined ? "" : `Commit ${commit}`];
+  if (diff !== undefined && text === "" && commit === undefined) {
+    const longest = Math.max(2, ...Array.from(diff.matchAll(/`+/g), ([run]) => run.length));
+    const fence = "`".repeat(longest + 1);
+    parts.push(`${fence}diff\n${diff}\n${fence}`);
+  }
+  return parts.filter((part) => part !== "").join("\n\n");
+}

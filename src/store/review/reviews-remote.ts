@@ -1,0 +1,187 @@
+import type { DatabaseSync } from "node:sqlite";
+
+import type { Database } from "../database.ts";
+import { append, eventOf } from "./reviews-rows.ts";
+import { insertThread, type NewThread } from "./reviews-threads.ts";
+import type { ThreadEvent, ThreadState } from "./review-thread.ts";
+
+/** A thread of a forge, to be kept here. Its fingerprint is what identifies it there. */
+export interface RemoteToKeep {
+  readonly thread: NewThread & { readonly fingerprint: string };
+  readonly comments: readonly {
+    readonly id: string;
+    readonly by: string;
+    readonly at: number;
+    readonly text: string;
+  }[];
+  /** Undefined if that is not known. */
+  readonly isResolved?: boolean | undefined;
+}
+
+export interface KeptRemote {
+  readonly id: string;
+  readonly isNew: boolean;
+  /** Replies that were not known. */
+  readonly replies: number;
+}
+
+/** What happened to a thread here that its forge does not know. */
+export interface OwedRemote {
+  readonly thread: string;
+  /** What identifies it on its forge. */
+  readonly key: string;
+  readonly says: readonly ThreadEvent[];
+  readonly isResolved: boolean;
+  /** As the forge had it when it was last asked. */
+  readonly wasResolved: boolean;
+}
+
+/** Threads that are on a forge, too. */
+export class RemoteThreads {
+  readonly #database: Database;
+  readonly #now: () => number;
+
+  constructor(database: Database, now: () => number) {
+    this.#database = database;
+    this.#now = now;
+  }
+
+  /** Adds a thread, or what is new of it. */
+  keep(remote: RemoteToKeep): Promise<KeptRemote> {
+    return this.#database.change((database) => keepRemote(database, remote, this.#now()));
+  }
+
+  /** What forges do not know of the threads of a repository. */
+  owed(gitDir: string): Promise<OwedRemote[]> {
+    return this.#database.read((database) => owedRemote(database, gitDir));
+  }
+
+  async notePosted(thread: string, comment: string, event: number): Promise<void> {
+    await this.#database.change((database) => notePosted(database, thread, comment, event));
+  }
+
+  async noteResolved(thread: string, isResolved: boolean): Promise<void> {
+    await this.#database.change((database) => noteResolved(database, thread, isResolved));
+  }
+}
+
+function keepRemote(
+  database: DatabaseSync,
+  { thread, comments, isResolved }: RemoteToKeep,
+  now: number,
+): KeptRemote {
+  const { id, isNew } = insertThread(database, thread, now);
+  const row = database
+    .prepare(
+      "SELECT opened, state, repository, is_resolved FROM thread LEFT JOIN remote_thread ON thread.id = remote_thread.thread WHERE id = ?",
+    )
+    .get(id);
+  let state = row?.state as ThreadState;
+  const before = state;
+  const [first, ...replies] = comments;
+  if (isNew && first !== undefined) notePosted(database, id, first.id, Number(row?.opened));
+  let count = 0;
+  for (const reply of replies) {
+    if (isKnown(database, id, reply.id)) continue;
+    const own = ownEvent(database, id, reply.text);
+    const messageIn = Number(row?.repository);
+    const said = { thread: id, kind: "replied", role: "person" } as const;
+    const seq = own ?? append(database, { ...said, ...reply, messageIn });
+    notePosted(database, id, reply.id, seq);
+    if (own !== undefined) continue;
+    count++;
+    if (state === "answered" || state === "proposed") state = "reopened";
+  }
+  const was = row?.is_resolved === null ? undefined : row?.is_resolved === 1;
+  if (isResolved !== undefined && isResolved !== was) {
+    const event = { thread: id, at: now, by: thread.source, role: "person" } as const;
+    if (isResolved && state !== "resolved") {
+      append(database, { ...event, kind: "resolved" });
+      state = "resolved";
+    } else if (!isResolved && was === true && state === "resolved") {
+      append(database, { ...event, kind: "reopened" });
+      state = "reopened";
+    }
+  }
+  noteResolved(database, id, isResolved ?? was ?? false);
+  if (state !== before) {
+    database
+      .prepare(
+        "UPDATE thread SET state = ?, updated = ?, agent = NULL, holder = NULL, client = NULL, lease = NULL WHERE id = ?",
+      )
+      .run(state, now, id);
+  }
+  return { id, isNew, replies: count };
+}
+
+/** Whether a comment of a forge is already here. */
+function isKnown(database: DatabaseSync, thread: string, comment: string): boolean {
+  const query = "SELECT 1 FROM remote_comment WHERE thread = ? AND comment = ?";
+  return database.prepare(query).get(thread, comment) !== undefined;
+}
+
+/**
+ * The event that a comment was posted for, by the mark that it ends with. The text has to be the same,
+ * since others may copy the mark.
+ */
+function ownEvent(database: DatabaseSync, thread: string, text: string): number | undefined {
+  const mark = /\s*<!-- trunkline:([0-9a-z]+)\/(\d+) -->\s*$/.exec(text);
+  if (mark === null || mark[1] !== thread) return undefined;
+  const row = database
+    .prepare("SELECT * FROM event WHERE seq = ? AND thread = ?")
+    .get(Number(mark[2]), thread);
+  if (row === undefined) return undefined;
+  const { text: said, proposal } = eventOf(row);
+  const own = said ?? proposal?.text ?? "";
+  return visibleOnly(text.slice(0, mark.index)).startsWith(visibleOnly(own))
+    ? Number(mark[2])
+    : undefined;
+}
+
+/** Text without what makes it harmless to a forge. */
+function visibleOnly(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, "");
+}
+
+function notePosted(database: DatabaseSync, thread: string, comment: string, event: number): void {
+  database
+    .prepare("INSERT OR IGNORE INTO remote_comment (thread, comment, event) VALUES (?, ?, ?)")
+    .run(thread, comment, event);
+}
+
+function noteResolved(database: DatabaseSync, thread: string, isResolved: boolean): void {
+  database
+    .prepare(
+      `INSERT INTO remote_thread (thread, is_resolved) VALUES (?, ?)
+       ON CONFLICT DO UPDATE SET is_resolved = excluded.is_resolved`,
+    )
+    .run(thread, isResolved ? 1 : 0);
+}
+
+function owedRemote(database: DatabaseSync, gitDir: string): OwedRemote[] {
+  const threads = database
+    .prepare(
+      `SELECT thread.id, fingerprint, state, is_resolved FROM thread
+       JOIN remote_thread ON remote_thread.thread = thread.id
+       JOIN repository ON repository.id = thread.repository
+       WHERE git_dir = ? ORDER BY opened`,
+    )
+    .all(gitDir);
+  const said = database.prepare(
+    `SELECT * FROM event WHERE thread = ?1 AND kind IN ('replied', 'proposed', 'resolved', 'reopened')
+     AND NOT EXISTS (SELECT 1 FROM remote_comment WHERE thread = ?1 AND event = event.seq)
+     ORDER BY seq`,
+  );
+  return threads.flatMap((row) => {
+    const says = said
+      .all(String(row.id))
+      .map(eventOf)
+      .filter(({ text, proposal }) => text !== undefined || proposal !== undefined);
+    const isResolved = row.state === "resolved";
+    const wasResolved = row.is_resolved === 1;
+    if (says.length === 0 && isResolved === wasResolved) return [];
+    return [
+      { thread: String(row.id), key: String(row.fingerprint), says, isResolved, wasResolved },
+    ];
+  });
+}
