@@ -118,21 +118,25 @@ class NotifyRig implements FaultRig {
       {
         name: "answer by link",
         run: async () => {
-          const before = this.#receiver.received.length;
+          const tried = new Set(this.#messages().flatMap(({ answers = [] }) => answers.map(urlOf)));
           await this.#prompt("permission");
           for (;;) {
             const { row } = await door.send("GET", `/api/sessions/${this.#session}`);
             if (row.state === "idle") return;
-            const asked = this.#messages()
-              .slice(before)
-              .find(({ reason }) => reason === "permission");
-            const [allow] = asked?.answers ?? [];
-            if (allow === undefined) {
+            // One of an earlier round may come late; its link is over.
+            const [allow] = this.#messages().findLast(isAsked)?.answers ?? [];
+            if (allow === undefined || tried.has(allow.url)) {
               await delay(5);
               continue;
             }
+            tried.add(allow.url);
             const requestId = await this.#requestId();
-            await door.send("POST", new URL(allow.url).pathname);
+            try {
+              await door.send("POST", new URL(allow.url).pathname);
+            } catch (error) {
+              if (/link is not valid/.test((error as Error).message)) continue;
+              throw error;
+            }
             this.#answered.push({ session: this.#session, requestId });
             return;
           }
@@ -168,6 +172,9 @@ class NotifyRig implements FaultRig {
     return String(asks[0]?.id);
   }
 }
+
+const isAsked = ({ reason }: Message): boolean => reason === "permission";
+const urlOf = ({ url }: { readonly url: string }): string => url;
 
 export async function notifications(): Promise<FaultRig> {
   const receiver = await NotifyReceiver.open();
