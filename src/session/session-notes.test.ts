@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { setImmediate as immediate } from "node:timers/promises";
+import { setImmediate as immediate, setTimeout as delay } from "node:timers/promises";
 
 import { SampleFolder } from "../../test/samples/sample-folder.ts";
 import { DiskFaults } from "../../test/support/disk-faults.ts";
@@ -68,6 +68,21 @@ describe("SessionNotes", () => {
     }
     await notes.keep({ turn: "t1" });
     assert.deepEqual((await log.find("s1"))?.notes, { ...NEW.notes, memory: "lost?", turn: "t1" });
+  });
+
+  it("write what the disk refused by themselves, once it accepts it", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = await SessionLog.open(folder.path);
+    const notes = new SessionNotes(log, await log.create(NEW));
+    await notes.keep({ turn: "t1" });
+    {
+      using disk = new DiskFaults(folder.path);
+      disk.decide = ({ operation }) => (operation === "COMMIT" ? "EIO" : undefined);
+      const ended = notes.keep({ turn: undefined }, { title: "Ended" });
+      await assert.rejects(ended, /disk I\/O error/);
+    }
+    while ("turn" in ((await log.find("s1"))?.notes ?? {})) await delay(5);
+    assert.equal((await log.find("s1"))?.title, "Ended");
   });
 });
 

@@ -1,5 +1,6 @@
 import type { ChosenSettings, ContentBlock } from "./agent.ts";
 import type { HeldSession, SessionStore } from "./store.ts";
+import { WriteAgain } from "./write-again.ts";
 
 export interface Notes {
   /** Id of the principal that created the session; absent for the owner of the data folder. */
@@ -21,6 +22,9 @@ export class SessionNotes {
   #title: string | undefined;
   #notes: Notes;
   #isOver = false;
+  /** What the store refused, beside the notes themselves. */
+  #unwritten: Described = {};
+  readonly #again = new WriteAgain(() => this.#write());
 
   constructor(store: SessionStore, { key, record }: HeldSession) {
     this.#store = store;
@@ -40,15 +44,36 @@ export class SessionNotes {
   /** Writes nothing from now on: the session is being released, and its next holder writes the notes. */
   end(): void {
     this.#isOver = true;
+    this.#again[Symbol.dispose]();
   }
 
-  /** Changes the given notes and keeps the others. The store applies changes in order. */
-  async keep(notes: Notes, more: { title?: string; updated?: number } = {}): Promise<void> {
+  /**
+   * Changes the given notes and keeps the others. The store applies changes in order. Throws if the store
+   * fails, and writes them later.
+   */
+  async keep(notes: Notes, more: Described = {}): Promise<void> {
     this.#notes = { ...this.#notes, ...notes };
     this.#title = more.title ?? this.#title;
-    if (this.#isOver) return;
-    await this.#store.describe(this.#key, { notes: this.#notes, ...more });
+    if (!this.#isOver) await this.#write(more);
   }
+
+  async #write(more: Described = {}): Promise<void> {
+    const all = { ...this.#unwritten, ...more };
+    try {
+      await this.#store.describe(this.#key, { notes: this.#notes, ...all });
+      this.#unwritten = {};
+      this.#again.succeeded();
+    } catch (error) {
+      this.#unwritten = all;
+      this.#again.failed();
+      throw error;
+    }
+  }
+}
+
+interface Described {
+  readonly title?: string;
+  readonly updated?: number;
 }
 
 const LONGEST_TITLE = 80;

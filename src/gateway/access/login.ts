@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
+import { diskWords, TrunklineError } from "../../base/errors.ts";
 import { readHttpBody } from "../../wire/channel/http-body.ts";
 import { fail, send } from "../http/http-answers.ts";
 import { Page } from "../http/page.ts";
@@ -85,8 +86,8 @@ export class Login {
     try {
       const cookie = await this.#admission.logins.end(request);
       send(response, 200, "application/json", `{"ok":true}`, { "set-cookie": cookie });
-    } catch {
-      fail(response, 503, "Cannot log out: try again later");
+    } catch (error) {
+      fail(response, 503, `Cannot log out: ${wordsOf(error)}`);
     }
   }
 
@@ -100,10 +101,18 @@ export class Login {
       }
       const why = "This link has been used, or is too old. Get another with: trunkline open";
       return fail(response, 401, why);
-    } catch {
-      return fail(response, 503, "Cannot look at the code: try again later");
+    } catch (error) {
+      // The code may be used up by now.
+      const next = "Get another link with: trunkline open";
+      return fail(response, 503, `Cannot let this browser in: ${wordsOf(error)} ${next}`);
     }
   }
+}
+
+/** Why it failed, as a sentence. */
+function wordsOf(error: unknown): string {
+  const words = error instanceof TrunklineError ? error.message : diskWords(error);
+  return `${(words ?? "it failed").replace(/\.$/, "")}.`;
 }
 
 function readCode(body: string): string | undefined {

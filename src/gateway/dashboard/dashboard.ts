@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
+import type { Log } from "../../base/log.ts";
 import { hasScope, type Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { AcpConnection } from "../../protocol/acp/connection.ts";
@@ -56,6 +57,7 @@ export class Dashboard implements AsyncDisposable {
   readonly #watching: Watching;
   readonly #router: Router;
   readonly #streams = new Set<LiveStream>();
+  readonly #log: Log;
   readonly #ends: DisposableStack;
 
   private constructor(
@@ -91,6 +93,7 @@ export class Dashboard implements AsyncDisposable {
       failed: (error) => this.#troubles.add("The dashboard cannot see what changes", error),
     });
     const routes = [this.#sessions, runs, threads, parts].flatMap((part) => part.routes);
+    this.#log = house.log;
     this.#router = new Router([...this.#ownRoutes(), ...routes], house.log);
   }
 
@@ -146,11 +149,13 @@ export class Dashboard implements AsyncDisposable {
     const stream = new LiveStream(response, options);
     this.#streams.add(stream);
     const kept = ends.move();
-    const over = stream.run().finally(() => {
+    const failed = (error: unknown): void => this.#log.warn("dashboard.stream-failed", { error });
+    const over = stream.run().catch(failed);
+    const ended = over.finally(() => {
       this.#streams.delete(stream);
       kept.dispose();
     });
-    background(over, "Sending live events");
+    background(ended, "Sending live events");
   }
 
   async #tailOf(principal: Principal, id: string, ends: DisposableStack): Promise<Tail> {

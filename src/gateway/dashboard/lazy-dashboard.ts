@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { diskWords, TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
 import type { Principal } from "../../base/principal.ts";
+import { maskText } from "../../base/text/mask.ts";
 import { fail } from "../http/http-answers.ts";
 import type { Dashboard, DashboardOptions } from "./dashboard.ts";
 import type { WebFiles } from "./web-files.ts";
@@ -62,8 +64,10 @@ export class LazyDashboard implements AsyncDisposable {
         });
     answered.catch((error: unknown) => {
       this.#options.house.log.error("dashboard.not-opened", { error });
-      if (!response.headersSent)
-        fail(response, 503, "The dashboard cannot be opened: see the log.");
+      if (response.headersSent) return;
+      const words = error instanceof TrunklineError ? error.message : diskWords(error);
+      const why = words === undefined ? "see its log" : maskText(words);
+      fail(response, 503, `The dashboard cannot be opened: ${why}`);
     });
     return undefined;
   }

@@ -102,7 +102,8 @@ export class Notifier implements NoticeListener, AsyncDisposable {
     if (entry === undefined) return { state: "failed", result: "it is no longer configured" };
     const tokens = await this.#tokensFor(content);
     if (tokens === "over") return { state: "withdrawn", result: "answered before it was sent" };
-    const [running] = await runningGateways(data);
+    // Rather later than without its links.
+    const [running] = await runningGateways(data, { mustRead: true });
     const gateway = running?.browser ?? publicUrl;
     const { detail, how } = entry;
     const message = messageOf({ ...notice, content, detail, gateway, tokens });

@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
-import { TrunklineError } from "../../base/errors.ts";
+import { diskWords, TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { OWNER } from "../../base/principal.ts";
 import { readHttpBody } from "../../wire/channel/http-body.ts";
@@ -141,11 +141,13 @@ export class NotifyRoutes implements AsyncDisposable {
   }
 
   #fail(response: ServerResponse, error: unknown): void {
-    if (!(error instanceof TrunklineError)) {
-      this.#house.log.error("notify.request-failed", { error });
-      return fail(response, 500, "The request failed. The log of the gateway says why.");
+    if (error instanceof TrunklineError) {
+      return fail(response, STATUSES[error.code] ?? 409, error.message);
     }
-    return fail(response, STATUSES[error.code] ?? 409, error.message);
+    const words = diskWords(error);
+    if (words !== undefined) return fail(response, 503, words);
+    this.#house.log.error("notify.request-failed", { error });
+    return fail(response, 500, "The request failed. The log of the gateway says why.");
   }
 }
 

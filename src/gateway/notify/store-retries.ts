@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { Backoff } from "../../base/limit/backoff.ts";
 import type { Log } from "../../base/log.ts";
 
 export interface StoreRetriesOptions {
@@ -11,7 +12,7 @@ export interface StoreRetriesOptions {
 }
 
 const FIRST_WAIT = 1_000;
-const LONGEST_WAIT = 60_000;
+const LIMITS = { longestWait: 60_000, mostFailures: Infinity, rest: 60_000 };
 /** Changes that wait in memory while the store fails. */
 const MOST_WAITING = 1_000;
 
@@ -21,14 +22,14 @@ const MOST_WAITING = 1_000;
  */
 export class StoreRetries implements AsyncDisposable {
   readonly #log: Log;
-  readonly #firstWait: number;
+  readonly #backoff: Backoff;
   readonly #over = new AbortController();
   #last: Promise<void> = Promise.resolve();
   #waiting = 0;
 
   constructor({ log, firstWait = FIRST_WAIT }: StoreRetriesOptions) {
     this.#log = log;
-    this.#firstWait = firstWait;
+    this.#backoff = new Backoff({ ...LIMITS, firstWait });
   }
 
   add(change: () => Promise<unknown>): void {
@@ -49,16 +50,17 @@ export class StoreRetries implements AsyncDisposable {
 
   async #store(change: () => Promise<unknown>): Promise<void> {
     const { signal } = this.#over;
-    for (let wait = this.#firstWait; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
+    for (;;) {
       const isLast = signal.aborted;
       try {
         await change();
-        return;
+        return this.#backoff.succeeded();
       } catch (error) {
         const mayPass = error instanceof TrunklineError && error.code === "unavailable";
         if (!mayPass || isLast) return this.#log.error("notify.lost", { error });
-        this.#log.warn("notify.not-stored", { error, wait });
+        this.#log.warn("notify.not-stored", { error });
       }
+      const wait = this.#backoff.failed();
       await delay(wait, undefined, { signal, ref: false }).catch(() => {});
     }
   }

@@ -13,6 +13,7 @@ import type { NoticedEnd } from "../notice.ts";
 import { updatesOf } from "./replay.ts";
 import { RunningTurn, type TurnHost } from "./running-turn.ts";
 import { SessionError } from "../session-error.ts";
+import { WriteAgain } from "../write-again.ts";
 import { type SessionNotes, titleOf } from "../session-notes.ts";
 import type { Transcript } from "./transcript.ts";
 
@@ -62,6 +63,7 @@ export class Turns {
   /** A turn that has ended, but whose end could not be stored yet. */
   #unended: UnendedTurn | undefined;
   #ending: Promise<void> | undefined;
+  readonly #endAgain = new WriteAgain(() => this.#endLast());
 
   constructor(options: TurnsOptions) {
     this.#options = options;
@@ -120,6 +122,7 @@ export class Turns {
   async end(): Promise<void> {
     this.cancel(STOPPED);
     await this.#over;
+    this.#endAgain[Symbol.dispose]();
     // If this fails, the next opening of the session records the end (see recover.ts).
     await this.#endLast().catch(() => {});
   }
@@ -141,12 +144,21 @@ export class Turns {
     const unended = this.#unended;
     if (unended === undefined) return Promise.resolve();
     this.#ending ??= this.interrupt(unended.event, unended.openTools)
-      .then(() => (this.#unended = undefined))
+      .then(
+        () => {
+          this.#unended = undefined;
+          this.#endAgain.succeeded();
+        },
+        (error: unknown) => {
+          this.#endAgain.failed();
+          throw error;
+        },
+      )
       .finally(() => (this.#ending = undefined));
     return this.#ending;
   }
 
-  /** Remembers a turn whose end could not be stored, and tries once more in the background. */
+  /** Remembers a turn whose end could not be stored, and tries again in the background. */
   #endLater(turn: RunningTurn, failure: unknown): void {
     const { log, sessionId } = this.#options;
     const error = wordsOf(failure);
@@ -186,8 +198,14 @@ export class Turns {
     transcript.clearFailure();
     const title = notes.title ?? titleOf(turn.prompt);
     const titled = title === undefined ? {} : { title };
-    await notes.keep({ turn: turn.id }, { ...titled, updated: Date.now() });
-    await this.#recordPrompt(turn, turn.prompt, turn.prompter);
+    try {
+      await notes.keep({ turn: turn.id }, { ...titled, updated: Date.now() });
+      await this.#recordPrompt(turn, turn.prompt, turn.prompter);
+    } catch (error) {
+      // There is no turn without its prompt.
+      await this.#noteEnd();
+      throw error;
+    }
     inserted?.(turn.id);
     this.#announce(turn, "running");
     if (isWanted?.() === false) this.cancel(new TrunklineError("cancelled", NO_LONGER_WANTED));
@@ -261,7 +279,7 @@ export class Turns {
     this.#announce(turn, stopReason, why);
   }
 
-  /** Clears the note of the running turn. A failure is only logged: the next note writes it, too. */
+  /** Clears the note of the running turn. A failure is only logged: it is written again later. */
   async #noteEnd(more: { readonly updated?: number } = {}): Promise<void> {
     const { notes, log, sessionId } = this.#options;
     try {

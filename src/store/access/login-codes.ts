@@ -64,10 +64,17 @@ export class LoginCodes {
     });
   }
 
-  /** The valid codes. An unreadable file has none. */
+  /** The valid codes. A file without sense has none. Throws if it cannot be read. */
   #read(): readonly Kept[] {
+    let text: string;
     try {
-      const { codes } = JSON.parse(readFileSync(this.#path, "utf8")) as { codes: Kept[] };
+      text = readFileSync(this.#path, "utf8");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+      throw error;
+    }
+    try {
+      const { codes } = JSON.parse(text) as { codes: Kept[] };
       return codes.filter(({ expires }) => expires > this.#now());
     } catch {
       return [];

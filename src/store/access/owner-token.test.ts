@@ -65,14 +65,17 @@ describe("OwnerToken", () => {
     assert.equal(new Set(owners.map((owner) => owner.read())).size, 1);
   });
 
-  it("is read again after a disk error", async () => {
+  it("is neither replaced nor taken for a wrong one while it cannot be read", async () => {
     await using folder = await SampleFolder.create();
-    await new OwnerToken(folder.path).ensure();
+    const made = new OwnerToken(folder.path);
+    await made.ensure();
     using disk = new DiskFaults(folder.path);
     const owner = new OwnerToken(folder.path);
-    disk.decide = () => "EIO";
-    assert.equal(owner.read(), undefined);
+    disk.decide = ({ operation }) => (operation === "readFileSync" ? "EIO" : undefined);
+    assert.throws(() => owner.read(), /Cannot read the owner's token/);
+    assert.throws(() => owner.match("tlk_x"), /Cannot read the owner's token/);
+    await assert.rejects(owner.ensure(), /Cannot read the owner's token/);
     disk.decide = () => undefined;
-    assert.match(owner.read() ?? "", /^tlk_/);
+    assert.equal(owner.read(), made.read());
   });
 });

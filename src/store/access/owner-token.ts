@@ -2,6 +2,7 @@ import { lstatSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
+import { TrunklineError } from "../../base/errors.ts";
 import { hashToken, newToken } from "./access-token.ts";
 import { replaceFile, withLock } from "../replace-file.ts";
 
@@ -42,7 +43,7 @@ export class OwnerToken {
     await this.#locked(() => replaceFile(this.path, newToken()));
   }
 
-  /** The token; undefined if there is none, or others could have read it. */
+  /** The token; undefined if there is none, or others could have read it. Throws if it cannot be read. */
   read(): string | undefined {
     this.#look();
     return this.#token;
@@ -79,6 +80,8 @@ export class OwnerToken {
         : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.mode} ${stat.uid}`;
     if (stamp === this.#stamp) return;
     this.#stamp = undefined;
+    this.#mark = undefined;
+    this.#token = undefined;
     this.#token = stat !== undefined && isSecret(stat) ? readToken(this.path) : undefined;
     this.#mark = this.#token === undefined ? undefined : hashToken(this.#token);
     // A failed read is retried with the next lookup.
@@ -93,11 +96,16 @@ function isSecret(stat: { mode: bigint; uid: bigint; isFile(): boolean }): boole
   return stat.isFile() && isOurs && (stat.mode & 0o077n) === 0n;
 }
 
+/** Throws where the file cannot be read: a token that is there must not be taken for none, and replaced. */
 function readToken(path: string): string | undefined {
   try {
     const token = readFileSync(path, "utf8").trimEnd();
     return TOKEN.test(token) ? token : undefined;
-  } catch {
-    return undefined;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return undefined;
+    throw new TrunklineError("unavailable", `Cannot read the owner's token: ${message}`, {
+      cause: error,
+    });
   }
 }

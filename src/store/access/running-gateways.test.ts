@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { announceGateway, runningGateways } from "./running-gateways.ts";
+import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 
 const MODULE = JSON.stringify(new URL("running-gateways.ts", import.meta.url).href);
@@ -37,5 +38,15 @@ describe("runningGateways", { timeout: 30_000 }, () => {
     await once(child, "exit");
     assert.deepEqual(await runningGateways(folder.path), []);
     assert.deepEqual(await readdir(join(folder.path, "gateways")), []);
+  });
+
+  it("leaves out one that cannot be read, unless it must be", async () => {
+    await using folder = await SampleFolder.create();
+    const gateway = { url: "http://127.0.0.1:1", browser: "http://127.0.0.1:1" };
+    using _ = await announceGateway(folder.path, gateway);
+    using disk = new DiskFaults(folder.path);
+    disk.decide = ({ operation }) => (operation === "readFileSync" ? "EIO" : undefined);
+    assert.deepEqual(await runningGateways(folder.path), []);
+    await assert.rejects(runningGateways(folder.path, { mustRead: true }), /Cannot read/);
   });
 });

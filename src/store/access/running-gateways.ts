@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
+import { TrunklineError } from "../../base/errors.ts";
 import { FileLock } from "../file-lock.ts";
 import { replaceFile } from "../replace-file.ts";
 
@@ -45,13 +46,19 @@ export async function announceGateway(
   };
 }
 
-/** The running gateways of a data folder, the last started first. */
-export async function runningGateways(data: string): Promise<RunningGateway[]> {
+/**
+ * The running gateways of a data folder, the last started first. One whose file cannot be read is left out,
+ * or with `mustRead` it throws.
+ */
+export async function runningGateways(
+  data: string,
+  { mustRead = false }: { readonly mustRead?: boolean } = {},
+): Promise<RunningGateway[]> {
   const folder = join(data, FOLDER);
   const running: RunningGateway[] = [];
   for (const path of leftGateways(data)) forget(path);
   for (const path of pathsIn(folder)) {
-    const found = read(`${path}.json`);
+    const found = read(`${path}.json`, mustRead);
     if (found !== undefined) running.push(found);
   }
   return running.toSorted((one, other) => other.started.localeCompare(one.started));
@@ -71,12 +78,14 @@ function pathsIn(folder: string): string[] {
   }
 }
 
-function read(path: string): RunningGateway | undefined {
+function read(path: string, mustRead: boolean): RunningGateway | undefined {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as RunningGateway;
-  } catch {
-    // The gateway has just stopped.
-    return undefined;
+  } catch (error) {
+    // Without a file, the gateway has just stopped.
+    if (!mustRead || (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    const why = (error as Error).message;
+    throw new TrunklineError("unavailable", `Cannot read '${path}': ${why}`, { cause: error });
   }
 }
 

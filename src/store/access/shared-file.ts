@@ -55,7 +55,7 @@ export class SharedFile<T> {
       await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
     } catch (error) {
       const { message } = error as Error;
-      throw new TrunklineError("config", `Cannot write '${this.path}': ${message}`, {
+      throw new TrunklineError("unavailable", `Cannot write '${this.path}': ${message}`, {
         cause: error,
       });
     }

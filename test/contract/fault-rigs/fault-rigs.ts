@@ -2,6 +2,8 @@ import type { FaultRig } from "../store-fault-contract.ts";
 import { acpOnStdio, acpOnWebSocket, acpWithBuiltIn } from "./acp-rig.ts";
 import { bus } from "./bus-rig.ts";
 import { commandLine } from "./cli-rig.ts";
+import { dashboard } from "./dashboard-rig.ts";
+import { notifications } from "./notify-rig.ts";
 import { juggler, mcpOnHttp, mcpOnStdio } from "./tools-rig.ts";
 
 /** Each door, with all that stands behind it. */
@@ -12,6 +14,8 @@ export const FAULT_RIGS: Readonly<Record<string, () => Promise<FaultRig>>> = {
   "MCP on standard streams": mcpOnStdio,
   "MCP over HTTP": mcpOnHttp,
   "RemoteJuggler's dialect": juggler,
+  "the dashboard": dashboard,
+  notifications,
   "the plugin bus": bus,
   "the command line": commandLine,
 };

@@ -47,6 +47,33 @@ class StreamServer implements AsyncDisposable {
 }
 
 describe("a live stream", () => {
+  it(
+    "ends if the store fails, so that the browser connects again",
+    { timeout: 30_000 },
+    async () => {
+      const failure = new Error("disk I/O error");
+      const tail = {
+        session: "s",
+        read: () => Promise.reject(failure),
+        asks: async () => [],
+        listen: () => ({ [Symbol.dispose]: () => {} }),
+      } as unknown as Tail;
+      const server = createServer((_, response) => {
+        const place = { epoch: undefined, n: undefined, after: 0 };
+        const options = { rows: new LiveRows(), principal: OWNER, tail, place };
+        const stream = new LiveStream(response, options as never);
+        void assert.rejects(stream.run(), failure);
+      }).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      const response = await fetch(`http://127.0.0.1:${port}`);
+      assert.match(await response.text(), /hello/);
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  );
+
   it("goes on after the last event that a reader has seen", async () => {
     const rows = new LiveRows();
     await using server = new StreamServer(rows);

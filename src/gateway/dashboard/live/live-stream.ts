@@ -80,7 +80,7 @@ export class LiveStream {
     if (!this.#isKnown) this.#n = rows.last;
   }
 
-  /** Sends events until the reader is gone. */
+  /** Sends events until the reader is gone. If it cannot, it ends the stream, and the browser connects again. */
   async run(): Promise<void> {
     const { rows, tail, place, keepAlive = KEEP_ALIVE } = this.#options;
     const wake = (): void => this.#woken();
@@ -99,6 +99,7 @@ export class LiveStream {
       }
     } finally {
       clearInterval(timer);
+      this.#events.end();
     }
   }
 
