@@ -68,6 +68,11 @@ export class DashboardBrowser implements AsyncDisposable {
   }
 }
 
+/** Waits for something that no locator can tell; the timeout of the test ends it. */
+export async function eventually(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
 /** A page that notes everything that must not happen on it. */
 export class WatchedPage implements AsyncDisposable {
   readonly page: Page;
