@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 
+import type { GuardedGateway } from "../support/guarded-gateway.ts";
+
 const NAMES = ["chromium", "chromium-browser", "google-chrome"];
 /** Chromium's own requests to its maker would be taken for ours. */
 const FLAGS = [
@@ -49,13 +51,26 @@ export class DashboardBrowser implements AsyncDisposable {
       ...options,
     });
     // Waits end with their condition; this only ends a test that has failed.
-    context.setDefaultTimeout(60_000);
+    context.setDefaultTimeout(Number(process.env["PWT"] ?? 60_000));
     return new WatchedPage(context, await context.newPage());
+  }
+
+  /** Opens the page as a person does: by the link that works once. */
+  async enter(gateway: GuardedGateway): Promise<WatchedPage> {
+    const watched = await this.open();
+    await watched.page.goto(gateway.ready.login);
+    await watched.page.getByRole("status").filter({ hasText: "live" }).waitFor();
+    return watched;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#browser.close();
   }
+}
+
+/** Waits for something that no locator can tell; the timeout of the test ends it. */
+export async function eventually(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
 /** A page that notes everything that must not happen on it. */

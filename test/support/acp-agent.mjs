@@ -43,6 +43,16 @@ const modes = (currentModeId) => ({
   ],
 });
 
+const options = (effort) => [
+  {
+    id: "effort",
+    name: "Effort",
+    type: "select",
+    currentValue: effort,
+    options: ["low", "high"].map((value) => ({ value, name: `${value} effort` })),
+  },
+];
+
 async function prompt(sessionId, text) {
   const [verb, ...rest] = text.split(" ");
   const argument = rest.join(" ");
@@ -119,6 +129,8 @@ async function prompt(sessionId, text) {
     });
     say(sessionId, JSON.stringify(result ?? error));
   } else if (verb === "capabilities") say(sessionId, JSON.stringify(capabilities));
+  else if (verb === "effort") say(sessionId, `effort is ${sessions.get(sessionId).effort}`);
+  else if (verb === "grumble") process.stderr.write(`${argument}\n`);
   else if (verb === "mode" && argument === "") {
     say(sessionId, String(sessions.get(sessionId).mode));
   } else if (verb === "mode") {
@@ -160,7 +172,12 @@ const handlers = {
     sessions.set(sessionId, { cwd, mcpServers, mode: "code" });
     // As some do, ahead of the answer.
     if (process.argv.includes("--greets")) say(sessionId, "Welcome. ");
-    return { sessionId, modes: modes("code") };
+    const more = process.argv.includes("--options") ? { configOptions: options("low") } : {};
+    return { sessionId, modes: modes("code"), ...more };
+  },
+  "session/set_config_option": ({ sessionId, value }) => {
+    sessions.get(sessionId).effort = value;
+    return { configOptions: options(value) };
   },
   "session/load": ({ sessionId, mcpServers }) => {
     sessions.set(sessionId, { mcpServers, memory: "loaded", mode: "code" });

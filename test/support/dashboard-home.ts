@@ -1,4 +1,5 @@
-import { mkdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { AcpSocket } from "./acp-socket.ts";
@@ -17,6 +18,20 @@ export const SECRET = "ghp_plantedplantedplantedplanted1234";
 export function folderIn(home: GuardedHome, name = "work"): string {
   const folder = join(home.path, name);
   mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+/** A repository with one commit. */
+export function repositoryIn(home: GuardedHome, name = "work"): string {
+  const folder = folderIn(home, name);
+  writeFileSync(join(folder, "a.txt"), "one\ntwo\nthree\n");
+  const git = (...args: string[]): void => {
+    const who = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+    execFileSync("git", [...who, ...args], { cwd: folder, stdio: "ignore" });
+  };
+  git("init", "-b", "main");
+  git("add", ".");
+  git("commit", "-m", "first");
   return folder;
 }
 

@@ -64,6 +64,8 @@ export interface SessionDetail {
   };
   readonly commands: readonly { readonly name: string; readonly description: string }[];
   readonly asks: readonly Ask[];
+  /** Whether its agent keeps what `undo` needs. */
+  readonly canUndo: boolean;
 }
 
 export interface Named {

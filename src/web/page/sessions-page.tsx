@@ -82,7 +82,10 @@ function Where({ row }: { readonly row: SessionRow }): JSX.Element {
   return (
     <>
       <span class="main">{row.repository}</span>
-      <span class="sub mono">{row.branch ?? ""}</span>
+      <span class="sub">
+        <span class="mono">{row.branch ?? ""}</span>
+        {row.identity === undefined ? "" : ` as ${row.identity}`}
+      </span>
     </>
   );
 }

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { ThreadRow } from "../../gateway/dashboard/api.ts";
 import type { ChangedFile, ChangedFiles, FileDiff } from "../../gateway/dashboard/session-api.ts";
 import { get, post } from "../client/request.ts";
-import { mayDo, threads } from "../client/state.ts";
+import { mayDo, sessions, threads } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { parseDiff } from "../text/unified-diff.ts";
 import { type DiffPlace, DiffView } from "../view/diff-view.tsx";
@@ -21,7 +21,8 @@ export function ChangesView({ session }: { readonly session: OpenSession }): JSX
   const [shown, setShown] = useState(MANY);
   const [changes, failed, reload] = useLoaded(
     () => get<ChangedFiles>(`${session.path}/files`),
-    [session],
+    // When a turn ends, what it changed is here.
+    [session, sessions.get(session.id)?.state],
   );
   useEffect(() => {
     threads.load().catch((error: unknown) => reportError(error));
@@ -96,7 +97,8 @@ function FileChanges({ session, file }: { session: OpenSession; file: ChangedFil
   const [place, setPlace] = useState<DiffPlace | undefined>(undefined);
   const [found, failed] = useLoaded(
     () => get<FileDiff>(`${session.path}/diff?path=${encodeURIComponent(path)}`),
-    [path, file.added, file.removed],
+    // Another object after each look: the same number of lines may say something else.
+    [file],
   );
   if (failed !== undefined) return <p class="note">{failed}</p>;
   if (found === undefined) return <p class="loading">Loading …</p>;

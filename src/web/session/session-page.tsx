@@ -4,7 +4,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { PlanEntry, SessionRow } from "../../gateway/dashboard/session-api.ts";
 import { addShortcuts } from "../client/keyboard.ts";
 import { go, linkTo, route } from "../client/router.ts";
-import { sessions } from "../client/state.ts";
+import { mayDo, sessions } from "../client/state.ts";
 import { act, Empty } from "../view/parts.tsx";
 import { SessionFacts, StateBadge } from "../view/session-facts.tsx";
 import { Asks } from "./ask-card.tsx";
@@ -109,9 +109,16 @@ function SessionHead(props: { session: OpenSession; row: SessionRow | undefined 
       <h1>{row?.title ?? "Session"}</h1>
       {row === undefined ? null : <StateBadge row={row} />}
       <div class="actions">
-        <button type="button" class="quiet" onClick={() => act(() => session.undo())}>
-          Undo
-        </button>
+        {session.detail.value?.canUndo === true && mayDo("sessions") ? (
+          <button
+            type="button"
+            class="quiet"
+            title="Restore the files that the last turn changed"
+            onClick={() => act(() => session.undo())}
+          >
+            Undo
+          </button>
+        ) : null}
         <details class="menu">
           <summary>Export</summary>
           <div class="menu-items">

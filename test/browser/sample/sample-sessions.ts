@@ -182,5 +182,6 @@ export function sampleDetail(row: SessionRow, asks: readonly Ask[] = [ASK]): Ses
     },
     commands: [{ name: "undo", description: "Undo the last change" }],
     asks,
+    canUndo: true,
   };
 }

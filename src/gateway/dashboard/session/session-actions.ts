@@ -57,7 +57,7 @@ export class SessionActions {
 
   /** Restores the files that the last turn changed, as `/undo` does. */
   async undo(principal: Principal, session: ReadSession): Promise<void> {
-    if (session.agent !== BUILT_IN || session.notes.run !== undefined) {
+    if (!canUndo(session)) {
       const why = `only the built-in agent keeps what it needs for that, not '${session.agent}'`;
       throw new TrunklineError("conflict", `Cannot undo: ${why}.`);
     }
@@ -138,6 +138,11 @@ export class SessionActions {
       if (events.length === 0) await delay(LOOK_AGAIN);
     }
   }
+}
+
+/** Whether the agent of a session keeps what undoing its last turn needs. */
+export function canUndo({ agent, notes }: ReadSession): boolean {
+  return agent === BUILT_IN && notes.run === undefined;
 }
 
 function isKind<K extends SessionEvent["kind"]>(

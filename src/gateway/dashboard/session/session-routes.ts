@@ -16,7 +16,7 @@ import { rawText, trafficOf } from "../traffic/session-traffic.ts";
 import type { TrafficRing } from "../traffic/traffic-ring.ts";
 import { changedFiles, diffOfFile } from "./changed-files.ts";
 import { exportSession } from "./export-session.ts";
-import { SessionActions } from "./session-actions.ts";
+import { canUndo, SessionActions } from "./session-actions.ts";
 import type { SessionDigest } from "./session-digest.ts";
 import type { SessionClients } from "./session-clients.ts";
 import { askOf, type SessionRows } from "./session-rows.ts";
@@ -132,6 +132,7 @@ export class SessionRoutes {
       settings: settingsOf((client?.settings ?? {}) as unknown as Settings, digest),
       commands: digest.commands,
       asks: await this.asks(principal, session),
+      canUndo: canUndo(session),
     };
   }
 
