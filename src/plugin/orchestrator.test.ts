@@ -10,6 +10,7 @@ import { PLUGIN_UNIT } from "../protocol/bus/certificates/certificates.ts";
 import { BusClient } from "../protocol/bus/connect.ts";
 import { Offer } from "../tool/offer/offer.ts";
 import { Policy, type PolicyRule } from "../tool/policy.ts";
+import { keepEngine } from "../../test/support/quic-pair.ts";
 import { sampleTool } from "../../test/samples/sample-context.ts";
 import { textResult } from "../tool/tool.ts";
 import { connect, listen } from "../wire/quic/transport.ts";
@@ -93,6 +94,8 @@ async function toolsOf(client: BusClient): Promise<string[]> {
 }
 
 describe("Orchestrator", { timeout: 60_000 }, () => {
+  keepEngine();
+
   it("lets a plugin call the tools that it needs, and no others of Trunkline", async () => {
     await using bus = await Bus.open();
     const plugin = bus.guest("notes-client");

@@ -13,6 +13,7 @@ import { Program } from "../support/program.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 /** Of this file alone: other tests run meanwhile, and all processes are looked at. */
+const PASSPHRASE = "a passphrase for tests";
 const GIT_TOKEN = `token-of-alice-${crypto.randomUUID()}`;
 const MODEL_KEY = "key-of-the-model-0123456789";
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
@@ -51,6 +52,7 @@ describe("a hostile agent", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox 
 
   before(async () => {
     rig = await GitRig.start();
+    rig.env.TRUNKLINE_TOKEN_KEY = PASSPHRASE;
     rig.forge.tokens.set(GIT_TOKEN, { account: "alice" });
     const agents = { scripted: { command: process.execPath, args: [AGENT] } };
     const identities = rig.identities({
@@ -167,7 +169,7 @@ describe("a hostile agent", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox 
     );
     assert.match(said, /ANTHROPIC_API_KEY=added-by-the-proxy/);
     assert.ok(!said.includes(MODEL_KEY));
-    assert.ok(!said.includes("a passphrase for tests"), "the key of the token store");
+    assert.ok(!said.includes(PASSPHRASE), "the key of the token store");
     assert.doesNotMatch(said, /of-one|WRITTEN|root:|KILLED|UNSHARED|gateway|tokens/);
     if (process.getuid?.() === 0) {
       const idOf = (text: string): string => /"output":"(\d+)/.exec(text)?.[1] ?? text;

@@ -2,11 +2,15 @@ import type { TestContext } from "node:test";
 
 import { SeededRandom } from "../support/seeded-random.ts";
 
-const SEED = 20_260_728;
+const DAY = 24 * 60 * 60 * 1000;
 
-/** The chance of one test. What it was is told, so that a failure can be had again. */
+/**
+ * The chance of one test, another one each day: many short runs see more than one long run that is
+ * repeated. What it was is told, so that a failure can be had again.
+ */
 export function seeded(t: TestContext, salt = 0): SeededRandom {
-  const seed = Number(process.env["TRUNKLINE_FUZZ_SEED"] ?? SEED + salt);
+  const today = Math.floor(Date.now() / DAY);
+  const seed = Number(process.env["TRUNKLINE_FUZZ_SEED"] ?? 1000 * today + salt);
   t.diagnostic(`TRUNKLINE_FUZZ_SEED=${seed} has it again`);
   return new SeededRandom(seed);
 }

@@ -1,3 +1,3 @@
 import { fuzzHttp } from "./http-suite.ts";
 
-fuzzHttp(6_000);
+fuzzHttp(1_500);

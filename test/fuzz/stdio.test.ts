@@ -1,3 +1,3 @@
 import { fuzzStdio } from "./stdio-suite.ts";
 
-fuzzStdio(8_000);
+fuzzStdio(2_000);

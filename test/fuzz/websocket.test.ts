@@ -1,3 +1,3 @@
 import { fuzzWebSocket } from "./websocket-suite.ts";
 
-fuzzWebSocket(6_000);
+fuzzWebSocket(1_500);

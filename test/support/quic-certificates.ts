@@ -51,7 +51,7 @@ export class TestCa {
   }
 
   static async make(kind: KeyKind = "Ed25519", name = "Test CA"): Promise<TestCa> {
-    const keys = await makeKeys(kind);
+    const keys = await keysOf("ca", kind);
     const certificate = await x509.X509CertificateGenerator.createSelfSigned({
       name: `O=Orchestra, CN=${name}`,
       keys,
@@ -70,7 +70,7 @@ export class TestCa {
   async issue(name: string, options: LeafOptions = {}): Promise<Required<Credentials>> {
     const { kind = "P-256", from = -1, to = 365 } = options;
     const names = options.names ?? [name, "localhost", "127.0.0.1", "::1"];
-    const keys = await makeKeys(kind);
+    const keys = await keysOf("leaf", kind);
     const certificate = await x509.X509CertificateGenerator.create({
       subject: `O=Orchestra, CN=${name}`,
       issuer: this.#subject,
@@ -92,6 +92,16 @@ export class TestCa {
     });
     return { ca: this.pem, cert: certificate.toString("pem"), key: keyPem(keys) };
   }
+}
+
+/** Those of RSA by whose they are: they take a hundred times as long as others, so they are made once. */
+const slowKeys = new Map<string, Promise<Keys>>();
+
+function keysOf(owner: "ca" | "leaf", kind: KeyKind): Promise<Keys> {
+  if (kind !== "RSA") return makeKeys(kind);
+  const keys = slowKeys.get(owner) ?? makeKeys(kind);
+  slowKeys.set(owner, keys);
+  return keys;
 }
 
 async function makeKeys(kind: KeyKind): Promise<Keys> {

@@ -1,3 +1,5 @@
+import { after, before } from "node:test";
+
 import { connect, listen } from "../../src/wire/quic/transport.ts";
 import type {
   BidiStream,
@@ -123,4 +125,17 @@ export async function ask(connection: Connection, body: Uint8Array): Promise<Buf
   void stream.end(encodeFrame(body));
   const answer = await stream.readAll(LIMIT);
   return answer.subarray(4);
+}
+
+/**
+ * Keeps this process's QUIC engine running for all tests of a file, as a program does that listens.
+ * Without it each test would start an engine of its own, which takes longer than most tests.
+ */
+export function keepEngine(): void {
+  let listener: Listener;
+  before(async () => {
+    const { server } = await testCredentials();
+    listener = await listen("quic://127.0.0.1:0", { credentials: server, stream: () => {} });
+  });
+  after(() => listener.close());
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -71,6 +71,47 @@ describe("EncryptedFile", () => {
     assert.equal(await fileIn(folder.path).get(WORK), TOKEN);
     chmodSync(key, 0o644);
     await assert.rejects(fileIn(folder.path, {}).get(WORK), { code: "untrusted" });
+  });
+
+  it("derives the key with scrypt from a passphrase, and quickly from a key of its own", async () => {
+    await using folder = await SampleFolder.create();
+    const derivations = [{ TRUNKLINE_TOKEN_KEY: "words" }, {}].map(async (env, at) => {
+      const path = join(folder.path, `${at}.enc`);
+      const file = new EncryptedFile(path, { env, keyFile: join(folder.path, "token.key") });
+      await file.set(WORK, TOKEN);
+      const { derivation } = JSON.parse(readFileSync(path, "utf8")) as { derivation: unknown };
+      return derivation;
+    });
+    assert.deepEqual(await Promise.all(derivations), ["scrypt", "hkdf"]);
+  });
+
+  it("opens a file from before its own key was derived quickly, and goes on as it was", async () => {
+    await using folder = await SampleFolder.create();
+    const old = {
+      version: 1,
+      key: "generated",
+      salt: "GLmPUBcAbVnL57tKxVyaqQ==",
+      check: { iv: "7fJbBo35MDO3GfM3", tag: "veHn4DTGSTPguARiGzQFYg==", data: "22sUkJCFav6Z" },
+      secrets: [
+        {
+          ...WORK,
+          iv: "7bVlMlW7UvZ49uK6",
+          tag: "MF6HomT6LoZcfGiypo2NxQ==",
+          data: "qdaGqjgZ6JOcKeBaIfWsonXHRppSVQIEiYz/uP2bvObM32wPGIs2Fg==",
+        },
+      ],
+    };
+    mkdirSync(folder.path);
+    const keyFile = join(folder.path, "token.key");
+    writeFileSync(keyFile, "AkeUISVdqKBtYyMFS8e9rZZR-ko1AUlSUtcCK-84m2k\n", { mode: 0o600 });
+    const path = join(folder.path, "tokens.enc");
+    writeFileSync(path, JSON.stringify(old), { mode: 0o600 });
+    const file = new EncryptedFile(path, { env: {}, keyFile });
+    assert.equal(await file.get(WORK), TOKEN);
+    await file.set(HOME, "another-token");
+    const other = new EncryptedFile(path, { env: {}, keyFile });
+    assert.equal(await other.get(HOME), "another-token");
+    assert.equal(await other.get(WORK), TOKEN);
   });
 
   it("asks a person for the passphrase if there is one", async () => {

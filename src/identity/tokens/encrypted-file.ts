@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes, scrypt } from "node:crypto";
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scrypt } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
@@ -14,6 +14,9 @@ const CIPHER = "aes-256-gcm";
 /** An entry that shows whether the passphrase is right. */
 const CHECK: SecretName = { service: "trunkline", account: "check" };
 
+/** scrypt makes each guess of a passphrase expensive. Nobody guesses 256 random bits: HKDF will do. */
+type Derivation = "scrypt" | "hkdf";
+
 interface Sealed {
   readonly iv: string;
   readonly tag: string;
@@ -23,22 +26,24 @@ interface Sealed {
 interface TokenFile {
   readonly version: 1;
   readonly key: KeyKind;
+  /** Files without it were written before there was a choice: scrypt. */
+  readonly derivation?: Derivation;
   readonly salt: string;
   readonly check: Sealed;
   readonly secrets: readonly (SecretName & Sealed)[];
 }
 
-const derive = promisify<string, Buffer, number, typeof SCRYPT, Buffer>(scrypt);
+const scryptKey = promisify<string, Buffer, number, typeof SCRYPT, Buffer>(scrypt);
 
 /**
- * Tokens in an encrypted file: AES-256-GCM with a key that scrypt derives from a passphrase. Each
- * token is bound to its name, so that two cannot be exchanged.
+ * Tokens in an encrypted file: AES-256-GCM with a key that is derived from a passphrase. Each token is
+ * bound to its name, so that two cannot be exchanged.
  */
 export class EncryptedFile implements SecretStore {
   readonly kind = "file";
   readonly path: string;
   readonly #options: FileKeyOptions;
-  /** The derived key, and its salt. */
+  /** The key that scrypt has derived, and its salt. */
   #key: { readonly salt: string; readonly bytes: Promise<Buffer> } | undefined;
 
   constructor(path: string, options: FileKeyOptions) {
@@ -102,18 +107,19 @@ export class EncryptedFile implements SecretStore {
   async #begin(): Promise<{ now: TokenFile; bytes: Buffer }> {
     const { kind, words } = await fileKey(undefined, this.#options);
     const salt = randomBytes(16).toString("base64");
-    const bytes = await this.#derive(words, salt);
+    const derivation = kind === "generated" ? "hkdf" : "scrypt";
+    const bytes = await this.#derive(words, salt, derivation);
     const check = seal(bytes, CHECK, "trunkline");
-    return { now: { version: 1, key: kind, salt, check, secrets: [] }, bytes };
+    return { now: { version: 1, key: kind, derivation, salt, check, secrets: [] }, bytes };
   }
 
   async #goOn(now: TokenFile): Promise<{ now: TokenFile; bytes: Buffer }> {
     return { now, bytes: await this.#keyOf(now) };
   }
 
-  async #keyOf({ key, salt, check }: TokenFile): Promise<Buffer> {
+  async #keyOf({ key, derivation = "scrypt", salt, check }: TokenFile): Promise<Buffer> {
     const { words } = await fileKey(key, this.#options);
-    const bytes = await this.#derive(words, salt);
+    const bytes = await this.#derive(words, salt, derivation);
     try {
       open(bytes, CHECK, check, this.path);
     } catch (error) {
@@ -124,9 +130,12 @@ export class EncryptedFile implements SecretStore {
     return bytes;
   }
 
-  async #derive(words: string, salt: string): Promise<Buffer> {
+  async #derive(words: string, salt: string, derivation: Derivation): Promise<Buffer> {
+    if (derivation === "hkdf") {
+      return Buffer.from(hkdfSync("sha256", words, Buffer.from(salt, "base64"), "trunkline", 32));
+    }
     if (this.#key?.salt !== salt) {
-      this.#key = { salt, bytes: derive(words, Buffer.from(salt, "base64"), 32, SCRYPT) };
+      this.#key = { salt, bytes: scryptKey(words, Buffer.from(salt, "base64"), 32, SCRYPT) };
     }
     return await this.#key.bytes;
   }

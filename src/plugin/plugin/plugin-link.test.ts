@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { TestPair } from "../../../test/support/quic-pair.ts";
+import { keepEngine, TestPair } from "../../../test/support/quic-pair.ts";
 import { Stopper } from "../../base/stop.ts";
 import { type BusHandlers, serveExchange } from "../../protocol/bus/serve.ts";
 import { PluginLink } from "./plugin-link.ts";
@@ -67,6 +67,8 @@ class SamplePlugin implements AsyncDisposable {
 }
 
 describe("PluginLink", { timeout: 60_000 }, () => {
+  keepEngine();
+
   it("checks health however many calls run", async () => {
     await using plugin = await SamplePlugin.open({ calls: 8 }, 4);
     const calls = Array.from({ length: 8 }, () => plugin.link.ask(CALL, OF_CLIENT));

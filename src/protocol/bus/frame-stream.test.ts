@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { covers } from "../../../test/support/requirement.ts";
-import { TestPair } from "../../../test/support/quic-pair.ts";
+import { keepEngine, TestPair } from "../../../test/support/quic-pair.ts";
 import { MemoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { bodyOf, decodeResponse, encodeRequest } from "./codec.ts";
@@ -16,6 +16,7 @@ const STREAM_START = { case: "streamStart", value: { streamId: "s", toolName: "t
 
 for (const scheme of ["quic", "tls"] as const) {
   describe(`a frame of 4 GiB over ${scheme}`, { timeout: 30_000 }, () => {
+    if (scheme === "quic") keepEngine();
     it("is refused after its header, as a request", async () => {
       covers("bus.frame.limit");
       const service = { handlers: {}, report: () => {} };

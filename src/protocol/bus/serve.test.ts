@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { memoryClient } from "../../../test/support/linked-plugin.ts";
-import { TestPair } from "../../../test/support/quic-pair.ts";
+import { keepEngine, TestPair } from "../../../test/support/quic-pair.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import { MemoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
@@ -68,6 +68,8 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 describe("a guarded service", { timeout: 30_000 }, () => {
+  keepEngine();
+
   it("refuses one request too many with a message, over all connections", async () => {
     await using guarded = await Guarded.open({ exchanges: 2 });
     const [first, second] = [await guarded.connect(), await guarded.connect()];

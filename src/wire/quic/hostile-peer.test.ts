@@ -4,7 +4,14 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
 import { describe, test } from "node:test";
-import { ask, echo, MiB, type Scheme, TestPair } from "../../../test/support/quic-pair.ts";
+import {
+  ask,
+  echo,
+  keepEngine,
+  MiB,
+  type Scheme,
+  TestPair,
+} from "../../../test/support/quic-pair.ts";
 import { encodeFrame } from "../framing/length-prefixed.ts";
 import type { Connection } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
@@ -12,7 +19,10 @@ import { ConnectionError } from "./connection-error.ts";
 const HELLO = Buffer.from("hello");
 
 for (const scheme of ["quic", "tls"] as const) {
-  describe(`a hostile peer over ${scheme}`, () => hostilePeers(scheme));
+  describe(`a hostile peer over ${scheme}`, () => {
+    if (scheme === "quic") keepEngine();
+    hostilePeers(scheme);
+  });
 }
 
 function hostilePeers(scheme: Scheme): void {

@@ -7,6 +7,7 @@ import { covers } from "../../../test/support/requirement.ts";
 import { TestCa } from "../../../test/support/quic-certificates.ts";
 import {
   ask,
+  keepEngine,
   type PairOptions,
   type Scheme,
   testCredentials,
@@ -18,7 +19,10 @@ import { ConnectionError } from "./connection-error.ts";
 import type { Trouble } from "./settings.ts";
 
 for (const scheme of ["quic", "tls"] as const) {
-  describe(`a handshake over ${scheme}`, () => handshakes(scheme));
+  describe(`a handshake over ${scheme}`, () => {
+    if (scheme === "quic") keepEngine();
+    handshakes(scheme);
+  });
 }
 
 const HELLO = Buffer.from("hello");

@@ -67,7 +67,6 @@ export class GitRig implements AsyncDisposable {
       TRUNKLINE_CONFIG: join(root, "config.jsonc"),
       TRUNKLINE_DATA: join(root, "data"),
       TRUNKLINE_TOKEN_STORE: "file",
-      TRUNKLINE_TOKEN_KEY: "a passphrase for tests",
     };
   }
 
