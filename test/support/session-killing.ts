@@ -48,8 +48,11 @@ export async function killMembers(kills: number, seed: number): Promise<Killings
       const prompting = random.below(EDITORS);
       const prompt = [{ type: "text", text: "forever" }];
       const [asks, dies] = [editors[prompting], random.below(EDITORS)];
+      const before = asks?.text().length ?? 0;
       const asked = asks?.post("session/prompt", { sessionId, prompt }) ?? 0;
-      await delay(20 + random.below(200));
+      // A prompt on which nobody works yet is sent again after a takeover, and then has no end.
+      await asks?.program.until(() => asks.text().length > before);
+      await delay(random.below(200));
       const killed = editors[dies];
       const wasHolder = killed?.program.child.pid === holderOf(place, sessionId);
       killed?.program.child.kill("SIGKILL");
