@@ -4,6 +4,7 @@ import { bus } from "./bus-rig.ts";
 import { commandLine } from "./cli-rig.ts";
 import { dashboard } from "./dashboard-rig.ts";
 import { notifications } from "./notify-rig.ts";
+import { mcpAfterTakeover, mcpThroughRelay } from "./relay-rig.ts";
 import { juggler, mcpOnHttp, mcpOnStdio } from "./tools-rig.ts";
 
 /** Each door, with all that stands behind it. */
@@ -13,6 +14,8 @@ export const FAULT_RIGS: Readonly<Record<string, () => Promise<FaultRig>>> = {
   "ACP on a WebSocket": acpOnWebSocket,
   "MCP on standard streams": mcpOnStdio,
   "MCP over HTTP": mcpOnHttp,
+  "MCP through a relay": mcpThroughRelay,
+  "MCP after a takeover": mcpAfterTakeover,
   "RemoteJuggler's dialect": juggler,
   "the dashboard": dashboard,
   notifications,

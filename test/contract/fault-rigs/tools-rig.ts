@@ -15,6 +15,7 @@ import { Peer } from "../../../src/rpc/peer.ts";
 import { OwnerToken } from "../../../src/store/access/owner-token.ts";
 import { Reviews } from "../../../src/store/review/reviews.ts";
 import { textResult } from "../../../src/tool/tool.ts";
+import type { Channel } from "../../../src/wire/channel.ts";
 import { memoryPair } from "../../../src/wire/channel/memory.ts";
 import { type FaultHouse, faultHouse } from "./fault-house.ts";
 import type { FaultRig, Step } from "../store-fault-contract.ts";
@@ -29,7 +30,7 @@ interface Answer {
 /** Sends one request of a dialect, and gives its answer. */
 type Ask = (method: string, params: object) => Promise<Answer>;
 /** Calls a tool, and throws the words that it failed with. */
-type CallTool = (name: string, args: object) => Promise<unknown>;
+export type CallTool = (name: string, args: object) => Promise<unknown>;
 
 const IDENTITIES = {
   work: { provider: "github", user: "ada", email: "ada@work.example" },
@@ -37,7 +38,7 @@ const IDENTITIES = {
 };
 
 /** Tools that write: comments, identities, tasks, and those of others that are to be approved. */
-class ToolsRig implements FaultRig {
+export class ToolsRig implements FaultRig {
   readonly folder: string;
   readonly steps: readonly Step[];
   readonly #home: FaultHouse["home"];
@@ -137,7 +138,7 @@ class ToolsRig implements FaultRig {
   }
 }
 
-async function open(): Promise<FaultHouse & { tools: OpenedTools }> {
+export async function openToolsHouse(): Promise<FaultHouse & { tools: OpenedTools }> {
   const opened = await faultHouse({ identities: IDENTITIES, review: { dropFiles: false } });
   const { home, house } = opened;
   const git = (...args: string[]): unknown => execFileSync("git", args, { cwd: home.project });
@@ -162,6 +163,11 @@ function converse<S>(
   const [near, far] = memoryPair();
   const peer = new Peer(near, state, house.withLimits(door));
   opened.defer(() => peer.close());
+  return askOn(far);
+}
+
+/** Asks on a client's end of a channel. */
+export function askOn(far: Channel<string>): Ask {
   const pending = new Map<unknown, (answer: Answer) => void>();
   far.receive({
     message: (text) => {
@@ -180,15 +186,15 @@ function converse<S>(
   };
 }
 
-function need({ result, error }: Answer): Answer["result"] {
+export function need({ result, error }: Answer): Answer["result"] {
   if (error !== undefined) throw new Error(error.message);
   if (result?.isError === true) throw new Error(String(result.content[0].text));
   return result;
 }
 
-const HELLO = { capabilities: {}, clientInfo: { name: "test", version: "1" } };
+export const HELLO = { capabilities: {}, clientInfo: { name: "test", version: "1" } };
 
-function mcpSteps(ask: Ask): Step[] {
+export function mcpSteps(ask: Ask): Step[] {
   return [
     {
       name: "task",
@@ -205,7 +211,7 @@ function mcpSteps(ask: Ask): Step[] {
 }
 
 export async function mcpOnStdio(): Promise<FaultRig> {
-  const house = await open();
+  const house = await openToolsHouse();
   const opened = new AsyncDisposableStack();
   opened.use(house.tools);
   const tasks = opened.use(new LazyTaskStore(house.house));
@@ -219,7 +225,7 @@ export async function mcpOnStdio(): Promise<FaultRig> {
 }
 
 export async function mcpOnHttp(): Promise<FaultRig> {
-  const house = await open();
+  const house = await openToolsHouse();
   const opened = new AsyncDisposableStack();
   opened.use(house.tools);
   const server = await HttpServer.open(house.house, { offer: house.tools.offer });
@@ -244,7 +250,7 @@ export async function mcpOnHttp(): Promise<FaultRig> {
 }
 
 export async function juggler(): Promise<FaultRig> {
-  const house = await open();
+  const house = await openToolsHouse();
   const opened = new AsyncDisposableStack();
   opened.use(house.tools);
   const options = { offer: async () => house.tools.offer, folder: house.home.project };

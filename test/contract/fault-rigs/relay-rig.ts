@@ -1,0 +1,107 @@
+import { openMcp } from "../../../src/gateway/door/mcp-on-stdio.ts";
+import { HttpServer } from "../../../src/gateway/http/http-server.ts";
+import { gatewaySockets } from "../../../src/gateway/relay/gateway-sockets.ts";
+import { GatewaySocket } from "../../../src/gateway/relay/gateway-socket.ts";
+import { McpRelay } from "../../../src/gateway/relay/mcp-relay.ts";
+import { reachGateway } from "../../../src/gateway/relay/reach-gateway.ts";
+import { termsOf } from "../../../src/gateway/relay/terms.ts";
+import { memoryPair } from "../../../src/wire/channel/memory.ts";
+import type { FaultRig, Step } from "../store-fault-contract.ts";
+import type { FaultHouse } from "./fault-house.ts";
+import {
+  askOn,
+  type CallTool,
+  HELLO,
+  mcpSteps,
+  need,
+  openToolsHouse,
+  ToolsRig,
+} from "./tools-rig.ts";
+
+type Ask = ReturnType<typeof askOn>;
+
+const GRACE = 1_000;
+
+/** A window whose `trunkline mcp` relays to a gateway, or serves it itself where that has ended. */
+interface Window extends AsyncDisposable {
+  readonly ask: Ask;
+}
+
+async function openWindow({ home, house }: FaultHouse): Promise<Window> {
+  const { config } = house;
+  let why = "is not running";
+  const gateway = await reachGateway({
+    sockets: gatewaySockets(home.data),
+    greeting: { protocol: "mcp", folder: home.project, ...termsOf(config, process.env) },
+    limits: config.limits,
+    refused: (says) => (why = says),
+  });
+  // `trunkline mcp` serves its window itself then.
+  if (gateway === undefined) throw new Error(`The gateway ${why}`);
+  const [client, near] = memoryPair();
+  const relay = new McpRelay({
+    client: near,
+    gateway,
+    open: (channel, firstId) => openMcp(house, channel, firstId),
+    tookOver: () => {},
+  });
+  const ask = askOn(client);
+  need(await ask("initialize", { protocolVersion: "2025-11-25", ...HELLO }));
+  return {
+    ask,
+    [Symbol.asyncDispose]: async () => {
+      await relay.close(GRACE);
+      await client[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A gateway with its socket. */
+async function openGateway(
+  opened: AsyncDisposableStack,
+): Promise<Awaited<ReturnType<typeof openToolsHouse>> & { readonly socket: GatewaySocket }> {
+  const house = await openToolsHouse();
+  opened.use(house.tools);
+  const server = await HttpServer.open(house.house, { offer: house.tools.offer });
+  opened.defer(() => server.close(0));
+  const socket = await GatewaySocket.open(house.house, {
+    id: crypto.randomUUID(),
+    door: server.mcpDoor,
+    env: process.env,
+    servers: () => [],
+    grace: GRACE,
+  });
+  return { ...house, socket };
+}
+
+const callBy =
+  (ask: Ask): CallTool =>
+  async (name, args) =>
+    need(await ask("tools/call", { name, arguments: args }));
+
+/** A window that is served by a gateway of the same data folder, and others that come and go. */
+export async function mcpThroughRelay(): Promise<FaultRig> {
+  const opened = new AsyncDisposableStack();
+  const house = await openGateway(opened);
+  opened.use(house.socket);
+  const { ask } = opened.use(await openWindow(house));
+  const another: Step = {
+    name: "another window",
+    run: async () => {
+      await using window = await openWindow(house);
+      need(await window.ask("tools/list", {}));
+      await callBy(window.ask)("review_list", { repository: house.home.project });
+    },
+  };
+  return new ToolsRig(house, house.tools, opened, callBy(ask), [...mcpSteps(ask), another]);
+}
+
+/** A window whose gateway has ended: its own process serves it since. */
+export async function mcpAfterTakeover(): Promise<FaultRig> {
+  const opened = new AsyncDisposableStack();
+  const house = await openGateway(opened);
+  const { ask } = opened.use(await openWindow(house));
+  await house.socket[Symbol.asyncDispose]();
+  const list: Step = { name: "list tools", run: async () => need(await ask("tools/list", {})) };
+  return new ToolsRig(house, house.tools, opened, callBy(ask), [list]);
+}
