@@ -13,6 +13,9 @@ const FLAGS = [
   ...["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"],
 ];
 
+/** Waits end with their condition; this only ends a test that has failed. */
+const GIVE_UP = Number(process.env["PWT"] ?? 60_000);
+
 /** The browser of the system, which `npm test` installs where it can; undefined where there is none. */
 export function chromiumPath(): string | undefined {
   const folders = (process.env["PATH"] ?? "").split(delimiter);
@@ -50,8 +53,7 @@ export class DashboardBrowser implements AsyncDisposable {
       reducedMotion: "reduce",
       ...options,
     });
-    // Waits end with their condition; this only ends a test that has failed.
-    context.setDefaultTimeout(Number(process.env["PWT"] ?? 60_000));
+    context.setDefaultTimeout(GIVE_UP);
     return new WatchedPage(context, await context.newPage());
   }
 
@@ -68,9 +70,13 @@ export class DashboardBrowser implements AsyncDisposable {
   }
 }
 
-/** Waits for something that no locator can tell; the timeout of the test ends it. */
+/** Waits for something that no locator can tell. */
 export async function eventually(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 50));
+  const end = performance.now() + GIVE_UP;
+  while (!(await isSo())) {
+    assert.ok(performance.now() < end, `It did not become so: ${isSo}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }
 
 /** A page that notes everything that must not happen on it. */

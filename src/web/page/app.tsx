@@ -157,8 +157,7 @@ function Sidebar({ current }: { readonly current: string }): JSX.Element {
         {PAGES.filter(({ scope }) => scope === undefined || mayDo(scope)).map(
           ({ page, name, count }) => (
             <a key={page} href={linkTo(page)} aria-current={page === current ? "page" : undefined}>
-              {name}
-              {(count?.() ?? 0) > 0 ? <span class="count">{count?.()}</span> : null}
+              {name} {(count?.() ?? 0) > 0 ? <span class="count">{count?.()}</span> : null}
             </a>
           ),
         )}

@@ -152,7 +152,8 @@ function TokenForm({ onMade }: { readonly onMade: (token: string) => void }): JS
         <input
           required
           value={name}
-          placeholder="laptop of Ann"
+          placeholder="laptop-of-ann"
+          title="Letters, digits and - . _"
           onInput={(event) => setName(event.currentTarget.value)}
         />
       </label>

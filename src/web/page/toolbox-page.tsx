@@ -60,8 +60,7 @@ export function ToolboxPage({ part }: { readonly part: string | undefined }): JS
             href={linkTo("toolbox", id)}
             aria-current={part === id ? "page" : undefined}
           >
-            {name}
-            {id === "approvals" && waiting > 0 ? <span class="count">{waiting}</span> : null}
+            {name} {id === "approvals" && waiting > 0 ? <span class="count">{waiting}</span> : null}
           </a>
         ))}
       </nav>

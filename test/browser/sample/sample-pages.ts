@@ -14,5 +14,5 @@ export const PAGES: readonly (readonly [name: string, hash: string, text: string
   ["calls", "#/toolbox/calls", "Calls a minute"],
   ["servers", "#/servers", "acme.tickets"],
   ["audit", "#/audit", "policy: deny"],
-  ["tokens", "#/tokens", "laptop of Ann"],
+  ["tokens", "#/tokens", "laptop-of-ann"],
 ];

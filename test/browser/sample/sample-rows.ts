@@ -236,7 +236,7 @@ export const AUDIT: AuditRow[] = Array.from({ length: 12 }, (_, index) => ({
 export const TOKENS: TokenRow[] = [
   {
     id: "tk-1",
-    name: "laptop of Ann",
+    name: "laptop-of-ann",
     scopes: ["tools", "sessions"],
     created: at(9000),
     expires: at(-90_000),
