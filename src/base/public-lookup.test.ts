@@ -8,7 +8,7 @@ const refuse = (address: string): Error => new Error(`refused ${address}`);
 
 function looked(addresses: readonly LookupAddress[], all: boolean): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const lookup = publicLookup({ refuse, resolve: async () => addresses });
+    const lookup = publicLookup({ refuse, resolve: (_, found) => found(null, [...addresses]) });
     lookup("x.test", { all }, (error, address) =>
       error === null ? resolve(address) : reject(error),
     );

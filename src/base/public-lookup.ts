@@ -9,8 +9,13 @@ export interface PublicLookupOptions {
   /** Which addresses may not be reached; private ones by default. */
   readonly forbids?: ((address: string) => boolean) | undefined;
   /** Resolves a name; by default as the system does. */
-  readonly resolve?: ((host: string) => Promise<readonly LookupAddress[]>) | undefined;
+  readonly resolve?: Resolve | undefined;
 }
+
+export type Resolve = (
+  host: string,
+  found: (error: Error | null, addresses: LookupAddress[]) => void,
+) => void;
 
 /**
  * Resolves the name of a connection, and refuses it if one of its addresses is private. The connection
@@ -19,17 +24,15 @@ export interface PublicLookupOptions {
 export function publicLookup(options: PublicLookupOptions): LookupFunction {
   const { refuse, forbids = isPrivateAddress, resolve = addressesOf } = options;
   return (host, { all }, callback) => {
-    resolve(host).then(
-      (addresses) => {
-        const inside = addresses.find(({ address }) => forbids(address));
-        const [first] = addresses;
-        if (inside !== undefined) callback(refuse(inside.address), "", 4);
-        else if (first === undefined) callback(new Error(`'${host}' has no address`), "", 4);
-        else if (all === true) callback(null, [...addresses]);
-        else callback(null, first.address, first.family);
-      },
-      (error: Error) => callback(error, "", 4),
-    );
+    resolve(host, (error, addresses) => {
+      const inside = addresses?.find(({ address }) => forbids(address));
+      const [first] = addresses ?? [];
+      if (error !== null) callback(error, "", 4);
+      else if (inside !== undefined) callback(refuse(inside.address), "", 4);
+      else if (first === undefined) callback(new Error(`'${host}' has no address`), "", 4);
+      else if (all === true) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
   };
 }
 
@@ -41,6 +44,6 @@ export function refusePrivate(url: URL, options: PublicLookupOptions): void {
   if (isIP(host) !== 0 && forbids(host)) throw refuse(host);
 }
 
-function addressesOf(host: string): Promise<LookupAddress[]> {
-  return process.getBuiltinModule("node:dns").promises.lookup(host, { all: true });
-}
+const addressesOf: Resolve = (host, found) => {
+  process.getBuiltinModule("node:dns").lookup(host, { all: true }, found);
+};

@@ -108,9 +108,8 @@ describe("a subagent", () => {
     await using rig = new AgentRig({ llm });
     const refused = await rig.turn({ prompt: "explore", decide: () => REJECT });
     assert.deepEqual(refused.turn.ends, ["completed", "failed"]);
-    const { _meta } = refused.turn.asked[0]?.toolCall as { _meta?: unknown };
     const [outer] = refused.turn.ofKind("tool_call");
-    assert.deepEqual(_meta, {
+    assert.deepEqual(refused.turn.asked[0]?.toolCall._meta, {
       trunkline: { parentToolCallId: outer?.toolCallId },
       claudeCode: { parentToolUseId: outer?.toolCallId },
     });

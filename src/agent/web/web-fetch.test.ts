@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
+import type { Resolve } from "../../base/public-lookup.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { call } from "../../../test/agent/call-tools.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
@@ -26,9 +27,9 @@ async function serve(answer: RequestListener) {
     url: (host: string, path = "/") => `http://${host}:${port}${path}`,
     /** `inside.test` is what a name of a private network resolves to; only our server counts as public. */
     web: {
-      resolve: async (host: string) => [
-        { address: host === "inside.test" ? "10.0.0.7" : "127.0.0.1", family: 4 },
-      ],
+      resolve: ((host, found) => {
+        found(null, [{ address: host === "inside.test" ? "10.0.0.7" : "127.0.0.1", family: 4 }]);
+      }) as Resolve,
       forbids: (address: string) => address !== "127.0.0.1",
     },
     [Symbol.asyncDispose]: async () => {
@@ -77,7 +78,10 @@ describe("web_fetch", () => {
   it("sends nothing if the person does not allow the host", async () => {
     await using site = await serve(page);
     let looked = 0;
-    const resolve = async () => [{ address: "127.0.0.1", family: ++looked }];
+    const resolve: Resolve = (_, found) => {
+      looked++;
+      found(null, [{ address: "127.0.0.1", family: 4 }]);
+    };
     const { turn } = await call([fetchCall(site.url("one.test"))], {
       web: { ...site.web, resolve },
       turn: { decide: () => REJECT },
