@@ -14,7 +14,7 @@ const FLAGS = [
 ];
 
 /** Waits end with their condition; this only ends a test that has failed. */
-const GIVE_UP = Number(process.env["PWT"] ?? 60_000);
+const GIVE_UP = 60_000;
 
 /** The browser of the system, which `npm test` installs where it can; undefined where there is none. */
 export function chromiumPath(): string | undefined {

@@ -21,6 +21,7 @@ const COLUMNS: readonly Column<AuditRow>[] = [
   { name: "Time", width: "10rem", isCode: true, cell: ({ time }) => clock(Date.parse(time)) },
   {
     name: "What",
+    isLead: true,
     width: "minmax(9rem, 2fr)",
     cell: ({ event, tool }) => (
       <>

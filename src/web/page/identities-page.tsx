@@ -9,6 +9,7 @@ import { Badge, Command, Empty, PageHead, type Tone, useLoaded } from "../view/p
 const IDENTITIES: readonly Column<IdentityRow>[] = [
   {
     name: "Identity",
+    isLead: true,
     width: "minmax(8rem, 1.5fr)",
     cell: ({ name, provider, host }) => (
       <>
@@ -53,6 +54,7 @@ const GUARD: Readonly<Record<ProjectIdentity["guard"], Tone>> = {
 const PROJECTS: readonly Column<ProjectIdentity>[] = [
   {
     name: "Folder",
+    isLead: true,
     width: "minmax(12rem, 3fr)",
     isCode: true,
     cell: ({ folder }) => shortPath(folder),

@@ -50,6 +50,7 @@ const COLUMNS: readonly Column<ThreadRow>[] = [
   },
   {
     name: "Comment",
+    isLead: true,
     width: "minmax(12rem, 3fr)",
     cell: ({ comment, by, claimedBy }) => (
       <>

@@ -9,7 +9,7 @@ import { runs } from "../client/state.ts";
 import { clock, money, plural } from "../text/format.ts";
 import { parseDiff } from "../text/unified-diff.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
-import { DiffView } from "../view/diff-view.tsx";
+import { Counts, DiffView } from "../view/diff-view.tsx";
 import { Ago, Badge, Empty, PageHead, type Tone, useLoaded } from "../view/parts.tsx";
 
 const TONES: Readonly<Record<RunRow["stage"], Tone>> = {
@@ -36,6 +36,7 @@ const COLUMNS: readonly Column<RunRow>[] = [
   { name: "Stage", width: "6.5rem", cell: (row) => <Stage row={row} /> },
   {
     name: "Run",
+    isLead: true,
     width: "minmax(10rem, 3fr)",
     cell: (row) => (
       <>
@@ -142,6 +143,7 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
         <Fact name="Pushes to" value={shown.target} />
         <Fact name="Pushed" value={shown.pushed?.slice(0, 10)} />
         <Fact name="Agent" value={shown.agent} />
+        <Fact name="Cost" value={shown.cost === undefined ? undefined : money(shown.cost)} />
       </dl>
       <section aria-label="Log">
         <h2>Log</h2>
@@ -160,6 +162,7 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
           <details class="file" key={file.path} open={detail.files.length <= 5}>
             <summary>
               <span class="path mono">{file.path}</span>
+              <Counts {...countsOf(detail, file.path)} />
             </summary>
             <DiffView hunks={file.hunks} label={`Diff of ${file.path}`} />
           </details>
@@ -167,6 +170,10 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
       </section>
     </div>
   );
+}
+
+function countsOf({ files }: RunDetail, path: string): { added: number; removed: number } {
+  return files.find((file) => file.path === path) ?? { added: 0, removed: 0 };
 }
 
 function Fact({ name, value }: { name: string; value: string | undefined }): JSX.Element | null {

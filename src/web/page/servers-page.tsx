@@ -41,6 +41,7 @@ const SERVERS: readonly Column<ServerRow>[] = [
   },
   {
     name: "Server",
+    isLead: true,
     width: "minmax(8rem, 2fr)",
     cell: ({ name, says }) => (
       <>
@@ -68,6 +69,7 @@ const PLUGINS: readonly Column<PluginRow>[] = [
   },
   {
     name: "Plugin",
+    isLead: true,
     width: "minmax(8rem, 2fr)",
     cell: ({ id, health }) => (
       <>

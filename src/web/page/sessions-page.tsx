@@ -29,7 +29,12 @@ function wordsOf(row: SessionRow): string {
 
 const COLUMNS: readonly Column<SessionRow>[] = [
   { name: "State", width: "7.5rem", cell: (row) => <StateBadge row={row} /> },
-  { name: "Session", width: "minmax(12rem, 3fr)", cell: (row) => <Title row={row} /> },
+  {
+    name: "Session",
+    isLead: true,
+    width: "minmax(12rem, 3fr)",
+    cell: (row) => <Title row={row} />,
+  },
   { name: "Repository", width: "minmax(8rem, 2fr)", cell: (row) => <Where row={row} /> },
   {
     name: "Agent",

@@ -19,6 +19,7 @@ export function TokensPage(): JSX.Element {
   const columns: readonly Column<TokenRow>[] = [
     {
       name: "Token",
+      isLead: true,
       width: "minmax(8rem, 2fr)",
       cell: ({ name, id }) => (
         <>

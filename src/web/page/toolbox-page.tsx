@@ -97,6 +97,7 @@ function PolicySwitch({ row }: { readonly row: ToolRow }): JSX.Element {
 const TOOLS: readonly Column<ToolRow>[] = [
   {
     name: "Tool",
+    isLead: true,
     width: "minmax(12rem, 4fr)",
     cell: ({ name, title, description }) => (
       <>
@@ -192,7 +193,13 @@ function Approval({ row }: { readonly row: ApprovalRow }): JSX.Element {
 }
 
 const CALLS: readonly Column<ToolCalls>[] = [
-  { name: "Tool", width: "minmax(12rem, 4fr)", isCode: true, cell: ({ tool }) => tool },
+  {
+    name: "Tool",
+    isLead: true,
+    width: "minmax(12rem, 4fr)",
+    isCode: true,
+    cell: ({ tool }) => tool,
+  },
   { name: "Calls", width: "5rem", isNumber: true, cell: (row) => short(row.calls) },
   {
     name: "Errors",

@@ -7,7 +7,7 @@ import { get, post } from "../client/request.ts";
 import { mayDo, sessions, threads } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { parseDiff } from "../text/unified-diff.ts";
-import { type DiffPlace, DiffView } from "../view/diff-view.tsx";
+import { Counts, type DiffPlace, DiffView } from "../view/diff-view.tsx";
 import { act, Badge, Empty, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
 
@@ -57,14 +57,6 @@ export function ChangesView({ session }: { readonly session: OpenSession }): JSX
         </button>
       )}
     </div>
-  );
-}
-
-function Counts({ added, removed }: { added: number; removed: number }): JSX.Element {
-  return (
-    <span class="counts">
-      <span class="added">+{added}</span> <span class="removed">−{removed}</span>
-    </span>
   );
 }
 

@@ -76,6 +76,7 @@ const COLUMNS: readonly Column<TrafficGroup>[] = [
   { name: "Between", width: "minmax(7rem, 1fr)", cell: ({ first }) => <Between row={first} /> },
   {
     name: "Message",
+    isLead: true,
     width: "minmax(10rem, 3fr)",
     isCode: true,
     cell: (group) => <Name group={group} />,

@@ -9,6 +9,8 @@ export interface Column<T> {
   /** As in CSS grid: "2fr", "6rem". */
   readonly width: string;
   readonly cell: (row: T) => ComponentChildren;
+  /** What the row is called: the first line where there is no room for columns. */
+  readonly isLead?: boolean;
   /** Numbers are aligned at their end. */
   readonly isNumber?: boolean;
   readonly isCode?: boolean;
@@ -61,12 +63,12 @@ export function DataTable<T>(props: {
   const template = { gridTemplateColumns: columns.map(({ width }) => width).join(" ") };
   if (rows.length === 0) return <>{props.empty}</>;
   const cells = (row: T): JSX.Element[] =>
-    columns.map(({ name, cell, isNumber, isCode }) => (
+    columns.map(({ name, cell, isLead, isNumber, isCode }) => (
       <div
         key={name}
         role="gridcell"
         data-label={name}
-        class={`cell ${isNumber === true ? "number" : ""} ${isCode === true ? "mono" : ""}`}
+        class={`cell ${isLead === true ? "lead" : ""} ${isNumber === true ? "number" : ""} ${isCode === true ? "mono" : ""}`}
       >
         {cell(row)}
       </div>

@@ -87,3 +87,12 @@ function lineRows(
     </tr>,
   ];
 }
+
+/** Lines that a change adds and removes. */
+export function Counts({ added, removed }: { added: number; removed: number }): JSX.Element {
+  return (
+    <span class="counts">
+      <span class="added">+{added}</span> <span class="removed">−{removed}</span>
+    </span>
+  );
+}
