@@ -33,7 +33,7 @@ describe(
     let run: RunRig;
     let browser: DashboardBrowser;
     before(async () => {
-      run = await RunRig.start({ config: { remote: { maxRuns: 1 } } });
+      run = await RunRig.start({ config: { remote: { turns: { running: 1, runningEach: 1 } } } });
       browser = await DashboardBrowser.launch();
     });
     after(async () => {
@@ -77,7 +77,7 @@ describe(
       await next.getByText(`main ${project.revision.slice(0, 8)}`).waitFor();
       await next.getByRole("link").click();
       await page
-        .getByText(/^Pushed trunkline\//)
+        .getByText(/ Pushed agent\//)
         .first()
         .waitFor();
       await page.getByText("$1.25").waitFor();
@@ -86,7 +86,7 @@ describe(
       await file.getByText("from the run").waitFor();
       await file.getByText("+1").waitFor();
       const branch = await page
-        .getByText(/^trunkline\//)
+        .getByText(/^agent\//)
         .first()
         .innerText();
       await run.fetch(project, branch.trim());
