@@ -5,6 +5,7 @@ import { commandLine } from "./cli-rig.ts";
 import { dashboard } from "./dashboard-rig.ts";
 import { notifications } from "./notify-rig.ts";
 import { mcpAfterTakeover, mcpThroughRelay } from "./relay-rig.ts";
+import { preparedSessions } from "./spares-rig.ts";
 import { juggler, mcpOnHttp, mcpOnStdio } from "./tools-rig.ts";
 
 /** Each door, with all that stands behind it. */
@@ -22,3 +23,6 @@ export const FAULT_RIGS: Readonly<Record<string, () => Promise<FaultRig>>> = {
   "the plugin bus": bus,
   "the command line": commandLine,
 };
+
+/** The same of which each round starts git and several agents, which takes seconds. */
+export const SLOW_FAULT_RIGS: typeof FAULT_RIGS = { "prepared sessions": preparedSessions };
