@@ -15,13 +15,17 @@ export const FAULT_RIGS: Readonly<Record<string, () => Promise<FaultRig>>> = {
   "ACP on a WebSocket": acpOnWebSocket,
   "MCP on standard streams": mcpOnStdio,
   "MCP over HTTP": mcpOnHttp,
-  "MCP through a relay": mcpThroughRelay,
-  "MCP after a takeover": mcpAfterTakeover,
   "RemoteJuggler's dialect": juggler,
-  "the dashboard": dashboard,
-  notifications,
   "the plugin bus": bus,
   "the command line": commandLine,
+};
+
+/** The same of a whole gateway, whose rounds take longer. */
+export const GATEWAY_FAULT_RIGS: typeof FAULT_RIGS = {
+  "MCP through a relay": mcpThroughRelay,
+  "MCP after a takeover": mcpAfterTakeover,
+  "the dashboard": dashboard,
+  notifications,
 };
 
 /** The same of which each round starts git and several agents, which takes seconds. */
