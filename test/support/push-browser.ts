@@ -13,7 +13,7 @@ export function decryptPush(message: Buffer, browser: ECDH, auth: Buffer): Buffe
   const decipher = createDecipheriv("aes-128-gcm", derive("aes128gcm", 16), derive("nonce", 12));
   decipher.setAuthTag(sealed.subarray(-16));
   const text = Buffer.concat([decipher.update(sealed.subarray(0, -16)), decipher.final()]);
-  // RFC 8188, section 2: the delimiter of the last record, before which there may be text only.
+  // RFC 8188, section 2: the delimiter of the last record, and zeros after it.
   const end = text.lastIndexOf(2);
   return text.subarray(0, end);
 }

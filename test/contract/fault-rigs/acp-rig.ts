@@ -18,7 +18,7 @@ const AGENT = join(import.meta.dirname, "../../support/acp-agent.mjs");
 type Json = Record<string, never>;
 
 /** An editor on the raw wire. */
-class Editor {
+export class Editor {
   readonly #send: (text: string) => void;
   readonly #pending = new Map<number, (message: Json) => void>();
   #lastId = 0;

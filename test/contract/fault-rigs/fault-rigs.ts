@@ -5,6 +5,7 @@ import { commandLine } from "./cli-rig.ts";
 import { dashboard } from "./dashboard-rig.ts";
 import { notifications } from "./notify-rig.ts";
 import { mcpAfterTakeover, mcpThroughRelay } from "./relay-rig.ts";
+import { preparedSessions } from "./spares-rig.ts";
 import { juggler, mcpOnHttp, mcpOnStdio } from "./tools-rig.ts";
 
 /** Each door, with all that stands behind it. */
@@ -14,11 +15,18 @@ export const FAULT_RIGS: Readonly<Record<string, () => Promise<FaultRig>>> = {
   "ACP on a WebSocket": acpOnWebSocket,
   "MCP on standard streams": mcpOnStdio,
   "MCP over HTTP": mcpOnHttp,
-  "MCP through a relay": mcpThroughRelay,
-  "MCP after a takeover": mcpAfterTakeover,
   "RemoteJuggler's dialect": juggler,
-  "the dashboard": dashboard,
-  notifications,
   "the plugin bus": bus,
   "the command line": commandLine,
 };
+
+/** The same of a whole gateway, whose rounds take longer. */
+export const GATEWAY_FAULT_RIGS: typeof FAULT_RIGS = {
+  "MCP through a relay": mcpThroughRelay,
+  "MCP after a takeover": mcpAfterTakeover,
+  "the dashboard": dashboard,
+  notifications,
+};
+
+/** The same of which each round starts git and several agents, which takes seconds. */
+export const SLOW_FAULT_RIGS: typeof FAULT_RIGS = { "prepared sessions": preparedSessions };

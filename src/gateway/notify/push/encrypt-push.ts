@@ -9,10 +9,12 @@ export interface PushKeys {
   readonly auth: string;
 }
 
-/** Chosen anew for each message; given by tests only. */
-export interface PushRandom {
+/** Chosen for each message; given by tests only. */
+export interface PushChoices {
   readonly salt?: Buffer;
   readonly privateKey?: Buffer;
+  /** Bytes: a text is padded to a multiple of it, as far as it fits. */
+  readonly paddedTo?: number;
 }
 
 /** RFC 8291, section 4: push services need not take longer messages. */
@@ -24,21 +26,23 @@ const TAIL = 1 + 16;
 /** Bytes of text that fit in a message. */
 export const LARGEST_PUSH = LARGEST_MESSAGE - HEADER - TAIL;
 const LAST_RECORD = 2;
+/** Most messages have the same length then, and the push service does not learn from it what one is about. */
+const PADDED_TO = 1024;
 
 /**
  * Encrypts a message for one browser: RFC 8291, in one record of the `aes128gcm` content coding of
  * RFC 8188. The push service cannot read it.
  */
-export function encryptPush(text: Buffer, keys: PushKeys, random: PushRandom = {}): Buffer {
+export function encryptPush(text: Buffer, keys: PushKeys, choices: PushChoices = {}): Buffer {
   if (text.length > LARGEST_PUSH) {
     const why = `it has ${text.length} bytes, and ${LARGEST_PUSH} fit`;
     throw new TrunklineError("limit", `Cannot send the push message: ${why}.`);
   }
   const { p256dh: theirs, auth } = readPushKeys(keys);
-  const { salt = randomBytes(16) } = random;
+  const { salt = randomBytes(16), privateKey, paddedTo = PADDED_TO } = choices;
   const own = createECDH("prime256v1");
-  if (random.privateKey === undefined) own.generateKeys();
-  else own.setPrivateKey(random.privateKey);
+  if (privateKey === undefined) own.generateKeys();
+  else own.setPrivateKey(privateKey);
   const ours = own.getPublicKey();
   // RFC 8291, section 3.4.
   const info = Buffer.concat([Buffer.from("WebPush: info\0"), theirs, ours]);
@@ -46,7 +50,11 @@ export function encryptPush(text: Buffer, keys: PushKeys, random: PushRandom = {
   const key = hkdf(secret, salt, Buffer.from("Content-Encoding: aes128gcm\0"), 16);
   const nonce = hkdf(secret, salt, Buffer.from("Content-Encoding: nonce\0"), 12);
   const cipher = createCipheriv("aes-128-gcm", key, nonce);
-  const body = [cipher.update(text), cipher.update(Buffer.of(LAST_RECORD)), cipher.final()];
+  // RFC 8188, section 2: zeros after the delimiter.
+  const padded = Math.min(LARGEST_PUSH, Math.ceil(text.length / paddedTo) * paddedTo);
+  const end = Buffer.alloc(1 + padded - text.length);
+  end.writeUInt8(LAST_RECORD);
+  const body = [cipher.update(text), cipher.update(end), cipher.final()];
   const size = Buffer.alloc(5);
   size.writeUInt32BE(LARGEST_MESSAGE);
   size.writeUInt8(ours.length, 4);

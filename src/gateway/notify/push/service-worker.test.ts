@@ -11,6 +11,7 @@ class FakeWorker {
   readonly opened: string[] = [];
   readonly #listeners = new Map<string, (event: object) => void>();
 
+  /** 0: nobody answers. */
   constructor(status = 200) {
     const self = {
       addEventListener: (name: string, listener: (event: object) => void) =>
@@ -26,6 +27,7 @@ class FakeWorker {
     };
     const fetch = async (path: string, { method }: { method: string }) => {
       this.fetched.push({ path, method });
+      if (status === 0) throw new TypeError("Failed to fetch");
       return { ok: status === 200, json: async () => ({ error: "It was answered" }) };
     };
     runInContext(SERVICE_WORKER, createContext({ self, fetch, URL }));
@@ -81,5 +83,18 @@ describe("the service worker", () => {
     assert.deepEqual(worker.shown[0]?.options.body, "It was answered");
     await worker.send("push", { data: null });
     assert.equal(worker.shown[1]?.title, "Trunkline");
+  });
+
+  it("shows the buttons again if the gateway cannot be reached, and none if the answer did not count", async () => {
+    for (const [status, count] of [
+      [0, 2],
+      [410, 0],
+    ] as const) {
+      const worker = new FakeWorker(status);
+      await worker.click("allow_once", MESSAGE);
+      const [shown] = worker.shown;
+      assert.equal(shown?.title, "Not answered");
+      assert.equal((shown.options.actions as object[]).length, count);
+    }
   });
 });

@@ -13,29 +13,39 @@ self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim(
 self.addEventListener("push", (event) => {
   let message = { title: "Trunkline" };
   try {
-    message = event.data.json();
+    message = { ...message, ...event.data.json() };
   } catch {
     // A push without readable data: a browser that shows nothing for it would withdraw the permission.
   }
-  const { title, detail = {}, answers = [], session, id, reason } = message;
+  const { title, detail = {} } = message;
+  event.waitUntil(show(message, detail.title || title, detail.words || (detail.title ? title : "")));
+});
+
+function show(message, title, body) {
+  const { answers = [], id, reason } = message;
   const shown = answers.filter(({ kind }) => SHOWN.includes(kind));
-  event.waitUntil(self.registration.showNotification(detail.title || title, {
-    body: detail.words || (detail.title ? title : ""),
+  return self.registration.showNotification(title, {
+    body,
     tag: id,
     data: message,
     requireInteraction: reason === "permission" || reason === "question",
     actions: shown.map(({ kind, label }) => ({ action: kind, title: label })),
-  }));
-});
+  });
+}
 
 async function answer(message, kind) {
   const { url } = message.answers.find((one) => one.kind === kind);
   const { pathname } = new URL(url);
-  // The page may be reached by another name than the link has.
-  const response = await fetch(pathname, { method: "POST" });
-  if (response.ok) return;
-  const { error = "The gateway does not answer" } = await response.json().catch(() => ({}));
-  await self.registration.showNotification("Not answered", { body: error, data: message });
+  try {
+    // The page may be reached by another name than the link has.
+    const response = await fetch(pathname, { method: "POST" });
+    if (response.ok) return;
+    const { error = "The gateway does not answer." } = await response.json().catch(() => ({}));
+    await show({ ...message, answers: [] }, "Not answered", error);
+  } catch {
+    // The buttons are shown again: once the gateway can be reached, they answer.
+    await show(message, "Not answered", "The gateway cannot be reached. Try again later.");
+  }
 }
 
 async function open(message) {

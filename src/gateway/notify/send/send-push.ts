@@ -1,7 +1,7 @@
 import type { PushDevice } from "../../../store/notify/push-devices.ts";
 import type { NotifyEntry, Reason } from "../entries.ts";
 import type { Message } from "../message.ts";
-import { encryptPush } from "../push/encrypt-push.ts";
+import { encryptPush, LARGEST_PUSH } from "../push/encrypt-push.ts";
 import { readEndpoint } from "../push/push-hosts.ts";
 import type { VapidKey } from "../push/vapid.ts";
 import { post } from "./post.ts";
@@ -28,6 +28,14 @@ const LASTING: Readonly<Record<Reason, { readonly ttl: number; readonly urgency:
 /** RFC 8030, section 7.3: the subscription has expired, or the person has ended it. */
 const GONE: ReadonlySet<number> = new Set([404, 410]);
 
+/** The text of a message. One that is too long goes without its details: what it is for matters more. */
+function textOf(message: Message): Buffer {
+  const text = Buffer.from(JSON.stringify(message));
+  if (text.length <= LARGEST_PUSH) return text;
+  const { detail: _, ...rest } = message;
+  return Buffer.from(JSON.stringify(rest));
+}
+
 /** Sends a message to a browser through its push service, which cannot read it. */
 export async function sendPush(
   message: Message,
@@ -44,7 +52,7 @@ export async function sendPush(
     "content-encoding": "aes128gcm",
     authorization: vapid.authorization(device.endpoint, subject),
   };
-  const body = encryptPush(Buffer.from(JSON.stringify(message)), device);
+  const body = encryptPush(textOf(message), device);
   const { timeout, allowPrivate } = entry;
   const posted = await post(url, { headers, body, timeout, allowPrivate, signal });
   if (!GONE.has(posted.status)) return sentBy(posted);
