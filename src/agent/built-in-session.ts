@@ -159,6 +159,11 @@ export class BuiltInSession implements AgentSession {
     return name !== undefined && name !== "compact" && COMMAND_NAMES.has(name);
   }
 
+  pausing(prompt: Turn["prompt"]): "pause" | "continue" | undefined {
+    const name = parseCommand(typedText(prompt))?.name;
+    return name === "pause" || name === "continue" ? name : undefined;
+  }
+
   setMode(modeId: string): Promise<void> {
     return this.#choices.setMode(modeId);
   }

@@ -327,6 +327,10 @@ class WorkspaceTurn implements Turn {
   progressed(): void {
     this.#turn.progressed();
   }
+
+  paused(): Promise<void> | undefined {
+    return this.#turn.paused?.();
+  }
 }
 
 /** Does work during which the agent waits: fetching, queueing, pushing. It is no lack of progress. */

@@ -99,6 +99,8 @@ export interface AgentSession extends AsyncDisposable {
   prompt(turn: Turn): Promise<TurnEnd>;
   /** Whether a prompt is a command that costs nothing, so that it counts towards no limit. */
   isCommand?(prompt: readonly ContentBlock[]): boolean;
+  /** Whether a prompt asks to pause or to continue the running turn, which the agent can do. */
+  pausing?(prompt: readonly ContentBlock[]): "pause" | "continue" | undefined;
   setMode?(modeId: string): Promise<void>;
   setModel?(modelId: string): Promise<void>;
   setConfigOption?(id: string, value: unknown): Promise<void>;
@@ -150,6 +152,8 @@ export interface Turn {
   readonly client: TurnClient;
   /** Takes the steering prompts that arrived since the last call. */
   steering?(): readonly (readonly ContentBlock[])[];
+  /** Resolves when a person who has paused the turn continues or stops it. Undefined while it is not paused. */
+  paused?(): Promise<void> | undefined;
 }
 
 /** What attached clients offer. A member is undefined where none of them offers it. */

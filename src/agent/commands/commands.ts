@@ -7,6 +7,7 @@ import { fixComments } from "./fix-comments.ts";
 import { help, offlineText } from "./help.ts";
 import { init } from "./init.ts";
 import { format, test } from "./project-commands.ts";
+import { goOn, pause } from "./pause.ts";
 import { review } from "./review.ts";
 import { rewrite } from "./rewrite.ts";
 import { search } from "./search.ts";
@@ -35,6 +36,8 @@ const COMMANDS: readonly SlashCommand[] = [
   mode,
   model,
   compact,
+  pause,
+  goOn,
 ];
 
 /** ACP slash-commands: the list for `available_commands_update`. */

@@ -61,6 +61,10 @@ export class NestedTurn implements Turn {
     this.#options.turn.progressed();
   }
 
+  paused(): Promise<void> | undefined {
+    return this.#options.turn.paused?.();
+  }
+
   whileWaiting<T>(work: () => Promise<T>): Promise<T> {
     return this.#options.turn.whileWaiting?.(work) ?? work();
   }

@@ -14,6 +14,7 @@ import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { hideSecrets } from "../hide-secrets.ts";
 import type { Mode } from "../modes.ts";
+import { untilContinued } from "../turn/until-continued.ts";
 import type { Speaker } from "../turn/speaker.ts";
 import { Countdown, untilStopped } from "./countdown.ts";
 import { argumentProblem } from "../../tool/schema/argument-problem.ts";
@@ -102,6 +103,7 @@ export class ToolRunner {
       const readers = length < 0 ? calls.length - from : length;
       const together = calls.slice(from, from + Math.min(MOST_TOGETHER, Math.max(1, readers)));
       from += together.length;
+      await untilContinued(this.#options.turn);
       const ends = await Promise.allSettled(together.map((call) => this.call(call)));
       for (const [index, end] of ends.entries()) {
         if (end.status === "rejected") throw end.reason;

@@ -15,6 +15,7 @@ import type { Conversation } from "./conversation.ts";
 import { promptMessage } from "./prompt-message.ts";
 import { Repetition } from "./repetition.ts";
 import type { Speaker } from "./speaker.ts";
+import { untilContinued } from "./until-continued.ts";
 import { withoutImages } from "./without-images.ts";
 
 export interface TurnOptions {
@@ -70,6 +71,7 @@ export class TurnRun {
     const repetition = new Repetition();
     let wasEmpty = false;
     while (steps.left > 0) {
+      await untilContinued(turn);
       steps.left--;
       this.#steer();
       const answer = await this.#ask();

@@ -61,6 +61,7 @@ export class RunningTurn implements Turn {
   #progressAt = performance.now();
   #timer: NodeJS.Timeout | undefined;
   #grace: NodeJS.Timeout | undefined;
+  #paused: PromiseWithResolvers<void> | undefined;
   #isOver = false;
   #isCancelled = false;
   #failure: Error | undefined;
@@ -155,6 +156,18 @@ export class RunningTurn implements Turn {
     this.progressed();
   }
 
+  paused(): Promise<void> | undefined {
+    return this.#paused?.promise;
+  }
+
+  /** Has the agent wait before its next step, or go on. */
+  setPaused(isPaused: boolean): void {
+    if (isPaused === (this.#paused !== undefined)) return;
+    this.#paused?.resolve();
+    this.#paused = isPaused ? Promise.withResolvers() : undefined;
+    this.#tell(isPaused ? "Paused after the running step. `/continue` goes on." : "Goes on.");
+  }
+
   /** Suspends the prompt timeout, and the clock of the turn, while a client is asked. */
   readonly whileAsking = async <T>(work: () => Promise<T>): Promise<T> => {
     this.#questions++;
@@ -200,6 +213,7 @@ export class RunningTurn implements Turn {
   #giveUpAfter(reason: Error): void {
     this.#grace ??= setTimeout(() => this.#giveUp(reason), this.#options.cancelGrace);
     this.stop.stop(reason);
+    this.#paused?.resolve();
   }
 
   /** Work that a turn is still doing when a budget ends it, such as pushing a branch, is finished. */

@@ -84,6 +84,12 @@ export class Turns {
     const { prompt, client, meta, whileRunning } = options;
     const cancels = this.#cancels;
     while (this.#running !== undefined) {
+      const wish = agent().pausing?.(prompt);
+      if (wish !== undefined) {
+        options.inserted?.(crypto.randomUUID());
+        this.#running.setPaused(wish === "pause");
+        return { stopReason: "end_turn" };
+      }
       if (whileRunning === undefined) {
         throw new SessionError("session-locked", `Session '${sessionId}' is working on a prompt.`);
       }
