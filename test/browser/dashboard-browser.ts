@@ -74,7 +74,7 @@ export class DashboardBrowser implements AsyncDisposable {
 export async function eventually(isSo: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + GIVE_UP;
   while (!(await isSo())) {
-    assert.ok(performance.now() < end, `It did not become so: ${isSo}`);
+    assert.ok(performance.now() < end, `It did not become so: ${String(isSo)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

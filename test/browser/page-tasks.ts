@@ -20,7 +20,7 @@ export interface PageTasks {
   readonly longTasks: number;
 }
 
-/** The name of a mark by which the page's thread is found in the trace. */
+/** How long the task is that is made long on purpose. */
 const PROBE_MS = 80;
 
 /**

@@ -197,7 +197,7 @@ describe(
           page.getByRole("link", { name }).click(),
         ]);
         await menu.click();
-        return String(await download.path());
+        return download.path();
       };
       const lines = readFileSync(await save("NDJSON"), "utf8")
         .trim()
