@@ -14,19 +14,17 @@ export class RequestError extends Error {
 const TIMEOUT_MS = 30_000;
 
 export function get<T>(path: string): Promise<T> {
-  return request<T>(path, {});
+  return request<T>("GET", `/api${path}`);
 }
 
 export function post<T>(path: string, body: object = {}): Promise<T> {
-  return request<T>(path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  return request<T>("POST", `/api${path}`, body);
 }
 
-async function request<T>(path: string, init: RequestInit): Promise<T> {
-  const response = await send(path, init);
+/** A request to a path that is not of the API. */
+export async function request<T>(method: string, path: string, body?: object): Promise<T> {
+  const sent = { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const response = await send(path, { method, ...(body === undefined ? {} : sent) });
   const text = await response.text();
   if (response.ok) return JSON.parse(text) as T;
   throw new RequestError(
@@ -37,7 +35,7 @@ async function request<T>(path: string, init: RequestInit): Promise<T> {
 
 async function send(path: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(`/api${path}`, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return await fetch(path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch (error) {
     const isLate = error instanceof DOMException && error.name === "TimeoutError";
     throw new RequestError(

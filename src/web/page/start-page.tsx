@@ -5,6 +5,7 @@ import { linkTo } from "../client/router.ts";
 import { overview, sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { Ago, Badge, Command, PageHead } from "../view/parts.tsx";
+import { PushSwitch } from "../view/push-switch.tsx";
 import { StateBadge } from "../view/session-facts.tsx";
 
 const STEPS: Readonly<
@@ -44,6 +45,7 @@ export function StartPage(): JSX.Element {
           <Step key={step.id} step={step} />
         ))}
       </ol>
+      <PushSwitch />
       <section aria-label="Addresses">
         <h2>Addresses for other programs</h2>
         <dl class="addresses">

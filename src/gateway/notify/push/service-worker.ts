@@ -54,8 +54,10 @@ async function open(message) {
   const [first] = windows;
   const address = "/" + hash;
   if (first === undefined) return self.clients.openWindow(address);
-  await first.focus();
-  return first.navigate(address);
+  // A browser may refuse to bring its window to the front. The session is opened all the same.
+  await first.focus().catch(() => {});
+  // A page from before the worker does not obey it.
+  return first.navigate(address).catch(() => self.clients.openWindow(address));
 }
 
 self.addEventListener("notificationclick", (event) => {

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+
+import type { Worker } from "playwright-core";
+
+import type { Message } from "../../src/gateway/notify/message.ts";
+import { chromiumPath, DashboardBrowser, NO_CHROMIUM } from "../browser/dashboard-browser.ts";
+import { AcpSocket } from "../support/acp-socket.ts";
+import { GuardedHome } from "../support/guarded-gateway.ts";
+import { NotifyReceiver } from "../support/notify-receiver.ts";
+
+const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
+
+/** What a page reads of a notification that is shown. */
+interface Shown {
+  readonly title: string;
+  readonly body: string;
+  readonly tag: string;
+  readonly actions: readonly { readonly action: string; readonly title: string }[];
+}
+
+const SHOWN = `navigator.serviceWorker.ready
+  .then((it) => it.getNotifications())
+  .then((all) => all.map(({ title, body, tag, actions }) =>
+    ({ title, body, tag, actions: actions.map((one) => ({ action: one.action, title: one.title })) })))`;
+
+/** A person presses a button of the notification, or the notification itself. */
+async function press(worker: Worker, action: string): Promise<void> {
+  await worker.evaluate(`(async () => {
+    const [notification] = await self.registration.getNotifications();
+    const event = new NotificationEvent("notificationclick", { notification, action: "${action}" });
+    self.dispatchEvent(event);
+  })()`);
+}
+
+describe(
+  "the service worker in Chromium",
+  { timeout: 600_000, skip: chromiumPath() === undefined ? NO_CHROMIUM : false },
+  () => {
+    let browser: DashboardBrowser;
+    before(async () => {
+      browser = await DashboardBrowser.launch();
+    });
+    after(() => browser[Symbol.asyncDispose]());
+
+    it("shows a push message with its buttons, which answer, and opens the session", async () => {
+      await using receiver = await NotifyReceiver.open();
+      const webhook = { url: `${receiver.url}/hook` };
+      const hook = { on: ["permission"], webhook, allowPrivate: true };
+      using home = new GuardedHome({
+        agent: "other",
+        agents: { other: { command: process.execPath, args: [AGENT, "--loads"] } },
+        notifications: [hook, { push: true }],
+      });
+      await using gateway = await home.serve();
+      using client = await AcpSocket.connect(gateway.acp, gateway.owner);
+      const { sessionId } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
+      const prompt = [{ type: "text", text: "permission" }];
+      const ended = client.ask("session/prompt", { sessionId, prompt });
+      // The webhook gets the same message that a push service would pass on.
+      const { body } = await receiver.find(() => true);
+      const message = JSON.parse(body.toString()) as Message;
+
+      const origin = gateway.ready.url;
+      await using watched = await browser.open();
+      const { page } = watched;
+      const context = page.context();
+      await context.grantPermissions(["notifications"], { origin });
+      await page.goto(gateway.ready.login);
+      await page.getByRole("status").filter({ hasText: "live" }).waitFor();
+      await page.evaluate(`location.assign("#/start")`);
+      await page.getByRole("heading", { name: "Notifications in this browser" }).waitFor();
+
+      const devtools = await context.newCDPSession(page);
+      const registered = Promise.withResolvers<string>();
+      devtools.on("ServiceWorker.workerVersionUpdated", ({ versions }) => {
+        const [active] = versions.filter(({ status }) => status === "activated");
+        if (active !== undefined) registered.resolve(active.registrationId);
+      });
+      await devtools.send("ServiceWorker.enable");
+      await page.evaluate(`navigator.serviceWorker.register("/push/worker.js", { scope: "/" })`);
+      const registrationId = await registered.promise;
+      const deliver = (data: string): Promise<unknown> =>
+        devtools.send("ServiceWorker.deliverPushMessage", { origin, registrationId, data });
+      const shown = async (is: (shown: Shown) => boolean): Promise<Shown> => {
+        for (;;) {
+          const all = (await page.evaluate(SHOWN)) as Shown[];
+          const found = all.find(is);
+          if (found !== undefined) return found;
+        }
+      };
+
+      await deliver(JSON.stringify(message));
+      assert.deepEqual(await shown(({ tag }) => tag === message.id), {
+        title: "An agent asks for permission",
+        body: "",
+        tag: message.id,
+        actions: [
+          { action: "allow_once", title: "Allow" },
+          { action: "reject_once", title: "Reject" },
+        ],
+      });
+      const [worker] = context.serviceWorkers();
+      assert.ok(worker !== undefined);
+      await press(worker, "reject_once");
+      await ended;
+      await client.until(({ text }) => (text.includes('"optionId":"reject"') ? true : undefined));
+
+      // The same button again: it says why it does not count, and has no buttons any more.
+      await deliver(JSON.stringify(message));
+      await shown(({ tag }) => tag === message.id);
+      await press(worker, "allow_once");
+      const late = await shown(({ title }) => title === "Not answered");
+      assert.match(late.body, /was answered|answered already/);
+      assert.deepEqual(late.actions, []);
+
+      await press(worker, "");
+      await page.waitForURL(`**/#/sessions/${String(sessionId)}`);
+      await deliver("no JSON");
+      await shown(({ title }) => title === "Trunkline");
+      watched.expectClean();
+    });
+  },
+);
