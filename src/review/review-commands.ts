@@ -67,7 +67,7 @@ export class ReviewCommands implements Disposable {
 
   /** `here` is the work tree to search, if it belongs to the thread's repository. */
   async views(threads: readonly Thread[], here = this.repository): Promise<ThreadView[]> {
-    const locate = this.#locator(here);
+    const locate = this.locator(here);
     return Promise.all(threads.map(async (thread) => viewOf(thread, await locate(thread))));
   }
 
@@ -75,7 +75,7 @@ export class ReviewCommands implements Disposable {
   async show(id: string, here = this.repository): Promise<ThreadView> {
     const thread = await this.reviews.get(id);
     const history = await this.reviews.history(thread.id);
-    return viewOf(thread, await this.#locator(here)(thread), history);
+    return viewOf(thread, await this.locator(here)(thread), history);
   }
 
   async reply(id: string, saying: Saying): Promise<ThreadView> {
@@ -97,7 +97,7 @@ export class ReviewCommands implements Disposable {
   /** The file with the thread's suggestion applied. */
   async suggested(id: string): Promise<Applied> {
     const thread = await this.reviews.get(id);
-    const position = await this.#locator(this.repository)(thread);
+    const position = await this.locator(this.repository)(thread);
     return applySuggestion(rootOf(thread, this.repository), thread, position);
   }
 
@@ -114,7 +114,7 @@ export class ReviewCommands implements Disposable {
     messages: readonly Message[],
     here = this.repository,
   ): Promise<LocatedMessage[]> {
-    const locate = this.#locator(here);
+    const locate = this.locator(here);
     return Promise.all(
       messages.map(async (message) => {
         const { path, line, confidence, isRepositoryGone } = await locate(message);
@@ -127,7 +127,8 @@ export class ReviewCommands implements Disposable {
     this.reviews[Symbol.dispose]();
   }
 
-  #locator(
+  /** Finds the current lines of comments. `here` is as in `views`. */
+  locator(
     here: FoundRepository | undefined,
   ): (of: Pick<Thread, "anchor" | "repository">) => Promise<ShownLines> {
     const locators = new Map<string, Locator | undefined>();

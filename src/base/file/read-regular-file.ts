@@ -57,6 +57,8 @@ function readOpened(file: number, most: number): Buffer {
     chunks.push(chunk.subarray(0, read));
     length += read;
     if (length > most) throw tooLarge(length, most);
+    // A regular file gives less than was asked for at its end only.
+    if (length === stats.size && read < room) break;
   }
   const [first] = chunks;
   return first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks);

@@ -1,4 +1,6 @@
 import { changedLines } from "../../review/anchor/changed-lines.ts";
+import { listBriefly } from "../../review/brief-list.ts";
+import type { ThreadView } from "../../review/thread-view.ts";
 import { placeOf } from "../../review/repository.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
 import type { Invocation } from "../shell/command.ts";
@@ -22,13 +24,16 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   using commands = await openCommands(invocation);
   const gitDir = values.everywhere === true ? undefined : commands.here.gitDir;
   const states = values.state ?? (values.all === true ? undefined : UNRESOLVED);
-  const found = await commands.list({ gitDir, states });
   // A renamed file is found by its current name and by its name when the comment was made.
-  const threads = found.filter(({ file, original }) => {
-    return values.file === undefined || [file, original?.file].includes(values.file);
-  });
-  if (values.json === true) out(`${JSON.stringify({ threads }, null, 2)}\n`);
-  else if (values.menu === true) out(threadMenu(threads));
+  const isWanted = ({ file, original }: Pick<ThreadView, "file" | "original">): boolean =>
+    values.file === undefined || [file, original?.file].includes(values.file);
+  if (values.json === true) {
+    const threads = (await commands.list({ gitDir, states })).filter(isWanted);
+    out(`${JSON.stringify({ threads }, null, 2)}\n`);
+    return 0;
+  }
+  const threads = (await listBriefly(commands, { gitDir, states })).filter(isWanted);
+  if (values.menu === true) out(threadMenu(threads));
   else if (threads.length > 0) out(threadTable(threads, invocation.width));
   else err("There are no threads. `trunkline review add --file FILE --line N` opens one.\n");
   return 0;

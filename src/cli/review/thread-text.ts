@@ -1,9 +1,10 @@
 import { visibleLine } from "../../base/text/visible.ts";
 import { firstLine } from "../shell/layout.ts";
+import type { BriefView } from "../../review/brief-list.ts";
 import type { ThreadView } from "../../review/thread-view.ts";
 
 /** One line per thread, in columns. */
-export function threadTable(threads: readonly ThreadView[], width: number): string {
+export function threadTable(threads: readonly BriefView[], width: number): string {
   const rows = threads.map((thread) => [thread.id, thread.state, thread.severity, whereOf(thread)]);
   const widths = [0, 1, 2, 3].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   return rows
@@ -16,7 +17,7 @@ export function threadTable(threads: readonly ThreadView[], width: number): stri
 }
 
 /** Lines that a menu can split at the colon: `ID:text`. */
-export function threadMenu(threads: readonly ThreadView[]): string {
+export function threadMenu(threads: readonly BriefView[]): string {
   return threads
     .map((thread) => {
       const said = firstLine(thread.comment);
@@ -26,7 +27,7 @@ export function threadMenu(threads: readonly ThreadView[]): string {
 }
 
 /** The current position of a thread: `?` marks a guess, `(gone)` lines that no longer exist. */
-export function whereOf(thread: ThreadView): string {
+export function whereOf(thread: BriefView): string {
   const { file, line, end, confidence, side, original, isRepositoryGone, repository } = thread;
   if (isRepositoryGone === true) {
     const at = original?.line === undefined ? "" : `:${original.line}`;

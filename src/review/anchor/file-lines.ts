@@ -1,10 +1,10 @@
 /** Bytes that may still be hashed by our own SHA-1. Beyond that, loading Node's is faster. */
 let small = 32 * 1024;
 
-/** Git's blob id of this content. */
-export function blobId(content: Uint8Array): string {
+/** Git's blob id of this content. `isOfMany`: others follow, so loading Node's SHA-1 is worth it. */
+export function blobId(content: Uint8Array, isOfMany = false): string {
   const whole = Buffer.concat([Buffer.from(`blob ${content.length}\0`), content]);
-  small -= whole.length;
+  small -= isOfMany ? Infinity : whole.length;
   if (small >= 0) return sha1(whole);
   return process.getBuiltinModule("node:crypto").hash("sha1", whole);
 }

@@ -109,4 +109,13 @@ export const REVIEW_MIGRATIONS = [
    ) STRICT, WITHOUT ROWID;
 
    CREATE INDEX remote_comment_of_event ON remote_comment (thread, event);`,
+
+  `-- What a list of threads needs of their anchors: parsing ten thousand of them takes too long.
+   ALTER TABLE thread ADD COLUMN side TEXT;
+   ALTER TABLE thread ADD COLUMN line INTEGER;
+   ALTER TABLE thread ADD COLUMN last_line INTEGER;
+   ALTER TABLE thread ADD COLUMN blob TEXT;
+   ALTER TABLE thread ADD COLUMN made_on TEXT;
+   UPDATE thread SET side = anchor ->> 'side', line = anchor ->> 'line', last_line = anchor ->> 'end',
+     blob = anchor ->> 'blob', made_on = anchor ->> 'commit';`,
 ];

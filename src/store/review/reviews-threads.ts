@@ -163,8 +163,8 @@ export function insertThread(
   database
     .prepare(
       `INSERT INTO thread (id, repository, opened, path, anchor, severity, comment, suggestion, state,
-         author, source, at, updated, fingerprint)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?)`,
+         author, source, at, updated, fingerprint, side, line, last_line, blob, made_on)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
       id,
@@ -180,6 +180,11 @@ export function insertThread(
       at,
       at,
       fingerprint,
+      anchor.side,
+      anchor.line ?? null,
+      anchor.end ?? anchor.line ?? null,
+      anchor.blob ?? null,
+      anchor.commit ?? null,
     );
   if (thread.past !== undefined) insertPast(database, id, repository, thread.past);
   return { id, isNew: true };

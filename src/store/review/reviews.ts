@@ -23,6 +23,7 @@ import {
   takeBack,
   takeMessages,
 } from "./reviews-delivery.ts";
+import { type BriefThread, listBriefly, storedTexts } from "./reviews-brief.ts";
 import { RemoteThreads } from "./reviews-remote.ts";
 import { REVIEWS_FILE } from "../store-files.ts";
 import { REVIEW_MIGRATIONS } from "./reviews-schema.ts";
@@ -97,6 +98,16 @@ export class Reviews implements Disposable {
   list(filter: ThreadFilter = {}): Promise<Thread[]> {
     const moment = this.#moment;
     return this.#database.read((database) => listThreads(database, filter, moment));
+  }
+
+  /** The same briefly, for long lists. */
+  listBriefly(filter: ThreadFilter): Promise<BriefThread[]> {
+    const moment = this.#moment;
+    return this.#database.read((database) => listBriefly(database, filter, moment));
+  }
+
+  storedTexts(blobs: readonly string[]): Promise<Set<string>> {
+    return this.#database.read((database) => storedTexts(database, blobs));
   }
 
   /** The thread with an id, or with a unique beginning of one. */
