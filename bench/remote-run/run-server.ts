@@ -25,8 +25,12 @@ export class RunServer implements AsyncDisposable {
     this.ide = ide;
   }
 
-  /** `more` replaces parts of the configuration. */
-  static async start(agent: readonly string[] = [AGENT], more: object = {}): Promise<RunServer> {
+  /** `more` replaces parts of the configuration, and `remote` parts of its section of that name. */
+  static async start(
+    agent: readonly string[] = [AGENT],
+    more: object = {},
+    remote: object = {},
+  ): Promise<RunServer> {
     const folder = mkdtempSync(join(tmpdir(), "trunkline-bench-run-"));
     mkdirSync(join(folder, "home"));
     const config = {
@@ -35,6 +39,7 @@ export class RunServer implements AsyncDisposable {
       remote: {
         protocols: ["file"],
         turns: { running: 100, runningEach: 100, waitingEach: 100 },
+        ...remote,
       },
       log: { level: "error" },
       // No limit is measured, and no update put together with the next.

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 
 import type { Bench, Sample } from "../harness/bench.ts";
 import { median } from "../harness/spread.ts";
@@ -16,9 +17,14 @@ import {
 import { RunServer } from "./run-server.ts";
 
 const OURS = "trunkline session/new";
+const NO_PAUSE = "  without a pause";
+const NOT_PREPARED = "  none prepared";
 const CLONE = "git clone";
 const SHARED = "git clone --shared";
 const WORKTREE = "git worktree add";
+
+/** Milliseconds between two sessions of a client: those of a person are minutes. */
+const PAUSE = 1_000;
 
 /** Starts that are made at once. */
 const AT_ONCE = 100;
@@ -34,14 +40,22 @@ function setupBench(name: string, size: typeof SMALL, isLarge: boolean): Bench {
       const mirror = join(folder, "mirror.git");
       await git(folder, "clone", "--quiet", "--bare", repository.url, mirror);
       const server = await RunServer.start();
-      // The first one fetches and checks out; what is measured is the next.
-      await server.end((await server.begin(repository)).sessionId);
+      const withoutSpares = await RunServer.start(undefined, {}, { spares: 0 });
+      // The first one fetches and checks out, and a spare is prepared after the second; what is
+      // measured are the next.
+      for (const each of [server, server, withoutSpares]) {
+        await each.end((await each.begin(repository)).sessionId);
+      }
       const times = isLarge ? 1 : quick ? 2 : 10;
-      const starts = quick ? 8 : isLarge ? 20 : 40;
+      const starts = quick ? 4 : 12;
       const byGit = (...args: string[]) => ({ measure: async () => tree(folder, times, args) });
+      const ours = (name: string, by: RunServer, pause: number) => ({
+        name,
+        measure: () => sessions(by, repository, starts, pause),
+      });
       return {
-        describe: `a workspace on the newest commit of a repository of ${size.files} files and ${size.commits} commits by file://, ready: median of ${times} by git and of ${starts} of ours; the sandbox and the agent's own start are in it`,
-        rounds: quick ? 1 : 5,
+        describe: `a workspace on the newest commit of a repository of ${size.files} files and ${size.commits} commits by file://, ready: median of ${times} by git and of ${starts} of ours, with a pause of ${PAUSE} ms after each; the sandbox and the agent's own start are in it`,
+        rounds: quick ? 1 : isLarge ? 2 : 5,
         quantities: [
           { key: "wall", label: "time", unit: "ms", digits: 0 },
           { key: "slowest", label: "slowest", unit: "ms", digits: 0 },
@@ -54,17 +68,24 @@ function setupBench(name: string, size: typeof SMALL, isLarge: boolean): Bench {
             name: WORKTREE,
             ...byGit("--git-dir", mirror, "worktree", "add", "--quiet", "--detach"),
           },
-          { name: OURS, measure: () => sessions(server, repository, starts) },
+          ours(OURS, server, PAUSE),
+          ours(NO_PAUSE, server, 0),
+          ours(NOT_PREPARED, withoutSpares, PAUSE),
         ],
         comparisons: [
           { quantity: "wall", of: OURS, against: CLONE, ...(isLarge ? { atMost: 0.02 } : {}) },
           { quantity: "wall", of: OURS, against: SHARED },
           { quantity: "wall", of: OURS, against: WORKTREE },
+          { quantity: "wall", of: NO_PAUSE, against: CLONE },
+          { quantity: "wall", of: NOT_PREPARED, against: CLONE },
           { quantity: "wall", of: OURS, atMost: 150 },
           { quantity: "slowest", of: OURS, atMost: 1_000 },
           { quantity: "disk", of: OURS, atMost: 5 },
         ],
-        end: () => server[Symbol.asyncDispose](),
+        end: async () => {
+          await server[Symbol.asyncDispose]();
+          await withoutSpares[Symbol.asyncDispose]();
+        },
       };
     },
   };
@@ -116,10 +137,12 @@ async function sessions(
   server: RunServer,
   repository: MadeRepository,
   count: number,
+  pause: number,
 ): Promise<Sample> {
   const times: number[] = [];
   const sizes: number[] = [];
   for (let at = 0; at < count; at++) {
+    await delay(pause);
     const { sessionId, workspace, milliseconds } = await server.begin(repository);
     times.push(milliseconds);
     sizes.push(megabytes(workspace, "--exclude=tree"));

@@ -152,6 +152,33 @@ describe("Spares", () => {
     assert.equal(rig.started.length, 1);
   });
 
+  it("prepares one more while a session waits for the one before, and not for each of many", async () => {
+    await using rig = await Rig.open();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    let asked = 0;
+    rig.starting = () => {
+      asked++;
+      return released;
+    };
+    await rig.beginAndEnd("one", "one");
+    while (asked < 1) await pause(5);
+    const third = rig.begin();
+    while (asked < 2) await pause(5);
+    const fourth = rig.begin();
+    await using fifth = (await rig.begin()).session;
+    release();
+    await using _three = (await third).session;
+    await using _four = (await fourth).session;
+    assert.ok(fifth.settings);
+    // The fifth found none, and has prepared one for the next.
+    await rig.prepared(3);
+    assert.deepEqual(rig.started.slice(0, 2), [
+      (await third).plan.workspace,
+      (await fourth).plan.workspace,
+    ]);
+    assert.equal(asked, 3);
+  });
+
   it("ends the spare of another agent, and the session begins as any other", async () => {
     await using rig = await Rig.open();
     await rig.beginAndEnd("one", "one");

@@ -57,6 +57,8 @@ interface Entry extends SpareRequest {
   readonly stopper: Stopper;
   /** Undefined if it could not be prepared. */
   readonly made: Promise<Spare | undefined>;
+  /** Whether `made` is settled. */
+  isDone?: boolean;
   timer?: NodeJS.Timeout;
 }
 
@@ -71,6 +73,8 @@ export class Spares implements AsyncDisposable {
   readonly #kept = new Map<string, Entry>();
   /** Given to a session that is not open yet, by workspace. */
   readonly #reserved = new Map<string, Entry>();
+  /** How many sessions wait for a spare that is still being prepared. */
+  #waiting = 0;
   /** When a session last began, by key. */
   readonly #begun = new Map<string, number>();
   /** Principals whose access has ended, until they are admitted again. */
@@ -90,6 +94,10 @@ export class Spares implements AsyncDisposable {
     for (const [key, entry] of this.#kept) {
       if (entry.owner !== owner || !isSame(entry.ref, plan)) continue;
       this.#kept.delete(key);
+      // Sessions come faster than spares: the next is prepared while this session waits, not after it. Of
+      // many sessions at once only the first does that, since the others need the processors themselves.
+      const isFirst = this.#waiting + this.#reserved.size === 0;
+      if (isFirst && entry.isDone !== true) this.#keep(key, entry);
       const { workspace, target } = entry.plan;
       this.#reserved.set(workspace, entry);
       this.#endAfter(RESERVED, entry, () => this.#reserved.delete(workspace));
@@ -104,16 +112,17 @@ export class Spares implements AsyncDisposable {
     if (entry === undefined) return undefined;
     this.#reserved.delete(workspace);
     clearTimeout(entry.timer);
+    this.#waiting++;
     const spare = entry.agent === agent ? await entry.made : undefined;
+    this.#waiting--;
     if (spare === undefined) await this.#end(entry);
     return spare;
   }
 
   /** Notes that a new session has begun, and prepares the next if that is the second one. */
   begun(request: SpareRequest): void {
-    const { most, holds = HOLDS } = this.#options;
     // The session may have been beginning when the access of its principal ended.
-    if (most === 0 || this.#isOver || this.#withoutAccess.has(request.owner)) return;
+    if (this.#options.most === 0 || this.#isOver || this.#withoutAccess.has(request.owner)) return;
     const key = keyOf(request);
     const before = this.#begun.get(key) ?? -Infinity;
     const now = performance.now();
@@ -122,6 +131,12 @@ export class Spares implements AsyncDisposable {
     const [oldestKey = key] = this.#begun.keys();
     if (this.#begun.size > MOST_REMEMBERED) this.#begun.delete(oldestKey);
     if (now - before > SOON || this.#kept.has(key)) return;
+    this.#keep(key, request);
+  }
+
+  /** Prepares one, and ends the oldest if there are too many then. */
+  #keep(key: string, request: SpareRequest): void {
+    const { most, holds = HOLDS } = this.#options;
     const entry = this.#prepare(request);
     this.#kept.set(key, entry);
     this.#endAfter(holds, entry, () => this.#kept.delete(key));
@@ -161,7 +176,13 @@ export class Spares implements AsyncDisposable {
       if (stopper.reason === undefined) this.#options.log.warn("run.not-prepared", { url, error });
       return undefined;
     });
-    return { ...request, plan, stopper, made };
+    const { ref, agent, owner } = request;
+    const entry: Entry = { ref, agent, owner, plan, stopper, made };
+    background(
+      made.then(() => (entry.isDone = true)),
+      "Noting that a spare is prepared",
+    );
+    return entry;
   }
 
   /** Throws if it cannot be prepared, or is stopped before it is. */

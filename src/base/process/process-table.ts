@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 
 /** A process that runs now. */
 export interface RunningProcess {
@@ -36,17 +36,32 @@ export function* processTable(isProc: boolean = hasProc): Generator<RunningProce
 /** One of them by its number; nothing where it is gone or only has to be buried. */
 export function processOf(pid: number, isProc: boolean = hasProc): RunningProcess | undefined {
   if (!isProc) return askPs("-p", String(pid))[0];
-  let text: string;
-  try {
-    text = readFileSync(`/proc/${pid}/stat`, "latin1");
-  } catch {
-    return undefined;
-  }
+  const text = statOf(pid);
+  if (text === undefined) return undefined;
   // proc_pid_stat(5): the name, in parentheses, may hold anything.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const [state = "", parent, group] = fields;
   if (/[ZXx]/.test(state)) return undefined;
   return { pid, parent: Number(parent), group: Number(group), start: fields[19] ?? "" };
+}
+
+/** Longer than the line of any process: 52 numbers, and a name of at most 64 bytes. */
+const line = Buffer.allocUnsafeSlow(2_048);
+
+/**
+ * Reads into one buffer, since `readFileSync` allocates 64 KB for each file whose size the kernel does
+ * not tell, and the garbage collector then takes longer than reading.
+ */
+function statOf(pid: number): string | undefined {
+  let fd: number | undefined;
+  try {
+    fd = openSync(`/proc/${pid}/stat`, "r");
+    return line.latin1Slice(0, readSync(fd, line));
+  } catch {
+    return undefined;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
 }
 
 function askPs(...which: string[]): RunningProcess[] {

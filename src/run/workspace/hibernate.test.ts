@@ -156,7 +156,13 @@ for (const [name, makeDriver, skip] of DRIVERS) {
       for (const round of ["1", "2", "3"]) {
         const workspace = await rig.work(owner);
         if (round !== "1") assert.deepEqual(contentOf(workspace.tree), content);
-        for (const path of ["README.md", ".", ".git/HEAD"]) {
+        for (const path of [
+          "README.md",
+          ".",
+          ".git",
+          ".git/index",
+          ".git/objects/info/alternates",
+        ]) {
           const { uid } = lstatSync(join(workspace.tree, path));
           assert.equal(uid, owner?.uid ?? process.getuid?.(), path);
         }

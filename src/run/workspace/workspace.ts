@@ -11,7 +11,7 @@ import { FileLock } from "../../store/file-lock.ts";
 import type { Layer, Layers } from "../environment/layers.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base, Bases } from "./bases.ts";
-import { giveTo, removeTree } from "./copy.ts";
+import { removeTree } from "./copy.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
 import { type GitFolderFacts, writeGitFolder } from "./git-folder.ts";
 import { giveFiles } from "./give-files.ts";
@@ -315,7 +315,13 @@ export class Workspaces implements AsyncDisposable {
     await writeGitFolder(own, facts);
     await copyIndex(join(git.gitDir, "index"), join(own, "index"));
     if (owner === undefined) return;
-    await giveTo(own, owner);
+    // A dozen files: `chown` would take longer to start than they take.
+    const names = await readdir(own, { recursive: true });
+    await giveFiles(
+      tree,
+      names.map((name) => join(".git", name)),
+      owner,
+    );
   }
 
   async #close({ repository }: WorkspaceRequest, folder: string, lock: Disposable): Promise<void> {
