@@ -34,8 +34,8 @@ const TASKS = {
     await build();
     return node(["dist/trunkline.js", "serve", ...args], { env: withoutNpm() });
   },
-  test: (args) => test(args, { tests: testFiles(ROOT), needed: true }),
-  "test:interop": (args) => test(args, { tests: testFiles(ROOT, "interop"), needed: false }),
+  test: (args) => test(args, { tests: testFiles(ROOT), isFull: false }),
+  "test:interop": (args) => test(args, { tests: testFiles(ROOT, "interop"), isFull: true }),
   ok: () =>
     check({
       format: [...FORMAT, "--check"],
@@ -103,19 +103,15 @@ async function build() {
  * Words select the test files whose path contains one of them; options go to Node's runner. With an
  * option each file has a process of its own: a pattern of names would also match the names of files.
  */
-async function test(args, { tests, needed }) {
+async function test(args, { tests, isFull }) {
   const words = args.filter((arg) => !arg.startsWith("-"));
   const options = args.filter((arg) => arg.startsWith("-"));
   const files = tests.filter(
     (file) => words.length === 0 || words.some((word) => file.includes(word)),
   );
   if (files.length === 0) {
-    say(
-      words.length === 0
-        ? "There are no tests of this kind."
-        : `No test file matches ${words.join(", ")}.`,
-    );
-    return needed || words.length > 0 ? 1 : 0;
+    say(`No test file matches ${words.join(", ")}.`);
+    return 1;
   }
   // Tests beside the sources run the sources; the others run the built program.
   if (files.some((file) => !file.startsWith(SOURCES))) await build();
@@ -123,6 +119,8 @@ async function test(args, { tests, needed }) {
   // the time, so two more files than processors keep all processors busy.
   const concurrency = `--test-concurrency=${availableParallelism() + 2}`;
   const env = { ...process.env, NODE_COMPILE_CACHE: join(ROOT, COMPILE_CACHE) };
+  // See test/support/full-run.ts.
+  env.TRUNKLINE_TEST_FULL = isFull ? "1" : "0";
   const folder = testFolder(env);
   if (folder !== undefined) env.TMPDIR = folder;
   const starts = options.length === 0 ? groupTests(ROOT, files) : files;

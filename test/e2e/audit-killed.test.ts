@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { rounds } from "../support/full-run.ts";
 import { readAudit } from "../support/read-audit.ts";
 import { Program } from "../support/program.ts";
 import { ServedGateway } from "../support/served-gateway.ts";
 
-const KILLS = 6;
+const KILLS = rounds({ few: 2, all: 6 });
 const CALLS = 200;
 /** It is refused for its arguments, which is as good a call as any, and the fastest. */
 const TOOL = "juggler_switch";

@@ -2,11 +2,12 @@ import { describe, it } from "node:test";
 
 import { BusHome } from "../support/bus-home.ts";
 import { busCredentials, HealthyClient } from "../support/bus-healthy.ts";
+import { rounds } from "../support/full-run.ts";
 import { BusFuzzer } from "./fuzz-bus.ts";
 import { fuzzCount, fuzzTimeout, seeded } from "./fuzz-run.ts";
 import { MEASURED, Measuring } from "./measured-program.ts";
 
-const WARM_UP = 1_000;
+const WARM_UP = rounds({ few: 500, all: 1_000 });
 const BLOCK = 500;
 
 /** The orchestrator under so many streams over QUIC, and as many over TLS. */

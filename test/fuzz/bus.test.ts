@@ -1,3 +1,5 @@
+import { rounds } from "../support/full-run.ts";
 import { fuzzBus } from "./bus-suite.ts";
 
-fuzzBus(1_500);
+// Over QUIC, and as many over TLS.
+fuzzBus(rounds({ few: 500, all: 500_000 }));

@@ -51,12 +51,16 @@ const PARAMS: Record<string, (room: number) => string> = {
   "backslashes never closed": (room) => `"${fill("\\", room)}`,
 };
 
-/** Whole lines of about `size` bytes: each a request by this id, where it can be read at all. */
+/**
+ * Whole lines of about `size` bytes, those whose place is asked for: each a request by this id, where
+ * it can be read at all.
+ */
 export function* denseMessages(
   size: number,
+  isAsked: (place: number) => boolean,
 ): Generator<[name: string, id: string | null, line: Buffer]> {
   const room = size - 1000;
-  for (const [name, params] of Object.entries(PARAMS)) {
+  for (const [name, params] of Object.entries(PARAMS).filter((_, place) => isAsked(place))) {
     // A text that is cheap enough to parse, and then is no JSON, says nothing for certain.
     const id = name === "a string never closed" ? null : "dense";
     yield [name, id, line(`${START}${params(room)}}`)];

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { rounds } from "../support/full-run.ts";
 import type { Program } from "../support/program.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
 import { HostileLines, type Vocabulary } from "./hostile-lines.ts";
@@ -23,7 +24,7 @@ export interface StdioFuzz {
 /** Lines between two probes. */
 const BLOCK = 500;
 /** Lines after which the program runs as it will go on to run. */
-const WARM_UP = 5_000;
+const WARM_UP = rounds({ few: 1_000, all: 5_000 });
 /** Milliseconds that a probe may take on a machine that is busy. */
 const PATIENCE = 60_000;
 

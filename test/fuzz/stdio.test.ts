@@ -1,3 +1,4 @@
+import { rounds } from "../support/full-run.ts";
 import { fuzzStdio } from "./stdio-suite.ts";
 
-fuzzStdio(2_000);
+fuzzStdio(rounds({ few: 1_000, all: 1_000_000 }));

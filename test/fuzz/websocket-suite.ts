@@ -3,13 +3,14 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { rounds } from "../support/full-run.ts";
 import { readyLine } from "./fuzz-http.ts";
 import { fuzzCount, fuzzTimeout, seeded } from "./fuzz-run.ts";
 import { WebSocketFuzzer } from "./fuzz-websocket.ts";
 import { Measuring, measuredProgram, withProgram } from "./measured-program.ts";
 import { FUZZ_CONFIG } from "./vocabulary-acp.ts";
 
-const WARM_UP = 8_000;
+const WARM_UP = rounds({ few: 1_500, all: 8_000 });
 
 /** The gateway under so many messages over WebSockets. */
 export function fuzzWebSocket(usual: number): void {

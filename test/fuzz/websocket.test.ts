@@ -1,3 +1,4 @@
+import { rounds } from "../support/full-run.ts";
 import { fuzzWebSocket } from "./websocket-suite.ts";
 
-fuzzWebSocket(1_500);
+fuzzWebSocket(rounds({ few: 1_500, all: 1_000_000 }));

@@ -1,3 +1,0 @@
-import { fuzzHttp } from "../fuzz/http-suite.ts";
-
-fuzzHttp(1_000_000);
