@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 
 import { AcpEditor, Place } from "../support/acp-editor.ts";
+import { GuardedHome, INITIALIZE } from "../support/guarded-gateway.ts";
 import { LockedDatabase } from "../support/locked-database.ts";
 import { SmallDisk } from "../support/small-disk.ts";
 
@@ -103,5 +106,59 @@ describe("trunkline acp with an external agent, if its store fails", { timeout: 
     await using editor = new AcpEditor(place, { config: CONFIG, args: ["--data", data] });
     const cause = () => LockedDatabase.lock(join(data, "sessions.sqlite"));
     await failAndRecover(editor, cause, /another process has held it for 10000 ms. Try again/);
+  });
+});
+
+describe("a data folder of a newer Trunkline", { timeout: 600_000 }, () => {
+  const NEWER = /it was made by a newer Trunkline. Use that one, or another data folder/;
+  const FILES = [
+    "sessions.sqlite",
+    "reviews.db",
+    "notifications.sqlite",
+    "tasks.sqlite",
+    "documents.sqlite",
+  ];
+
+  it("is refused in words by every door and command that uses it, and not changed", async () => {
+    using home = new GuardedHome({ ...CONFIG, notifications: [{ command: ["true"] }] });
+    mkdirSync(home.data, { mode: 0o700 });
+    for (const file of FILES) {
+      using database = new DatabaseSync(join(home.data, file));
+      database.exec("CREATE TABLE later (x); PRAGMA user_version = 99");
+    }
+    const answer = async (door: string, ...messages: readonly object[]): Promise<string> => {
+      await using program = home.start(door);
+      for (const message of messages) program.write(message);
+      await program.answers(messages.length);
+      program.child.stdin.end();
+      assert.equal(await program.exit, 0, program.stderr);
+      return program.lines.at(-1) ?? "";
+    };
+    const call = (id: number, method: string, params: object) => ({
+      ...{ jsonrpc: "2.0", id, method, params },
+    });
+    const listing = call(1, "tools/call", { name: "review_list", arguments: {} });
+    assert.match(await answer("mcp", INITIALIZE, listing), NEWER);
+    const opening = call(1, "session/new", { cwd: home.path, mcpServers: [] });
+    assert.match(await answer("acp", opening), NEWER);
+    for (const command of ["session list", "review list", "notifications list", "chat hello"]) {
+      const { code, err } = await home.run(...command.split(" "));
+      assert.equal(code, 1);
+      assert.match(err, NEWER, command);
+    }
+    {
+      await using gateway = await home.serve();
+      const { status, body } = await gateway.get("/api/sessions", gateway.owner);
+      assert.equal(status, 503, body);
+      assert.match(body, NEWER);
+    }
+    const { code, out } = await home.run("doctor");
+    assert.equal(code, 1);
+    for (const file of FILES) {
+      assert.match(out, new RegExp(`${file} was made by a newer Trunkline \\(version 99`));
+      using database = new DatabaseSync(join(home.data, file));
+      const [only, ...more] = database.prepare("SELECT name FROM sqlite_schema").all();
+      assert.deepEqual([only?.name, more], ["later", []]);
+    }
   });
 });

@@ -86,7 +86,8 @@ export class Dispatcher implements AsyncDisposable {
       }
     } catch (error) {
       this.#isAskedAgain = false;
-      log.error("notify.queue", { error });
+      // The next look tries it again.
+      log.warn("notify.queue", { error });
     }
     if (this.#isOver) return;
     const { lookEvery = LOOK_EVERY } = this.#options;
