@@ -103,6 +103,53 @@ describe("permissions at a gateway with several clients", { timeout: 180_000 }, 
   });
 });
 
+describe(
+  "a permission that is asked again after its process was killed",
+  {
+    timeout: 180_000,
+  },
+  () => {
+    it("is answered by whom the policy allows, as before", async () => {
+      using home = new GuardedHome({ ...AGENTS, sessions: { permissions: "owner" } });
+      const bot = await tokenFor(home, { scopes: ["sessions", "admin"] });
+      await using editor = home.start("acp");
+      editor.write({
+        ...{ jsonrpc: "2.0", id: 1, method: "session/new" },
+        params: { cwd: home.path, mcpServers: [] },
+      });
+      const [opened] = await editor.answers(1);
+      const { sessionId } = (opened as Json).result;
+      await using gateway = await home.serve();
+      // The editor's process has the session; the gateway relays.
+      using client = (await enter(gateway, bot, { sessionId })).client;
+      const refusedIn = async (skip: number): Promise<Json> => {
+        const ask = await client.until(
+          ({ messages }) => messages.filter(({ method }) => method === ASK)[skip],
+        );
+        assert.equal(ask.params._meta.trunkline.mayAnswer, false);
+        answer(client, ask.id, "once");
+        await client.until(
+          ({ messages }) =>
+            messages.filter(
+              ({ params }) => params?.update?._meta?.trunkline?.permission?.state === "refused",
+            )[skip],
+        );
+        return ask;
+      };
+      const interrupted = assert.rejects(prompt(client, sessionId), /has ended/);
+      await refusedIn(0);
+      editor.child.kill("SIGKILL");
+      await interrupted;
+      const ended = prompt(client, sessionId);
+      await refusedIn(1);
+      using owner = (await enter(gateway, gateway.owner, { sessionId })).client;
+      answer(owner, (await asked(owner)).id, "reject");
+      assert.equal((await ended).stopReason, "end_turn");
+      await said(client, '"optionId":"reject"');
+    });
+  },
+);
+
 describe("notifications", { timeout: 180_000 }, () => {
   it("carry links that answer once, for one request, by POST only", async () => {
     await using receiver = await NotifyReceiver.open();
