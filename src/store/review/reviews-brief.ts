@@ -71,7 +71,7 @@ export function listBriefly(
       opened: row[14] as number,
     });
   }
-  return threads.sort((one, other) => one.opened - other.opened);
+  return threads.toSorted((one, other) => one.opened - other.opened);
 }
 
 function repositoriesOf(database: DatabaseSync, gitDir?: string): Map<number, Repository> {
