@@ -3,7 +3,7 @@ import { errorText, faultError } from "../../rpc/rpc-error.ts";
 import type { Channel, FrameFault, Room, Sink } from "../../wire/channel.ts";
 import { Conversation } from "./conversation.ts";
 import { CLOSING } from "./greeting.ts";
-import { type OpenServer, OwnServer } from "./own-server.ts";
+import type { OpenServer, OwnServer } from "./own-server.ts";
 
 export interface McpRelayOptions {
   readonly client: Channel<string>;
@@ -132,6 +132,8 @@ export class McpRelay implements Sink<string> {
   async #goOn(): Promise<void> {
     const { client, gateway, open, tookOver } = this.#options;
     await gateway[Symbol.asyncDispose]();
+    // Every start of `trunkline mcp` loads this file, and few outlive a gateway.
+    const { OwnServer } = await import("./own-server.ts");
     const own = await OwnServer.open(client, this.#conversation, open);
     // What comes meanwhile waits behind it.
     for (let text = this.#waiting.shift(); text !== undefined; text = this.#waiting.shift()) {
