@@ -3,6 +3,7 @@
 import {
   type BuildFailure,
   type BuildOptions,
+  type Format,
   build,
   type OutputFile,
   type Plugin,
@@ -75,15 +76,16 @@ const SCRIPT = {
 } as const satisfies BuildOptions;
 
 /** Programs that run native code: the process that starts one has its code in memory. */
-const PROGRAMS: Readonly<Record<string, string>> = {
-  __TRUNKLINE_QUIC_ENGINE__: "src/wire/quic/engine-main.ts",
-  __TRUNKLINE_SANDBOX_ENTER__: "src/sandbox/enter-main.ts",
-  __TRUNKLINE_MOUNT__: "src/run/workspace/mount-main.ts",
+const PROGRAMS: Readonly<Record<string, readonly [entry: string, format: Format]>> = {
+  __TRUNKLINE_QUIC_ENGINE__: ["src/wire/quic/engine-main.ts", "cjs"],
+  __TRUNKLINE_SANDBOX_ENTER__: ["src/sandbox/enter-main.ts", "esm"],
+  __TRUNKLINE_MOUNT__: ["src/run/workspace/mount-main.ts", "esm"],
 };
 
-async function buildProgram(entry: string): Promise<string> {
+async function buildProgram(entry: string, format: Format): Promise<string> {
   const { outputFiles } = await build({
     ...OPTIONS,
+    format,
     entryPoints: [entry],
   });
   const [{ text }] = outputFiles as [OutputFile];
@@ -92,8 +94,8 @@ async function buildProgram(entry: string): Promise<string> {
 
 async function bundle(web: WebApp): Promise<Build> {
   const define: Record<string, string> = { ...OPTIONS.define };
-  for (const [name, entry] of Object.entries(PROGRAMS)) {
-    define[name] = JSON.stringify(await buildProgram(entry));
+  for (const [name, [entry, format]] of Object.entries(PROGRAMS)) {
+    define[name] = JSON.stringify(await buildProgram(entry, format));
   }
   const options = { ...OPTIONS, define };
   const split = await build({

@@ -73,6 +73,13 @@ class Bus implements AsyncDisposable {
     );
   }
 
+  /** Gives it a plugin of that id. */
+  async configure(id: string): Promise<void> {
+    const nothing = { args: [], env: {}, config: {}, providesStorage: [], providesAi: [] };
+    const plugin = { ...nothing, id, binary: "/bin/false", dependsOn: [] };
+    await this.#orchestrator?.configure([plugin]);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
   }
@@ -137,6 +144,19 @@ describe("Orchestrator", { timeout: 60_000 }, () => {
     const { errorCode, errorMessage } = await call(stranger, "clock");
     assert.equal(errorCode, "untrusted");
     assert.match(errorMessage, /not that of a bridge.*'transport\.NAME-client'/);
+  });
+
+  it("refuses a plugin with the id of another program of the bus", async () => {
+    await using bus = await Bus.open();
+    for (const id of [
+      "orchestrator",
+      "trunkline-control",
+      "transport.stdio",
+      "tools.test-client",
+    ]) {
+      const message = new RegExp(`^Cannot have a plugin '${id}'.*Rename it\\.$`);
+      await assert.rejects(bus.configure(id), { name: "TrunklineError", message });
+    }
   });
 
   it("refuses endless manifests and subscriptions", async () => {

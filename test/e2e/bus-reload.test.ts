@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { PluginStatus } from "../../src/plugin/plugin/plugin.ts";
@@ -51,16 +51,30 @@ for (const [what, start] of [
   ["plugins.yaml", withYaml],
 ] as const) {
   describe(`a changed ${what}`, { timeout: 600_000 }, () => {
+    let home: BusHome;
+    let bus: Followed;
+    let bridge: Bridge;
+    before(async () => {
+      home = new BusHome();
+      bus = await start(home, ...["kept", "gone", "changed"].map((id) => home.testPlugin(id)));
+      await bus.orchestrator.logged("plugin.up", 3);
+      bridge = home.bridge(bus.orchestrator.addr);
+    });
+    after(async () => {
+      await bridge[Symbol.asyncDispose]();
+      await bus[Symbol.asyncDispose]();
+      await home[Symbol.asyncDispose]();
+    });
+    const changed = (greeting: string): PluginEntry => ({
+      ...home.testPlugin("changed"),
+      config: { greeting },
+    });
+
     it("starts new plugins, ends removed ones, restarts changed ones, and leaves the rest", async () => {
-      await using home = new BusHome();
-      const [kept, gone, changed] = ["kept", "gone", "changed"].map((id) => home.testPlugin(id));
-      assert.ok(kept && gone && changed);
-      await using bus = await start(home, kept, gone, changed);
       const { orchestrator } = bus;
-      await orchestrator.logged("plugin.up", 3);
       const before = await statusOf(orchestrator);
 
-      bus.write(kept, { ...changed, config: { greeting: "moin" } }, home.testPlugin("added"));
+      bus.write(home.testPlugin("kept"), changed("moin"), home.testPlugin("added"));
       await orchestrator.logged("config.reloaded");
       await orchestrator.logged("plugin.up", 5);
       const after = await statusOf(orchestrator);
@@ -74,7 +88,6 @@ for (const [what, start] of [
       await orchestrator.program.says(/booted with \{.*moin/);
       await untilEnded(before.get("gone")?.pid);
       // Its tools are those of the plugin that runs now, and none are left of the one that is gone.
-      await using bridge = home.bridge(orchestrator.addr);
       const names = (await bridge.ask("tools/list")).result?.tools?.map(({ name }) => name) ?? [];
       assert.ok(names.includes("changed_echo") && names.includes("added_echo"), names.join());
       assert.ok(!names.some((name) => name.startsWith("gone_")));
@@ -83,29 +96,28 @@ for (const [what, start] of [
     });
 
     it("lets a call finish before its plugin is ended", async () => {
-      await using home = new BusHome();
-      const plugin = home.testPlugin();
-      await using bus = await start(home, plugin);
-      await bus.orchestrator.logged("plugin.up");
-      await using bridge = home.bridge(bus.orchestrator.addr);
-      const slow = bridge.call("note", { message: "slow", ms: 1_500 });
+      const slow = bridge.call("changed_note", { message: "slow", ms: 1_500 });
       while (home.recorded().length === 0) await sleep(10);
-      bus.write({ ...plugin, config: { greeting: "moin" } });
+      bus.write(home.testPlugin("kept"), changed("servus"));
       assert.match((await slow).result?.content?.[0]?.text ?? "", / slow$/);
       // What is called meanwhile waits for the one that comes after it.
-      await bus.orchestrator.logged("config.reloaded");
-      const next = await bridge.call("echo", { text: "next" });
+      await bus.orchestrator.logged("config.reloaded", 2);
+      const next = await bridge.call("changed_echo", { text: "next" });
       assert.equal(next.result?.content?.[0]?.text, "next");
     });
 
     it("changes nothing if it is invalid", async () => {
-      await using home = new BusHome();
-      await using bus = await start(home, home.testPlugin("kept"));
-      await bus.orchestrator.logged("plugin.up");
       bus.write(home.testPlugin("kept"), home.testPlugin("orchestrator"));
       const { error } = await bus.orchestrator.logged("config.not-reloaded");
       assert.match(JSON.stringify(error), /Cannot have a plugin 'orchestrator'/);
-      assert.equal((await statusOf(bus.orchestrator)).get("kept")?.state, "up");
+      const states = [...(await statusOf(bus.orchestrator)).values()].map(({ id, state }) => [
+        id,
+        state,
+      ]);
+      assert.deepEqual(states.toSorted(), [
+        ["changed", "up"],
+        ["kept", "up"],
+      ]);
     });
   });
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
 import { covers } from "../support/requirement.ts";
-import { BusHome, type OrchestratorProgram, type Reply } from "../support/bus-home.ts";
+import { type Bridge, BusHome, type OrchestratorProgram, type Reply } from "../support/bus-home.ts";
 
 const M = "io.modelcontextprotocol/";
 const LATEST = { [`${M}protocolVersion`]: "2026-07-28", [`${M}clientCapabilities`]: {} };
@@ -37,12 +37,18 @@ const EXCHANGES: readonly (readonly [sent: string, answered?: string])[] = [
 describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
   let home: BusHome;
   let orchestrator: OrchestratorProgram;
+  /** For those tests that need none of their own. */
+  let bridge: Bridge;
   before(async () => {
     home = new BusHome();
     orchestrator = await home.orchestrator([home.testPlugin()]);
     await orchestrator.logged("plugin.up");
+    bridge = home.bridge(orchestrator.addr);
   });
-  after(() => home[Symbol.asyncDispose]());
+  after(async () => {
+    await bridge[Symbol.asyncDispose]();
+    await home[Symbol.asyncDispose]();
+  });
 
   it("says where it is connected to, on stderr only", async () => {
     covers("bus.bridge.pure-client", "bus.flags", "bus.client-certificate");
@@ -77,7 +83,6 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
   it("lists tools with their names, descriptions and schemas", async () => {
     covers("bus.tools-list.request", "bus.tools-list.name");
     covers("bus.tools-list.description", "bus.tools-list.schema");
-    await using bridge = home.bridge(orchestrator.addr);
     const { result } = await bridge.ask("tools/list");
     assert.deepEqual(result?.tools?.[0], {
       name: "create_project",
@@ -112,7 +117,6 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
 
   it("passes values on unchanged, and adds a text unless they have one", async () => {
     covers("bus.tools-call.arguments", "bus.tools-call.text", "bus.tools-call.json");
-    await using bridge = home.bridge(orchestrator.addr);
     const value = {
       numbers: [0, -1.5, 1e300, 9007199254740991],
       nothing: null,
@@ -126,7 +130,6 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
   });
 
   it("returns the pieces of a streaming tool as one text", async () => {
-    await using bridge = home.bridge(orchestrator.addr);
     const { result } = await bridge.call("count", { pieces: 4 });
     assert.deepEqual(result?.content, [{ type: "text", text: "0\n1\n2\n3\n" }]);
   });
@@ -147,7 +150,6 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
   }
 
   it("serves a client of 2026-07-28", async () => {
-    await using bridge = home.bridge(orchestrator.addr);
     const found = await bridge.ask("server/discover", { _meta: LATEST });
     assert.match(JSON.stringify(found.result?.supportedVersions), /"2026-07-28"/);
     const { result: list } = await bridge.ask("tools/list", { _meta: LATEST });
@@ -158,7 +160,6 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
 
   it("accepts a line of 10 MB, refuses a longer one, and answers the next", async () => {
     covers("bus.line.limit");
-    await using bridge = home.bridge(orchestrator.addr);
     const room = 10 * 1024 * 1024 - 200;
     const { result } = await bridge.call("echo", { text: "x".repeat(room) });
     assert.equal(result?.content?.[0]?.text.length, room);
@@ -168,7 +169,6 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
   });
 
   it("does not delay a fast call for a slow one", async () => {
-    await using bridge = home.bridge(orchestrator.addr);
     const slow = bridge.call("note", { message: "slow", ms: 1_000 });
     const quick = bridge.call("note", { message: "quick" });
     assert.equal(await Promise.race([slow.then(() => "slow"), quick.then(() => "quick")]), "quick");
@@ -214,9 +214,15 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
 });
 
 describe("trunkline plugin", { timeout: 600_000 }, () => {
+  let home: BusHome;
+  let orchestrator: OrchestratorProgram;
+  before(async () => {
+    home = new BusHome();
+    orchestrator = await home.orchestrator([home.testPlugin()]);
+  });
+  after(() => home[Symbol.asyncDispose]());
+
   it("lists, calls, restarts and shows logs", async () => {
-    await using home = new BusHome();
-    const orchestrator = await home.orchestrator([home.testPlugin()]);
     const up = await orchestrator.logged("plugin.up");
     const listed = await orchestrator.plugin("list", "--json");
     const [plugin] = (JSON.parse(listed.out) as { plugins: Record<string, unknown>[] }).plugins;
@@ -236,9 +242,6 @@ describe("trunkline plugin", { timeout: 600_000 }, () => {
   });
 
   it("reports an unknown plugin or tool, or a missing orchestrator", async () => {
-    await using home = new BusHome();
-    const orchestrator = await home.orchestrator([home.testPlugin()]);
-    await orchestrator.logged("plugin.up");
     for (const [args, expected] of [
       [["restart", "tools.tset"], /There is no plugin 'tools\.tset'\. Is it 'tools\.test'\?/],
       [["logs", "x"], /There is no plugin 'x'\. There are: tools\.test/],

@@ -8,9 +8,10 @@ declare const __TRUNKLINE_QUIC_ENGINE__: string | undefined;
 
 /**
  * Runs the code that comes first on standard input, after its length. The built program has it in
- * memory: a file of its package may have been removed or replaced when an engine is started.
+ * memory: a file of its package may have been removed or replaced when an engine is started. It is a
+ * script, since Node's loader of modules would take as long to start as the engine itself.
  */
-const BOOT = `import { readSync } from "node:fs";
+const BOOT = `const { readSync } = require("node:fs");
 const take = (length) => {
   const bytes = Buffer.alloc(length);
   for (let at = 0, read = 1; at < length; at += read) {
@@ -20,7 +21,7 @@ const take = (length) => {
   return bytes;
 };
 const code = take(take(4).readUInt32LE());
-await import(\`data:text/javascript;base64,\${code.toString("base64")}\`);`;
+new Function("require", code.toString())(require);`;
 
 const SLAB = 64 * 1024;
 const MOST_COMPLAINTS = 20;
@@ -53,7 +54,7 @@ export class EngineProcess {
     const program =
       code === undefined
         ? [join(import.meta.dirname, "engine-main.ts")]
-        : ["--input-type=module", "--eval", BOOT];
+        : ["--input-type=commonjs", "--eval", BOOT];
     const child = await OwnedChild.start({
       command: process.execPath,
       args: ["--experimental-ffi", "--no-warnings", ...program],
