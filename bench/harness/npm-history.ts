@@ -116,7 +116,10 @@ function filesOf(tar: Buffer): Map<string, Buffer> {
 }
 
 function isSource(path: string, content: Buffer): boolean {
-  if (!/\.(?:m?js|ts|md)$/.test(path) || /(?:^|\/)(?:node_modules|dist|build)\//.test(path)) {
+  if (
+    !/\.(?:m?js|ts|md)$/.test(path) ||
+    /(?:^|\/)(?:node_modules|dist|build|lib-cov|support)\//.test(path)
+  ) {
     return false;
   }
   const lines = content.toString("utf8").split("\n");
