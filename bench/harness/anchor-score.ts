@@ -1,4 +1,4 @@
-import { agreed, findThrough } from "../../src/review/anchor/follow-versions.ts";
+import { findThrough } from "../../src/review/anchor/follow-versions.ts";
 import { LineMatcher } from "../../src/review/anchor/line-position.ts";
 import type { Sample } from "./bench.ts";
 
@@ -22,7 +22,7 @@ export class AnchorScore {
 
   /**
    * Comments on every line of the first text, and searches it in the last as the program does: in
-   * these two texts, and through those between them.
+   * these two texts and, if that is not certain, through those between them.
    */
   placeAll(texts: readonly (readonly string[])[], fates: readonly Fate[]): void {
     const [before = [], ...later] = texts;
@@ -35,7 +35,8 @@ export class AnchorScore {
       this.#counts[fate.kind]++;
       if (fate.kind === "undecided") continue;
       const began = performance.now();
-      const position = agreed(direct.find(at, at), findThrough(steps, at, at));
+      const first = direct.find(at, at);
+      const position = first.confidence === "exact" ? first : findThrough(steps, at, at);
       this.#milliseconds += performance.now() - began;
       const isRight = position.line === ("line" in fate ? fate.line : undefined);
       if (isRight) this.#right[fate.kind]++;

@@ -114,20 +114,6 @@ describe("Locator", () => {
     }
   });
 
-  it("is not certain about lines that a commit removed and a later one restored", async () => {
-    using sample = new SampleRepository();
-    const text = sampleLines(20);
-    sample.write("a.txt", text);
-    sample.commit();
-    using commands = await sample.commands();
-    const id = await add(commands, "a.txt", 10);
-    sample.write("a.txt", sampleLines(5));
-    sample.commit();
-    sample.write("a.txt", `new\n${text}`);
-    sample.commit();
-    assert.deepEqual(where(await commands.show(id)), ["a.txt", 11, "high", "diff"]);
-  });
-
   it("keeps a comment on a removed line with the commit that had it", async () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(5));

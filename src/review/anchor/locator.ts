@@ -3,7 +3,7 @@ import type { Anchor } from "../../store/review/review-thread.ts";
 import { readable } from "./anchor.ts";
 import { FileHistory } from "./file-history.ts";
 import { blobId, linesOf, textOf } from "./file-lines.ts";
-import { agreed, findThrough, uncertain } from "./follow-versions.ts";
+import { findThrough } from "./follow-versions.ts";
 import { GONE, findLines, type LinePosition, LineMatcher } from "./line-position.ts";
 import { Renames } from "./renames.ts";
 import { findRepository, headCommit } from "../repository.ts";
@@ -60,18 +60,18 @@ export class Locator {
     }
     const first = { blob, lines: before };
     const direct = this.#step(first, present).find(line - 1, end - 1);
-    if (commit === undefined || commit === this.#head()) return { path, ...direct };
+    const isCertain = direct.confidence === "exact";
+    if (isCertain || commit === undefined || commit === this.#head()) return { path, ...direct };
+    // If that is not certain, look at the commits in between.
     const between = await this.#between(commit, anchor.path, path);
-    // The commits in between may show that what looks certain is a copy.
-    if (between === undefined) return { path, ...direct, confidence: uncertain(direct) };
+    if (between.length === 0) return { path, ...direct };
     const chain = this.#chain([first, ...between, present]);
-    return { path, ...agreed(direct, findThrough(chain, line - 1, end - 1)) };
+    return { path, ...findThrough(chain, line - 1, end - 1) };
   }
 
-  /** The versions of a file in the commits since the comment; undefined if they are not known. */
-  async #between(commit: string, ...paths: string[]): Promise<Present[] | undefined> {
+  /** The versions of a file in the commits since the comment. */
+  async #between(commit: string, ...paths: string[]): Promise<Present[]> {
     const blobs = await this.#history.since(commit, [...new Set(paths)]);
-    if (blobs === undefined) return undefined;
     const texts = await Promise.all(
       blobs.map(async (blob) => ({ blob, lines: await this.#history.text(blob) })),
     );
