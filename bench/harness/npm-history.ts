@@ -87,7 +87,7 @@ function commitOf(version: string, number: number, files: ReadonlyMap<string, Bu
     "deleteall",
     "",
   ];
-  const parts = [Buffer.from(head.join("\n"))];
+  const parts: Buffer[] = [Buffer.from(head.join("\n"))];
   for (const [path, content] of files) {
     const file = `M 100644 inline ${JSON.stringify(path)}\ndata ${content.length}\n`;
     parts.push(Buffer.from(file), content, Buffer.from("\n"));

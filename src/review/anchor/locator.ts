@@ -4,6 +4,7 @@ import { readable } from "./anchor.ts";
 import { FileHistory } from "./file-history.ts";
 import { blobId, linesOf, textOf } from "./file-lines.ts";
 import { findThrough } from "./follow-versions.ts";
+import { LineNumbers } from "./line-numbers.ts";
 import { GONE, findLines, type LinePosition, LineMatcher } from "./line-position.ts";
 import { Renames } from "./renames.ts";
 import { findRepository, headCommit } from "../repository.ts";
@@ -27,6 +28,7 @@ export class Locator {
   readonly #history: FileHistory;
   readonly #present = new Map<string, Present | undefined>();
   readonly #before = new Map<string, Promise<readonly string[] | undefined>>();
+  readonly #numbers = new LineNumbers();
   readonly #steps = new Map<string, LineMatcher>();
   #repository: { readonly head: string | undefined } | undefined;
 
@@ -86,7 +88,7 @@ export class Locator {
   /** Comments on one file, and on its later versions, share most steps. */
   #step(before: Present, now: Present): LineMatcher {
     const key = `${before.blob} ${now.blob}`;
-    const matcher = this.#steps.get(key) ?? new LineMatcher(before.lines, now.lines);
+    const matcher = this.#steps.get(key) ?? new LineMatcher(before.lines, now.lines, this.#numbers);
     this.#steps.set(key, matcher);
     return matcher;
   }
