@@ -5,6 +5,7 @@ import type { Message, Thread } from "../store/review/review-thread.ts";
 import { Reviews, type Saying, type ThreadFilter } from "../store/review/reviews.ts";
 import { addComment, type NewComment } from "./add-comment.ts";
 import { type LocatedLines, Locator } from "./anchor/locator.ts";
+import { PositionCache } from "./anchor/position-cache.ts";
 import type { LocatedMessage } from "./message-text.ts";
 import { findRepository, type FoundRepository, openRepository } from "./repository.ts";
 import { type Applied, applySuggestion, writeApplied } from "./suggestion.ts";
@@ -47,15 +48,16 @@ export class ReviewCommands implements Disposable {
 
   /** `here` is the work tree to search, if it belongs to the thread's repository. */
   async views(threads: readonly Thread[], here = this.repository): Promise<ThreadView[]> {
-    const locate = this.#locator(here);
-    return Promise.all(threads.map(async (thread) => viewOf(thread, await locate(thread))));
+    const { locate, save } = this.#locator(here);
+    const views = threads.map(async (thread) => viewOf(thread, await locate(thread)));
+    return Promise.all(views).finally(save);
   }
 
   /** One thread with its replies. */
   async show(id: string, here = this.repository): Promise<ThreadView> {
     const thread = await this.reviews.get(id);
     const history = await this.reviews.history(thread.id);
-    return viewOf(thread, await this.#locator(here)(thread), history);
+    return viewOf(thread, await this.#locator(here).locate(thread), history);
   }
 
   async reply(id: string, saying: Saying): Promise<ThreadView> {
@@ -77,7 +79,7 @@ export class ReviewCommands implements Disposable {
   /** The file with the thread's suggestion applied. */
   async suggested(id: string): Promise<Applied> {
     const thread = await this.reviews.get(id);
-    const position = await this.#locator(this.repository)(thread);
+    const position = await this.#locator(this.repository).locate(thread);
     return applySuggestion(rootOf(thread, this.repository), thread, position);
   }
 
@@ -92,7 +94,7 @@ export class ReviewCommands implements Disposable {
     messages: readonly Message[],
     here = this.repository,
   ): Promise<LocatedMessage[]> {
-    const locate = this.#locator(here);
+    const { locate } = this.#locator(here);
     return Promise.all(
       messages.map(async (message) => {
         const { path, line, confidence } = await locate(message);
@@ -105,15 +107,28 @@ export class ReviewCommands implements Disposable {
     this.reviews[Symbol.dispose]();
   }
 
-  #locator(
-    here: FoundRepository | undefined,
-  ): (of: Pick<Thread, "anchor" | "repository">) => Promise<LocatedLines> {
+  #locator(here: FoundRepository | undefined): {
+    locate(of: Pick<Thread, "anchor" | "repository">): Promise<LocatedLines>;
+    /** Remembers the positions for the next time. */
+    save(): void;
+  } {
     const locators = new Map<string, Locator>();
-    return (thread) => {
-      const { gitDir } = thread.repository;
-      const locator = locators.get(gitDir) ?? new Locator(rootOf(thread, here), this.reviews);
-      locators.set(gitDir, locator);
-      return locator.locate(thread.anchor);
+    const caches: PositionCache[] = [];
+    return {
+      locate: (thread) => {
+        const { gitDir } = thread.repository;
+        const known = locators.get(gitDir);
+        if (known !== undefined) return known.locate(thread.anchor);
+        const root = rootOf(thread, here);
+        const cache = new PositionCache(this.data, root);
+        caches.push(cache);
+        const locator = new Locator(root, this.reviews, cache);
+        locators.set(gitDir, locator);
+        return locator.locate(thread.anchor);
+      },
+      save: () => {
+        for (const cache of caches) cache.save();
+      },
     };
   }
 }
