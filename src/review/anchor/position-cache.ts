@@ -59,12 +59,20 @@ export class PositionCache {
       return left >= 0;
     });
     const text = JSON.stringify({ version: VERSION, positions: Object.fromEntries(kept) });
+    try {
+      this.#write(text);
+    } catch {
+      // The next time it is compared again.
+    }
+  }
+
+  #write(text: string): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const part = `${this.#file}.${process.pid}`;
     try {
-      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
       writeFileSync(part, text, { mode: 0o600 });
       renameSync(part, this.#file);
-    } catch {
+    } finally {
       rmSync(part, { force: true });
     }
   }
