@@ -4,8 +4,8 @@ import type { Fate } from "./anchor-score.ts";
 import type { FileVersion } from "./file-versions.ts";
 import { type Words, wordMaps, wordsOf } from "./token-truth.ts";
 
-/** Two lines with more of their words in common are versions of one line. */
-const WORDS_LEFT = 0.6;
+/** Two lines with this share of their words in common, or more, are versions of one line. */
+const WORDS_LEFT = 0.5;
 
 /**
  * Where the lines of a version of a file are in a later one, by two truths that share no code with
@@ -13,13 +13,13 @@ const WORDS_LEFT = 0.6;
  *
  * - `git blame --reverse -w -M --first-parent` follows lines through the commits: it knows lines
  *   that kept their words, reindented and moved ones too. If it finds two lines in one place, one of
- *   them was a copy, and neither is decided. Nor is a line that it takes from between its neighbours
- *   though the same words are still between them.
+ *   them was a copy, and neither is decided.
  * - Of a line that it has lost, git compares the words, commit by commit. If all of them are there,
  *   one after the other, on lines that have only words of the old text, the line was re-quoted or
  *   re-wrapped, and is where its first word is.
+ * - If both find a line, in different places, it is undecided.
  * - Otherwise the line is gone if its words are: if neither that comparison nor any line of the later
- *   version that blame has not given to another has most of its words. If one has, it was rewritten;
+ *   version that blame has not given to another has half of its words. If one has, it was rewritten;
  *   if one has all of them, it is undecided: it may be the same line or another.
  */
 export class LineTruth {
@@ -58,31 +58,24 @@ export class LineTruth {
       if (line !== undefined) owned.set(line, (owned.get(line) ?? 0) + 1);
     }
     const free = newLines.filter((_, at) => !owned.has(at + 1)).map(({ words }) => words);
-    const isTorn = (at: number): boolean => {
-      const [above, below] = [blamed[at - 1], blamed[at + 1]];
-      if (above === undefined || below !== above + 2 || blamed[at] === above + 1) return false;
-      const [here, there] = [oldLines[at]?.words ?? [], newLines[above]?.words ?? []];
-      return here.join(" ") === there.join(" ");
-    };
     return blamed.map((line, at): Fate => {
-      if (line !== undefined) {
-        const isDecided = owned.get(line) === 1 && !isTorn(at);
-        return isDecided ? { kind: "surviving", line } : { kind: "undecided" };
-      }
       const { first, words } = oldLines[at] ?? { first: 0, words: [] };
       if (words.length === 0) return { kind: "undecided" };
       const there = wholeAt(chained, first, first + words.length);
+      const [start = 0, end = 0] =
+        there === undefined ? [] : [now.lines[there], now.lines[there + words.length - 1]];
+      if (line !== undefined) {
+        const isDecided = owned.get(line) === 1 && (there === undefined || start === line - 1);
+        return isDecided ? { kind: "surviving", line } : { kind: "undecided" };
+      }
       if (there !== undefined) {
-        const [start = 0, end = 0] = [now.lines[there], now.lines[there + words.length - 1]];
         const place = Array.from({ length: end - start + 1 }, (_, n) => start + n);
         if (place.every(isOld)) return { kind: "reformatted", line: start + 1 };
       }
-      if (shareLeft(chained.subarray(first, first + words.length)) > WORDS_LEFT) {
-        return { kind: "rewritten" };
-      }
       const alike = Math.max(0, ...free.map((other) => common(words, other)));
       if (alike === 1) return { kind: "undecided" };
-      return { kind: alike > WORDS_LEFT ? "rewritten" : "gone" };
+      const left = shareLeft(chained.subarray(first, first + words.length));
+      return { kind: Math.max(alike, left) >= WORDS_LEFT ? "rewritten" : "gone" };
     });
   }
 
@@ -140,7 +133,7 @@ function shareLeft(map: Int32Array): number {
 function common(one: readonly string[], other: readonly string[]): number {
   const [shorter, longer] = one.length < other.length ? [one, other] : [other, one];
   // Most pairs are of too different length to have enough in common.
-  if ((2 * shorter.length) / (one.length + other.length) <= WORDS_LEFT) return 0;
+  if ((2 * shorter.length) / (one.length + other.length) < WORDS_LEFT) return 0;
   const left = [...longer];
   let both = 0;
   for (const word of shorter) {

@@ -87,7 +87,7 @@ function commitOf(version: string, number: number, files: ReadonlyMap<string, Bu
     "deleteall",
     "",
   ];
-  const parts = [Buffer.from(head.join("\n"))];
+  const parts: Buffer[] = [Buffer.from(head.join("\n"))];
   for (const [path, content] of files) {
     const file = `M 100644 inline ${JSON.stringify(path)}\ndata ${content.length}\n`;
     parts.push(Buffer.from(file), content, Buffer.from("\n"));
@@ -116,7 +116,10 @@ function filesOf(tar: Buffer): Map<string, Buffer> {
 }
 
 function isSource(path: string, content: Buffer): boolean {
-  if (!/\.(?:m?js|ts|md)$/.test(path) || /(?:^|\/)(?:node_modules|dist|build)\//.test(path)) {
+  if (
+    !/\.(?:m?js|ts|md)$/.test(path) ||
+    /(?:^|\/)(?:node_modules|dist|build|lib-cov|support)\//.test(path)
+  ) {
     return false;
   }
   const lines = content.toString("utf8").split("\n");

@@ -17,7 +17,7 @@ export function wordsOf(text: string): Words {
   const words: string[] = [];
   const lines: number[] = [];
   for (const [at, line] of text.split("\n").entries()) {
-    const content = line.replace(/^\s*(?:\/\/+|\/?\*+(?=[\s/]|$)|#+(?=\s|$))/, "");
+    const content = line.replace(/^\s*(?:\/\/+|\/?\*+\/?(?=\s|$)|#+(?=\s|$))|\*+\/\s*$/g, "");
     for (const [word] of content.matchAll(/[\p{L}\p{N}_$]+|[^\s'"`;,()]/gu)) {
       words.push(word);
       lines.push(at);

@@ -85,7 +85,7 @@ async function positionsOf(
 ): Promise<Map<BriefThread, ShownLines>> {
   const blobs = new Set(threads.flatMap(({ blob }) => blob ?? []));
   const stored = await commands.reviews.storedTexts([...blobs]);
-  const locate = commands.locator(commands.repository);
+  const { locate, save } = commands.locator(commands.repository);
   const found = await Promise.all(
     threads.map(async (thread): Promise<[BriefThread, ShownLines]> => {
       const { id, side, blob } = thread;
@@ -95,6 +95,7 @@ async function positionsOf(
       return [thread, await locate(where)];
     }),
   );
+  save();
   return new Map(found);
 }
 

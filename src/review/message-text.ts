@@ -56,5 +56,5 @@ export function isTime(at: unknown): at is number {
 
 /** ISO 8601 to the second, as in lazygit-mcp-bridge. */
 export function timeText(at: number): string {
-  return new Date(at).toISOString().replace(/\.\d{3}Z$/, "Z");
+  return `${new Date(at).toISOString().slice(0, -".000Z".length)}Z`;
 }

@@ -7,6 +7,7 @@ import type { ThreadFilter } from "../store/review/reviews-threads.ts";
 import { addComment, type NewComment } from "./add-comment.ts";
 import { GONE } from "./anchor/line-position.ts";
 import { Locator } from "./anchor/locator.ts";
+import { PositionCache } from "./anchor/position-cache.ts";
 import type { LocatedMessage } from "./message-text.ts";
 import { isGone, noteFirstCommit, recognised } from "./moved.ts";
 import { findRepository, type FoundRepository, openRepository } from "./repository.ts";
@@ -67,15 +68,16 @@ export class ReviewCommands implements Disposable {
 
   /** `here` is the work tree to search, if it belongs to the thread's repository. */
   async views(threads: readonly Thread[], here = this.repository): Promise<ThreadView[]> {
-    const locate = this.locator(here);
-    return Promise.all(threads.map(async (thread) => viewOf(thread, await locate(thread))));
+    const { locate, save } = this.locator(here);
+    const views = threads.map(async (thread) => viewOf(thread, await locate(thread)));
+    return Promise.all(views).finally(save);
   }
 
   /** One thread with its replies. */
   async show(id: string, here = this.repository): Promise<ThreadView> {
     const thread = await this.reviews.get(id);
     const history = await this.reviews.history(thread.id);
-    return viewOf(thread, await this.locator(here)(thread), history);
+    return viewOf(thread, await this.locator(here).locate(thread), history);
   }
 
   async reply(id: string, saying: Saying): Promise<ThreadView> {
@@ -97,7 +99,7 @@ export class ReviewCommands implements Disposable {
   /** The file with the thread's suggestion applied. */
   async suggested(id: string): Promise<Applied> {
     const thread = await this.reviews.get(id);
-    const position = await this.locator(this.repository)(thread);
+    const position = await this.locator(this.repository).locate(thread);
     return applySuggestion(rootOf(thread, this.repository), thread, position);
   }
 
@@ -114,7 +116,7 @@ export class ReviewCommands implements Disposable {
     messages: readonly Message[],
     here = this.repository,
   ): Promise<LocatedMessage[]> {
-    const locate = this.locator(here);
+    const { locate } = this.locator(here);
     return Promise.all(
       messages.map(async (message) => {
         const { path, line, confidence, isRepositoryGone } = await locate(message);
@@ -128,20 +130,32 @@ export class ReviewCommands implements Disposable {
   }
 
   /** Finds the current lines of comments. `here` is as in `views`. */
-  locator(
-    here: FoundRepository | undefined,
-  ): (of: Pick<Thread, "anchor" | "repository">) => Promise<ShownLines> {
+  locator(here: FoundRepository | undefined): {
+    readonly locate: (of: Pick<Thread, "anchor" | "repository">) => Promise<ShownLines>;
+    /** Remembers the positions for the next time. */
+    readonly save: () => void;
+  } {
     const locators = new Map<string, Locator | undefined>();
-    return (thread) => {
-      const { gitDir } = thread.repository;
-      if (!locators.has(gitDir)) {
-        // Git cannot run where nothing is.
-        const root = isGone(thread.repository) ? undefined : rootOf(thread, here);
-        locators.set(gitDir, root === undefined ? undefined : new Locator(root, this.reviews));
-      }
-      const locator = locators.get(gitDir);
-      if (locator !== undefined) return locator.locate(thread.anchor);
-      return Promise.resolve({ ...GONE, path: thread.anchor.path, isRepositoryGone: true });
+    const caches: PositionCache[] = [];
+    const open = (thread: Pick<Thread, "repository">): Locator | undefined => {
+      // Git cannot run where nothing is.
+      if (isGone(thread.repository)) return undefined;
+      const root = rootOf(thread, here);
+      const cache = new PositionCache(this.data, root);
+      caches.push(cache);
+      return new Locator(root, this.reviews, cache);
+    };
+    return {
+      locate: async (thread) => {
+        const { gitDir } = thread.repository;
+        if (!locators.has(gitDir)) locators.set(gitDir, open(thread));
+        const locator = locators.get(gitDir);
+        if (locator !== undefined) return locator.locate(thread.anchor);
+        return { ...GONE, path: thread.anchor.path, isRepositoryGone: true };
+      },
+      save: () => {
+        for (const cache of caches) cache.save();
+      },
     };
   }
 }

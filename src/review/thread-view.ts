@@ -53,29 +53,34 @@ export function viewOf(
   history?: readonly ThreadEvent[],
 ): ThreadView {
   const { anchor, claim, suggestion } = thread;
-  const { line, end } = position;
-  const hasMoved = position.path !== anchor.path || line !== anchor.line;
-  return {
+  const { line, end = line } = position;
+  // Built in place, because lists have thousands.
+  const view: { -readonly [K in keyof ThreadView]: ThreadView[K] } = {
     id: thread.id,
     state: thread.state,
     severity: thread.severity,
     file: position.path,
-    ...(line === undefined ? {} : { line, end: end ?? line }),
     side: anchor.side,
     confidence: position.confidence,
     method: position.method,
     comment: thread.comment,
     by: thread.by,
     at: timeText(thread.at),
-    ...(anchor.quote === undefined ? {} : { quote: anchor.quote }),
-    ...(hasMoved ? { original: originalOf(thread) } : {}),
-    ...(suggestion === undefined ? {} : { suggestion: suggestion.lines }),
-    ...(claim === undefined ? {} : { claimedBy: claim.agent, claimedUntil: timeText(claim.until) }),
     repository: thread.repository.root,
     ...(position.isRepositoryGone === true ? { isRepositoryGone: true } : {}),
     source: thread.source,
-    ...(history === undefined ? {} : { replies: history.slice(1).map(replyOf) }),
   };
+  if (line !== undefined) view.line = line;
+  if (end !== undefined) view.end = end;
+  if (anchor.quote !== undefined) view.quote = anchor.quote;
+  if (position.path !== anchor.path || line !== anchor.line) view.original = originalOf(thread);
+  if (suggestion !== undefined) view.suggestion = suggestion.lines;
+  if (claim !== undefined) {
+    view.claimedBy = claim.agent;
+    view.claimedUntil = timeText(claim.until);
+  }
+  if (history !== undefined) view.replies = history.slice(1).map(replyOf);
+  return view;
 }
 
 function originalOf({ anchor }: Thread): NonNullable<ThreadView["original"]> {

@@ -31,6 +31,11 @@ export class SampleRepository implements Disposable {
     }).trim();
   }
 
+  /** Runs git with an input. */
+  gitWith(input: string, ...args: string[]): string {
+    return execFileSync("git", args, { cwd: this.root, input, encoding: "utf8" });
+  }
+
   write(path: string, content: string | Uint8Array): void {
     const file = join(this.root, path);
     mkdirSync(dirname(file), { recursive: true });

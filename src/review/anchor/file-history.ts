@@ -37,9 +37,9 @@ export class FileHistory {
 
   /**
    * The blobs of a file in the commits since one, oldest first. `paths` are its names in that time.
-   * Undefined if git cannot tell. Requests of one turn of the event loop share the calls of git.
+   * Empty if git cannot tell. Requests of one turn of the event loop share the calls of git.
    */
-  async since(commit: string, paths: readonly string[]): Promise<readonly string[] | undefined> {
+  async since(commit: string, paths: readonly string[]): Promise<readonly string[]> {
     const wanted = this.#wanted.get(commit) ?? new Set();
     for (const path of paths) wanted.add(path);
     this.#wanted.set(commit, wanted);
@@ -51,7 +51,7 @@ export class FileHistory {
     });
     const { ages, byPath } = await this.#changes;
     const age = ages.get(commit);
-    if (age === undefined) return undefined;
+    if (age === undefined) return [];
     const changes = paths
       .flatMap((path) => byPath.get(path) ?? [])
       .filter((change) => change.age < age)

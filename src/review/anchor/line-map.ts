@@ -14,8 +14,12 @@ interface Span {
  * another; the rest is matched with the fewest edits (Myers).
  */
 export function mapLines(oldLines: readonly string[], newLines: readonly string[]): Int32Array {
-  const map = new Int32Array(oldLines.length).fill(-1);
-  const [before, after] = numbered(oldLines, newLines);
+  return mapNumbers(...numbered(oldLines, newLines));
+}
+
+/** The same for lines that are numbers; equal lines have equal numbers. */
+export function mapNumbers(before: Int32Array, after: Int32Array): Int32Array {
+  const map = new Int32Array(before.length).fill(-1);
   const spans: Span[] = [{ oldFrom: 0, oldTo: before.length, newFrom: 0, newTo: after.length }];
   for (let span = spans.pop(); span !== undefined; span = spans.pop()) {
     const inner = trimStart(before, after, span, map);
@@ -80,7 +84,8 @@ function uniqueAnchors(before: Int32Array, after: Int32Array, span: Span): [numb
   return longestRising(pairs);
 }
 
-function onceIn(lines: Int32Array, from: number, to: number): Map<number, number> {
+/** Where the lines are that occur once. */
+export function onceIn(lines: Int32Array, from = 0, to = lines.length): Map<number, number> {
   const at = new Map<number, number>();
   const twice = new Set<number>();
   for (let index = from; index < to; index++) {

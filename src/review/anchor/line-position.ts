@@ -1,5 +1,6 @@
 import type { Anchor } from "../../store/review/review-thread.ts";
-import { isTelling, type Tracks, trackLines } from "./track-lines.ts";
+import { isTelling, LineNumbers } from "./line-numbers.ts";
+import { type Tracks, trackLines } from "./track-lines.ts";
 
 /**
  * How sure a position is: "exact" is certain, "high" has one obvious candidate, "low" is only
@@ -46,17 +47,19 @@ export function findLines(
 export class LineMatcher {
   readonly #before: readonly string[];
   readonly #now: readonly string[];
+  readonly #numbers: LineNumbers;
   #tracks: Tracks | undefined;
   #taken: Set<number> | undefined;
 
-  constructor(before: readonly string[], now: readonly string[]) {
+  constructor(before: readonly string[], now: readonly string[], numbers = new LineNumbers()) {
     this.#before = before;
     this.#now = now;
+    this.#numbers = numbers;
   }
 
   /** `first` and `last` count from 0. */
   find(first: number, last: number): LinePosition {
-    const tracks = (this.#tracks ??= trackLines(this.#before, this.#now));
+    const tracks = (this.#tracks ??= trackLines(this.#before, this.#now, this.#numbers));
     const { map, ends, certain, moved, edited } = tracks;
     const lines = Array.from({ length: last - first + 1 }, (_, n) => first + n);
     const left = lines.filter((at) => (map[at] ?? -1) >= 0);

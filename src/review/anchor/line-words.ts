@@ -11,8 +11,8 @@ export interface LineWords {
 
 /** Letters and digits are one word, every other character is one too. */
 const WORD = /[\p{L}\p{N}_$]+|[^\s'"`;,()]/gu;
-/** The marks before a line of a comment, which re-wrapping moves to other words. */
-const MARK = /^\s*(?:\/\/+|\/?\*+(?=[\s/]|$)|#+(?=\s|$))/;
+/** The marks around a line of a comment, which re-wrapping moves to other words. */
+const MARK = /^\s*(?:\/\/+|\/?\*+\/?(?=\s|$)|#+(?=\s|$))|\*+\/\s*$/g;
 
 /**
  * The words of the lines from one index to before another. Characters that a formatter adds and

@@ -22,6 +22,34 @@ function where({ file, line, confidence, method }: ThreadView): unknown[] {
   return [file, line, confidence, method];
 }
 
+/** A file before and after a formatter: tabs for spaces, other quotes, long lines broken. */
+function reformattedFile(count: number): {
+  before: string;
+  now: string;
+  places: { before: number; now: number }[];
+} {
+  const before: string[] = [];
+  const now: string[] = [];
+  const places: { before: number; now: number }[] = [];
+  for (let n = 0; before.length < count; n++) {
+    const block: [string, string[]][] = [
+      [`function name${n}(first) {`, [`function name${n}( first ) {`]],
+      [`  if (!first) return "nothing ${n}";`, [`\tif (!first) return 'nothing ${n}';`]],
+      [
+        `  return callOf(first, "text ${n}", { option: ${n} });`,
+        ["\treturn callOf(", "\t\tfirst,", `\t\t'text ${n}',`, `\t\t{ option: ${n} },`, "\t)"],
+      ],
+      ["}", ["}"]],
+    ];
+    for (const [old, lines] of block) {
+      before.push(old);
+      places.push({ before: before.length, now: now.length + 1 });
+      now.push(...lines);
+    }
+  }
+  return { before: `${before.join("\n")}\n`, now: `${now.join("\n")}\n`, places };
+}
+
 describe("Locator", () => {
   it("follows lines through changes, renames and moves that git does not know", async () => {
     using sample = new SampleRepository();
@@ -64,6 +92,26 @@ describe("Locator", () => {
     write("b.go", "renamed", "other", "another");
     assert.deepEqual(where(await commands.show(kept)), ["b.go", 2, "high", "diff"]);
     assert.deepEqual(where(await commands.show(lost)), ["b.go", undefined, "gone", "none"]);
+  });
+
+  it("leaves every comment in place when a formatter changes the whole file", async () => {
+    using sample = new SampleRepository();
+    const { before, now, places } = reformattedFile(200);
+    sample.write("a.ts", before);
+    sample.commit();
+    using commands = await sample.commands();
+    const ids: string[] = [];
+    for (const place of places) ids.push(await add(commands, "a.ts", place.before));
+    for (const isCommitted of [false, true]) {
+      sample.write("a.ts", now);
+      if (isCommitted) sample.commit();
+      const views = new Map((await commands.list()).map((view) => [view.id, view]));
+      const found = ids.map((id) => views.get(id)?.line);
+      assert.deepEqual(
+        found,
+        places.map((place) => place.now),
+      );
+    }
   });
 
   it("keeps a comment on a removed line with the commit that had it", async () => {

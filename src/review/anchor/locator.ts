@@ -3,8 +3,10 @@ import type { Anchor } from "../../store/review/review-thread.ts";
 import { readable } from "./anchor.ts";
 import { FileHistory } from "./file-history.ts";
 import { blobId, linesOf, textOf } from "./file-lines.ts";
-import { agreed, findThrough, uncertain } from "./follow-versions.ts";
+import { findThrough } from "./follow-versions.ts";
+import { LineNumbers } from "./line-numbers.ts";
 import { GONE, findLines, type LinePosition, LineMatcher } from "./line-position.ts";
+import type { PositionCache } from "./position-cache.ts";
 import { Renames } from "./renames.ts";
 import { findRepository, headCommit } from "../repository.ts";
 
@@ -19,18 +21,45 @@ interface Present {
   readonly lines: readonly string[];
 }
 
+/** Most files have not changed, and then only the blob is needed. */
+class PresentFile implements Present {
+  readonly blob: string;
+  readonly #content: Uint8Array;
+  #lines: readonly string[] | undefined;
+
+  constructor(content: Uint8Array) {
+    this.blob = blobId(content);
+    this.#content = content;
+  }
+
+  get lines(): readonly string[] {
+    return (this.#lines ??= linesOf(textOf(this.#content)));
+  }
+}
+
+/** Lines of all versions of all files that are compared. Beyond that, only the first and the last. */
+const MOST_LINES = 4_000_000;
+
+function stepKey(before: Present, now: Present): string {
+  return `${before.blob} ${now.blob}`;
+}
+
 /** Finds the lines of many comments in one work tree. Each file is read and compared once. */
 export class Locator {
   readonly #root: string;
   readonly #reviews: Reviews;
+  readonly #cache: PositionCache | undefined;
   readonly #renames: Renames;
   readonly #history: FileHistory;
   readonly #present = new Map<string, Present | undefined>();
   readonly #before = new Map<string, Promise<readonly string[] | undefined>>();
+  readonly #numbers = new LineNumbers();
   readonly #steps = new Map<string, LineMatcher>();
+  #linesLeft = MOST_LINES;
   #repository: { readonly head: string | undefined } | undefined;
 
-  constructor(root: string, reviews: Reviews) {
+  constructor(root: string, reviews: Reviews, cache?: PositionCache) {
+    this.#cache = cache;
     this.#root = root;
     this.#reviews = reviews;
     this.#renames = new Renames(root);
@@ -45,12 +74,19 @@ export class Locator {
     if (side === "old") return { ...asMade, ...lines };
     const here = this.#presentAt(anchor.path);
     if (here !== undefined && here.blob === blob) return { ...asMade, ...lines };
-    const before = await this.#textOf(blob);
     const path =
-      here === undefined ? await this.#renames.follow(anchor.path, commit, before) : anchor.path;
+      here === undefined
+        ? await this.#renames.follow(anchor.path, commit, await this.#textOf(blob))
+        : anchor.path;
     const present = path === undefined ? undefined : this.#presentAt(path);
     if (path === undefined || present === undefined) return { ...GONE, path: anchor.path };
     if (line === undefined || end === undefined) return { ...asMade, path };
+    const isSince = commit !== undefined && commit !== this.#head();
+    const range = isSince ? `${commit}..${this.#head()}` : "";
+    const key = `${range} ${blob} ${present.blob} ${anchor.path}`;
+    const known = this.#cache?.get(key, line, end);
+    if (known !== undefined) return { path, ...known };
+    const before = await this.#textOf(blob);
     if (before === undefined || blob === undefined) {
       // An imported comment may have only a line number.
       if (anchor.quote !== undefined)
@@ -59,34 +95,43 @@ export class Locator {
       return isThere ? { path, line, end, confidence: "low", method: "none" } : { ...GONE, path };
     }
     const first = { blob, lines: before };
-    const direct = this.#step(first, present).find(line - 1, end - 1);
-    if (commit === undefined || commit === this.#head()) return { path, ...direct };
-    const between = await this.#between(commit, anchor.path, path);
-    // The commits in between may show that what looks certain is a copy.
-    if (between === undefined) return { path, ...direct, confidence: uncertain(direct) };
-    const chain = this.#chain([first, ...between, present]);
-    return { path, ...agreed(direct, findThrough(chain, line - 1, end - 1)) };
+    let position = this.#step(first, present).find(line - 1, end - 1);
+    if (isSince && position.confidence !== "exact") {
+      // If that is not certain, look at the commits in between.
+      const between = await this.#between(commit, anchor.path, path);
+      const chain = between.length === 0 ? [] : this.#chain([first, ...between, present]);
+      if (chain.length > 0) position = findThrough(chain, line - 1, end - 1);
+    }
+    this.#cache?.set(key, line, end, position);
+    return { path, ...position };
   }
 
-  /** The versions of a file in the commits since the comment; undefined if they are not known. */
-  async #between(commit: string, ...paths: string[]): Promise<Present[] | undefined> {
+  /** The versions of a file in the commits since the comment. */
+  async #between(commit: string, ...paths: string[]): Promise<Present[]> {
     const blobs = await this.#history.since(commit, [...new Set(paths)]);
-    if (blobs === undefined) return undefined;
     const texts = await Promise.all(
       blobs.map(async (blob) => ({ blob, lines: await this.#history.text(blob) })),
     );
     return texts.flatMap(({ blob, lines }) => (lines === undefined ? [] : [{ blob, lines }]));
   }
 
+  /** The steps from version to version; none if comparing them would take too long. */
   #chain(versions: readonly Present[]): LineMatcher[] {
     const changed = versions.filter(({ blob }, at) => blob !== versions[at - 1]?.blob);
-    return changed.slice(1).map((next, at) => this.#step(changed[at] ?? next, next));
+    const pairs = changed.slice(1).map((next, at) => [changed[at] ?? next, next] as const);
+    const fresh = pairs.filter(([before, now]) => !this.#steps.has(stepKey(before, now)));
+    const cost = fresh.reduce((sum, [before, now]) => {
+      return sum + before.lines.length + now.lines.length;
+    }, 0);
+    if (cost > this.#linesLeft) return [];
+    this.#linesLeft -= cost;
+    return pairs.map(([before, now]) => this.#step(before, now));
   }
 
   /** Comments on one file, and on its later versions, share most steps. */
   #step(before: Present, now: Present): LineMatcher {
-    const key = `${before.blob} ${now.blob}`;
-    const matcher = this.#steps.get(key) ?? new LineMatcher(before.lines, now.lines);
+    const key = stepKey(before, now);
+    const matcher = this.#steps.get(key) ?? new LineMatcher(before.lines, now.lines, this.#numbers);
     this.#steps.set(key, matcher);
     return matcher;
   }
@@ -102,10 +147,7 @@ export class Locator {
   #presentAt(path: string): Present | undefined {
     if (this.#present.has(path)) return this.#present.get(path);
     const content = readable(this.#root, path);
-    const present =
-      content === undefined
-        ? undefined
-        : { blob: blobId(content), lines: linesOf(textOf(content)) };
+    const present = content === undefined ? undefined : new PresentFile(content);
     this.#present.set(path, present);
     return present;
   }

@@ -27,6 +27,8 @@ export function rewrapped(
   [newFrom, newTo]: readonly [number, number],
 ): Map<number, Rewrapped> {
   const found = new Map<number, Rewrapped>();
+  // Nearly every line has a word.
+  if (oldTo - oldFrom + newTo - newFrom > MOST_WORDS) return found;
   const old = lineWords(before, oldFrom, oldTo);
   const next = lineWords(now, newFrom, newTo);
   if (old.words.length === 0 || next.words.length === 0) return found;

@@ -1,5 +1,5 @@
-import { mapLines } from "./line-map.ts";
-import { keyOf } from "./line-words.ts";
+import { mapNumbers } from "./line-map.ts";
+import { LineNumbers, type NumberedText, TELLING } from "./line-numbers.ts";
 import { rewrapped } from "./rewrapped.ts";
 
 /** Where the lines of a text are in another, and how certain that is. */
@@ -21,22 +21,25 @@ export interface Tracks {
  * are followed in runs: a run of consecutive lines counts if one of them is unique on both sides.
  * Moved runs are found by such lines too.
  */
-export function trackLines(oldText: readonly string[], newText: readonly string[]): Tracks {
-  const before = oldText.map(keyOf);
-  const now = newText.map(keyOf);
-  const map = mapLines(before, now);
-  const landmarks = landmarksOf(before, now);
-  const certain = new Uint8Array(before.length);
-  const moved = new Uint8Array(before.length);
-  dropStrays(map, landmarks, now.length);
-  followMoves(before, now, map, landmarks, moved);
+export function trackLines(
+  oldText: readonly string[],
+  newText: readonly string[],
+  numbers = new LineNumbers(),
+): Tracks {
+  const [before, now] = [numbers.of(oldText), numbers.of(newText)];
+  const map = mapNumbers(before.numbers, now.numbers);
+  const landmarks = landmarksOf(before, now, numbers);
+  const certain = new Uint8Array(map.length);
+  const moved = new Uint8Array(map.length);
+  dropStrays(map, landmarks, newText.length);
+  if (map.includes(-1)) followMoves({ before, now, numbers }, map, landmarks, moved);
   for (const run of runsOf(map)) {
     const known = landmarksIn(run, map, landmarks);
     const [first] = known;
     const last = known.at(-1);
     // The start and the end of the file are landmarks too.
     const isAtStart = run.from === 0 && map[0] === 0;
-    const isAtEnd = run.to === map.length && map[run.to - 1] === now.length - 1;
+    const isAtEnd = run.to === map.length && map[run.to - 1] === newText.length - 1;
     const left = isAtStart ? run.from : first;
     const right = isAtEnd ? run.to - 1 : last;
     if (left === undefined || right === undefined || left >= right) continue;
@@ -44,8 +47,8 @@ export function trackLines(oldText: readonly string[], newText: readonly string[
     if (moved[left] !== 1) certain.fill(1, left, right + 1);
   }
   const ends = map.slice();
-  const edited = new Uint8Array(before.length);
-  followWords(oldText, newText, { map, ends, moved, edited });
+  const edited = new Uint8Array(map.length);
+  if (map.includes(-1)) followWords(oldText, newText, { map, ends, moved, edited });
   return { map, ends, certain, moved, edited };
 }
 
@@ -88,34 +91,17 @@ interface Run {
 /**
  * Landmarks: lines with enough text that occur once on each side, with their index in the new text.
  */
-function landmarksOf(before: readonly string[], now: readonly string[]): Map<number, number> {
-  const there = onceIn(now);
+function landmarksOf(
+  before: NumberedText,
+  now: NumberedText,
+  numbers: LineNumbers,
+): Map<number, number> {
   const landmarks = new Map<number, number>();
-  for (const [text, at] of onceIn(before)) {
-    const found = there.get(text);
-    if (found !== undefined && isTelling(text)) landmarks.set(at, found);
+  for (const [number, at] of before.once) {
+    const found = now.once.get(number);
+    if (found !== undefined && numbers.lettersOf(number) >= TELLING) landmarks.set(at, found);
   }
   return landmarks;
-}
-
-function onceIn(lines: readonly string[]): Map<string, number> {
-  const at = new Map<string, number>();
-  const twice = new Set<string>();
-  for (const [index, line] of lines.entries()) {
-    if (at.has(line)) twice.add(line);
-    at.set(line, index);
-  }
-  for (const line of twice) at.delete(line);
-  return at;
-}
-
-/** Whether a line has enough letters or digits, unlike a brace. */
-export function isTelling(line: string): boolean {
-  return lettersOf(line) >= 6;
-}
-
-function lettersOf(line: string): number {
-  return line.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
 }
 
 function landmarksIn(
@@ -183,8 +169,7 @@ const WINDOW = 3;
  * holds for a few consecutive lines that are unique only together.
  */
 function followMoves(
-  before: readonly string[],
-  now: readonly string[],
+  { before, now, numbers }: { before: NumberedText; now: NumberedText; numbers: LineNumbers },
   map: Int32Array,
   landmarks: ReadonlyMap<number, number>,
   moved: Uint8Array,
@@ -193,7 +178,8 @@ function followMoves(
   const owner = new Map<number, number>();
   for (const [at, to] of map.entries()) if (to >= 0) owner.set(to, at);
   const isFree = (from: number, to: number): boolean => {
-    if (before[from] === undefined || before[from] !== now[to]) return false;
+    const number = before.numbers[from];
+    if (number === undefined || number !== now.numbers[to]) return false;
     if (map[from] !== -1 && loose[from] !== 1) return false;
     const other = owner.get(to);
     return other === undefined || loose[other] === 1;
@@ -207,7 +193,12 @@ function followMoves(
     moved[from] = 1;
     loose[from] = 0;
   };
-  const windows = landmarksOf(windowsOf(before), windowsOf(now));
+  const there = windowsOf(now.numbers, numbers, (at) => !owner.has(at));
+  const windows: [number, number][] = [];
+  for (const [window, at] of windowsOf(before.numbers, numbers, (from) => map[from] === -1)) {
+    const to = there.get(window) ?? -1;
+    if (at >= 0 && to >= 0) windows.push([at, to]);
+  }
   for (const [at, to] of [...landmarks, ...windows]) {
     if (map[at] !== -1 || owner.has(to) || !isFree(at, to)) continue;
     let first = 0;
@@ -215,7 +206,9 @@ function followMoves(
     let last = 0;
     while (isFree(at + last + 1, to + last + 1)) last++;
     let letters = 0;
-    for (let step = first; step <= last; step++) letters += lettersOf(before[at + step] ?? "");
+    for (let step = first; step <= last; step++) {
+      letters += numbers.lettersOf(before.numbers[at + step] ?? -1);
+    }
     if (last - first + 1 < SHORTEST_MOVE && letters < LETTERS_OF_A_MOVE) continue;
     for (let step = first; step <= last; step++) put(at + step, to + step);
   }
@@ -246,8 +239,23 @@ function looseEnds(map: Int32Array, landmarks: ReadonlyMap<number, number>): Uin
   return loose;
 }
 
-function windowsOf(lines: readonly string[]): string[] {
-  return lines.map((_, at) => lines.slice(at, at + WINDOW).join("\n"));
+/** The windows that begin with an unmatched line: its index, or -1 if there are several alike. */
+function windowsOf(
+  lines: Int32Array,
+  numbers: LineNumbers,
+  isUnmatched: (at: number) => boolean,
+): Map<string, number> {
+  const windows = new Map<string, number>();
+  for (let at = 0; at < lines.length; at++) {
+    if (!isUnmatched(at)) continue;
+    const window = lines.subarray(at, at + WINDOW);
+    let letters = 0;
+    for (const line of window) letters += numbers.lettersOf(line);
+    if (letters < TELLING) continue;
+    const key = window.join();
+    windows.set(key, windows.has(key) ? -1 : at);
+  }
+  return windows;
 }
 
 function* runsOf(map: Int32Array): Generator<Run> {

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { type Rewrapped, rewrapped } from "./rewrapped.ts";
+
+function found(before: string[], now: string[]): [number, Rewrapped][] {
+  return [...rewrapped(before, [0, before.length], now, [0, now.length])];
+}
+
+test("rewrapped() finds a line that was broken into several, and the next one", () => {
+  const before = ['const place = findPlace(text, "some words", options);', "return place.line;"];
+  const now = ["const place = findPlace(", "  text,", "  'some words',", "  options,", ");"];
+  assert.deepEqual(found(before, [...now, "return place.line"]), [
+    [0, { from: 0, to: 3, isEdited: false }],
+    [1, { from: 5, to: 5, isEdited: false }],
+  ]);
+});
+
+test("rewrapped() finds lines that were joined", () => {
+  const before = ["/**", " * Words of a comment,", " * which goes on here.", " */"];
+  assert.deepEqual(found(before, ["/** Words of a comment, which goes on here. */"]), [
+    [1, { from: 0, to: 0, isEdited: false }],
+    [2, { from: 0, to: 0, isEdited: false }],
+  ]);
+});
+
+test("rewrapped() says that words were added", () => {
+  const [[, place] = []] = found(["value = compute(one, two)"], ["value = compute(one, two, 3)"]);
+  assert.deepEqual(place, { from: 0, to: 0, isEdited: true });
+});
+
+test("rewrapped() does not find words that are only scattered over another text", () => {
+  const now = ["if (value) {", "  show(value, result);", "} else store(other, index);"];
+  assert.deepEqual(found(["value = result[index] + other"], now), []);
+});
+
+test("rewrapped() does not find a line of one word in a line of many other words", () => {
+  assert.deepEqual(found(["// executable"], ["base = 1; // we will not find executable!"]), []);
+});
+
+test("rewrapped() gives up on regions that are too large to compare", () => {
+  const before = Array.from({ length: 30_000 }, (_, n) => `word${n} again`);
+  assert.deepEqual(found(before, before), []);
+});
