@@ -154,7 +154,9 @@ async function bundle(web: WebApp): Promise<Build> {
   for (const [name, content] of plugin.files) chunks.set(name, content);
   const inputs = [...Object.keys(split.metafile.inputs), ...plugin.inputs, ...web.inputs];
   chunks.set("THIRD-PARTY-LICENSES.txt", await licenses(ROOT, inputs));
-  chunks.set("newer-node.js", await readFile(join(ROOT, "scripts/newer-node.js"), "utf8"));
+  // As a script the launcher starts 1.5 ms sooner than as a module.
+  chunks.set("package.json", '{ "type": "commonjs" }\n');
+  chunks.set("newer-node.mjs", await readFile(join(ROOT, "scripts/newer-node.mjs"), "utf8"));
   const text = launcherText(await readFile(join(ROOT, "scripts/launcher.js"), "utf8"), pack, {
     main: chunkOf(join(ROOT, ENTRY)),
     starts,

@@ -17,7 +17,7 @@ const loaded = new Map();
 (() => {
   const [major, minor] = process.versions.node.split(".").map(Number);
   if (major < 26 || (major === 26 && minor < 1)) {
-    void import("./newer-node.js").then(({ startWithNewerNode }) =>
+    void import("./newer-node.mjs").then(({ startWithNewerNode }) =>
       startWithNewerNode(process.argv[1], process.argv.slice(2)),
     );
     return;

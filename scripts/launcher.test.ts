@@ -74,7 +74,7 @@ for (const version of ["12.22.12", "20.20.2", "26.0.9"]) {
     const { promise, resolve } = Promise.withResolvers<unknown[]>();
     const process = { versions: { node: version }, argv: ["node", "/opt/trunkline.js", "mcp"] };
     const imported = async (file: string): Promise<object> => {
-      assert.equal(file, "./newer-node.js");
+      assert.equal(file, "./newer-node.mjs");
       return { startWithNewerNode: (...args: unknown[]) => resolve(args) };
     };
     // A script in a context of its own cannot import.

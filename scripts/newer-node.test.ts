@@ -6,10 +6,10 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
-import { findNode } from "./newer-node.js";
+import { findNode } from "./newer-node.mjs";
 
 const run = promisify(execFile);
-const START = join(import.meta.dirname, "newer-node.js");
+const START = join(import.meta.dirname, "newer-node.mjs");
 
 /** A folder with programs that say a version, and otherwise print their arguments. */
 function machine() {

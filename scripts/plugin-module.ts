@@ -30,6 +30,8 @@ export async function pluginModule(root: string, options: BuildOptions): Promise
     ),
     entryNames: "[name]",
     chunkNames: "[name]-[hash]",
+    // The scripts beside them are CommonJS.
+    outExtension: { ".js": ".mjs" },
     splitting: true,
     metafile: true,
     write: false,
@@ -39,7 +41,7 @@ export async function pluginModule(root: string, options: BuildOptions): Promise
     ({ path, contents }) => [basename(path), contents] as const,
   );
   const isEntry = ([name]: readonly [string, ...unknown[]]): boolean =>
-    basename(name, ".js") in ENTRIES;
+    basename(name, ".mjs") in ENTRIES;
   const files = [
     ...modules.filter((file) => !isEntry(file)),
     ...(await declarations(root)),
@@ -85,9 +87,9 @@ async function declarations(root: string): Promise<[name: string, text: string][
         throw new Error(`Cannot publish the types of ${source}.ts: they refer to ${path}`);
       }
       if (!wanted.includes(imported)) wanted.push(imported);
-      return ` from "./${nameOf(imported)}.js"`;
+      return ` from "./${nameOf(imported)}.mjs"`;
     });
-    found.push([`${nameOf(source)}.d.ts`, rewritten]);
+    found.push([`${nameOf(source)}.d.mts`, rewritten]);
   }
   return found;
 }

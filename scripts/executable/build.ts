@@ -50,7 +50,7 @@ if (values.platform.startsWith("linux")) strip(base);
 const assets: Record<string, string> = { "main.js": join(import.meta.dirname, "main.js") };
 for (const entry of readdirSync(join(ROOT, "dist"), { withFileTypes: true })) {
   const { name } = entry;
-  if (entry.isFile() && !name.endsWith(".d.ts")) assets[name] = join(ROOT, "dist", name);
+  if (entry.isFile() && !name.endsWith(".d.mts")) assets[name] = join(ROOT, "dist", name);
 }
 // Where the program looks for the dashboard.
 for (const name of readdirSync(join(ROOT, "dist/web"))) {

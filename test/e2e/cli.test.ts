@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
@@ -173,4 +173,15 @@ test("finding a command loads only the table, the parser and the output", async 
     "cli/shell/parse.ts",
     "cli/shell/style.ts",
   ]);
+});
+
+test("the scripts that start mcp and acp do not grow unnoticed", () => {
+  // Every start reads and compiles them whole: what a start does not run belongs behind an `import()`.
+  const most: Readonly<Record<string, number>> = { mcp: 300_000, acp: 212_000 };
+  const launcher = readFileSync(join(ROOT, "dist/trunkline.js"), "utf8");
+  for (const [command, bytes] of Object.entries(most)) {
+    const [, script = ""] = new RegExp(`"${command}":"(start-[^"]+)"`).exec(launcher) ?? [];
+    const { length } = readFileSync(join(ROOT, "dist", script));
+    assert.ok(length <= bytes, `${script} has ${length} bytes, more than ${bytes}`);
+  }
 });

@@ -57,7 +57,7 @@ const ENV = { PATH: `${join(home, "bin")}:${process.env.PATH ?? ""}`, HOME: home
 const bus = { port: await freePort(), plugin: join(project, "greet.mjs") };
 writeFileSync(
   bus.plugin,
-  `import { definePlugin } from "${ROOT}/dist/plugin.js";
+  `import { definePlugin } from "${ROOT}/dist/plugin.mjs";
   const input = { type: "object" };
   const greet = { description: "Greets", input, call: () => "Hello" };
   definePlugin({ id: "tools.greet", version: "1.0.0", tools: { greet } });`,

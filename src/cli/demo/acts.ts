@@ -94,7 +94,7 @@ export async function prepare(stage: Stage, model: string): Promise<void> {
 
 /** A plugin that imports the SDK of this program. */
 function pluginText(): string {
-  const sdk = pathToFileURL(join(dirname(process.argv[1] ?? ""), "plugin.js")).href;
+  const sdk = pathToFileURL(join(dirname(process.argv[1] ?? ""), "plugin.mjs")).href;
   return `import { definePlugin } from ${JSON.stringify(sdk)};
 const input = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
 const call = ({ text }) => String(text.split(/\\s+/).length);

@@ -50,5 +50,7 @@ describe("findProgram()", () => {
     assert.deepEqual(findProgram(program, "")?.needs, [program, dirname(program)]);
     write(join(folder.path, "app/package.json"));
     assert.deepEqual(findProgram(program, "")?.needs, [program, join(folder.path, "app")]);
+    writeFileSync(join(folder.path, "app/dist/package.json"), '{ "type": "commonjs" }');
+    assert.deepEqual(findProgram(program, "")?.needs, [program, join(folder.path, "app")]);
   });
 });

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, realpathSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 
 export interface FoundProgram {
@@ -26,9 +26,20 @@ function packageOf(file: string): string {
   }
   if (modules !== undefined) return modules;
   for (let at = dirname(file); at !== dirname(at); at = dirname(at)) {
-    if (existsSync(join(at, "package.json"))) return at;
+    if (isPackage(at)) return at;
   }
   return dirname(file);
+}
+
+/** Inside a package there may be a package.json without a name, which says how its folder is loaded. */
+function isPackage(folder: string): boolean {
+  const file = join(folder, "package.json");
+  if (!existsSync(file)) return false;
+  try {
+    return (JSON.parse(readFileSync(file, "utf8")) as { name?: unknown }).name !== undefined;
+  } catch {
+    return true;
+  }
 }
 
 function isExecutable(file: string): boolean {

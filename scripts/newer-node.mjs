@@ -1,4 +1,4 @@
-// Becomes dist/newer-node.js. Runs on old Nodes, so its syntax is old: it starts the program again with a
+// Becomes dist/newer-node.mjs. Runs on old Nodes, so its syntax is old: it starts the program again with a
 // newer Node of this machine.
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
