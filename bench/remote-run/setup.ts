@@ -40,14 +40,17 @@ function setupBench(name: string, size: typeof SMALL, isLarge: boolean): Bench {
       const mirror = join(folder, "mirror.git");
       await git(folder, "clone", "--quiet", "--bare", repository.url, mirror);
       const server = await RunServer.start();
-      const withoutSpares = await RunServer.start(undefined, {}, { spares: 0 });
+      // How large the repository is makes no difference to these, only to the first of them.
+      const withoutSpares = isLarge
+        ? undefined
+        : await RunServer.start(undefined, {}, { spares: 0 });
       // The first one fetches and checks out, and a spare is prepared after the second; what is
       // measured are the next.
       for (const each of [server, server, withoutSpares]) {
-        await each.end((await each.begin(repository)).sessionId);
+        if (each !== undefined) await each.end((await each.begin(repository)).sessionId);
       }
       const times = isLarge ? 1 : quick ? 2 : 10;
-      const starts = quick ? 4 : 12;
+      const starts = quick ? 4 : isLarge ? 24 : 12;
       const byGit = (...args: string[]) => ({ measure: async () => tree(folder, times, args) });
       const ours = (name: string, by: RunServer, pause: number) => ({
         name,
@@ -55,7 +58,7 @@ function setupBench(name: string, size: typeof SMALL, isLarge: boolean): Bench {
       });
       return {
         describe: `a workspace on the newest commit of a repository of ${size.files} files and ${size.commits} commits by file://, ready: median of ${times} by git and of ${starts} of ours, with a pause of ${PAUSE} ms after each; the sandbox and the agent's own start are in it`,
-        rounds: quick ? 1 : isLarge ? 2 : 5,
+        rounds: quick || isLarge ? 1 : 5,
         quantities: [
           { key: "wall", label: "time", unit: "ms", digits: 0 },
           { key: "slowest", label: "slowest", unit: "ms", digits: 0 },
@@ -70,21 +73,21 @@ function setupBench(name: string, size: typeof SMALL, isLarge: boolean): Bench {
           },
           ours(OURS, server, PAUSE),
           ours(NO_PAUSE, server, 0),
-          ours(NOT_PREPARED, withoutSpares, PAUSE),
+          ...(withoutSpares === undefined ? [] : [ours(NOT_PREPARED, withoutSpares, PAUSE)]),
         ],
         comparisons: [
           { quantity: "wall", of: OURS, against: CLONE, ...(isLarge ? { atMost: 0.02 } : {}) },
           { quantity: "wall", of: OURS, against: SHARED },
           { quantity: "wall", of: OURS, against: WORKTREE },
           { quantity: "wall", of: NO_PAUSE, against: CLONE },
-          { quantity: "wall", of: NOT_PREPARED, against: CLONE },
+          ...(isLarge ? [] : [{ quantity: "wall", of: NOT_PREPARED, against: CLONE }]),
           { quantity: "wall", of: OURS, atMost: 150 },
           { quantity: "slowest", of: OURS, atMost: 1_000 },
           { quantity: "disk", of: OURS, atMost: 5 },
         ],
         end: async () => {
           await server[Symbol.asyncDispose]();
-          await withoutSpares[Symbol.asyncDispose]();
+          await withoutSpares?.[Symbol.asyncDispose]();
         },
       };
     },
