@@ -4,7 +4,11 @@ import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
 import { BusContext } from "../../src/plugin/bus-context.ts";
 import { Orchestrator } from "../../src/plugin/orchestrator.ts";
 import type { PluginStatus } from "../../src/plugin/plugin/plugin.ts";
-import type { PluginLimits, PluginSettings } from "../../src/plugin/plugin/settings.ts";
+import {
+  DEFAULT_PLUGIN_LIMITS,
+  type PluginLimits,
+  type PluginSettings,
+} from "../../src/plugin/plugin/settings.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
 import { Offer } from "../../src/tool/offer/offer.ts";
 import type { ToolResult } from "../../src/tool/tool.ts";
@@ -32,8 +36,9 @@ export class BusInProcess implements AsyncDisposable {
   /** Lines of its log. */
   readonly lines: string[];
   readonly #home: BusHome;
-  /** Those of plugins that are made from now on. */
+  /** Those of plugins that are made from now on: the orchestrator reads them here. */
   readonly #limits: Partial<PluginLimits>;
+  readonly #usual: Partial<PluginLimits>;
   readonly #guests = new AsyncDisposableStack();
 
   private constructor(
@@ -45,6 +50,7 @@ export class BusInProcess implements AsyncDisposable {
   ) {
     this.#home = home;
     this.#limits = limits;
+    this.#usual = { ...DEFAULT_PLUGIN_LIMITS, ...limits };
     this.orchestrator = orchestrator;
     this.offer = offer;
     this.lines = lines;
@@ -73,12 +79,12 @@ export class BusInProcess implements AsyncDisposable {
     return new BusInProcess(home, orchestrator, offer, lines, limits);
   }
 
-  /** Changes the plugins. The limits are for those that are new; the others keep theirs. */
+  /** Changes the plugins. Only those that are new get these limits; the others keep theirs. */
   async configure(
     plugins: readonly PluginEntry[],
     limits: Partial<PluginLimits> = {},
   ): Promise<void> {
-    Object.assign(this.#limits, limits);
+    Object.assign(this.#limits, this.#usual, limits);
     await this.orchestrator.configure(plugins.map(settingsOf));
   }
 

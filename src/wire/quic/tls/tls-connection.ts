@@ -6,7 +6,7 @@ import type { PooledSocket } from "./pooled-socket.ts";
 import { TlsStream, type TlsStreamHost } from "./tls-stream.ts";
 
 /** How many exchanges run at once; more wait. */
-const MOST_SOCKETS = 64;
+export const MOST_SOCKETS = 64;
 const NO_MARK = new Uint8Array();
 
 /**
