@@ -14,7 +14,7 @@ const SMALL = /^(scripts|bench|test[\\/]lint)[\\/]/;
 /** A line of these starts programs. It takes some five times what a line of another test takes. */
 const STARTING_PROGRAMS = /^test[\\/](?!lint)/;
 /** What these do is written elsewhere, in suites. */
-const SUITES = /^test[\\/](?:fuzz|contract|conformance)[\\/]/;
+const SUITES = /^test[\\/](?:fuzz|contract)[\\/]/;
 const SIZE_OF_SUITE = 10_000;
 
 /**

@@ -22,8 +22,8 @@ export interface FaultRig extends AsyncDisposable {
 }
 
 export interface ContractOptions {
-  /** How many of the calls to the disk fail, in each way; all of them when left out. */
-  readonly most?: number;
+  /** How many of the calls to the disk fail, in each way. */
+  readonly most: number;
   readonly report: (line: string) => void;
 }
 
@@ -48,7 +48,7 @@ const PATIENCE = 20_000;
  */
 export async function storeFaultContract(
   rig: FaultRig,
-  { most = Infinity, report }: ContractOptions,
+  { most, report }: ContractOptions,
 ): Promise<void> {
   using disk = new DiskFaults(rig.folder);
   // The first round opens what is opened once.
@@ -59,7 +59,7 @@ export async function storeFaultContract(
   for (const [number, { fault, lasts }] of FAULTS.entries()) {
     // Where not all are taken, each fault strikes at other calls.
     let at = stride === 1 ? 0 : Math.floor((stride * number) / FAULTS.length);
-    for (; ; at += stride) {
+    for (let hits = 0; hits < most; hits++, at += stride) {
       let hit: DiskCall | undefined;
       await rig.prepare?.();
       disk.calls = [];
@@ -81,19 +81,20 @@ export async function storeFaultContract(
   await rig.verify?.();
 }
 
-/** The same while stores are being opened, for which a house is opened each time. */
-export async function coldFaultContract(open: () => Promise<FaultRig>): Promise<void> {
-  for (const at of [0, 3, 8, 15]) {
-    await using rig = await open();
-    using disk = new DiskFaults(rig.folder);
-    await rig.prepare?.();
-    disk.calls = [];
-    disk.decide = (_, index) => (index < at ? undefined : "ENOSPC");
-    const when = `ENOSPC from call ${at} on, in a house that has opened nothing yet`;
-    inWords(await play(rig), when);
-    disk.decide = () => undefined;
-    allWell(await oneRound(rig), `after ${when}`);
-  }
+/** Calls to the disk while stores are opened, each the first that fails. */
+export const COLD_CALLS = [0, 3, 8, 15];
+
+/** The same while stores are being opened: the disk is full from a call on. */
+export async function coldFaultContract(open: () => Promise<FaultRig>, at: number): Promise<void> {
+  await using rig = await open();
+  using disk = new DiskFaults(rig.folder);
+  await rig.prepare?.();
+  disk.calls = [];
+  disk.decide = (_, index) => (index < at ? undefined : "ENOSPC");
+  const when = `ENOSPC from call ${at} on, in a house that has opened nothing yet`;
+  inWords(await play(rig), when);
+  disk.decide = () => undefined;
+  allWell(await oneRound(rig), `after ${when}`);
 }
 
 async function oneRound(rig: FaultRig): Promise<Outcome[]> {

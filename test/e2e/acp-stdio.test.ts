@@ -73,6 +73,7 @@ class Editor implements AsyncDisposable {
 describe("trunkline acp", { timeout: 600_000 }, () => {
   it("answers malformed messages and continues; answers come in any order", async () => {
     covers("acp.error.parse", "acp.parse.malformed", "acp.content.utf8", "acp.order.out-of-order");
+    covers("acp.transport.ndjson");
     await using editor = new Editor();
     const first = await editor.begin();
     const second = (await editor.answerTo(editor.post("session/new", { cwd: "/" }))).result;

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 
-import { FixtureServer } from "./fixture-server.ts";
-import { StdioShim } from "./stdio-shim.ts";
-import { packages, type Report, runSuite } from "./suite.ts";
+import { FixtureServer } from "../conformance/fixture-server.ts";
+import { StdioShim } from "../conformance/stdio-shim.ts";
+import { packages, type Report, runSuite } from "../conformance/suite.ts";
 
 /** The suite has no way to watch these yet, and says so. */
 const ALWAYS_SKIPPED = "tasks-status-notifications";
 
-describe("the conformance suite of MCP", { concurrency: true, timeout: 180_000 }, () => {
+describe("the conformance suite of MCP", { concurrency: true, timeout: 600_000 }, () => {
   before(() => packages.install());
 
   it("passes completely for 2025-11-25 over HTTP", async () => {
