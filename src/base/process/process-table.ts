@@ -56,7 +56,7 @@ function statOf(pid: number): string | undefined {
   let fd: number | undefined;
   try {
     fd = openSync(`/proc/${pid}/stat`, "r");
-    return line.latin1Slice(0, readSync(fd, line));
+    return line.toString("latin1", 0, readSync(fd, line));
   } catch {
     return undefined;
   } finally {
