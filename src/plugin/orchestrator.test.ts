@@ -100,7 +100,7 @@ async function toolsOf(client: BusClient): Promise<string[]> {
   return answerOf("It", answer, "listTools").tools.map(({ name }) => name);
 }
 
-describe("Orchestrator", { timeout: 60_000 }, () => {
+describe("Orchestrator", { timeout: 600_000 }, () => {
   keepEngine();
 
   it("lets a plugin call the tools that it needs, and no others of Trunkline", async () => {
