@@ -91,7 +91,10 @@ export class PositionCache {
 function read(file: string): Map<string, Positions> {
   try {
     const text = readRegularFile(file, { most: LARGEST })?.toString("utf8") ?? "{}";
-    const { version, positions } = JSON.parse(text) as { version?: unknown; positions?: object };
+    const { version, positions } = JSON.parse(text) as {
+      version?: unknown;
+      positions?: Record<string, Positions>;
+    };
     return new Map(version === VERSION ? Object.entries(positions ?? {}) : []);
   } catch {
     return new Map();
