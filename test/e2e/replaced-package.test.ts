@@ -41,86 +41,78 @@ async function call(program: Program, name: string, args: object = {}): Promise<
 const FATES_OF_A_DOOR = rounds({ few: 1, all: FATES.length });
 
 for (const [number, fate] of FATES.entries()) {
-  const itsTurn = (door: number) =>
-    (number - door + FATES.length) % FATES.length < FATES_OF_A_DOOR ? it : it.skip;
+  const turn = (door: number) => ({
+    skip: (number - door + FATES.length) % FATES.length >= FATES_OF_A_DOOR,
+  });
 
   describe(`a running program whose package was ${fate}`, { timeout: 600_000 }, () => {
-    void itsTurn(0)(
-      "continues as MCP on stdio: its own tools, other servers and plugins",
-      async () => {
-        await using web = await McpHttpServer.start();
-        using copy = new PackageCopy();
-        const config = {
-          mcpServers: {
-            notes: { command: process.execPath, args: [join(SUPPORT, "notes-server.mjs")] },
-            web: { url: `${web.url}/mcp` },
+    it("continues as MCP on stdio: its own tools, other servers and plugins", turn(0), async () => {
+      await using web = await McpHttpServer.start();
+      using copy = new PackageCopy();
+      const config = {
+        mcpServers: {
+          notes: { command: process.execPath, args: [join(SUPPORT, "notes-server.mjs")] },
+          web: { url: `${web.url}/mcp` },
+        },
+        identities: {
+          work: { provider: "other", host: "127.0.0.1:1", user: "ann", email: "ann@example.org" },
+        },
+        bus: {
+          plugins: {
+            "tools.test": { command: process.execPath, args: [join(SUPPORT, "bus-plugin.ts")] },
           },
-          identities: {
-            work: { provider: "other", host: "127.0.0.1:1", user: "ann", email: "ann@example.org" },
-          },
-          bus: {
-            plugins: {
-              "tools.test": { command: process.execPath, args: [join(SUPPORT, "bus-plugin.ts")] },
-            },
-          },
-        };
-        await using program = new Program(["mcp", "--config", "config.jsonc"], {
-          built: copy.program,
-        });
-        writeFileSync(join(program.home, "config.jsonc"), JSON.stringify(config));
-        execFileSync("git", ["init", "-q"], { cwd: program.home });
-        await ask(program, "initialize", HANDSHAKE);
-        copy.befall(fate);
-        const { tools } = await ask(program, "tools/list");
-        const names = (tools as { name: string }[]).map(({ name }) => name);
-        for (const name of ["juggler_status", "review_list", "read_note", "test_simple_text"]) {
-          assert.ok(names.includes(name), `${name} is not among ${names.join(", ")}`);
-        }
-        assert.match(await call(program, "read_note", { name: "one" }), /The note one/);
-        assert.match(await call(program, "test_simple_text"), /simple text/);
-        assert.match(await call(program, "echo", { text: "from the bus" }), /from the bus/);
-        assert.match(await call(program, "juggler_list_identities"), /identit/i);
-        assert.match(await call(program, "juggler_status"), /repository|identity/i);
-        assert.match(await call(program, "review_list"), /thread|comment/i);
-        // The keychain is another package, and native: where it is gone, that is said.
-        const stored = await call(program, "juggler_store_token", {
-          identity: "work",
-          token: SECRET,
-        });
-        assert.match(
-          stored,
-          /The keychain cannot be used: Cannot find package '@napi-rs\/keyring'/,
-        );
-        await ask(program, "resources/list");
-        await ask(program, "prompts/list");
-        program.child.stdin.end();
-        assert.equal(await program.exit, 0);
-      },
-    );
+        },
+      };
+      await using program = new Program(["mcp", "--config", "config.jsonc"], {
+        built: copy.program,
+      });
+      writeFileSync(join(program.home, "config.jsonc"), JSON.stringify(config));
+      execFileSync("git", ["init", "-q"], { cwd: program.home });
+      await ask(program, "initialize", HANDSHAKE);
+      copy.befall(fate);
+      const { tools } = await ask(program, "tools/list");
+      const names = (tools as { name: string }[]).map(({ name }) => name);
+      for (const name of ["juggler_status", "review_list", "read_note", "test_simple_text"]) {
+        assert.ok(names.includes(name), `${name} is not among ${names.join(", ")}`);
+      }
+      assert.match(await call(program, "read_note", { name: "one" }), /The note one/);
+      assert.match(await call(program, "test_simple_text"), /simple text/);
+      assert.match(await call(program, "echo", { text: "from the bus" }), /from the bus/);
+      assert.match(await call(program, "juggler_list_identities"), /identit/i);
+      assert.match(await call(program, "juggler_status"), /repository|identity/i);
+      assert.match(await call(program, "review_list"), /thread|comment/i);
+      // The keychain is another package, and native: where it is gone, that is said.
+      const stored = await call(program, "juggler_store_token", {
+        identity: "work",
+        token: SECRET,
+      });
+      assert.match(stored, /The keychain cannot be used: Cannot find package '@napi-rs\/keyring'/);
+      await ask(program, "resources/list");
+      await ask(program, "prompts/list");
+      program.child.stdin.end();
+      assert.equal(await program.exit, 0);
+    });
 
-    void itsTurn(1)(
-      "continues as ACP on stdio: sessions, commands and turns of a model",
-      async () => {
-        using copy = new PackageCopy();
-        await using llm = await FakeLlm.start([
-          { toolCalls: [{ name: "read_file", arguments: { path: "a.txt" } }] },
-          { content: "It says one." },
-        ]);
-        const files = { "a.txt": "one\n" };
-        await using editor = new AgentEditor({ llm, files, built: copy.program });
-        await editor.hello();
-        copy.befall(fate);
-        const session = await editor.ask("session/new", { cwd: editor.cwd, mcpServers: [] });
-        const id = String(session.sessionId);
-        const turn = await editor.say(id, "What does it say?");
-        assert.equal(turn.stopReason, "end_turn");
-        assert.ok(turn.text.endsWith("It says one."), turn.text);
-        const help = await editor.say(id, "/help");
-        assert.match(help.text, /\/undo/);
-      },
-    );
+    it("continues as ACP on stdio: sessions, commands and turns of a model", turn(1), async () => {
+      using copy = new PackageCopy();
+      await using llm = await FakeLlm.start([
+        { toolCalls: [{ name: "read_file", arguments: { path: "a.txt" } }] },
+        { content: "It says one." },
+      ]);
+      const files = { "a.txt": "one\n" };
+      await using editor = new AgentEditor({ llm, files, built: copy.program });
+      await editor.hello();
+      copy.befall(fate);
+      const session = await editor.ask("session/new", { cwd: editor.cwd, mcpServers: [] });
+      const id = String(session.sessionId);
+      const turn = await editor.say(id, "What does it say?");
+      assert.equal(turn.stopReason, "end_turn");
+      assert.ok(turn.text.endsWith("It says one."), turn.text);
+      const help = await editor.say(id, "/help");
+      assert.match(help.text, /\/undo/);
+    });
 
-    void itsTurn(2)("continues as a gateway: MCP over HTTP, old and new", async () => {
+    it("continues as a gateway: MCP over HTTP, old and new", turn(2), async () => {
       using copy = new PackageCopy();
       await using program = new Program(["serve", "--port", "0", "--json"], {
         built: copy.program,
