@@ -91,10 +91,7 @@ export class PositionCache {
 function read(file: string): Map<string, Positions> {
   try {
     const text = readRegularFile(file, { most: LARGEST })?.toString("utf8") ?? "{}";
-    const { version, positions } = JSON.parse(text) as {
-      version?: unknown;
-      positions?: Record<string, Positions>;
-    };
+    const { version, positions } = JSON.parse(text) as { version?: unknown; positions?: object };
     return new Map(version === VERSION ? Object.entries(positions ?? {}) : []);
   } catch {
     return new Map();

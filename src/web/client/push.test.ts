@@ -36,8 +36,7 @@ class FakeBrowser {
       askPermission: async () => this.permission,
     } as unknown as PushBrowser;
     mock.method(globalThis, "fetch", async (path: string, init: RequestInit) => {
-      const sent = typeof init.body === "string" ? init.body : "";
-      this.sent.push(`${init.method} ${path} ${sent}`.trim());
+      this.sent.push(`${init.method} ${path} ${String(init.body ?? "")}`.trim());
       const body = status === 200 ? { key: "K" } : { error: "Push is not configured." };
       return new Response(JSON.stringify(body), { status });
     });
