@@ -36,7 +36,7 @@ const STORES: Readonly<Record<string, Store>> = {
       const session = await log.find(SESSION);
       assert.deepEqual([session?.title, session?.notes.owner], ["Mend it", "token ann"]);
       const [event] = await Array.fromAsync(log.read(SESSION));
-      assert.equal((event?.message as { by?: string }).by, "zed");
+      assert.match(JSON.stringify(event?.message), /"by":"zed"/);
       // Rules of the first version belong to the owners of their sessions.
       const rules = new SessionRules(log.database);
       const rule = await rules.find("/work", "run npm test", "token ann");
@@ -89,7 +89,7 @@ function schemaOf(path: string): { readonly version: unknown; readonly parts: un
   const parts = database
     .prepare("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
     .all()
-    .map(({ type, name, sql }) => `${type} ${name} ${String(sql).replaceAll(/\s+/g, " ")}`);
+    .map(({ type, name, sql }) => [type, name, String(sql).replaceAll(/\s+/g, " ")].join(" "));
   return { version: database.prepare("PRAGMA user_version").get()?.user_version, parts };
 }
 

@@ -7,118 +7,20 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, it } from "node:test";
 
-import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { DiskFaults } from "../../../test/support/disk-faults.ts";
-import { NotifyReceiver, type Received } from "../../../test/support/notify-receiver.ts";
+import { ASKED, ENDED, messageIn, NotifierRig, until } from "../../../test/support/notifier-rig.ts";
 import { PushBrowser } from "../../../test/support/push-browser.ts";
-import { Log } from "../../base/log.ts";
 import { Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
 import { AnswerLinks } from "../../store/notify/answer-links.ts";
-import type { Delivery, DeliveryState } from "../../store/notify/delivery-queue.ts";
 import { openNotifyDatabase } from "../../store/notify/notify-database.ts";
 import { PushDevices } from "../../store/notify/push-devices.ts";
-import type { SessionNotice } from "../../session/notice.ts";
-import type { NotificationSettings } from "../config/schema/schema.gen.ts";
-import { readEntries } from "./entries.ts";
 import type { Message } from "./message.ts";
-import { Notifier } from "./notifier.ts";
-import { NotifySecrets } from "./notify-secrets.ts";
 import { signatureOf } from "./send/send-webhook.ts";
-
-const ASKED: SessionNotice = {
-  reason: "permission",
-  sessionId: "s-1",
-  cwd: "/projects/secret-project",
-  title: "Mend the login",
-  requestId: "r-1",
-  mayAnswer: true,
-  request: {
-    toolCall: { toolCallId: "t", title: "rm -rf build" },
-    options: [
-      { optionId: "once", kind: "allow_once", name: "Allow rm" },
-      { optionId: "no", kind: "reject_once", name: "Reject" },
-    ],
-  },
-};
-
-const ENDED: SessionNotice = {
-  reason: "turn-ended",
-  sessionId: "s-1",
-  cwd: "/projects",
-  title: "Mend the login",
-  stopReason: "end_turn",
-};
-
-class Rig implements AsyncDisposable {
-  readonly receiver: NotifyReceiver;
-  readonly secrets: NotifySecrets;
-  readonly #folder: SampleFolder;
-  readonly #open: Notifier[] = [];
-
-  private constructor(folder: SampleFolder, receiver: NotifyReceiver) {
-    this.#folder = folder;
-    this.receiver = receiver;
-    const env = { TRUNKLINE_TOKEN_STORE: "file" };
-    this.secrets = new NotifySecrets({ data: folder.path, configFile: undefined, env });
-  }
-
-  static async open(): Promise<Rig> {
-    return new Rig(await SampleFolder.create(), await NotifyReceiver.open());
-  }
-
-  get data(): string {
-    return this.#folder.path;
-  }
-
-  notifier(settings: NotificationSettings, more: object = {}): Notifier {
-    const { entries, problems } = readEntries([{ allowPrivate: true, ...settings }]);
-    assert.deepEqual(problems, []);
-    const { data, secrets } = this;
-    const log = new Log("error", () => {});
-    const timing = { firstWait: 20, lookEvery: 50 };
-    const notifier = new Notifier({ data, entries, secrets, log, ...timing, ...more });
-    this.#open.push(notifier);
-    return notifier;
-  }
-
-  webhook(): NotificationSettings {
-    return { webhook: { url: `${this.receiver.url}/hook`, headers: { "x-mine": "1" } } };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const notifier of this.#open.splice(0)) await notifier[Symbol.asyncDispose]();
-    await this.receiver[Symbol.asyncDispose]();
-    await this.#folder[Symbol.asyncDispose]();
-  }
-
-  /** Ends a notifier before the rig does. */
-  async close(notifier: Notifier): Promise<void> {
-    this.#open.splice(this.#open.indexOf(notifier), 1);
-    await notifier[Symbol.asyncDispose]();
-  }
-}
-
-const messageIn = ({ body }: Received): Message => JSON.parse(body.toString()) as Message;
-
-/** The only delivery of a notice, once it has that state. */
-async function until(
-  notifier: Notifier,
-  notice: string,
-  state: DeliveryState,
-  isSo: (delivery: Delivery) => boolean = () => true,
-): Promise<Delivery> {
-  for (;;) {
-    const [delivery] = await notifier.deliveriesOf(notice);
-    if (delivery?.state === state && isSo(delivery)) return delivery;
-    await delay(5);
-  }
-}
 
 describe("a webhook", { timeout: 30_000 }, () => {
   it("gets a signed notification without the words of prompts and agents, and links that answer once", async () => {
-    await using rig = await Rig.open();
+    await using rig = await NotifierRig.open();
     const browser = "https://tools.example.com";
     using _running = await announceGateway(rig.data, { url: "http://127.0.0.1:1", browser });
     const notifier = rig.notifier(rig.webhook());
@@ -156,7 +58,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
   });
 
   it("gets the words where `detail` says so, no buttons where the answer would not count", async () => {
-    await using rig = await Rig.open();
+    await using rig = await NotifierRig.open();
     const notifier = rig.notifier({ ...rig.webhook(), detail: true, on: ["permission"] });
     notifier.noticed(ENDED);
     notifier.noticed({ ...ASKED, mayAnswer: false });
@@ -172,7 +74,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
   });
 
   it("is tried again while it fails, with every attempt recorded, and is not delivered before it is", async () => {
-    await using rig = await Rig.open();
+    await using rig = await NotifierRig.open();
     rig.receiver.status = () => (rig.receiver.received.length < 3 ? 503 : 204);
     const notifier = rig.notifier(rig.webhook());
     const id = await notifier.add({ reason: "test" });
@@ -183,7 +85,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
   });
 
   it("has failed if it refuses or redirects, and redirects are not followed", async () => {
-    await using rig = await Rig.open();
+    await using rig = await NotifierRig.open();
     const notifier = rig.notifier(rig.webhook());
     const headers = { location: `${rig.receiver.url}/elsewhere` };
     rig.receiver.status = () => ({ status: 307, headers });
@@ -199,7 +101,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
   });
 
   it("is not reached at a private address unless that is allowed, by name or by number", async () => {
-    await using rig = await Rig.open();
+    await using rig = await NotifierRig.open();
     const { port } = new URL(rig.receiver.url);
     for (const host of ["127.0.0.1", "localhost", "[::1]"]) {
       const webhook = { url: `https://${host}:${port}/hook` };
@@ -213,7 +115,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
   });
 
   it("gets what an earlier process could not deliver, without waiting for the next attempt", async () => {
-    await using rig = await Rig.open();
+    await using rig = await NotifierRig.open();
     // Nobody answers here, and nobody else listens here meanwhile.
     const silent = createServer().listen(0, "127.0.0.1");
     await once(silent, "listening");
@@ -233,7 +135,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
   });
 
   it("is not told of a request any more that was answered before", async () => {
-    await using rig = await Rig.open();
+    await using rig = await NotifierRig.open();
     rig.receiver.status = () => 503;
     const notifier = rig.notifier(rig.webhook(), { firstWait: 100 });
     notifier.noticed(ASKED);
@@ -246,7 +148,7 @@ describe("a webhook", { timeout: 30_000 }, () => {
 
 describe("a command", { timeout: 30_000 }, () => {
   it("reads the notification from its input, gets no shell, and none of our variables", async () => {
-    await using rig = await Rig.open();
+    await using rig = await NotifierRig.open();
     const file = join(rig.data, "got");
     const script = `require("node:fs").writeFileSync(process.argv[1],
       JSON.stringify([require("node:fs").readFileSync(0, "utf8"), process.argv[2], process.env.SECRET_KEY]))`;
@@ -262,7 +164,7 @@ describe("a command", { timeout: 30_000 }, () => {
   });
 
   it("is tried again if it fails or cannot be started, and the words of it are shown", async () => {
-    await using rig = await Rig.open();
+    await using rig = await NotifierRig.open();
     const command = [process.execPath, "-e", `console.error("no bell"); process.exit(3)`];
     const notifier = rig.notifier({ command });
     const id = await notifier.add({ reason: "test" });
@@ -276,59 +178,13 @@ describe("a command", { timeout: 30_000 }, () => {
   });
 });
 
-describe("a store that fails", { timeout: 30_000 }, () => {
-  it("delays a notification, and loses and repeats none, whatever fails first", async () => {
-    await using rig = await Rig.open();
-    const operations: readonly RegExp[] = [/^openSync/, /INTO request/, /INSERT INTO notice/];
-    for (const [index, operation] of operations.entries()) {
-      using disk = new DiskFaults(rig.data);
-      const failed = failing(disk, operation);
-      const notifier = rig.notifier(rig.webhook());
-      notifier.noticed({ ...ASKED, requestId: `r-${index}` });
-      await failed;
-      assert.equal(rig.receiver.received.length, index);
-      disk.decide = () => undefined;
-      const { id } = messageIn(await rig.receiver.find(() => true, index));
-      await until(notifier, id, "delivered");
-      await rig.close(notifier);
-    }
-    assert.equal(rig.receiver.received.length, operations.length);
-  });
-
-  it("does not send again what was sent while its outcome could not be stored", async () => {
-    await using rig = await Rig.open();
-    using disk = new DiskFaults(rig.data);
-    const notifier = rig.notifier(rig.webhook());
-    const failed = failing(disk, /UPDATE delivery SET state/);
-    const id = await notifier.add({ reason: "test" });
-    await failed;
-    assert.deepEqual(
-      (await notifier.deliveriesOf(id)).map(({ state }) => state),
-      ["pending"],
-      "nothing is shown as delivered that is not stored",
-    );
-    disk.decide = () => undefined;
-    const { attempts } = await until(notifier, id, "delivered");
-    assert.deepEqual([attempts, rig.receiver.received.length], [1, 1]);
-  });
-});
-
-/** Lets one operation fail from now on. Resolves when it has failed twice. */
-function failing(disk: DiskFaults, operation: RegExp): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let count = 0;
-  disk.decide = ({ operation: name, path }) => {
-    if (!path.includes("notifications.sqlite") || !operation.test(name)) return undefined;
-    if (++count === 2) resolve();
-    return "ENOSPC";
-  };
-  return promise;
-}
-
 describe("Web Push", { timeout: 30_000 }, () => {
   const PUSH = { push: true, allowHosts: ["127.0.0.1"] };
 
-  async function subscribe(rig: Rig, path: string): Promise<{ browser: PushBrowser; id: string }> {
+  async function subscribe(
+    rig: NotifierRig,
+    path: string,
+  ): Promise<{ browser: PushBrowser; id: string }> {
     const owner = new OwnerToken(rig.data);
     await owner.ensure();
     const device = { name: "Phone", isPaired: true, mark: owner.mark, isLocal: true };
@@ -342,7 +198,7 @@ describe("Web Push", { timeout: 30_000 }, () => {
   }
 
   it("reaches a browser, which alone can read it", async () => {
-    await using rig = await Rig.open();
+    await using rig = await NotifierRig.open();
     const { browser } = await subscribe(rig, "/push/1");
     const notifier = rig.notifier(PUSH);
     notifier.noticed(ASKED);
@@ -362,7 +218,7 @@ describe("Web Push", { timeout: 30_000 }, () => {
   });
 
   it("removes a device that is gone, and tries the others again", async () => {
-    await using rig = await Rig.open();
+    await using rig = await NotifierRig.open();
     await subscribe(rig, "/push/gone");
     await subscribe(rig, "/push/busy");
     const counts: Record<string, number> = {};
@@ -388,7 +244,7 @@ describe("Web Push", { timeout: 30_000 }, () => {
   });
 
   it("sends nothing to a device whose login was revoked, nor to a host that is not allowed", async () => {
-    await using rig = await Rig.open();
+    await using rig = await NotifierRig.open();
     const { id: login } = await subscribe(rig, "/push/1");
     const strict = rig.notifier({ push: true });
     const refused = await strict.add({ reason: "test" });

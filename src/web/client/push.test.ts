@@ -35,11 +35,15 @@ class FakeBrowser {
       serviceWorker: { register: async () => registered, getRegistration: async () => registered },
       askPermission: async () => this.permission,
     } as unknown as PushBrowser;
-    mock.method(globalThis, "fetch", async (path: string, init: RequestInit) => {
-      this.sent.push(`${init.method} ${path} ${String(init.body ?? "")}`.trim());
-      const body = status === 200 ? { key: "K" } : { error: "Push is not configured." };
-      return new Response(JSON.stringify(body), { status });
-    });
+    mock.method(
+      globalThis,
+      "fetch",
+      async (path: string, init: { method: string; body?: string }) => {
+        this.sent.push(`${init.method} ${path} ${init.body ?? ""}`.trim());
+        const body = status === 200 ? { key: "K" } : { error: "Push is not configured." };
+        return new Response(JSON.stringify(body), { status });
+      },
+    );
   }
 }
 
