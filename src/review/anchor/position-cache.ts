@@ -91,8 +91,14 @@ export class PositionCache {
 function read(file: string): Map<string, Positions> {
   try {
     const text = readRegularFile(file, { most: LARGEST })?.toString("utf8") ?? "{}";
-    const { version, positions } = JSON.parse(text) as { version?: unknown; positions?: object };
-    return new Map(version === VERSION ? Object.entries(positions ?? {}) : []);
+    const { version, positions = {} } = JSON.parse(text) as {
+      readonly version?: unknown;
+      readonly positions?: Record<string, Positions | null>;
+    };
+    if (version !== VERSION) return new Map();
+    const isUsable = (entry: [string, Positions | null]): entry is [string, Positions] =>
+      typeof entry[1] === "object" && entry[1] !== null;
+    return new Map(Object.entries(positions).filter(isUsable));
   } catch {
     return new Map();
   }
