@@ -19,10 +19,12 @@ const FEW = 5;
 /** What the session changed, file by file, with comments on lines. */
 export function ChangesView({ session }: { readonly session: OpenSession }): JSX.Element {
   const [shown, setShown] = useState(MANY);
+  const row = sessions.get(session.id);
+  const endOfTurn = useRef(row?.last);
+  if (row?.state === "idle") endOfTurn.current = row.last;
   const [changes, failed, reload] = useLoaded(
     () => get<ChangedFiles>(`${session.path}/files`),
-    // When a turn ends, what it changed is here.
-    [session, sessions.get(session.id)?.state],
+    [session, endOfTurn.current],
   );
   useEffect(() => {
     threads.load().catch((error: unknown) => reportError(error));
