@@ -101,6 +101,8 @@ const SHOWN_ELSEWHERE = [
   /\breview (?:add|watch)$|\br7k2mq\b/,
   // src/cli/review/pull-request.test.ts
   /\breview (?:import|export) (?:--git(?:hub|lab)|https:)/,
+  // The name alone, in a list: it takes a file or a pull request
+  /\breview import$/,
   // test/e2e/setup.test.ts: its exit code says what this machine has
   /^trunkline setup$/,
   // test/e2e/access-login.test.ts
