@@ -36,7 +36,8 @@ async function medianOf(bridge: Bridge, calls: number, time = 0, each = () => {}
   const end = performance.now() + time;
   while (times.length < calls || performance.now() < end) {
     const began = performance.now();
-    assert.equal(textOf(await bridge.call("echo", { text: "well" })), "well");
+    const reply = await bridge.call("echo", { text: "well" });
+    assert.equal(textOf(reply), "well", JSON.stringify(reply));
     times.push(performance.now() - began);
     each();
   }
