@@ -193,12 +193,12 @@ function followMoves(
     moved[from] = 1;
     loose[from] = 0;
   };
-  const there = windowsOf(now.numbers, numbers, (at) => !owner.has(at));
-  const windows: [number, number][] = [];
-  for (const [window, at] of windowsOf(before.numbers, numbers, (from) => map[from] === -1)) {
-    const to = there.get(window) ?? -1;
-    if (at >= 0 && to >= 0) windows.push([at, to]);
-  }
+  const windows = uniqueWindows(
+    windowsOf(before.numbers, numbers),
+    windowsOf(now.numbers, numbers),
+    (at) => map[at] === -1,
+    (to) => !owner.has(to),
+  );
   for (const [at, to] of [...landmarks, ...windows]) {
     if (map[at] !== -1 || owner.has(to) || !isFree(at, to)) continue;
     let first = 0;
@@ -239,23 +239,42 @@ function looseEnds(map: Int32Array, landmarks: ReadonlyMap<number, number>): Uin
   return loose;
 }
 
-/** The windows that begin with an unmatched line: its index, or -1 if there are several alike. */
-function windowsOf(
-  lines: Int32Array,
-  numbers: LineNumbers,
-  isUnmatched: (at: number) => boolean,
-): Map<string, number> {
-  const windows = new Map<string, number>();
-  for (let at = 0; at < lines.length; at++) {
-    if (!isUnmatched(at)) continue;
-    const window = lines.subarray(at, at + WINDOW);
-    let letters = 0;
-    for (const line of window) letters += numbers.lettersOf(line);
-    if (letters < TELLING) continue;
-    const key = window.join();
-    windows.set(key, windows.has(key) ? -1 : at);
+/** The windows that begin with an unmatched line on both sides, and occur once on each. */
+function uniqueWindows(
+  before: Int32Array,
+  now: Int32Array,
+  isLost: (at: number) => boolean,
+  isNew: (to: number) => boolean,
+): [number, number][] {
+  const lost = new Map<number, number>();
+  for (const [at, hash] of before.entries()) if (hash !== 0 && isLost(at)) lost.set(hash, at);
+  const found = new Map<number, number>();
+  for (const [to, hash] of now.entries()) if (lost.has(hash) && isNew(to)) found.set(hash, to);
+  if (found.size === 0) return [];
+  const times = new Map<number, number>();
+  for (const side of [before, now]) {
+    for (const hash of side) if (found.has(hash)) times.set(hash, (times.get(hash) ?? 0) + 1);
   }
-  return windows;
+  return [...found].flatMap(([hash, to]): [number, number][] =>
+    times.get(hash) === 2 ? [[lost.get(hash) ?? 0, to]] : [],
+  );
+}
+
+/**
+ * A hash of the few lines from each one; 0 if they have too few letters. Two windows with one hash
+ * do no harm, because the lines themselves are compared before they count as moved.
+ */
+function windowsOf(lines: Int32Array, numbers: LineNumbers): Int32Array {
+  return lines.map((_, at) => {
+    let letters = 0;
+    let hash = 0;
+    for (let n = at; n < at + WINDOW; n++) {
+      const line = lines[n] ?? -1;
+      letters += numbers.lettersOf(line);
+      hash = Math.imul(hash, 0x01000193) ^ (line + 1);
+    }
+    return letters < TELLING ? 0 : hash;
+  });
 }
 
 function* runsOf(map: Int32Array): Generator<Run> {
