@@ -14,7 +14,7 @@ async function commandLine(
 ): Promise<{ line: SampleCommandLine; file: string }> {
   const line = await SampleCommandLine.create(config);
   const { config: loaded } = await line.home.load();
-  using log = new AuditLog(loaded.data, { anchor: loaded.audit.anchor });
+  using log = new AuditLog(loaded.data, { anchor: loaded.audit?.anchor });
   log.record({ ...CALL, tool: "git_push", arguments: { branch: "main" } });
   log.record({ ...CALL, tool: "git_push", outcome: "refused", reason: "The policy says no" });
   log.record({

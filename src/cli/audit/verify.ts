@@ -10,7 +10,7 @@ export async function verify(
 ): Promise<number> {
   const { values, cwd, out, err } = invocation;
   const { config } = await quietHouse(invocation);
-  const anchor = values.anchor === undefined ? config.audit.anchor : resolve(cwd, values.anchor);
+  const anchor = values.anchor === undefined ? config.audit?.anchor : resolve(cwd, values.anchor);
   const verdict = await verifyAudit(config.data, anchor);
   const { problems, sealed, unsealed, older, damaged, writers } = verdict;
   if (values.json === true) out(`${JSON.stringify(verdict, null, 2)}\n`);

@@ -42,7 +42,7 @@ export interface Config {
     Required<Pick<SessionSettings, "idle" | "permissions" | "foreign">> & {
       readonly worktree: { readonly carry: readonly string[] };
     };
-  readonly audit: {
+  readonly audit?: {
     /** Absolute. */
     readonly anchor?: string;
   };
@@ -154,7 +154,6 @@ export function defaultConfig(data: string): Config {
       setup: { repositories: {}, from: [], layers: 4, maxLayer: 10_737_418_240 },
     },
     sessions: { idle: 1_800, permissions: "first", foreign: "owner", worktree: { carry: [] } },
-    audit: {},
     notifications: [],
     data,
     log: { level: "info", verbose: false },

@@ -5,7 +5,7 @@ import { AuditLog } from "../../store/audit/audit-log.ts";
 /** The record of calls of a house. */
 export function openAudit({ config, log }: House): AuditLog {
   return new AuditLog(config.data, {
-    anchor: config.audit.anchor,
+    anchor: config.audit?.anchor,
     // An error, since short commands do not show warnings: a call that is not audited must be seen.
     report: (event, fields) => log.error(event, fields),
   });
