@@ -95,6 +95,11 @@ describe("the service worker", () => {
       const [shown] = worker.shown;
       assert.equal(shown?.title, "Not answered");
       assert.equal((shown.options.actions as object[]).length, count);
+      assert.notEqual(
+        shown.options.tag,
+        MESSAGE.id,
+        "it is not closed with the one that was clicked",
+      );
     }
   });
 });

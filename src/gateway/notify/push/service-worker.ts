@@ -21,12 +21,12 @@ self.addEventListener("push", (event) => {
   event.waitUntil(show(message, detail.title || title, detail.words || (detail.title ? title : "")));
 });
 
-function show(message, title, body) {
-  const { answers = [], id, reason } = message;
+function show(message, title, body, tag = message.id) {
+  const { answers = [], reason } = message;
   const shown = answers.filter(({ kind }) => SHOWN.includes(kind));
   return self.registration.showNotification(title, {
     body,
-    tag: id,
+    tag,
     data: message,
     requireInteraction: reason === "permission" || reason === "question",
     actions: shown.map(({ kind, label }) => ({ action: kind, title: label })),
@@ -34,6 +34,8 @@ function show(message, title, body) {
 }
 
 async function answer(message, kind) {
+  // Another tag: the browser may still be closing the notification that was clicked, by its tag.
+  const tag = message.id + " " + Date.now();
   const { url } = message.answers.find((one) => one.kind === kind);
   const { pathname } = new URL(url);
   try {
@@ -41,10 +43,10 @@ async function answer(message, kind) {
     const response = await fetch(pathname, { method: "POST" });
     if (response.ok) return;
     const { error = "The gateway does not answer." } = await response.json().catch(() => ({}));
-    await show({ ...message, answers: [] }, "Not answered", error);
+    await show({ ...message, answers: [] }, "Not answered", error, tag);
   } catch {
     // The buttons are shown again: once the gateway can be reached, they answer.
-    await show(message, "Not answered", "The gateway cannot be reached. Try again later.");
+    await show(message, "Not answered", "The gateway cannot be reached. Try again later.", tag);
   }
 }
 
