@@ -59,7 +59,8 @@ export async function storeFaultContract(
   for (const [number, { fault, lasts }] of FAULTS.entries()) {
     // Where not all are taken, each fault strikes at other calls.
     let at = stride === 1 ? 0 : Math.floor((stride * number) / FAULTS.length);
-    for (let hits = 0; hits < most; hits++, at += stride) {
+    let hits = 0;
+    while (hits < most) {
       let hit: DiskCall | undefined;
       await rig.prepare?.();
       disk.calls = [];
@@ -70,13 +71,20 @@ export async function storeFaultContract(
       };
       const outcomes = await play(rig);
       disk.decide = () => undefined;
-      if (hit === undefined) break;
+      if (hit === undefined) {
+        // A round may touch the disk less often than the one that was counted.
+        if (hits > 0 || at === 0) break;
+        at = Math.floor(at / 2);
+        continue;
+      }
       const where = `${fault} at call ${at}: ${hit.operation} of ${hit.path}`;
       inWords(outcomes, where);
       allWell(await oneRound(rig), `after ${where}`);
+      hits++;
+      at += stride;
     }
     report(`${fault}: one in ${stride} of ${at} calls`);
-    assert.ok(at >= stride, "nothing touched the disk");
+    assert.ok(hits > 0, "nothing touched the disk");
   }
   await rig.verify?.();
 }

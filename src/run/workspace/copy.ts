@@ -49,14 +49,17 @@ export async function giveTo(tree: string, { uid, gid }: FileOwner): Promise<voi
   await run("chown", ["--recursive", "--no-dereference", `${uid}:${gid}`, tree]);
 }
 
+/** Again where the folder is not empty: another process that looks for old workspaces may just lock this one. */
+const WHOLE = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } as const;
+
 /** Removes a folder, even if it contains read-only folders. */
 export async function removeTree(tree: string): Promise<void> {
   try {
-    await rm(tree, { recursive: true, force: true });
+    await rm(tree, WHOLE);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
     await run("chmod", ["--recursive", "u+rwX", tree]);
-    await rm(tree, { recursive: true, force: true });
+    await rm(tree, WHOLE);
   }
 }
 
