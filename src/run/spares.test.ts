@@ -176,7 +176,7 @@ describe("Spares", () => {
       (await third).plan.workspace,
       (await fourth).plan.workspace,
     ]);
-    assert.equal(asked, 3);
+    assert.equal(asked.length, 3);
   });
 
   it("ends the spare of another agent, and the session begins as any other", async () => {
