@@ -184,9 +184,28 @@ export function commentsIn(answer: string): string[] {
   );
 }
 
+interface Taken {
+  readonly comments: string[];
+  /** What the next call acknowledges. */
+  readonly delivery: string | undefined;
+}
+
+/** Takes what has come, and acknowledges what came before. */
+async function take(server: ReviewServer, after: string | undefined): Promise<Taken> {
+  const args = after === undefined ? {} : { after };
+  const result = (await server.ask("tools/call", {
+    name: "check_lazygit_messages",
+    arguments: args,
+  })) as { content: { text: string }[]; _meta?: Record<string, unknown> };
+  const comments = commentsIn(result.content[0]?.text ?? "");
+  const delivery = result._meta?.["trunkline/delivery"];
+  return { comments, delivery: typeof delivery === "string" ? delivery : undefined };
+}
+
 /**
  * Reads everything that is written meanwhile, through a server that is killed at random moments and
- * started again. Gives what came, in the order it came, and how often the server was killed. The last
+ * started again, and acknowledges what it has read: otherwise a comment would come once more whose
+ * answer the server was killed on. Gives what came, in the order it came, and how often the server was killed. The last
  * server lives until all is taken in.
  */
 export async function readWhileKilled(
@@ -198,6 +217,7 @@ export async function readWhileKilled(
   const got: string[] = [];
   let isWriting = true;
   let kills = 0;
+  let after: string | undefined;
   void writing.catch(() => {}).finally(() => (isWriting = false));
   for (;;) {
     const server = new ReviewServer(home, { TRUNKLINE_REVIEW_FIRST: "oldest" });
@@ -208,8 +228,9 @@ export async function readWhileKilled(
       await server.begin("reader");
       for (;;) {
         const wasWriting = isWriting || !isTakenIn();
-        const found = commentsIn(await server.call("check_lazygit_messages"));
+        const { comments: found, delivery } = await take(server, after);
         got.push(...found);
+        after = delivery ?? after;
         if (found.length === 0 && !wasWriting && !killing) break;
         if (found.length === 0 && killing && !isWriting) server.child.kill("SIGKILL");
       }
@@ -241,15 +262,10 @@ export async function readKilledOnAnswers(
     if (left > 0) await home.addInProcess(`${reader} ${left}`);
     await using server = await new ReviewServer(home).begin(reader);
     server.killOnMessages();
-    const args = acknowledges && after !== undefined ? { after } : {};
-    const result = (await server.ask("tools/call", {
-      name: "check_lazygit_messages",
-      arguments: args,
-    })) as { content: { text: string }[]; _meta?: Record<string, unknown> };
-    const comments = commentsIn(result.content[0]?.text ?? "");
+    const { comments, delivery } = await take(server, acknowledges ? after : undefined);
     found = comments.length;
     for (const comment of comments) times.set(comment, (times.get(comment) ?? 0) + 1);
-    if (found > 0) after = String(result._meta?.["trunkline/delivery"]);
+    after = delivery ?? after;
   }
   return times;
 }

@@ -162,7 +162,7 @@ describe("trunkline review", { timeout: 600_000 }, () => {
     );
   });
 
-  it("delivers everything once and in order through a server that is killed repeatedly", async () => {
+  it("delivers everything once and in order, if it is acknowledged, through a server that is killed repeatedly", async () => {
     using home = new ReviewHome();
     const files = ["a", "b", "c"];
     for (const file of files) home.write(file, "one\ntwo\nthree\nfour\nfive\n");
