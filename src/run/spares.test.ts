@@ -155,15 +155,15 @@ describe("Spares", () => {
   it("prepares one more while a session waits for the one before, and not for each of many", async () => {
     await using rig = await Rig.open();
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    let asked = 0;
+    const asked: string[] = [];
     rig.starting = () => {
-      asked++;
+      asked.push("start");
       return released;
     };
     await rig.beginAndEnd("one", "one");
-    while (asked < 1) await pause(5);
+    while (asked.length < 1) await pause(5);
     const third = rig.begin();
-    while (asked < 2) await pause(5);
+    while (asked.length < 2) await pause(5);
     const fourth = rig.begin();
     await using fifth = (await rig.begin()).session;
     release();
@@ -176,7 +176,7 @@ describe("Spares", () => {
       (await third).plan.workspace,
       (await fourth).plan.workspace,
     ]);
-    assert.equal(asked, 3);
+    assert.equal(asked.length, 3);
   });
 
   it("ends the spare of another agent, and the session begins as any other", async () => {
