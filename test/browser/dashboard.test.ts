@@ -31,7 +31,8 @@ describe(
       const asked = editor.send("session/prompt", { sessionId, prompt: said("permission") });
       const row = page.getByRole("row").filter({ hasText: "permission" });
       await row.waitFor();
-      await page.waitForFunction(`document.title.startsWith("(1) ")`);
+      // waitForFunction() evaluates text in the page, which our policy forbids.
+      while (!(await page.title()).startsWith("(1) "));
       await row.getByRole("link").click();
       const ask = page.getByRole("region", { name: "Waiting for you" });
       await ask.getByText("Run npm install").waitFor();

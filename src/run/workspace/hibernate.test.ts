@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -147,6 +148,30 @@ for (const [name, makeDriver, skip] of DRIVERS) {
       const status = await after.git.text(["status", "--porcelain", "README.md", "gone.md"]);
       assert.deepEqual(status.split("\n"), [" M README.md", " D gone.md"]);
       await after.close();
+    });
+
+    it("hibernates although others are removed meanwhile", async () => {
+      await using rig = await Rig.open(makeDriver());
+      const workspace = await rig.work();
+      await workspace.close();
+      const own = join(rig.folder, SESSION, "workspace.json");
+      // Some of them come after it, in whatever order a folder is read.
+      const others = Array.from({ length: 8 }, (_, at) => join(rig.folder, `other${at}`));
+      for (const other of others) {
+        mkdirSync(other);
+        copyFileSync(own, join(other, "workspace.json"));
+      }
+      utimesSync(own, 0, 0);
+      await rig.workspaces.hibernate({
+        after: HOUR,
+        repositoryOf: () => {
+          for (const other of others) rmSync(other, { recursive: true });
+          return rig.repository;
+        },
+        stop: new Stopper(),
+        failed: (_, error) => rig.failures.push(error),
+      });
+      assert.deepEqual([rig.failures, rig.away], [[], true]);
     });
 
     it("can hibernate many times, and the agent can change its files each time", async () => {

@@ -123,7 +123,9 @@ export class Workspaces implements AsyncDisposable {
       if (stop.signal.aborted) return;
       if (facts === undefined || facts.isAway === true || !this.#isOurs(facts)) continue;
       if (SETUP.test(basename(folder))) continue;
-      const closed = (await stat(join(folder, FACTS))).mtimeMs;
+      const closed = (await stat(join(folder, FACTS)).catch(() => undefined))?.mtimeMs;
+      // It was removed meanwhile.
+      if (closed === undefined) continue;
       const isLong = Date.now() - closed >= after;
       // The result stays the same until the workspace is opened again, or `after` has passed.
       const found = `${closed} ${isLong}`;
