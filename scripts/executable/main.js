@@ -2,6 +2,7 @@
 // the program's own children need of them: `[options] --eval CODE …`, and `[options] SCRIPT …`.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
+import { compileFunction } from "node:vm";
 
 const PROGRAM = new URL("./trunkline.js", import.meta.url);
 const SCRIPT = "--input-type=commonjs";
@@ -14,7 +15,7 @@ const [first, ...rest] = words;
 if (first === "--eval" || first === "-e") {
   const [code, ...args] = rest;
   process.argv = [node, ...args];
-  if (isScript) new Function("require", code)(createRequire(import.meta.url));
+  if (isScript) compileFunction(code, ["require"])(createRequire(import.meta.url));
   else await import(`data:text/javascript;base64,${Buffer.from(code).toString("base64")}`);
 } else if (first !== undefined && /^\/.*\.[cm]?[jt]s$/.test(first) && first !== PROGRAM.pathname) {
   process.argv = [node, first, ...rest];

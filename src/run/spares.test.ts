@@ -155,15 +155,9 @@ describe("Spares", () => {
   it("prepares one more while a session waits for the one before, and not for each of many", async () => {
     await using rig = await Rig.open();
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
-<<<<<<< HEAD
     const asked: number[] = [];
     rig.starting = () => {
       asked.push(asked.length);
-=======
-    const asked: string[] = [];
-    rig.starting = () => {
-      asked.push("start");
->>>>>>> notify
       return released;
     };
     await rig.beginAndEnd("one", "one");
