@@ -39,9 +39,9 @@ const STORES: Readonly<Record<string, Store>> = {
       assert.match(JSON.stringify(event?.message), /"by":"zed"/);
       // Rules of the first version belong to the owners of their sessions.
       const rules = new SessionRules(log.database);
-      const rule = await rules.find("/work", "run npm test", "token ann");
+      const rule = await rules.find("/home/ada/site", "run npm test", "token ann");
       assert.equal(rule?.decision, "allow");
-      assert.equal(await rules.find("/work", "run npm test", ""), undefined);
+      assert.equal(await rules.find("/home/ada/site", "run npm test", ""), undefined);
     },
   },
   reviews: {

@@ -5,7 +5,7 @@ CREATE TABLE repository (
      git_dir TEXT NOT NULL UNIQUE,
      root TEXT NOT NULL
    ) STRICT;
-INSERT INTO repository VALUES(1,'/work/.git','/work');
+INSERT INTO repository VALUES(1,'/home/ada/site/.git','/home/ada/site');
 CREATE TABLE text (
      blob TEXT PRIMARY KEY,
      content BLOB NOT NULL

@@ -5,7 +5,7 @@ CREATE TABLE repository (
      git_dir TEXT NOT NULL UNIQUE,
      root TEXT NOT NULL
    , first_commit TEXT, remotes TEXT NOT NULL DEFAULT '[]') STRICT;
-INSERT INTO repository VALUES(1,'/work/.git','/work',NULL,'[]');
+INSERT INTO repository VALUES(1,'/home/ada/site/.git','/home/ada/site',NULL,'[]');
 CREATE TABLE text (
      blob TEXT PRIMARY KEY,
      content BLOB NOT NULL

@@ -13,7 +13,7 @@ CREATE TABLE session (
      deleted INTEGER,
      holder TEXT
    ) STRICT;
-INSERT INTO session VALUES(1,'11111111-1111-4111-8111-111111111111','/work','other','Mend it',1794812032626,1794812032626,NULL,'{"owner":"token ann"}',NULL,NULL);
+INSERT INTO session VALUES(1,'11111111-1111-4111-8111-111111111111','/home/ada/site','other','Mend it',1794812032626,1794812032626,NULL,'{"owner":"token ann"}',NULL,NULL);
 CREATE TABLE session_page (
      id INTEGER PRIMARY KEY,
      session INTEGER NOT NULL REFERENCES session (id),
@@ -32,7 +32,7 @@ CREATE TABLE permission_rule (
      said_by TEXT NOT NULL,
      revoked INTEGER
    , principal TEXT NOT NULL DEFAULT '') STRICT;
-INSERT INTO permission_rule VALUES(1,'/work','run npm test','allow',1794812032644,'11111111-1111-4111-8111-111111111111','zed',NULL,'token ann');
+INSERT INTO permission_rule VALUES(1,'/home/ada/site','run npm test','allow',1794812032644,'11111111-1111-4111-8111-111111111111','zed',NULL,'token ann');
 CREATE INDEX session_updated ON session (updated DESC) WHERE deleted IS NULL;
 CREATE UNIQUE INDEX session_page_order ON session_page (session, first);
 CREATE UNIQUE INDEX permission_rule_in_force ON permission_rule (principal, workspace, subject)
