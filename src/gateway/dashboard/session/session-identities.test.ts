@@ -15,9 +15,9 @@ describe("the identities of sessions", () => {
       atOnce--;
       asked.push(`${agent} ${cwd}`);
       if (cwd === "/gone") throw new Error("There is no such folder");
-      return cwd === "/work" ? "work" : undefined;
+      return cwd === "/site" ? "work" : undefined;
     });
-    const places = ["/work", "/gone", "/work", "/other"].map(place);
+    const places = ["/site", "/gone", "/site", "/other"].map(place);
     await Promise.all([identities.look(places), identities.look(places)]);
     await identities.look(places);
     assert.deepEqual(asked, ["a /work", "a /gone", "a /other"]);
