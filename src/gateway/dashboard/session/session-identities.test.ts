@@ -20,7 +20,7 @@ describe("the identities of sessions", () => {
     const places = ["/site", "/gone", "/site", "/other"].map(place);
     await Promise.all([identities.look(places), identities.look(places)]);
     await identities.look(places);
-    assert.deepEqual(asked, ["a /work", "a /gone", "a /other"]);
+    assert.deepEqual(asked, ["a /site", "a /gone", "a /other"]);
     assert.deepEqual(
       places.map((each) => identities.of(each)),
       ["work", undefined, "work", undefined],
