@@ -1,5 +1,4 @@
 import {
-  appendFileSync,
   closeSync,
   constants,
   fstatSync,
@@ -44,6 +43,11 @@ export interface AuditLogOptions {
 
 type ResolvedOptions = Required<Omit<AuditLogOptions, "anchor">> & Pick<AuditLogOptions, "anchor">;
 
+/** O_NONBLOCK: opening a pipe that nobody reads fails, instead of waiting for a reader. */
+const ANCHOR = {
+  flag: constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK,
+  mode: 0o600,
+};
 /** Files that were set aside when they were full; their names are in the order of time. */
 export const SET_ASIDE = /^audit-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-\d+\.ndjson$/;
 
@@ -85,6 +89,9 @@ export class AuditLog implements Disposable {
   readonly #seals = new AuditSeals();
   #sealing: NodeJS.Timeout | undefined;
   #isAnchored = true;
+  /** Seals that are on their way to the anchor. */
+  #unanchored = 0;
+  #anchoring: Promise<unknown> = Promise.resolve();
 
   /** The file is opened with the first entry. */
   constructor(data: string, options: AuditLogOptions = {}) {
@@ -124,7 +131,7 @@ export class AuditLog implements Disposable {
 
   [Symbol.dispose](): void {
     this.flush();
-    this.#seal();
+    this.#sealLast();
     clearTimeout(this.#retry);
     clearTimeout(this.#sealing);
     const lost = this.#lines.length + this.#dropped;
@@ -154,23 +161,55 @@ export class AuditLog implements Disposable {
     return `${json.slice(0, -1)},"writer":"${this.#seals.writer}"}\n`;
   }
 
-  /** Seals what was written, here and at the anchor. */
-  #seal(): void {
+  /** Seals what was written, here and, unless this is the end, at the anchor. Returns the seal. */
+  #seal(isEnd = false): string | undefined {
     clearTimeout(this.#sealing);
     this.#sealing = undefined;
     const line = this.#seals.seal();
-    if (line === undefined) return;
+    if (line === undefined) return undefined;
     this.#waiting += line.length;
     this.#lines.push(line);
     if (this.#retry === undefined) this.flush();
-    const { anchor, report } = this.#options;
-    if (anchor === undefined) return;
+    const { anchor } = this.#options;
+    if (anchor !== undefined && !isEnd) this.#anchor(anchor, line);
+    return line;
+  }
+
+  /** Appends a seal to the anchor. Calls do not wait for it: it may be on another machine. */
+  #anchor(anchor: string, line: string): void {
+    const { appendFile } = process.getBuiltinModule("node:fs/promises");
+    this.#unanchored++;
+    this.#anchoring = this.#anchoring
+      .then(() => appendFile(anchor, line, ANCHOR))
+      .then(
+        () => (this.#isAnchored = true),
+        (error: unknown) => this.#notAnchored(error),
+      )
+      .finally(() => this.#unanchored--);
+  }
+
+  #notAnchored(error: unknown): void {
+    const { anchor: file, report } = this.#options;
+    if (this.#isAnchored) report("audit.not-anchored", { file, error });
+    this.#isAnchored = false;
+  }
+
+  /** Seals the rest at the end, when nothing can be waited for any more. */
+  #sealLast(): void {
+    const { anchor } = this.#options;
+    const isStuck = this.#unanchored > 0;
+    const line = this.#seal(true);
+    if (anchor === undefined || line === undefined) return;
     try {
-      appendFileSync(anchor, line, { mode: 0o600 });
-      this.#isAnchored = true;
+      if (isStuck) throw new Error("An earlier seal is still being written there");
+      const file = openSync(anchor, ANCHOR.flag, ANCHOR.mode);
+      try {
+        writeSync(file, line);
+      } finally {
+        closeSync(file);
+      }
     } catch (error) {
-      if (this.#isAnchored) report("audit.not-anchored", { file: anchor, error });
-      this.#isAnchored = false;
+      this.#notAnchored(error);
     }
   }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -91,6 +92,30 @@ describe("verifyAudit()", () => {
     assert.deepEqual((await verifyAudit(folder.path)).problems, []);
     const { problems } = await verifyAudit(folder.path, anchor);
     assert.match(problems[0]?.says ?? "", /The audit has no such seal/);
-    await assert.rejects(verifyAudit(folder.path, `${anchor}-none`), { code: "ENOENT" });
+    await assert.rejects(
+      verifyAudit(folder.path, `${anchor}-none`),
+      /Cannot read the anchor .*there is no such file/,
+    );
+  });
+
+  it("reports an anchor that cannot be written once, and waits for nobody to read it", async () => {
+    await using folder = await SampleFolder.create();
+    await using elsewhere = await SampleFolder.create();
+    mkdirSync(elsewhere.path);
+    const pipe = join(elsewhere.path, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    const reports: string[] = [];
+    const options = { anchor: pipe, sealAfter: 1, report: (event: string) => reports.push(event) };
+    {
+      using log = new AuditLog(folder.path, options);
+      for (let n = 0; n < 2; n++) {
+        log.record({ time: "t", n });
+        log.flush();
+        while ((await verifyAudit(folder.path)).sealed <= n) await new Promise(setImmediate);
+      }
+      log.record({ time: "t", n: 2 });
+    }
+    assert.deepEqual(reports, ["audit.not-anchored"]);
+    assert.equal((await verifyAudit(folder.path)).sealed, 3);
   });
 });

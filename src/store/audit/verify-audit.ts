@@ -1,7 +1,8 @@
 import { createHash, type Hash } from "node:crypto";
-import { createReadStream, existsSync } from "node:fs";
+import { createReadStream, existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 
+import { TrunklineError } from "../../base/errors.ts";
 import { auditFiles } from "./audit-reader.ts";
 import { firstHash, SEAL, type Seal } from "./audit-seals.ts";
 
@@ -93,6 +94,12 @@ function entries(count: number): string {
 /** Seals that the anchor has and the audit has not. */
 async function missingFrom(seals: ReadonlySet<string>, anchor: string): Promise<AuditProblem[]> {
   const problems: AuditProblem[] = [];
+  if (!statSync(anchor, { throwIfNoEntry: false })?.isFile()) {
+    throw new TrunklineError(
+      "not-found",
+      `Cannot read the anchor '${anchor}': there is no such file`,
+    );
+  }
   for await (const { line, number } of linesOf(anchor)) {
     if (!line.startsWith(SEAL) || seals.has(line)) continue;
     const { time } = parse(line) ?? {};
