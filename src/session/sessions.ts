@@ -169,7 +169,7 @@ export class Sessions implements AsyncDisposable {
     this.#unstarted.deleteAll().catch(() => {});
     const page = await readPage(this.#options.store, { cwd, cursor, owner });
     const sessions = page.sessions.filter(
-      ({ id }) => !unstarted.has(id) && !this.#unstarted.ids.has(id),
+      ({ id }) => !unstarted.has(id) && !this.#unstarted.has(id),
     );
     return { ...page, sessions };
   }
@@ -311,10 +311,7 @@ export class Sessions implements AsyncDisposable {
       return await this.#begin(placed, agent, setup, isOld);
     } catch (error) {
       const { id, notes } = held.record;
-      await this.#options.forget?.(id, notes.run).catch((cause: unknown) => {
-        this.#options.log.warn("session.not-forgotten", { session: id, error: cause });
-      });
-      await this.#unstarted.delete(id);
+      await this.#unstarted.delete(id, async () => this.#options.forget?.(id, notes.run));
       throw error;
     }
   }

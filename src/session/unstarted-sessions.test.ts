@@ -16,10 +16,25 @@ describe("UnstartedSessions", () => {
       },
     } as SessionStore;
     const unstarted = new UnstartedSessions(store, new Log("error", () => {}));
-    await unstarted.delete("a");
+    await unstarted.delete("a", async () => {});
     assert.deepEqual([...unstarted.ids], ["a"]);
     isBroken = false;
-    await unstarted.delete("b");
+    await unstarted.delete("b", async () => {});
     assert.deepEqual([[...unstarted.ids], deleted], [[], ["a", "b"]]);
+  });
+
+  it("keeps the record until everything else of a session is removed, and does not wait for it", async () => {
+    const deleted: string[] = [];
+    const store = { delete: async (id: string) => void deleted.push(id) } as SessionStore;
+    const unstarted = new UnstartedSessions(store, new Log("error", () => {}));
+    let isBusy = true;
+    await unstarted.delete("a", async () => {
+      if (isBusy) throw new Error("its workspace is busy");
+    });
+    await unstarted.delete("b", async () => {});
+    assert.deepEqual([unstarted.ids, unstarted.has("a"), deleted], [["a"], true, ["b"]]);
+    isBusy = false;
+    await unstarted.deleteAll();
+    assert.deepEqual([unstarted.ids, deleted], [[], ["b", "a"]]);
   });
 });

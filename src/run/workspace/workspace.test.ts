@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { ServerRepository } from "../../../test/support/server-repository.ts";
 import { RepositoryCache } from "../repository-cache.ts";
 import { Bases } from "./bases.ts";
@@ -37,5 +38,20 @@ describe("Workspaces", () => {
     await again.git.run(["add", "--all"]);
     await again.git.run(["update-ref", "refs/heads/agent/s", revision]);
     await again.close();
+  });
+
+  it("removes what was left before it had begun, and nothing that somebody may have worked on", async () => {
+    await using sample = await SampleFolder.create();
+    const folder = join(sample.path, "work");
+    const bases = new Bases({ folder: join(sample.path, "bases"), most: 1 });
+    const options = { folder, bases, driver: new CopyDriver("copy"), askpass: "/bin/false" };
+    await using workspaces = new Workspaces({ ...options, protocols: ["file"] });
+    for (const name of ["left", "beginning", "unreadable"]) {
+      mkdirSync(join(folder, name, "git"), { recursive: true });
+    }
+    writeFileSync(join(folder, "unreadable/workspace.json"), "{");
+    for (const name of ["left", "unreadable"]) utimesSync(join(folder, name), 0, 0);
+    await workspaces.sweep();
+    assert.deepEqual(readdirSync(folder).toSorted(), ["beginning", "unreadable"]);
   });
 });

@@ -24,7 +24,7 @@ import {
   restoreFiles,
 } from "./hibernate.ts";
 import { diskUse } from "./disk-use.ts";
-import { type Facts, FACTS, readFacts, writeFacts } from "./workspace-facts.ts";
+import { type Facts, FACTS, isUnbegun, readFacts, writeFacts } from "./workspace-facts.ts";
 
 export interface WorkspaceRequest {
   readonly session: string;
@@ -152,10 +152,11 @@ export class Workspaces implements AsyncDisposable {
     for (const { path, facts } of await this.#all()) {
       if (this.#isOver) return;
       if (FileLock.isTaken(join(path, LOCK))) continue;
+      // An interrupted set-up is never continued, and no session knows of a spare.
+      const isLeft = SETUP.test(basename(path)) || facts?.isSpare === true || isUnbegun(path);
       using _ = await FileLock.take(join(path, LOCK));
       await this.#release(path);
-      // An interrupted set-up is never continued, and no session knows of a spare.
-      if (!SETUP.test(basename(path)) && facts?.isSpare !== true) continue;
+      if (!isLeft) continue;
       await removeTree(path);
       await this.#options.abandoned?.(basename(path), facts?.repository);
     }
