@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { describe, it, mock } from "node:test";
 
 import { NO_CREDENTIALS } from "../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../test/support/server-repository.ts";
@@ -39,8 +39,10 @@ describe("RepositoryCache", () => {
     const cached = cacheOf(repository).at(repository.url, NO_CREDENTIALS);
     assert.equal(await cached.has(second), false);
     const ref = { url: repository.url, branch: "main", revision: second };
-    // Both wait for one fetch: two at once would fight over git's locks.
+    const ran = mock.method(cached.git, "run");
     await Promise.all([cached.need(ref, NO_CREDENTIALS), cached.need(ref, NO_CREDENTIALS)]);
+    const fetches = ran.mock.calls.filter(({ arguments: [args] }) => args.includes("fetch"));
+    assert.equal(fetches.length, 1, "both wait for the same fetch");
     assert.equal(await cached.has(second), true);
     assert.equal(await countOf(cached, second), "1");
     assert.equal(await cached.shallow(), `${second}\n`);

@@ -210,6 +210,15 @@ describe("a remote run", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, 
     }
   });
 
+  it("is refused at its start if the result could not be pushed", async () => {
+    using ide = await connect();
+    const project = checkedOut("https");
+    project.git("--git-dir", project.bare, "config", "http.receivepack", "false");
+    await assert.rejects(begin(ide, project), /push/i);
+    project.git("--git-dir", project.bare, "config", "http.receivepack", "true");
+    assert.match((await begin(ide, project))._meta.target.branch, /^agent\//);
+  });
+
   it("can be started from a terminal, here or on a server, and ends with the branch", async () => {
     for (const where of [[], ["--url", ready.acp]]) {
       const project = checkedOut("https");
