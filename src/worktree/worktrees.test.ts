@@ -85,6 +85,24 @@ describe("Worktrees", () => {
     assert.equal(existsSync(data), false);
   });
 
+  it("gives a branch to one of two sessions that ask for it at once", async () => {
+    using it = setUp();
+    const { repository, worktrees } = it;
+    repository.run("branch", "old");
+    for (const branch of ["old", "new"]) {
+      const sessions = [2, 3].map((digit) => ONE.replaceAll("1", String(digit)));
+      const both = await Promise.allSettled(
+        sessions.map((session) => worktrees.create(session, repository.path, { branch })),
+      );
+      const refused = both.filter((one) => one.status === "rejected");
+      assert.equal(refused.length, 1);
+      assert.match(String(refused[0]?.reason), /is checked out in/);
+      const shown = repository.run("worktree", "list").split(`[${branch}]`);
+      assert.equal(shown.length, 2, "one work tree has it");
+      for (const session of sessions) await worktrees.remove(session);
+    }
+  });
+
   it("works with a bare repository", async () => {
     using it = setUp();
     const { repository, worktrees } = it;
@@ -157,8 +175,11 @@ describe("Worktrees", () => {
     rmSync(join(it.data, "worktrees"), { recursive: true });
     await worktrees.open(ONE, place);
     assert.equal(readFileSync(join(place.tree, "b.txt"), "utf8"), "b");
-    rmSync(repository.path, { recursive: true });
     rmSync(place.tree, { recursive: true });
+    const other = join(repository.home, "other");
+    repository.run("worktree", "add", "--force", "--quiet", other, place.branch);
+    await assert.rejects(worktrees.open(ONE, place), /is checked out in '.*other'/);
+    rmSync(repository.path, { recursive: true });
     await assert.rejects(worktrees.open(ONE, place), /its repository '.*app' is gone/);
   });
 });

@@ -155,12 +155,7 @@ export class Worktrees implements Workplaces {
       const says = `Cannot create a work tree: '${wanted.slice(0, 100)}' is no name for a branch.`;
       throw new TrunklineError("usage", says);
     }
-    const at = (await worktreesOf(git)).find(({ branch }) => branch === wanted);
-    if (at !== undefined) {
-      const why = `the branch '${wanted}' is checked out in '${at.path}'`;
-      const next = "Name another branch, or leave it out to get a new one";
-      throw new TrunklineError("conflict", `Cannot create a work tree: ${why}. ${next}.`);
-    }
+    await requireFree(git, wanted);
     return { branch: wanted, isOwnBranch: !(await hasBranch(git, wanted)) };
   }
 
@@ -194,9 +189,24 @@ export class Worktrees implements Workplaces {
       : // With the full name of a branch, git would check out its commit only.
         [tree, branch];
     const add = ["worktree", "add", "--force", "--no-checkout", "--quiet"];
-    await git.run([...add, ...what], { mode: "files" });
+    {
+      // Two sessions that ask for a branch at once would both find it free, and git does not lock it.
+            using _ = await FileLock.take(join(this.#options.data, "worktrees.lock"), WAIT);
+      await requireFree(git, branch, tree);
+      await git.run([...add, ...what], { mode: "files" });
+    }
     await this.#git(tree).run(["reset", "--hard", "--quiet"], { mode: "files" });
   }
+}
+
+/** Refuses a branch that is checked out in another work tree: each would undo the other's commits. */
+async function requireFree(git: Git, branch: string, own?: string): Promise<void> {
+  const trees = await worktreesOf(git);
+  const at = trees.find((one) => one.branch === branch && one.path !== own);
+  if (at === undefined) return;
+  const why = `the branch '${branch}' is checked out in '${at.path}'`;
+  const next = "Name another branch, or leave it out to get a new one";
+  throw new TrunklineError("conflict", `Cannot create a work tree: ${why}. ${next}.`);
 }
 
 const NOTHING: Removed = { kept: undefined };
