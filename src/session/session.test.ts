@@ -50,4 +50,20 @@ describe("a session", { timeout: 60_000 }, () => {
     ]);
     assert.deepEqual(turns(), [undefined, undefined, "running", undefined, "end_turn"]);
   });
+
+  it("tells a client that resumes which settings were changed while it was away", async () => {
+    await using house = await AcpHouse.open({ script: (turn) => turn.update(chunk("Hi")) });
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "Hello");
+    await client.ask("session/set_mode", { sessionId, modeId: "architect" });
+    const resumed = async (after: number) => {
+      const other = house.connect();
+      await other.initialize();
+      const _meta = { trunkline: { after } };
+      await other.ask("session/resume", { sessionId, cwd: "/tmp", mcpServers: [], _meta });
+      return other.updates.flatMap(({ currentModeId }) => currentModeId ?? []);
+    };
+    assert.deepEqual(await resumed(1), ["architect"]);
+    assert.deepEqual(await resumed(1_000), []);
+  });
 });

@@ -28,7 +28,7 @@ import {
 import type { RunningTurn, TurnHost } from "./turn/running-turn.ts";
 import { SessionError } from "./session-error.ts";
 import { type Notes, SessionNotes } from "./session-notes.ts";
-import { chosenAfter, type ChosenSetting, inBothForms } from "./settings.ts";
+import { chosenAfter, type ChosenSetting, inBothForms, shownSettings } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 import { Transcript } from "./turn/transcript.ts";
 import { type PromptOptions, Turns } from "./turn/turns.ts";
@@ -189,7 +189,9 @@ export class Session implements TurnHost {
 
   /** Sends the client all events, or those after `after` that it does not know, and all updates from then on. */
   replayTo(client: SessionClient, after?: number): Promise<void> {
-    return this.#audience.replayTo(client, after);
+    // A client that loads the session reads the settings in the answer.
+    const settings = after === undefined ? [] : shownSettings(this.settings);
+    return this.#audience.replayTo(client, after, settings);
   }
 
   isAttached(client: SessionClient): boolean {
@@ -230,16 +232,11 @@ export class Session implements TurnHost {
 
   /** Records a choice and tells the other clients. */
   async chose(setting: ChosenSetting, by: SessionClient | undefined): Promise<void> {
-    const { modes, configOptions = [] } = this.settings;
+    const { settings } = this;
     const { chosen = {} } = this.notes;
-    await this.#notes.keep({ chosen: chosenAfter(chosen, setting, configOptions) });
+    await this.#notes.keep({ chosen: chosenAfter(chosen, setting, settings.configOptions ?? []) });
     if (!this.isRunning) this.#transcript.clearFailure();
-    const shows: SessionUpdate[] = [{ sessionUpdate: "config_option_update", configOptions }];
-    if (setting.setting === "mode" && modes !== undefined) {
-      const { currentModeId } = modes;
-      shows.unshift({ sessionUpdate: "current_mode_update", currentModeId });
-    }
-    await this.#transcript.record({ kind: "setting", ...setting }, shows, by);
+    await this.#transcript.record({ kind: "setting", ...setting }, shownSettings(settings), by);
   }
 
   /** Gives the session a title. */

@@ -1,4 +1,10 @@
-import type { ChosenSettings, SessionModels, SessionModes, SessionSettings } from "./agent.ts";
+import type {
+  ChosenSettings,
+  SessionModels,
+  SessionModes,
+  SessionSettings,
+  SessionUpdate,
+} from "./agent.ts";
 
 type ConfigOption = Readonly<Record<string, unknown>>;
 /** Settings that exist both as a method of their own and as a config option. */
@@ -33,6 +39,13 @@ export function inBothForms(settings: SessionSettings): SessionSettings {
     ...(allModels === undefined ? {} : { models: allModels }),
     ...(options.length === 0 ? {} : { configOptions: options }),
   };
+}
+
+/** The updates that tell a client the current settings. */
+export function shownSettings({ modes, configOptions = [] }: SessionSettings): SessionUpdate[] {
+  const options: SessionUpdate = { sessionUpdate: "config_option_update", configOptions };
+  if (modes === undefined) return [options];
+  return [{ sessionUpdate: "current_mode_update", currentModeId: modes.currentModeId }, options];
 }
 
 /** A choice that was just made: `id` is the mode or model, or the option that gets `value`. */

@@ -191,7 +191,7 @@ export class Worktrees implements Workplaces {
     const add = ["worktree", "add", "--force", "--no-checkout", "--quiet"];
     {
       // Two sessions that ask for a branch at once would both find it free, and git does not lock it.
-            using _ = await FileLock.take(join(this.#options.data, "worktrees.lock"), WAIT);
+      using _ = await FileLock.take(join(this.#options.data, "worktrees.lock"), WAIT);
       await requireFree(git, branch, tree);
       await git.run([...add, ...what], { mode: "files" });
     }

@@ -57,16 +57,26 @@ export class Audience {
 
   /**
    * Shows the client the events after `after`, then attaches it. A client that has seen that event knows its
-   * own prompts; without `after` it is shown everything.
+   * own prompts; without `after` it is shown everything. `settings` are shown if one was changed.
    */
-  async replayTo(client: SessionClient, after?: number): Promise<void> {
+  async replayTo(
+    client: SessionClient,
+    after?: number,
+    settings?: readonly SessionUpdate[],
+  ): Promise<void> {
     this.attachments.detach(client);
     this.#early = undefined;
     const { notices } = client.capabilities;
     const origin = after === undefined || client.isEchoed === true ? undefined : client.origin;
     for (let from = after ?? 0; ;) {
       const upTo = this.delivery.last;
-      const options = { upTo, notices, maxBytes: roomIn(this.#limits.updateSize), origin };
+      const options = {
+        upTo,
+        notices,
+        maxBytes: roomIn(this.#limits.updateSize),
+        origin,
+        settings,
+      };
       const events = this.#store.read(this.#sessionId, from);
       for await (const { seq, update } of replay(events, options)) {
         await this.#showTo(client, seq, update);

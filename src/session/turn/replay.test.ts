@@ -65,6 +65,19 @@ describe("replay()", () => {
     ]);
   });
 
+  it("ends with the settings of today if one was changed", async () => {
+    const settings = [{ sessionUpdate: "current_mode_update", currentModeId: "ask" }];
+    const options = { upTo: Infinity, notices: true, maxBytes: 1_000, settings };
+    const text = { kind: "update", update: chunk("Hi") } as const;
+    const mode = { kind: "setting", setting: "mode", id: "ask" } as const;
+    const replayed = await Array.fromAsync(replay(stored(mode, mode, text), options));
+    assert.deepEqual(replayed, [
+      { seq: 3, update: chunk("Hi") },
+      { seq: 3, update: settings[0] },
+    ]);
+    assert.equal((await Array.fromAsync(replay(stored(text), options))).length, 1);
+  });
+
   it("reports an interrupted turn as a notice, or as text if notices are not shown", async () => {
     const end = {
       kind: "end",

@@ -11,6 +11,8 @@ export interface ReplayOptions {
   readonly maxBytes: number;
   /** Prompts of this client are left out: it knows them, since it has sent them. */
   readonly origin?: string | undefined;
+  /** The settings of today, for a client that has missed a change. */
+  readonly settings?: readonly SessionUpdate[] | undefined;
 }
 
 export interface Replayed {
@@ -25,11 +27,15 @@ export async function* replay(
 ): AsyncGenerator<Replayed> {
   let count = 0;
   let held: Replayed | undefined;
+  let hasChanged = false;
+  let last = 0;
   for await (const { seq, message } of events) {
     if (seq > options.upTo) break;
+    last = seq;
     const event = message as SessionEvent;
     if (event.kind === "prompt" && event.origin !== undefined && event.origin === options.origin)
       continue;
+    if (event.kind === "setting") hasChanged = true;
     for (const update of updatesOf(event, options.notices)) {
       if (held === undefined) {
         held = { seq, update };
@@ -46,6 +52,8 @@ export async function* replay(
     }
   }
   if (held !== undefined) yield held;
+  if (!hasChanged) return;
+  for (const update of options.settings ?? []) yield { seq: last, update };
 }
 
 /** The updates that clients see of an event; none for permissions, answers and settings. */
