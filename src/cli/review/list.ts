@@ -1,11 +1,12 @@
 import { changedLines } from "../../review/anchor/changed-lines.ts";
 import { listBriefly } from "../../review/brief-list.ts";
 import type { ThreadView } from "../../review/thread-view.ts";
-import { placeOf } from "../../review/repository.ts";
+import { findRepository, placeOf } from "../../review/repository.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { openCommands, type RepoValues } from "./open-reviews.ts";
+import { dataOf, folderOf, openCommands, type RepoValues } from "./open-reviews.ts";
+import { PrintedList } from "./printed-list.ts";
 import { threadMenu, threadTable, threadText } from "./thread-text.ts";
 
 interface ListValues extends RepoValues {
@@ -21,7 +22,14 @@ const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "prop
 /** `trunkline review list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
   const { values, out, err } = invocation;
-  using commands = await openCommands(invocation);
+  const data = await dataOf(invocation);
+  const printed = printedIn(data, invocation);
+  const before = printed?.read();
+  if (before !== undefined) {
+    out(before);
+    return 0;
+  }
+  using commands = await openCommands(invocation, data);
   const gitDir = values.everywhere === true ? undefined : commands.here.gitDir;
   const states = values.state ?? (values.all === true ? undefined : UNRESOLVED);
   // A renamed file is found by its current name and by its name when the comment was made.
@@ -33,10 +41,25 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
     return 0;
   }
   const threads = (await listBriefly(commands, { gitDir, states })).filter(isWanted);
-  if (values.menu === true) out(threadMenu(threads));
-  else if (threads.length > 0) out(threadTable(threads, invocation.width));
-  else err("There are no threads. `trunkline review add --file FILE --line N` opens one.\n");
+  if (threads.length === 0 && values.menu !== true) {
+    err("There are no threads. `trunkline review add --file FILE --line N` opens one.\n");
+    return 0;
+  }
+  const text = values.menu === true ? threadMenu(threads) : threadTable(threads, invocation.width);
+  out(text);
+  await printed?.keep(text, threads);
   return 0;
+}
+
+/** The list as it was printed last; undefined for lists that are not kept. */
+function printedIn(data: string, invocation: Invocation<ListValues>): PrintedList | undefined {
+  const { json, everywhere, state, all, file, menu } = invocation.values;
+  // A part of the list does not show when a claim lapses, or a file is renamed into it.
+  const isPart = state !== undefined || file !== undefined;
+  if (json === true || everywhere === true || isPart) return undefined;
+  const here = findRepository(folderOf(invocation));
+  if (here === undefined) return undefined;
+  return new PrintedList(data, here, { all, menu, width: invocation.width });
 }
 
 /** `trunkline review show ID` */

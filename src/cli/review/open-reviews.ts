@@ -9,12 +9,18 @@ export interface RepoValues extends Values {
   readonly json?: boolean;
 }
 
-/** The reviews of the repository that the command line names. */
-export async function openCommands(invocation: Invocation<RepoValues>): Promise<ReviewCommands> {
+/** The reviews of the repository that the command line names. `data` is the folder of all state. */
+export async function openCommands(
+  invocation: Invocation<RepoValues>,
+  data?: string,
+): Promise<ReviewCommands> {
   // Imported only when needed: `trunkline review add` starts faster without it.
   const { ReviewCommands } = await import("../../review/review-commands.ts");
-  const { config } = await quietHouse(invocation);
-  return ReviewCommands.open(config.data, folderOf(invocation));
+  return ReviewCommands.open(data ?? (await dataOf(invocation)), folderOf(invocation));
+}
+
+export async function dataOf(invocation: Invocation): Promise<string> {
+  return (await quietHouse(invocation)).config.data;
 }
 
 export function folderOf({ values, cwd }: Invocation<RepoValues>): string {
