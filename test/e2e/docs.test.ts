@@ -12,14 +12,13 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 
 import { PROGRAM } from "../../src/cli/commands.ts";
 import { run as runHere } from "../../src/cli/program.ts";
 import { parse } from "../../src/cli/shell/parse.ts";
 import { allPaths, last } from "../../src/cli/shell/command.ts";
+import { freePort } from "../support/free-port.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -255,12 +254,4 @@ async function start(command: string, env: Record<string, string>): Promise<Ende
   child.stdin.end();
   const [code] = (await once(child, "close")) as [unknown];
   return { code, err };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }

@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -9,6 +7,7 @@ import type { UpstreamSettings } from "../../src/upstream/settings.ts";
 import { EVERYTHING, everythingIsMissing, serversLeft } from "../upstream/everything.ts";
 import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
 import { type Json, RawClient, type RawClientOptions } from "../upstream/raw-client.ts";
+import { freePort } from "../support/free-port.ts";
 
 const skip = await everythingIsMissing();
 const timeout = 600_000;
@@ -382,15 +381,6 @@ async function answers(url: string, gone: AbortSignal): Promise<boolean> {
     await sleep(20);
   }
   return false;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 async function until(condition: () => boolean): Promise<void> {

@@ -1,9 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { userInfo } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../free-port.ts";
 
 const SSHD = ["/usr/sbin/sshd", "/sbin/sshd", "/usr/local/sbin/sshd"].find(existsSync);
 
@@ -100,13 +100,4 @@ export class SshServer implements AsyncDisposable {
 export function makeKey(file: string, passphrase = ""): string {
   execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", passphrase, "-C", "rig", "-f", file]);
   return file;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }
