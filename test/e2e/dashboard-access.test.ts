@@ -54,6 +54,7 @@ describe("access to the dashboard's API", { timeout: 300_000 }, () => {
       assert.equal(status, 403, path);
       assert.match(body.error, /scope 'admin'/);
     }
+    assert.deepEqual(await limited.get("/api/notifications"), { deliveries: [] });
     const { status } = await reader.post(`/api/sessions/${ofToken}/prompt`, { text: "x" });
     assert.equal(status, 403, "to look is not to prompt");
   });

@@ -218,7 +218,7 @@ describe("notifications", { timeout: 180_000 }, () => {
     await program[Symbol.asyncDispose]();
     receiver.status = () => 204;
     const before = receiver.received.length;
-    await using _again = await home.serve();
+    await using again = await home.serve();
     const message = messageIn(await receiver.find(() => true, before));
     assert.equal(message.id, messageIn(receiver.received[0] as Received).id);
     assert.equal(message.stopReason, "end_turn");
@@ -234,6 +234,12 @@ describe("notifications", { timeout: 180_000 }, () => {
       }
       await delay(20);
     }
+    const shown = JSON.parse((await again.get("/api/notifications", again.owner)).body).deliveries;
+    const rows = shown.map((row: Json) => [row.receiver, row.reason, row.state, row.attempts > 0]);
+    assert.deepEqual(rows.toSorted(), [
+      ["dead", "turn-ended", "pending", true],
+      ["hook", "turn-ended", "delivered", true],
+    ]);
   });
 
   it("are pushed to a paired browser until it is revoked, which ends its streams", async () => {

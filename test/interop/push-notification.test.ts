@@ -82,6 +82,8 @@ describe(
       await page.getByRole("status").filter({ hasText: "live" }).waitFor();
       await page.evaluate(`location.assign("#/start")`);
       await page.getByRole("heading", { name: "Notifications in this browser" }).waitFor();
+      const sent = page.getByRole("grid", { name: "Last notifications" }).getByRole("row");
+      await sent.filter({ hasText: "permission" }).getByText("delivered").waitFor();
 
       const devtools = await context.newCDPSession(page);
       const registered = Promise.withResolvers<string>();

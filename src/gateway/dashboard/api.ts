@@ -14,6 +14,7 @@
  * Endpoints of sessions are in `session-api.ts`.
  */
 
+import type { DeliveryState } from "../../store/notify/delivery-queue.ts";
 import type { Severity, ThreadState } from "../../store/review/review-thread.ts";
 import type { Ask, EventLog, SessionRow } from "./session-api.ts";
 
@@ -316,6 +317,22 @@ export interface AuditRow {
   readonly milliseconds?: number;
   /** The whole entry, masked when it was recorded. */
   readonly entry: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * `GET /api/notifications` → `{deliveries}`: the last notifications to each receiver, the newest first.
+ * Others than the owner see none.
+ */
+export interface DeliveryRow {
+  readonly id: string;
+  readonly time: number;
+  readonly reason: string;
+  readonly session?: string;
+  readonly receiver: string;
+  readonly state: DeliveryState;
+  readonly attempts: number;
+  /** What the last attempt came to, or why there was none. */
+  readonly result?: string;
 }
 
 /**

@@ -8,6 +8,7 @@ import type { SessionRows } from "./session/session-rows.ts";
 import { auditRoutes } from "./view/audit-search.ts";
 import { CallStatistics } from "./view/call-statistics.ts";
 import { identityRoutes } from "./view/identities.ts";
+import { notificationRoutes } from "./view/notifications.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
 import { Services } from "./view/services.ts";
 import type { Threads } from "./view/threads.ts";
@@ -54,6 +55,7 @@ export class ServerParts {
       ...(tools?.routes ?? []),
       ...(services?.routes ?? []),
       ...auditRoutes(data),
+      ...notificationRoutes(data),
       ...tokenRoutes(new AccessTokens(data)),
       ...identityRoutes(house, sessions.reader),
     ];

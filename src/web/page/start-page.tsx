@@ -4,6 +4,7 @@ import type { OverviewStep } from "../../gateway/dashboard/api.ts";
 import { linkTo } from "../client/router.ts";
 import { overview, sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";
+import { Deliveries } from "../view/deliveries.tsx";
 import { Ago, Badge, Command, PageHead } from "../view/parts.tsx";
 import { PushSwitch } from "../view/push-switch.tsx";
 import { StateBadge } from "../view/session-facts.tsx";
@@ -46,6 +47,7 @@ export function StartPage(): JSX.Element {
         ))}
       </ol>
       <PushSwitch />
+      <Deliveries />
       <section aria-label="Addresses">
         <h2>Addresses for other programs</h2>
         <dl class="addresses">

@@ -12,6 +12,7 @@ import {
   RUN,
   RUN_DETAIL,
   SERVERS,
+  DELIVERIES,
   TOKENS,
   TOOLS,
 } from "./sample-rows.ts";
@@ -126,6 +127,7 @@ export function sampleAnswers(): Answers {
     "GET /api/audit": ({ query }) => ({
       rows: AUDIT.filter((row) => JSON.stringify(row).includes(query.get("q") ?? "")),
     }),
+    "GET /api/notifications": () => ({ deliveries: DELIVERIES }),
     "GET /api/tokens": () => ({ tokens: TOKENS }),
     "POST /api/tokens": () => ({ token: "trunkline_sample_secret", row: TOKENS[0] }),
   };

@@ -1,6 +1,7 @@
 import type {
   ApprovalRow,
   AuditRow,
+  DeliveryRow,
   Identities,
   Me,
   Overview,
@@ -250,5 +251,16 @@ export const TOKENS: TokenRow[] = [
     created: at(99_000),
     expires: at(10),
     isExpired: true,
+  },
+];
+
+export const DELIVERIES: DeliveryRow[] = [
+  {
+    ...{ id: "d-2", reason: "permission", session: "s-1", receiver: "https://hooks.example.org" },
+    ...{ time: at(3), state: "delivered", attempts: 1, result: "status 200" },
+  },
+  {
+    ...{ id: "d-1", reason: "turn-ended", session: "s-2", receiver: "phone of Ann" },
+    ...{ time: at(40), state: "failed", attempts: 5, result: "the push service has removed it" },
   },
 ];
