@@ -5,6 +5,7 @@ import { OWNER } from "../base/principal.ts";
 import type {
   AgentOpenOptions,
   AgentSession,
+  PauseWish,
   SessionSettings,
   Turn,
   TurnEnd,
@@ -13,6 +14,7 @@ import type { AgentLimits, BuiltInAgentOptions } from "./built-in-agent.ts";
 import { BackgroundCommands } from "./background/background-commands.ts";
 import { backgroundTools } from "./background/background-tools.ts";
 import { availableCommands, COMMAND_NAMES, runSlashCommand } from "./commands/commands.ts";
+import { pauseWish } from "./commands/pause.ts";
 import { parseCommand } from "./commands/slash-command.ts";
 import type { Customs } from "./custom/customs.ts";
 import type { CommandSandbox } from "./files/command-sandbox.ts";
@@ -159,9 +161,8 @@ export class BuiltInSession implements AgentSession {
     return name !== undefined && name !== "compact" && COMMAND_NAMES.has(name);
   }
 
-  pausing(prompt: Turn["prompt"]): "pause" | "continue" | undefined {
-    const name = parseCommand(typedText(prompt))?.name;
-    return name === "pause" || name === "continue" ? name : undefined;
+  pausing(prompt: Turn["prompt"]): PauseWish | undefined {
+    return pauseWish(prompt);
   }
 
   setMode(modeId: string): Promise<void> {

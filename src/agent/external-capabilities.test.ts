@@ -50,6 +50,12 @@ describe("ExternalCapabilities", () => {
       [true, true, true, true],
     );
   });
+
+  it("allow `/pause` while the agent works only if it says that it takes it", () => {
+    const pauses = (trunkline: unknown) =>
+      new ExternalCapabilities("some", { _meta: { trunkline } }).canPause;
+    assert.deepEqual([pauses({ pause: true }), pauses({}), pauses(null)], [true, false, false]);
+  });
 });
 
 const AGENT = { name: "codex", commandLine: "codex-acp" };

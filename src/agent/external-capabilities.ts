@@ -34,6 +34,11 @@ export class ExternalCapabilities {
     return this.#session("close");
   }
 
+  /** Not in ACP: a Trunkline takes `/pause` and `/continue` while it works on a prompt. */
+  get canPause(): boolean {
+    return objectOf(objectOf(this.#capabilities._meta).trunkline).pause === true;
+  }
+
   get supportsDirectories(): boolean {
     return this.#session("additionalDirectories");
   }

@@ -8,6 +8,7 @@ import type {
   AgentOpenOptions,
   AgentSession,
   Import,
+  PauseWish,
   SessionSettings,
   SessionUpdate,
   Turn,
@@ -16,6 +17,7 @@ import type {
 import { TextChunk } from "../session/client/text-chunk.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
 import type { AgentIdentity } from "./command-environment.ts";
+import { pauseWish } from "./commands/pause.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
 import { restoreSettings } from "./external-settings.ts";
 import { explainLogin, type ExternalCapabilities } from "./external-capabilities.ts";
@@ -115,6 +117,15 @@ export class ExternalSession implements AgentSession {
       // A turn that was given up may end during the next one.
       if (this.#turn === turn) this.#turn = undefined;
     }
+  }
+
+  passPausing(prompt: Turn["prompt"]): Promise<PauseWish> | undefined {
+    const wish = pauseWish(prompt);
+    const { connection, capabilities } = this.#process ?? {};
+    const isAble = capabilities?.canPause === true && this.#turn !== undefined;
+    if (wish === undefined || connection === undefined || !isAble) return undefined;
+    const params = { sessionId: this.#remoteId, prompt: [{ type: "text", text: `/${wish}` }] };
+    return connection.request(METHODS.prompt, params).then(() => wish, rethrow);
   }
 
   async setMode(modeId: string): Promise<void> {

@@ -7,6 +7,7 @@ import type {
   AgentSession,
   ClientFiles,
   McpServer,
+  PauseWish,
   SessionSettings,
   SessionUpdate,
   Turn,
@@ -213,6 +214,18 @@ class RunSession implements AgentSession {
     return { ...end, _meta: { ..._meta, ...resultOf(delivery, target, pullRequest) } };
   }
 
+  isCommand(prompt: Turn["prompt"]): boolean {
+    return this.#inner?.isCommand?.(prompt) === true;
+  }
+
+  pausing(prompt: Turn["prompt"]): PauseWish | undefined {
+    return this.#inner?.pausing?.(prompt);
+  }
+
+  passPausing(prompt: Turn["prompt"]): Promise<PauseWish> | undefined {
+    return this.#inner?.passPausing?.(prompt);
+  }
+
   async setMode(modeId: string): Promise<void> {
     await this.#choose("mode", (inner) => inner.setMode?.(modeId));
   }
@@ -330,6 +343,10 @@ class WorkspaceTurn implements Turn {
 
   paused(): Promise<void> | undefined {
     return this.#turn.paused?.();
+  }
+
+  whileWaiting<T>(work: () => Promise<T>): Promise<T> {
+    return waiting(this.#turn, work);
   }
 }
 

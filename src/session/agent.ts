@@ -93,6 +93,8 @@ export type HistoryEntry =
       readonly stopReason: StopReason | "interrupted";
     };
 
+export type PauseWish = "pause" | "continue";
+
 export interface AgentSession extends AsyncDisposable {
   /** As `session/new` answers them. When they change, the agent sends an update. */
   readonly settings: SessionSettings;
@@ -100,7 +102,12 @@ export interface AgentSession extends AsyncDisposable {
   /** Whether a prompt is a command that costs nothing, so that it counts towards no limit. */
   isCommand?(prompt: readonly ContentBlock[]): boolean;
   /** Whether a prompt asks to pause or to continue the running turn, which the agent can do. */
-  pausing?(prompt: readonly ContentBlock[]): "pause" | "continue" | undefined;
+  pausing?(prompt: readonly ContentBlock[]): PauseWish | undefined;
+  /**
+   * Passes a prompt that asks for a pause or its end on to an agent that pauses itself, while it works on
+   * another. Resolves when the agent has taken it. Undefined if it is no such prompt, or no such agent.
+   */
+  passPausing?(prompt: readonly ContentBlock[]): Promise<PauseWish> | undefined;
   setMode?(modeId: string): Promise<void>;
   setModel?(modelId: string): Promise<void>;
   setConfigOption?(id: string, value: unknown): Promise<void>;

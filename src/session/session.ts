@@ -236,7 +236,9 @@ export class Session implements TurnHost {
     const { chosen = {} } = this.notes;
     await this.#notes.keep({ chosen: chosenAfter(chosen, setting, settings.configOptions ?? []) });
     if (!this.isRunning) this.#transcript.clearFailure();
-    await this.#transcript.record({ kind: "setting", ...setting }, shownSettings(settings), by);
+    const { modes: _, ...others } = settings;
+    const shows = shownSettings(setting.setting === "mode" ? settings : others);
+    await this.#transcript.record({ kind: "setting", ...setting }, shows, by);
   }
 
   /** Gives the session a title. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
 import { probeSandbox } from "../../src/sandbox/probe.ts";
+import { FakeLlm } from "../agent/fake-llm.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { GitRig } from "../support/git-rig/git-rig.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
@@ -25,12 +26,18 @@ interface Target {
 
 describe("a remote run", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, () => {
   let rig: GitRig;
+  let llm: FakeLlm;
   let server: Program;
   let ready: Ready & { readonly headers: { authorization: string } };
   let repositories = 0;
 
   before(async () => {
     rig = await GitRig.start();
+    llm = await FakeLlm.start([
+      { toolCalls: [{ name: "run_command", arguments: { command: "echo one > one.txt" } }] },
+      { content: "That is all." },
+    ]);
+    Object.assign(rig.env, { OPENAI_API_KEY: "sk-0123456789", OPENAI_BASE_URL: `${llm.url}/v1` });
     rig.forge.tokens.set(ALICES, { account: "alice" });
     const { host } = rig.forge;
     const agents = { scripted: { command: process.execPath, args: [AGENT] } };
@@ -50,6 +57,7 @@ describe("a remote run", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, 
     await server.exit;
     await server[Symbol.asyncDispose]();
     await rig[Symbol.asyncDispose]();
+    await llm[Symbol.asyncDispose]();
   });
 
   /** A repository with one commit, as an IDE has it checked out. */
@@ -192,6 +200,33 @@ describe("a remote run", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, 
     const { sessionId } = await begin(ide, project);
     const end = await prompt(ide, sessionId, "/help");
     assert.equal(end._meta.trunkline.run, "unchanged");
+  });
+
+  it("pauses the built-in agent after its running tool call, and goes on", async () => {
+    const project = checkedOut("https");
+    using ide = await connect("");
+    const { sessionId } = await begin(ide, project);
+    const shown = (what: RegExp) =>
+      ide.until(({ messages }) => what.test(JSON.stringify(messages)) || undefined);
+    const turn = prompt(ide, sessionId, "go");
+    const { id } = await ide.until(({ messages }) =>
+      messages.find(({ method }) => method === "session/request_permission"),
+    );
+    assert.deepEqual(await prompt(ide, sessionId, "/pause"), { stopReason: "end_turn" });
+    await shown(/Paused after the running step/);
+    const result = { outcome: { outcome: "selected", optionId: "allow" } };
+    ide.socket.send(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    await shown(/"status":"completed"/);
+    // The next request would be on its way by now.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    assert.equal(llm.requests.length, 1);
+    assert.doesNotMatch(ide.text, /That is all|Goes on/);
+    await prompt(ide, sessionId, "/continue");
+    assert.equal((await turn)._meta.trunkline.run, "pushed");
+    assert.match(ide.text, /Goes on.*That is all/s);
+    assert.equal(ide.text.match(/Paused after the running step/g)?.length, 1);
+    const { branch = "" } = (await turn)._meta.target ?? {};
+    assert.equal(project.git("--git-dir", project.bare, "show", `${branch}:one.txt`), "one");
   });
 
   it("names the invalid part of a request", async () => {

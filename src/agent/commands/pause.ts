@@ -1,6 +1,14 @@
-import type { SlashCommand } from "./slash-command.ts";
+import type { PauseWish, Turn } from "../../session/agent.ts";
+import { typedText } from "../turn/prompt-message.ts";
+import { parseCommand, type SlashCommand } from "./slash-command.ts";
 
-// While a turn runs, its session understands both (`AgentSession.pausing`). Here none is running.
+/** What a prompt asks for while a turn runs (`AgentSession.pausing`). */
+export function pauseWish(prompt: Turn["prompt"]): PauseWish | undefined {
+  const name = parseCommand(typedText(prompt))?.name;
+  return name === "pause" || name === "continue" ? name : undefined;
+}
+
+// The commands themselves run only while no turn does.
 
 export const pause: SlashCommand = {
   name: "pause",

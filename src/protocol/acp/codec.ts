@@ -56,6 +56,8 @@ const CAPABILITIES = {
     additionalDirectories: {},
   },
   auth: { logout: {} },
+  // `/pause` and `/continue` are taken while a turn runs, by agents that can pause.
+  _meta: { trunkline: { pause: true } },
 } as const;
 
 /** Version 1 passes messages through unchanged. */

@@ -124,6 +124,31 @@ describe("RunningTurn", () => {
     }
   });
 
+  it("does not count the time in which an agent that pauses itself waits, once its tool calls have ended", async () => {
+    let clock = "running";
+    const meter = {
+      begin: () => {},
+      saw: () => {},
+      pause: () => (clock = "paused"),
+      resume: () => (clock = "running"),
+    };
+    const turn = turnWith({ say: async () => {} });
+    turn.measure(meter as never);
+    await turn.update(tool("a"));
+    turn.agentPaused(true);
+    assert.equal(clock, "running", "the tool call goes on");
+    await turn.update(tool("a", "completed"));
+    assert.equal(clock, "paused");
+    turn.agentPaused(true);
+    turn.agentPaused(false);
+    assert.equal(clock, "running");
+    turn.agentPaused(true);
+    turn.cancel(failure);
+    assert.equal(clock, "running", "a turn that is stopped waits no longer");
+    // Ends its timers.
+    await turn.run(async () => ({ stopReason: "cancelled" }));
+  });
+
   it("hands steering prompts over once, and tells their senders", () => {
     const turn = turnWith({});
     let taken = 0;

@@ -62,6 +62,8 @@ export class RunningTurn implements Turn {
   #timer: NodeJS.Timeout | undefined;
   #grace: NodeJS.Timeout | undefined;
   #paused: PromiseWithResolvers<void> | undefined;
+  #isAgentPaused = false;
+  #isAgentWaiting = false;
   #isOver = false;
   #isCancelled = false;
   #failure: Error | undefined;
@@ -168,16 +170,19 @@ export class RunningTurn implements Turn {
     this.#tell(isPaused ? "Paused after the running step. `/continue` goes on." : "Goes on.");
   }
 
+  /** An agent that pauses itself was told to, or to go on. It waits once no tool call is open. */
+  agentPaused(isPaused: boolean): void {
+    this.#isAgentPaused = isPaused;
+    this.#followPause();
+  }
+
   /** Suspends the prompt timeout, and the clock of the turn, while a client is asked. */
   readonly whileAsking = async <T>(work: () => Promise<T>): Promise<T> => {
-    this.#questions++;
-    this.#meter?.pause();
+    this.#suspend();
     try {
       return await work();
     } finally {
-      this.#questions--;
-      this.#meter?.resume();
-      this.progressed();
+      this.#resume();
     }
   };
 
@@ -214,6 +219,26 @@ export class RunningTurn implements Turn {
     this.#grace ??= setTimeout(() => this.#giveUp(reason), this.#options.cancelGrace);
     this.stop.stop(reason);
     this.#paused?.resolve();
+    this.agentPaused(false);
+  }
+
+  #suspend(): void {
+    this.#questions++;
+    this.#meter?.pause();
+  }
+
+  #resume(): void {
+    this.#questions--;
+    this.#meter?.resume();
+    this.progressed();
+  }
+
+  #followPause(): void {
+    const waits = this.#isAgentPaused && this.#openTools.size === 0;
+    if (waits === this.#isAgentWaiting) return;
+    this.#isAgentWaiting = waits;
+    if (waits) this.#suspend();
+    else this.#resume();
   }
 
   /** Work that a turn is still doing when a budget ends it, such as pushing a branch, is finished. */
@@ -258,5 +283,6 @@ export class RunningTurn implements Turn {
     if (typeof toolCallId !== "string") return;
     if (ENDED.has(status)) this.#openTools.delete(toolCallId);
     else if (sessionUpdate === "tool_call") this.#openTools.add(toolCallId);
+    this.#followPause();
   }
 }

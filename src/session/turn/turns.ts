@@ -84,10 +84,9 @@ export class Turns {
     const { prompt, client, meta, whileRunning } = options;
     const cancels = this.#cancels;
     while (this.#running !== undefined) {
-      const wish = agent().pausing?.(prompt);
-      if (wish !== undefined) {
-        options.inserted?.(crypto.randomUUID());
-        this.#running.setPaused(wish === "pause");
+      const pausing = this.#pause(this.#running, options);
+      if (pausing !== undefined) {
+        await pausing;
         return { stopReason: "end_turn" };
       }
       if (whileRunning === undefined) {
@@ -173,6 +172,21 @@ export class Turns {
     // The prompt is answered without waiting for this.
     this.#endLast().catch((error: unknown) => {
       log.warn("session.turn-not-ended", { session: sessionId, error });
+    });
+  }
+
+  /** Pauses or continues the running turn; undefined if the prompt does not ask for it, or the agent cannot. */
+  #pause(turn: RunningTurn, { prompt, inserted }: PromptOptions): Promise<void> | undefined {
+    const agent = this.#options.agent();
+    const wish = agent.pausing?.(prompt);
+    if (wish !== undefined) {
+      inserted?.(crypto.randomUUID());
+      turn.setPaused(wish === "pause");
+      return Promise.resolve();
+    }
+    return agent.passPausing?.(prompt)?.then((passed) => {
+      inserted?.(crypto.randomUUID());
+      turn.agentPaused(passed === "pause");
     });
   }
 
