@@ -23,10 +23,10 @@ export function worktreeAt(folder: string): (Repository & { worktree: string }) 
   }
 }
 
-/** The folder that all work trees share. */
+/** The folder that all work trees share. `gitDir` is a real path. */
 export function commonDirOf(gitDir: string): string {
-  const common = pointerIn(join(gitDir, "commondir"))?.replace(/\r?\n$/, "") ?? ".";
-  return realpathSync(resolve(gitDir, common));
+  const common = pointerIn(join(gitDir, "commondir"))?.replace(/\r?\n$/, "");
+  return common === undefined ? gitDir : realpathSync(resolve(gitDir, common));
 }
 
 /** The repository is not trusted: this may be a pipe, or huge. */

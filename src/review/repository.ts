@@ -59,7 +59,7 @@ function repositoryAt(folder: string): FoundRepository | undefined {
   // `.git` itself belongs to the work tree above it.
   const isBare = basename(folder) !== ".git";
   const root = isBare ? folder : dirname(folder);
-  return { gitDir: commonDirOf(folder), worktreeGitDir: folder, root, isBare };
+  return { gitDir: commonDirOf(realpathSync(folder)), worktreeGitDir: folder, root, isBare };
 }
 
 /** A full object id, SHA-1 or SHA-256. */

@@ -3,7 +3,7 @@ import { type Arguments, textResult, type ToolContext, type ToolResult } from ".
 import { commitId } from "./anchor/commit-file.ts";
 import { Deliveries, type Delivered } from "./deliver.ts";
 import type { ReviewCommands } from "./review-commands.ts";
-import { findRepository } from "./repository.ts";
+import { findRepository, type FoundRepository } from "./repository.ts";
 import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
 import type { Project } from "../tool/project.ts";
 import { NO_MESSAGES } from "./tool-definitions.ts";
@@ -16,6 +16,8 @@ export interface ReviewSettings {
   /** Seconds. */
   readonly lease: number;
 }
+
+type Find = typeof findRepository;
 
 /** What a program acknowledges an answer with, as `after` of its next call. */
 const DELIVERY_META = "trunkline/delivery";
@@ -43,18 +45,21 @@ export class ReviewTools implements AsyncDisposable {
   }
 
   async call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
-    for (const folder of context.project?.folders ?? []) {
-      await this.#commands.recognise(findRepository(folder));
-    }
+    // Looking for a repository takes longer than a query: it is done once for each call.
+    const found = new Map(
+      context.project?.folders.map((folder) => [folder, findRepository(folder)]),
+    );
+    for (const repository of found.values()) await this.#commands.recognise(repository);
+    const find = (folder: string): FoundRepository | undefined => found.get(folder);
     switch (name) {
       case "check_lazygit_messages":
         return this.#messages(args, context);
       case "review_list":
-        return this.#list(args, context);
+        return this.#list(args, context, find);
       case "review_claim":
-        return this.#claim(args, context);
+        return this.#claim(args, context, find);
       case "review_wait":
-        return this.#wait(args, context);
+        return this.#wait(args, context, find);
       case "review_reply":
         return this.#reply(args, context);
       case "review_propose":
@@ -101,9 +106,9 @@ export class ReviewTools implements AsyncDisposable {
     if (this.#claimants.delete(client)) await this.#commands.reviews.release({ client });
   }
 
-  async #list(args: Arguments, context: ToolContext): Promise<ToolResult> {
+  async #list(args: Arguments, context: ToolContext, find: Find): Promise<ToolResult> {
     if (typeof args.id === "string") return resultOf([await this.#commands.show(args.id)]);
-    const { gitDirs = [undefined], here } = scopeOf(context.project);
+    const { gitDirs = [undefined], here } = scopeOf(context.project, find);
     const states = (args.states as readonly ThreadState[] | undefined) ?? UNRESOLVED;
     const limit = (args.limit as number | undefined) ?? 50;
     const { reviews } = this.#commands;
@@ -113,19 +118,19 @@ export class ReviewTools implements AsyncDisposable {
     return resultOf(threads, "No threads found.", all.length - threads.length);
   }
 
-  async #claim(args: Arguments, context: ToolContext): Promise<ToolResult> {
+  async #claim(args: Arguments, context: ToolContext, find: Find): Promise<ToolResult> {
     if (typeof args.id === "string") {
       const threads = await this.#claimed(args, context, undefined, 1);
       return resultOf(await this.#shown(threads, {}));
     }
-    const { gitDir, ...scope } = narrowScopeOf(context.project);
+    const { gitDir, ...scope } = narrowScopeOf(context.project, find);
     const threads = await this.#claimed(args, context, gitDir, 1);
     const none = "No unclaimed thread.";
     return resultOf(await this.#shown(threads, scope), withRepository(none, scope, gitDir));
   }
 
-  async #wait(args: Arguments, context: ToolContext): Promise<ToolResult> {
-    const { gitDir, ...scope } = narrowScopeOf(context.project);
+  async #wait(args: Arguments, context: ToolContext, find: Find): Promise<ToolResult> {
+    const { gitDir, ...scope } = narrowScopeOf(context.project, find);
     const agent = agentOf(args, context);
     const { client } = context.caller;
     const threads = await waitForThreads({

@@ -14,12 +14,12 @@ export interface Scope {
  * The scope of a project. A caller that was only started in a folder without a repository means all
  * projects; one that names such a folder as a root means that folder.
  */
-export function scopeOf(project: Project | undefined): Scope {
+export function scopeOf(project: Project | undefined, find = findRepository): Scope {
   const { folders = [], source } = project ?? {};
   const gitDirs = new Set<string>();
   const found: FoundRepository[] = [];
   for (const folder of folders) {
-    const repository = findRepository(folder);
+    const repository = find(folder);
     if (repository !== undefined) {
       found.push(repository);
       gitDirs.add(repository.gitDir);
@@ -33,9 +33,12 @@ export function scopeOf(project: Project | undefined): Scope {
 }
 
 /** The same for claiming threads, which never covers all projects. */
-export function narrowScopeOf(project: Project | undefined): Scope & { readonly gitDir: string } {
+export function narrowScopeOf(
+  project: Project | undefined,
+  find = findRepository,
+): Scope & { readonly gitDir: string } {
   const { folder = "" } = project ?? {};
-  const scope = scopeOf(project);
+  const scope = scopeOf(project, find);
   const [gitDir] = scope.gitDirs ?? [];
   if (gitDir === undefined) throw notIn(folder);
   return { ...scope, gitDir };

@@ -31,6 +31,8 @@ export interface PeerOptions<S> {
   /** The id of our first request, where ids below it are in use already; 1 when left out. */
   readonly firstId?: number;
   readonly trace?: Trace;
+  /** Reads messages that need not be parsed; undefined for those that have to be. */
+  readonly readUnparsed?: (text: string) => unknown;
   /** Where faults go that nobody else is told of. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -42,6 +44,7 @@ export interface ResolvedPeerOptions<S> {
   readonly errorRate: Rate | undefined;
   readonly firstId: number;
   readonly trace: Trace | undefined;
+  readonly readUnparsed: (text: string) => unknown;
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
 
@@ -53,6 +56,7 @@ export function resolvePeerOptions<S>(options: PeerOptions<S>): ResolvedPeerOpti
     errorRate: options.errorRate,
     firstId: options.firstId ?? 1,
     trace: options.trace,
+    readUnparsed: options.readUnparsed ?? (() => undefined),
     report: options.report ?? (() => {}),
   };
 }

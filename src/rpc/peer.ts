@@ -1,6 +1,7 @@
 import { Deadlines } from "../base/limit/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
+import { unparsedText } from "../base/text/unparsed-json.ts";
 import {
   type Channel,
   type FrameFault,
@@ -42,6 +43,7 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #channel: Channel<string>;
   readonly #routes: Routes<S>;
   readonly #dialect: Dialect;
+  readonly #readUnparsed: (text: string) => unknown;
   readonly #limits: PeerLimits;
   readonly #errors: RateLimiter | undefined;
   readonly #trace: Trace | undefined;
@@ -61,6 +63,7 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#channel = channel;
     this.#routes = resolved.routes;
     this.#dialect = resolved.dialect;
+    this.#readUnparsed = resolved.readUnparsed;
     this.#limits = resolved.limits;
     this.#errors = resolved.errorRate && new RateLimiter(resolved.errorRate);
     this.#trace = resolved.trace;
@@ -116,7 +119,7 @@ export class Peer<S = undefined> implements Sink<string> {
 
   /** Called by the channel. */
   message(text: string): void | Room {
-    return this.accept(parseMessage(text, this.#limits), text);
+    return this.accept(this.#readUnparsed(text) ?? parseMessage(text, this.#limits), text);
   }
 
   /** A message that its channel had to parse, or the error that it is answered with. */
@@ -329,7 +332,7 @@ export class Peer<S = undefined> implements Sink<string> {
   #answer(call: Call<S>, result: unknown): void {
     let text: string | undefined;
     try {
-      text = JSON.stringify(result);
+      text = unparsedText(result) ?? JSON.stringify(result);
     } catch (error) {
       this.#fail(call.id, this.#toRpcError(error, call.method), call.batch);
       return;

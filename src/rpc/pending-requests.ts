@@ -1,6 +1,7 @@
 import { SignalStop, type Stop, type StopListener } from "../base/stop.ts";
 import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
 import { hasBrand, TrunklineError } from "../base/errors.ts";
+import { parsed } from "../base/text/unparsed-json.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
 import type { Topic } from "../wire/channel.ts";
 import { STANDARD } from "./codes.ts";
@@ -22,6 +23,8 @@ export interface RequestOptions {
 
 /** Makes of an answer what whoever asked wants, at less cost than a promise after the promise. */
 export interface Settler {
+  /** Whether it takes a result that was not parsed (`UnparsedJson`). */
+  readonly takesUnparsed?: boolean;
   result(result: unknown): unknown;
   error(error: Error): unknown;
 }
@@ -53,6 +56,10 @@ class PendingRequest implements StopListener {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#giveUp = giveUp;
+  }
+
+  get takesUnparsed(): boolean {
+    return this.#settler?.takesUnparsed === true;
   }
 
   stopped(reason: Error): void {
@@ -137,7 +144,8 @@ export class PendingRequests {
   settle(id: unknown, message: { result?: unknown; error?: unknown }): boolean {
     const pending = this.#take(id);
     if (pending === undefined) return false;
-    const { result, error } = message;
+    const { error } = message;
+    const result = pending.takesUnparsed ? message.result : parsed(message.result);
     if (error !== undefined && result !== undefined) {
       pending.reject(malformed(pending, "has both a result and an error"));
     } else if (error !== undefined) {

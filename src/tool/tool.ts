@@ -100,6 +100,8 @@ export interface ToolContext {
   roots?(): Promise<readonly string[] | undefined>;
   /** What the call is about. The toolbox sets it, once, before the policy decides. */
   project?: Project | undefined;
+  /** The result is only passed on: it may be one that was not parsed (`TextResult`). */
+  readonly takesUnparsed?: boolean;
   /** The call is answered before the tool is done. */
   readonly isTask?: boolean;
   /** Comes when the caller cancels, the time is up or the connection dies. */

@@ -3,6 +3,7 @@ import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { mask, maskText } from "../base/text/mask.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
+import { unparsedText } from "../base/text/unparsed-json.ts";
 import { visible } from "../base/text/visible.ts";
 import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
 import { argumentProblem } from "./schema/argument-problem.ts";
@@ -314,7 +315,10 @@ export class Toolbox {
 
   #done(passage: Passage, result: ToolResult): ToolResult {
     // Tools of plugins and upstreams are not typed: check the result.
-    if (!Array.isArray((result as ToolResult | undefined)?.content)) {
+    const isResult =
+      unparsedText(result) !== undefined ||
+      Array.isArray((result as ToolResult | undefined)?.content);
+    if (!isResult) {
       return this.#failed(passage, new TypeError("The tool's result has no content"));
     }
     this.#record(passage, result.isError === true ? "error" : "ok");

@@ -53,6 +53,8 @@ export const SET_ASIDE = /^audit-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-
 
 const MiB = 1024 * 1024;
 const NEWLINE = 0x0a;
+const LINE_END = Buffer.from("\n");
+const NOTHING = Buffer.alloc(0);
 /** Appended to by several processes. */
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND;
 
@@ -74,9 +76,11 @@ export class AuditLog implements Disposable {
   readonly #folder: string;
   readonly #path: string;
   readonly #options: ResolvedOptions;
-  #lines: string[] = [];
-  /** Characters in `#lines`. */
-  #waiting = 0;
+  /** Lines that are not written yet, and how many. */
+  #text = "";
+  #count = 0;
+  /** A seal that is not written yet. It comes before all further lines, which it does not cover. */
+  #sealLine = "";
   #dropped = 0;
   #isDue = false;
   #file: number | undefined;
@@ -102,12 +106,12 @@ export class AuditLog implements Disposable {
 
   record(entry: object): void {
     const line = this.#lineOf(entry);
-    if (this.#waiting + line.length > this.#options.maxWaiting) {
+    if (this.#text.length + line.length > this.#options.maxWaiting) {
       if (this.#dropped++ === 0) this.#options.report("audit.full", { file: this.#path });
       return;
     }
-    this.#waiting += line.length;
-    this.#lines.push(line);
+    this.#text += line;
+    this.#count++;
     if (this.#isDue || this.#retry !== undefined) return;
     this.#isDue = true;
     beforeSending(this.#due);
@@ -118,7 +122,8 @@ export class AuditLog implements Disposable {
     clearTimeout(this.#retry);
     this.#retry = undefined;
     try {
-      while (this.#lines.length > 0) this.#append(this.#takeLines());
+      this.#appendSeal();
+      this.#appendLines();
       if (this.#seals.isFull) this.#seal();
       this.#isFailing = false;
     } catch (error) {
@@ -134,7 +139,7 @@ export class AuditLog implements Disposable {
     this.#sealLast();
     clearTimeout(this.#retry);
     clearTimeout(this.#sealing);
-    const lost = this.#lines.length + this.#dropped;
+    const lost = this.#count + this.#dropped;
     if (lost > 0) this.#options.report("audit.lost", { file: this.#path, entries: lost });
     this.#close();
   }
@@ -167,8 +172,7 @@ export class AuditLog implements Disposable {
     this.#sealing = undefined;
     const line = this.#seals.seal();
     if (line === undefined) return undefined;
-    this.#waiting += line.length;
-    this.#lines.push(line);
+    this.#sealLine = line;
     if (this.#retry === undefined) this.flush();
     const { anchor } = this.#options;
     if (anchor !== undefined && !isEnd) this.#anchor(anchor, line);
@@ -213,48 +217,59 @@ export class AuditLog implements Disposable {
     }
   }
 
-  #written(lines: readonly string[]): void {
-    this.#seals.written(lines);
+  #written(lines: Buffer, count: number): void {
+    this.#seals.written(lines, count);
     if (!this.#seals.hasUnsealed) return;
     const { sealAfter } = this.#options;
     this.#sealing ??= setTimeout(() => this.#seal(), sealAfter).unref();
   }
 
-  #takeLines(): string[] {
-    const lines = this.#lines;
-    this.#lines = [];
-    if (this.#dropped === 0) return lines;
-    const gap = { time: new Date().toISOString(), dropped: this.#dropped };
-    const line = this.#signed(JSON.stringify(gap));
-    this.#dropped = 0;
-    this.#waiting += line.length;
-    return [...lines, line];
+  #appendSeal(): void {
+    if (this.#sealLine === "") return;
+    this.#append(Buffer.from(this.#sealLine), (end) => {
+      if (end > 0) this.#sealLine = "";
+    });
   }
 
-  /** Writes lines. Lines that could not be written stay in the buffer. */
-  #append(lines: string[]): void {
-    let written = 0;
+  #appendLines(): void {
+    if (this.#dropped > 0) this.#recordGap();
+    if (this.#count === 0) return;
+    const lines = Buffer.from(this.#text);
+    this.#append(lines, (end) => {
+      const isAll = end === lines.length;
+      const count = isAll ? this.#count : countNewlines(lines, end);
+      this.#count -= count;
+      this.#text = isAll ? "" : lines.toString("utf8", end);
+      this.#written(isAll ? lines : lines.subarray(0, end), count);
+    });
+  }
+
+  #recordGap(): void {
+    const gap = { time: new Date().toISOString(), dropped: this.#dropped };
+    this.#text += this.#signed(JSON.stringify(gap));
+    this.#count++;
+    this.#dropped = 0;
+  }
+
+  /** Writes lines. Says up to where whole ones are in the file, also if the rest cannot be written. */
+  #append(lines: Buffer, appended: (end: number) => void): void {
+    let end = 0;
     try {
       const file = this.#current();
-      while (written < lines.length) {
+      while (end < lines.length) {
         // A partly written line stays in the file; it is written again after a line end.
-        const mend = this.#isTorn ? "\n" : "";
-        const rest = written === 0 ? lines : lines.slice(written);
-        const batch = Buffer.from(mend + rest.join(""));
-        const bytesWritten = this.#options.write(file, batch);
+        const mend = this.#isTorn ? LINE_END : NOTHING;
+        const rest =
+          end === 0 && !this.#isTorn ? lines : Buffer.concat([mend, lines.subarray(end)]);
+        const bytesWritten = this.#options.write(file, rest);
         if (bytesWritten === 0) throw new Error("The disk takes nothing");
         this.#size += bytesWritten;
-        this.#isTorn = batch[bytesWritten - 1] !== NEWLINE;
-        if (bytesWritten === batch.length) written = lines.length;
-        else written += countNewlines(batch, bytesWritten) - mend.length;
+        this.#isTorn = rest[bytesWritten - 1] !== NEWLINE;
+        // The last line end that was written; where there is none, nothing more is whole.
+        end += Math.max(0, rest.lastIndexOf(NEWLINE, bytesWritten - 1) + 1 - mend.length);
       }
-      this.#waiting = 0;
-      this.#written(lines);
-    } catch (error) {
-      this.#written(lines.slice(0, written));
-      this.#lines = lines.slice(written);
-      this.#waiting = this.#lines.reduce((sum, line) => sum + line.length, 0);
-      throw error;
+    } finally {
+      appended(end);
     }
   }
 

@@ -1,7 +1,7 @@
 /** How a line begins that seals entries. No entry begins so. */
 export const SEAL = '{"seal":{';
 
-/** Characters of entries that are sealed together at most. */
+/** Bytes of entries after which they are sealed. */
 const MOST = 1024 * 1024;
 
 /** What a seal says: how many entries its writer has written, and the hash of them all. */
@@ -18,8 +18,9 @@ export interface Seal {
 export class AuditSeals {
   /** Names the writer in each of its lines. */
   readonly writer: string;
-  #lines: string[] = [];
-  #characters = 0;
+  /** Bytes, not strings: many strings that live for a second keep the garbage collector busy. */
+  #unsealed: Buffer[] = [];
+  #bytes = 0;
   #count = 0;
   #hash: string;
 
@@ -28,32 +29,30 @@ export class AuditSeals {
     this.#hash = firstHash(writer);
   }
 
-  /** Lines of this writer are in the file. */
-  written(lines: readonly string[]): void {
-    for (const line of lines) {
-      if (line.startsWith(SEAL)) continue;
-      this.#lines.push(line);
-      this.#characters += line.length;
-    }
+  /** So many lines of this writer are in the file. */
+  written(lines: Buffer, count: number): void {
+    if (count === 0) return;
+    this.#unsealed.push(lines);
+    this.#bytes += lines.length;
+    this.#count += count;
   }
 
   get hasUnsealed(): boolean {
-    return this.#lines.length > 0;
+    return this.#unsealed.length > 0;
   }
 
   get isFull(): boolean {
-    return this.#characters >= MOST;
+    return this.#bytes >= MOST;
   }
 
   /** The line that seals what was written; undefined where everything is sealed. */
   seal(): string | undefined {
-    if (this.#lines.length === 0) return undefined;
+    if (this.#unsealed.length === 0) return undefined;
     // Loading it takes longer than starting to serve: only whoever records something pays for it.
     const { hash } = process.getBuiltinModule("node:crypto");
-    this.#hash = hash("sha256", this.#hash + this.#lines.join(""));
-    this.#count += this.#lines.length;
-    this.#lines = [];
-    this.#characters = 0;
+    this.#hash = hash("sha256", Buffer.concat([Buffer.from(this.#hash), ...this.#unsealed]));
+    this.#unsealed = [];
+    this.#bytes = 0;
     const seal: Seal = { lines: this.#count, hash: this.#hash };
     return `${JSON.stringify({ seal, time: new Date().toISOString(), writer: this.writer })}\n`;
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -46,6 +46,31 @@ describe("verifyAudit()", () => {
       writers: 3,
       problems: [],
     });
+  });
+
+  it("confirms entries that waited for the disk while those before them were sealed", async () => {
+    await using folder = await SampleFolder.create();
+    let room = Infinity;
+    const write = (file: number, bytes: Buffer): number => {
+      if (room === 0) throw new Error("No space left");
+      const taken = writeSync(file, bytes.subarray(0, room));
+      room -= taken;
+      return taken;
+    };
+    {
+      using log = new AuditLog(folder.path, { write, sealAfter: 0, retryAfter: 100_000 });
+      for (const nextRoom of [0, Infinity, 25, Infinity, 0, Infinity]) {
+        log.record({ time: "t", text: "\u00e4".repeat(9) });
+        log.flush();
+        room = nextRoom;
+        log.record({ time: "t", text: "waits" });
+        log.flush();
+        // The entries that are in the file are sealed meanwhile.
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    }
+    const { sealed, unsealed, problems } = await verifyAudit(folder.path);
+    assert.deepEqual({ sealed, unsealed, problems }, { sealed: 12, unsealed: 0, problems: [] });
   });
 
   it("finds an entry that was changed, removed, added or moved", async () => {

@@ -1,4 +1,4 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 import { TrunklineError } from "../../base/errors.ts";
 import {
@@ -112,6 +112,17 @@ export interface ThreadFilter {
   readonly limit?: number | undefined;
 }
 
+const statements = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
+
+/** Preparing a query takes longer than running it, where there is little to find. */
+function prepared(database: DatabaseSync, sql: string): StatementSync {
+  const known = statements.get(database) ?? new Map<string, StatementSync>();
+  statements.set(database, known);
+  const statement = known.get(sql) ?? database.prepare(sql);
+  known.set(sql, statement);
+  return statement;
+}
+
 /** Threads in the order they were opened. */
 export function listThreads(
   database: DatabaseSync,
@@ -123,9 +134,8 @@ export function listThreads(
   );
   // Only the given conditions: a query with optional conditions could not use an index.
   const where = given.map(({ column }) => `${column} = ?`).join(" AND ") || "true";
-  const rows = database
-    .prepare(`SELECT ${THREAD_COLUMNS} WHERE ${where} ORDER BY opened`)
-    .all(...given.map(({ value }) => value));
+  const query = prepared(database, `SELECT ${THREAD_COLUMNS} WHERE ${where} ORDER BY opened`);
+  const rows = query.all(...given.map(({ value }) => value));
   const threads: Thread[] = [];
   const wanted = states === undefined ? undefined : new Set<unknown>(states);
   for (const row of rows) {

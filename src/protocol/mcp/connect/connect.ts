@@ -13,6 +13,7 @@ import { type Era, type Introduction, handshake } from "./handshake.ts";
 import { ClientListening } from "./listen.ts";
 import { allPages, type LeftOut, withReadableNames } from "./lists.ts";
 import { ClientPages } from "./pages.ts";
+import { readTextAnswer } from "./text-answer.ts";
 import { mcpDialect } from "../dialect.ts";
 import type { Codec, Implementation, Revision } from "../revision/codec.ts";
 
@@ -59,6 +60,7 @@ export class McpClient {
     this.#peer = new Peer(channel, undefined, {
       // Servers of 2025-03-26 may send several messages as one.
       dialect: { ...mcpDialect, batches: true },
+      readUnparsed: readTextAnswer,
       routes: clientRoutes({
         calls: this.#calls,
         pages,

@@ -1,4 +1,5 @@
 import { background } from "../../../base/background.ts";
+import { unparsedText } from "../../../base/text/unparsed-json.ts";
 import type { Stop } from "../../../base/stop.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import type { RequestOptions, Settler } from "../../../rpc/pending-requests.ts";
@@ -60,6 +61,10 @@ class Work<R> implements Settler, RequestOptions {
 
   get stop(): Stop {
     return this.context.stop;
+  }
+
+  get takesUnparsed(): boolean {
+    return this.name === "tools/call" && this.context.takesUnparsed === true;
   }
 
   result(result: unknown): R | Promise<R> {
@@ -253,6 +258,8 @@ function anObject(name: string): Method<JsonObject, JsonObject> {
 
 /** The same for a tool's result; its content is a list whatever the server sent. */
 export function plainToolResult(result: JsonObject): ToolResult {
+  // It has no envelope, and its content is a list.
+  if (unparsedText(result) !== undefined) return result as unknown as ToolResult;
   const plain = plainResult(result);
   const { content } = plain;
   const isContent = Array.isArray(content) && content.every(isObject);

@@ -61,6 +61,10 @@ export class McpToolContext implements ToolContext, StopListener {
     return this.#hasProgressed;
   }
 
+  get takesUnparsed(): boolean {
+    return !this.#isTask && this.#client.codec.has.plainResults;
+  }
+
   get isTask(): boolean {
     return this.#isTask;
   }

@@ -1,0 +1,175 @@
+import type { JsonSchema } from "../tool.ts";
+
+/** Says that a value fits a schema; false where it does not, or where that is not known. */
+export type Fits = (value: unknown) => boolean;
+
+/** A larger schema is left to the compiler. */
+const MOST_NODES = 1000;
+const MOST_DEPTH = 20;
+
+/** Keywords that say nothing about a value. Formats are not checked, as in the compiled schema. */
+const ANNOTATION =
+  /^(?:title|description|default|examples?|deprecated|readOnly|writeOnly|format|\$comment|x-.*)$/;
+
+/**
+ * Checks values against schemas of the plain kind that most tools have: types, members, lists, choices
+ * and bounds. What it accepts, the compiled schema accepts too; everything else is left to that, also
+ * to say what is wrong. So a first call with right arguments need not load the compiler, which takes
+ * longer than most calls. Undefined where a schema has any other keyword.
+ */
+export function plainSchema({ $schema: _, $id: __, ...schema }: JsonSchema): Fits | undefined {
+  const left = { nodes: MOST_NODES };
+  return fitsOf(schema, 0, left);
+}
+
+function fitsOf(schema: unknown, depth: number, left: { nodes: number }): Fits | undefined {
+  if (schema === true) return () => true;
+  if (!isObject(schema) || depth > MOST_DEPTH || left.nodes-- <= 0) return undefined;
+  const checks: Fits[] = [];
+  for (const [keyword, told] of Object.entries(schema)) {
+    if (ANNOTATION.test(keyword)) continue;
+    const check = checkOf(keyword, told, schema, (part) => fitsOf(part, depth + 1, left));
+    if (check === undefined) return undefined;
+    checks.push(check);
+  }
+  const [only, ...more] = checks;
+  if (only === undefined) return () => true;
+  return more.length === 0 ? only : (value) => checks.every((fits) => fits(value));
+}
+
+/** What one keyword asks. Keywords for one type ask nothing of values of another. */
+function checkOf(
+  keyword: string,
+  told: unknown,
+  schema: JsonSchema,
+  inner: (part: unknown) => Fits | undefined,
+): Fits | undefined {
+  switch (keyword) {
+    case "type":
+      return typeCheck(told);
+    case "enum":
+      return Array.isArray(told) ? (value) => told.includes(value) : undefined;
+    case "const":
+      return isObject(told) || Array.isArray(told) ? undefined : (value) => value === told;
+    case "properties":
+      return memberCheck(told, inner);
+    case "required":
+      return requiredCheck(told);
+    case "additionalProperties":
+      return additionalCheck(told, schema.properties, inner);
+    case "items":
+      return itemCheck(told, inner);
+    case "anyOf":
+      return alternativeCheck(told, inner);
+    default:
+      return typeof told === "number" ? boundCheck(keyword, told) : undefined;
+  }
+}
+
+const TYPES: Readonly<Record<string, Fits>> = {
+  string: (value) => typeof value === "string",
+  number: (value) => Number.isFinite(value),
+  integer: (value) => Number.isInteger(value),
+  boolean: (value) => typeof value === "boolean",
+  null: (value) => value === null,
+  array: (value) => Array.isArray(value),
+  object: (value) => isObject(value),
+};
+
+function typeCheck(told: unknown): Fits | undefined {
+  if (typeof told === "string") return Object.hasOwn(TYPES, told) ? TYPES[told] : undefined;
+  return Array.isArray(told) ? anyOf(told.map(typeCheck)) : undefined;
+}
+
+function alternativeCheck(
+  told: unknown,
+  inner: (part: unknown) => Fits | undefined,
+): Fits | undefined {
+  return Array.isArray(told) ? anyOf(told.map(inner)) : undefined;
+}
+
+/** Whether one of several is sure to fit; undefined where one of them is unknown. */
+function anyOf(checks: readonly (Fits | undefined)[]): Fits | undefined {
+  const known = checks.filter((check) => check !== undefined);
+  if (known.length < checks.length) return undefined;
+  return (value) => known.some((fits) => fits(value));
+}
+
+function memberCheck(told: unknown, inner: (part: unknown) => Fits | undefined): Fits | undefined {
+  if (!isObject(told)) return undefined;
+  const members: [string, Fits][] = [];
+  for (const [name, part] of Object.entries(told)) {
+    const fits = inner(part);
+    if (fits === undefined) return undefined;
+    members.push([name, fits]);
+  }
+  return (value) => {
+    if (!isObject(value)) return true;
+    for (const [name, fits] of members) {
+      if (Object.hasOwn(value, name) && value[name] !== undefined && !fits(value[name]))
+        return false;
+    }
+    return true;
+  };
+}
+
+function requiredCheck(told: unknown): Fits | undefined {
+  if (!Array.isArray(told) || !told.every((name) => typeof name === "string")) return undefined;
+  return (value) => {
+    if (!isObject(value)) return true;
+    return told.every((name) => Object.hasOwn(value, name) && value[name] !== undefined);
+  };
+}
+
+function additionalCheck(
+  told: unknown,
+  properties: unknown,
+  inner: (part: unknown) => Fits | undefined,
+): Fits | undefined {
+  const fits = told === false ? () => false : inner(told);
+  if (fits === undefined) return undefined;
+  const known = new Set(isObject(properties) ? Object.keys(properties) : []);
+  return (value) => {
+    if (!isObject(value)) return true;
+    return Object.keys(value).every((name) => known.has(name) || fits(value[name]));
+  };
+}
+
+function itemCheck(told: unknown, inner: (part: unknown) => Fits | undefined): Fits | undefined {
+  const fits = inner(told);
+  return fits && ((value) => !Array.isArray(value) || value.every((item) => fits(item)));
+}
+
+function boundCheck(keyword: string, bound: number): Fits | undefined {
+  switch (keyword) {
+    case "minimum":
+      return (value) => typeof value !== "number" || value >= bound;
+    case "maximum":
+      return (value) => typeof value !== "number" || value <= bound;
+    case "exclusiveMinimum":
+      return (value) => typeof value !== "number" || value > bound;
+    case "exclusiveMaximum":
+      return (value) => typeof value !== "number" || value < bound;
+    case "minItems":
+      return (value) => !Array.isArray(value) || value.length >= bound;
+    case "maxItems":
+      return (value) => !Array.isArray(value) || value.length <= bound;
+    // Code points are counted: at most as many as the text has units, at least half of them.
+    case "minLength":
+      return (value) =>
+        typeof value !== "string" || value.length >= 2 * bound || isPlain(value, bound);
+    case "maxLength":
+      return (value) => typeof value !== "string" || value.length <= bound;
+    default:
+      return undefined;
+  }
+}
+
+/** Whether a text has at least so many units, none of them half of a code point. */
+function isPlain(text: string, length: number): boolean {
+  return text.length >= length && !/[\ud800-\udfff]/.test(text);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,22 @@
+import { UnparsedJson } from "../base/text/unparsed-json.ts";
+import type { Content, ToolResult } from "./tool.ts";
+
+/**
+ * The result of another server's tool that consists of one text, as JSON that is not parsed: parsing it
+ * and writing it again would cost more than the rest of the call. Only whoever says so in its context
+ * (`takesUnparsed`) gets one. It has the members of a result, but they cannot be copied by `...`.
+ */
+export class TextResult extends UnparsedJson implements ToolResult {
+  readonly [member: string]: unknown;
+  readonly isError: boolean;
+
+  /** `json` is valid. */
+  constructor(json: string, isError: boolean) {
+    super(json);
+    this.isError = isError;
+  }
+
+  get content(): readonly Content[] {
+    return (this.toJSON() as ToolResult).content;
+  }
+}
