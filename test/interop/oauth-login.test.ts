@@ -163,4 +163,27 @@ describe("a login at an MCP server, with oidc-provider", { timeout: 300_000 }, (
     assert.equal(done.code, 0, done.err);
     assert.match(done.out, /done/);
   });
+
+  it("brings up the server in a gateway that runs already", async () => {
+    await using rig = await Rig.open();
+    await using program = rig.start("mcp");
+    const params = {
+      protocolVersion: "2025-11-25",
+      capabilities: {},
+      clientInfo: { name: "t", version: "1" },
+    };
+    program.write({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+    await program.answers(1);
+    program.write({ jsonrpc: "2.0", method: "notifications/initialized" });
+    program.write({ jsonrpc: "2.0", id: 2, method: "tools/list" });
+    await program.until(({ lines }) => lines.some((line) => line.includes('"id":2')));
+    assert.ok(!program.lines.some((line) => line.includes('"name":"work"')));
+    await rig.logIn();
+    await program.until(({ lines }) => lines.some((line) => line.includes("tools/list_changed")));
+    program.write({ jsonrpc: "2.0", id: 3, method: "tools/list" });
+    await program.until(({ lines }) => lines.some((line) => line.includes('"id":3')));
+    assert.ok(program.lines.some((line) => line.includes('"name":"work"')));
+    program.child.stdin.end();
+    assert.equal(await program.exit, 0);
+  });
 });

@@ -47,7 +47,8 @@ export async function renewLogin(login: Login, http: OAuthHttp): Promise<Login> 
       why,
     );
     if (isOver) throw new LoginEnded(why);
-    throw new TrunklineError("unavailable", why);
+    const says = `its login at ${login.issuer} could not be renewed: ${why}`;
+    throw new TrunklineError("unavailable", says);
   }
 }
 
@@ -106,11 +107,15 @@ export class LoginEnded extends Error {}
  * repeated: the rest may have secrets in it.
  */
 export function oauthError(error: unknown): string {
-  const {
-    error: code,
-    error_description: text,
-    message,
-  } = error as Readonly<Record<string, unknown>>;
+  const { error: code, error_description: text, message, cause } = error as OAuthErrorLike;
+  if (cause instanceof Response) return `it answered ${cause.status}, and not as OAuth has it`;
   if (typeof code !== "string") return typeof message === "string" ? message : String(error);
   return typeof text === "string" ? `${code}: ${text}` : code;
+}
+
+interface OAuthErrorLike {
+  readonly error?: unknown;
+  readonly error_description?: unknown;
+  readonly message?: unknown;
+  readonly cause?: unknown;
 }

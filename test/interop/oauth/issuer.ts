@@ -99,9 +99,9 @@ export class Issuer implements AsyncDisposable {
     for (const event of ["registration_create.success", "revocation.success", "grant.error"]) {
       provider.on(event, () => issuer.events.push(event));
     }
-    provider.on("grant.success", ((context: { oidc: { params: { grant_type: string } } }) => {
+    provider.on("grant.success", (context: { oidc: { params: { grant_type: string } } }) => {
       issuer.events.push(`grant ${context.oidc.params.grant_type}`);
-    }) as never);
+    });
     const answer = provider.callback();
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       if (request.url?.startsWith("/interaction/") === true)
