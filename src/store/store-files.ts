@@ -13,3 +13,8 @@ export const MODELS_FILE = "models.json";
 export function approvalsPath(data: string): string {
   return join(data, "approvals.json");
 }
+
+/** The file that says at which MCP servers somebody has logged in. */
+export function loginsPath(data: string): string {
+  return join(data, "logins.json");
+}

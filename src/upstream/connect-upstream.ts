@@ -37,7 +37,7 @@ export async function connectUpstream(options: ConnectOptions): Promise<Connecte
 async function connectAs(era: Era, options: ConnectOptions): Promise<ConnectedUpstream> {
   const { settings, open, stderrLog, channelLimits, signal } = options;
   const said = (line: string): void => stderrLog.add(line);
-  const link = await open(settings, { said }, channelLimits);
+  const link = await open(settings, { said }, channelLimits, options.client.name ?? "");
   try {
     const { originOf, canCall } = link;
     const client = await McpClient.connect(link.channel, {

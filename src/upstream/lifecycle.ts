@@ -32,6 +32,8 @@ export interface LifecycleOptions {
   readonly down: () => void;
 }
 
+const openPlain: OpenLink = (settings, events, limits) => openLink(settings, events, limits);
+
 /** Milliseconds that a caller waits to learn why a server has ended. */
 const EXPLAINING = 500;
 
@@ -177,7 +179,7 @@ export class Lifecycle {
   }
 
   #connectUpstream(): Promise<ConnectedUpstream> {
-    const { settings, open = openLink, limits, client, channelLimits = {} } = this.#options;
+    const { settings, open = openPlain, limits, client, channelLimits = {} } = this.#options;
     return connectUpstream({
       settings,
       open,

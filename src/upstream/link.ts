@@ -2,6 +2,8 @@ import { OwnedChild } from "../base/process/child-process.ts";
 import { usualVariables } from "../base/process/environment.ts";
 import type { Channel, ChannelLimits } from "../wire/channel.ts";
 import { childChannel } from "../wire/channel/child.ts";
+import type { HttpAuthorization } from "./http/http-authorization.ts";
+import type { HttpChannelOptions } from "./http/http-channel.ts";
 import type { AddressSettings, CommandSettings, UpstreamSettings } from "./settings.ts";
 
 /** A connection to one upstream, with the process that was started for it, if any. */
@@ -30,11 +32,20 @@ export type OpenLink = (
   settings: UpstreamSettings,
   events: LinkEvents,
   limits: Partial<ChannelLimits>,
+  /** The name of the server in the configuration. */
+  name: string,
 ) => Promise<Link>;
 
 /** Starts or connects to an upstream as its settings say. */
-export const openLink: OpenLink = (settings, events, limits) =>
-  "command" in settings ? startProgram(settings, events, limits) : openAddress(settings, limits);
+export function openLink(
+  settings: UpstreamSettings,
+  events: LinkEvents,
+  limits: Partial<ChannelLimits>,
+  authorization?: HttpAuthorization,
+): Promise<Link> {
+  if ("command" in settings) return startProgram(settings, events, limits);
+  return openAddress(settings, { limits, authorization });
+}
 
 async function startProgram(
   settings: CommandSettings,
@@ -62,16 +73,16 @@ async function startProgram(
 
 async function openAddress(
   { type, url, headers = {} }: AddressSettings,
-  limits: Partial<ChannelLimits>,
+  options: Pick<HttpChannelOptions, "limits" | "authorization">,
 ): Promise<Link> {
   const end = async (): Promise<void> => {};
   if (type === "sse") {
     const { SseChannel } = await import("./http/sse-channel.ts");
-    const channel = new SseChannel(new URL(url), { headers, limits });
+    const channel = new SseChannel(new URL(url), { headers, ...options });
     return { channel, ended: channel.ended, end };
   }
   const { HttpChannel } = await import("./http/http-channel.ts");
-  const channel = new HttpChannel(new URL(url), { headers, limits });
+  const channel = new HttpChannel(new URL(url), { headers, ...options });
   return {
     channel,
     originOf: (id) => channel.originOf(id),

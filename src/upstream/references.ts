@@ -37,7 +37,11 @@ export async function withReferences(
     if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
       throw new TrunklineError("config", "Its 'url' is not the address of a web server");
     }
-    return { ...settings, url, headers: await texts("headers", settings.headers) };
+    const headers = await texts("headers", settings.headers);
+    const { oauth } = settings;
+    if (oauth?.clientSecret === undefined) return { ...settings, url, headers };
+    const clientSecret = await text("oauth.clientSecret", oauth.clientSecret);
+    return { ...settings, url, headers, oauth: { ...oauth, clientSecret } };
   }
   const args: string[] = [];
   for (const arg of settings.args ?? []) args.push(await text("args", arg));

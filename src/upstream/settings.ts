@@ -22,12 +22,30 @@ export interface CommandSettings extends ServerSettings {
   readonly cwd?: string;
 }
 
+/** How to log in to a server that wants a login. All of it is found out where it is left out. */
+export interface OAuthSettings {
+  /** The authorization server, where the MCP server names none, or one in a private network. */
+  readonly issuer?: string;
+  /** The client that the person has registered there. */
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  /** Where a client metadata document is published. */
+  readonly clientMetadataUrl?: string;
+  /** What to ask for instead of what the server names. */
+  readonly scopes?: readonly string[];
+  /** Whether the server is named in requests for tokens (RFC 8707); true when left out. */
+  readonly resource?: boolean;
+  /** The port that the browser comes back to; any free one when left out. */
+  readonly callbackPort?: number;
+}
+
 /** An MCP server that is reached over HTTP. */
 export interface AddressSettings extends ServerSettings {
   /** `sse` is the transport of 2024-11-05; anything else is Streamable HTTP. */
   readonly type?: string;
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly oauth?: OAuthSettings;
 }
 
 /** One entry of `mcpServers`. */

@@ -23,8 +23,11 @@ export class HttpServer implements AsyncDisposable {
   /** What is done first with an exchange; true when that was all. */
   answer: (exchange: Exchange) => boolean = () => false;
   readonly #server: Server;
+  /** What is done with an exchange otherwise. */
+  readonly handle: (exchange: Exchange) => void;
 
   private constructor(answer: (exchange: Exchange) => void) {
+    this.handle = answer;
     this.#server = createServer((request, response) => {
       const closed = once(response, "close");
       response.shouldKeepAlive = this.keepsAlive;

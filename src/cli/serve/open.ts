@@ -1,6 +1,7 @@
 import { loginLinkFor, pairingLinkFor } from "../../gateway/http/local-gateway.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
+import { openPage } from "../shell/open-page.ts";
 
 interface OpenValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
@@ -17,8 +18,7 @@ export async function run(invocation: Invocation<OpenValues>): Promise<number> {
   const url = await loginLinkFor(config.data);
   out(values.json === true ? `${JSON.stringify({ url }, null, 2)}\n` : `${url}\n`);
   if (values.print === true || values.json === true) return 0;
-  const opener = openerOf(env);
-  if (opener === undefined || !(await start(opener, url))) {
+  if (!(await openPage(url, env))) {
     err("Open this link in a browser. It works once, within 15 minutes.\n");
   }
   return 0;
@@ -40,22 +40,4 @@ async function pair({ values, out, err }: Invocation<OpenValues>, data: string):
     );
   }
   return 0;
-}
-
-/** The program that opens a page on this machine, if it has a screen. */
-function openerOf(env: NodeJS.ProcessEnv): string | undefined {
-  if (process.platform === "darwin") return "open";
-  const hasScreen = (env.DISPLAY ?? env.WAYLAND_DISPLAY ?? "") !== "";
-  return hasScreen ? "xdg-open" : undefined;
-}
-
-/** Whether the browser could be started. It is detached, so that it outlives this command. */
-function start(opener: string, url: string): Promise<boolean> {
-  const { spawn } = process.getBuiltinModule("node:child_process");
-  const child = spawn(opener, [url], { detached: true, stdio: "ignore" });
-  child.unref();
-  return new Promise((resolve) => {
-    child.on("spawn", () => resolve(true));
-    child.on("error", () => resolve(false));
-  });
 }

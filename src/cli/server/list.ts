@@ -4,6 +4,8 @@ import type { Config } from "../../gateway/config/config.ts";
 import { keyText } from "../../gateway/config/layer.ts";
 import { gatewaySockets } from "../../gateway/relay/gateway-sockets.ts";
 import { serversNow } from "../../gateway/relay/reach-gateway.ts";
+import { ServerLogins } from "../../gateway/tool/server-logins.ts";
+import type { LoginState } from "../../upstream/oauth/login.ts";
 import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
 import { fileOf } from "../config/edit-entry.ts";
 import { inputOf } from "../config/tell-edited.ts";
@@ -20,11 +22,12 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
   for (const warning of loaded.warnings) err(`warning: ${warning}\n`);
   const approvals = [...(await new ApprovalsFile(loaded.config.data).read()).values()];
   const running = await serversNow(gatewaySockets(loaded.config.data));
-  const servers = Object.entries(loaded.config.mcpServers).map(([name, settings]) => {
+  const logins = new ServerLogins({ data: loaded.config.data, env: invocation.env });
+  const known = Object.entries(loaded.config.mcpServers).map(async ([name, settings]) => {
     const part = "url" in settings ? "url" : "command";
     const origin = loaded.origins.get(keyText(["mcpServers", name, part]));
-    const known = approvals.filter(({ server }) => server === name);
-    const held = known.filter(({ held: waiting }) => waiting !== undefined).length;
+    const tools = approvals.filter(({ server }) => server === name);
+    const held = tools.filter(({ held: waiting }) => waiting !== undefined).length;
     // A server that asks questions is given an instance for each client while a gateway runs.
     const switched = running.find((one) => one.name === name && one.isSwitched === true);
     return {
@@ -34,21 +37,26 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
       ...(switched === undefined ? {} : { isSwitched: true }),
       runs: maskText(commandLine(settings)),
       from: origin === undefined ? "" : fileOf(invocation, origin.where),
-      tools: known.length,
+      tools: tools.length,
       held,
+      ...("url" in settings && URL.canParse(settings.url)
+        ? { login: await logins.of(name, new URL(settings.url)).state() }
+        : {}),
     };
   });
+  const servers = await Promise.all(known);
   if (values.json === true) out(`${JSON.stringify({ servers }, null, 2)}\n`);
   else if (servers.length === 0) {
     err("There are no MCP servers. Add one with `trunkline server add NAME -- COMMAND`.\n");
   } else {
     const rows = servers.map(
-      ({ name, runs, from, tools, held, instance, isSwitched, disabled }) => {
+      ({ name, runs, from, tools, held, instance, isSwitched, disabled, login }) => {
         const each = isSwitched === true ? `${instance}, since it asks` : instance;
-        return [name, disabled === true ? "disabled" : toolsText(tools, held), each, from, runs];
+        const shown = disabled === true ? "disabled" : toolsText(tools, held);
+        return [name, shown, each, loginText(login ?? {}), from, runs];
       },
     );
-    out(table([["NAME", "TOOLS", "INSTANCE", "FROM", "COMMAND OR URL"], ...rows]));
+    out(table([["NAME", "TOOLS", "INSTANCE", "LOGIN", "FROM", "COMMAND OR URL"], ...rows]));
     if (servers.some(({ held }) => held > 0))
       err("Check held tools with `trunkline tools diff`.\n");
   }
@@ -58,6 +66,14 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
 function toolsText(tools: number, held: number): string {
   if (tools === 0) return "not seen yet";
   return held === 0 ? String(tools) : `${tools}, ${held} held`;
+}
+
+/** How a login is, in a few words; nothing for a server that nobody has logged in to. */
+function loginText({ issuer, ended, wanted, expiresAt, isRenewed }: LoginState): string {
+  if (ended !== undefined) return "ended";
+  if (issuer === undefined) return "";
+  if (isRenewed !== true && expiresAt !== undefined && expiresAt < Date.now()) return "expired";
+  return wanted === undefined ? "logged in" : "logged in, wants more";
 }
 
 function commandLine(settings: Config["mcpServers"][string]): string {

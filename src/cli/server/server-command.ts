@@ -4,7 +4,7 @@ const NAME = { name: "NAME", describe: "Name of the server in `mcpServers`" } as
 
 export const server: Command = {
   name: "server",
-  summary: "Add, remove, list and test MCP servers",
+  summary: "Add, remove, list and test MCP servers, and log in to them",
   description:
     "Tools of these servers are offered to every assistant, beside Trunkline's own. Running " +
     "gateways and assistants apply a change within a second.",
@@ -96,6 +96,30 @@ export const server: Command = {
         { run: "trunkline server test notes", explains: "Exits with 1 if it does not work." },
       ],
       load: async () => ({ run: (await import("./test.ts")).test }),
+    },
+    {
+      name: "login",
+      summary: "Log in to an MCP server that wants a login",
+      description:
+        "Opens the login page in a browser, and prints its link. Where the browser is on another " +
+        "machine, paste the address of its last page here. The login is stored in the system's " +
+        "keychain and renewed by itself. Running gateways use it at once.",
+      args: [NAME],
+      options: {
+        print: { type: "boolean", describe: "Print the link, and open no browser" },
+        json,
+      },
+      examples: [{ run: "trunkline server login issues", explains: "Log in with a browser." }],
+      load: async () => ({ run: (await import("./login.ts")).login }),
+    },
+    {
+      name: "logout",
+      summary: "Remove the login at an MCP server",
+      description: "Its tokens are ended, too, if the issuer of the tokens can do that.",
+      args: [NAME],
+      options: { json },
+      examples: [{ run: "trunkline server logout issues", explains: "Its tools are gone." }],
+      load: async () => ({ run: (await import("./login.ts")).logout }),
     },
   ],
 };

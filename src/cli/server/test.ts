@@ -1,5 +1,3 @@
-import { TrunklineError } from "../../base/errors.ts";
-import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { Config } from "../../gateway/config/config.ts";
 import { House } from "../../gateway/house.ts";
@@ -8,6 +6,7 @@ import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Invocation } from "../shell/command.ts";
 import { firstLine } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
+import { namedServer } from "./named-server.ts";
 
 /** Milliseconds after which it is said that we wait. */
 const SLOW = 3_000;
@@ -50,9 +49,8 @@ export async function test(invocation: Invocation<{ readonly json?: boolean }>):
 
 /** The configuration with this server only: nothing else is started. */
 function alone(config: Config, name: string): Config {
-  const { mcpServers, bus, log } = config;
-  const settings = Object.hasOwn(mcpServers, name) ? mcpServers[name] : undefined;
-  if (settings === undefined) throw unknownServer(name, Object.keys(mcpServers));
+  const { bus, log } = config;
+  const settings = namedServer(config, name, "test");
   return {
     ...config,
     mcpServers: { [name]: settings },
@@ -60,13 +58,6 @@ function alone(config: Config, name: string): Config {
     // What went wrong is said once, in our own words.
     log: log.verbose ? log : { level: "error", verbose: false },
   };
-}
-
-function unknownServer(name: string, names: readonly string[]): TrunklineError {
-  const [near] = suggest(name, names);
-  const all = names.length === 0 ? "There are none." : `There are: ${names.join(", ")}.`;
-  const next = near === undefined ? all : `Did you mean '${near}'?`;
-  return new TrunklineError("not-found", `Cannot test server '${name}': no such server. ${next}`);
 }
 
 function failureText(name: string, status: UpstreamStatus | undefined): string {

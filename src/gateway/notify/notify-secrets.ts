@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { Lazy } from "../../base/lazy.ts";
 import { withLock } from "../../store/replace-file.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
+import { openSecretStore } from "../open-secret-store.ts";
 import { VapidKey } from "./push/vapid.ts";
 
 export interface NotifySecretsOptions {
@@ -71,18 +72,9 @@ export class NotifySecrets {
   }
 }
 
-async function openStore({ data, configFile, env }: NotifySecretsOptions): Promise<SecretStore> {
-  if (env.TRUNKLINE_TOKEN_STORE !== "file") {
-    try {
-      const { Keychain } = await import("../../store/secret/keychain.ts");
-      return await Keychain.open();
-    } catch (error) {
-      if (env.TRUNKLINE_TOKEN_STORE === "keychain") throw error;
-    }
-  }
-  const { EncryptedFile } = await import("../../identity/tokens/encrypted-file.ts");
+function openStore({ data, configFile, env }: NotifySecretsOptions): Promise<SecretStore> {
   const keyFile = join(configFile === undefined ? data : dirname(configFile), "token.key");
-  return new EncryptedFile(join(data, "notify-secrets.enc"), { env, keyFile });
+  return openSecretStore({ env, file: join(data, "notify-secrets.enc"), keyFile });
 }
 
 function newWebhookSecret(): string {

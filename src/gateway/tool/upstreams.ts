@@ -1,11 +1,12 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import type { Log } from "../../base/log.ts";
-import { approvalsPath } from "../../store/store-files.ts";
+import { approvalsPath, loginsPath } from "../../store/store-files.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { Policy } from "../../tool/policy.ts";
+import type { HttpAuthorization } from "../../upstream/http/http-authorization.ts";
+import type { AddressSettings } from "../../upstream/settings.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Upstreams } from "../../upstream/upstreams.ts";
 import type { Config } from "../config/config.ts";
@@ -68,6 +69,7 @@ class HouseOffer implements OpenedOffer {
   #table: Config["mcpServers"];
   #upstreams: Upstreams | undefined;
   #configuring: Promise<void> | undefined;
+  #followsLogins = false;
   #isOver = false;
 
   constructor(house: House, options: OpenOfferOptions) {
@@ -167,20 +169,44 @@ class HouseOffer implements OpenedOffer {
     await this.#options.beforeUpstreams?.();
     const { Upstreams } = await import("../../upstream/upstreams.ts");
     const { openLink } = await import("../../upstream/link.ts");
+    const { serverReferences } = await import("./server-references.ts");
     const { withReferences } = await import("../../upstream/references.ts");
     const { config, log } = this.#house;
-    const references = { env: process.env, secret: (name: string) => secretNamed(name, log) };
+    const references = serverReferences(log);
     const upstreams = new Upstreams({
       offer: this.#standIns,
       folder: join(config.data, "upstreams"),
       log,
       channelLimits: config.limits,
-      open: async (settings, events, limits) => {
-        return openLink(await withReferences(settings, references), events, limits);
+      open: async (settings, events, limits, name) => {
+        const resolved = await withReferences(settings, references);
+        const tokens = "url" in resolved ? await this.#tokensFor(name, resolved) : undefined;
+        return openLink(resolved, events, limits, tokens);
       },
     });
     this.offer.waitFor(upstreams);
     return upstreams;
+  }
+
+  /** Somebody has logged in: servers that are down may have waited for that. */
+  #retryDown(): void {
+    for (const { name, state } of this.status()) {
+      const isDown = state === "waiting" || state === "resting";
+      const settings = this.#table[name];
+      if (!isDown || settings === undefined || !("url" in settings)) continue;
+      this.restart(name).catch(() => {});
+    }
+  }
+
+  async #tokensFor(name: string, settings: AddressSettings): Promise<HttpAuthorization> {
+    const { ServerLogins } = await import("./server-logins.ts");
+    const { config, log } = this.#house;
+    if (!this.#followsLogins) {
+      this.#followsLogins = true;
+      this.#ends.push(watchFiles([loginsPath(config.data)], () => this.#retryDown()));
+    }
+    const logins = new ServerLogins({ data: config.data, env: process.env });
+    return logins.tokensFor(name, settings, log);
   }
 }
 
@@ -202,12 +228,6 @@ function keepLater(memory: RememberedOffer, remembered: Remembered, house: House
   };
   const timer = setTimeout(keep, AFTER_START).unref();
   return keep;
-}
-
-/** A secret that the person has stored in the system's keychain. */
-async function secretNamed(name: string, log: Log): Promise<string | undefined> {
-  const { keysInKeychain } = await import("../../agent/models/model-keys.ts");
-  return (await keysInKeychain([name], { env: process.env, log })).get(name);
 }
 
 /** The servers that are used. */

@@ -9,14 +9,29 @@ import {
   type Sink,
 } from "../../wire/channel.ts";
 import { AnswerQueue } from "./answer-queue.ts";
-import { type Exchange, exchange, type HttpAnswer, type HttpFailure } from "./http-exchange.ts";
+import {
+  type Exchange,
+  exchange,
+  type HttpAnswer,
+  type HttpExchangeOptions,
+  type HttpFailure,
+} from "./http-exchange.ts";
+import type { HttpAuthorization } from "./http-authorization.ts";
 import { parameterHeaders } from "./http-headers.ts";
-import { type HttpMessage, type HttpPending, messagesOf, pendingFor } from "./http-pending.ts";
+import {
+  type HttpMessage,
+  type HttpPending,
+  messagesOf,
+  pendingFor,
+  withoutAnswer,
+} from "./http-pending.ts";
 import { HttpSession } from "./http-session.ts";
 
 export interface HttpChannelOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly limits?: Partial<ChannelLimits>;
+  /** The tokens of its requests; without it, only what is in the headers. */
+  readonly authorization?: HttpAuthorization | undefined;
 }
 
 const CANCELLED = "notifications/cancelled";
@@ -43,6 +58,7 @@ const MOST_RESUMES = 5;
 export class HttpChannel implements Channel<string> {
   readonly #url: URL;
   readonly #limits: ChannelLimits;
+  readonly #authorization: HttpAuthorization | undefined;
   readonly #pending = new Map<string | number, HttpPending>();
   readonly #open = new Set<Exchange>();
   readonly #answers: AnswerQueue;
@@ -62,6 +78,7 @@ export class HttpChannel implements Channel<string> {
 
   constructor(url: URL, options: HttpChannelOptions) {
     this.#url = url;
+    this.#authorization = options.authorization;
     this.#session = new HttpSession(options.headers);
     this.#limits = resolveChannelLimits(options.limits);
     this.#answers = new AnswerQueue(
@@ -357,8 +374,9 @@ export class HttpChannel implements Channel<string> {
     return pending.cancelsByClosing;
   }
 
-  #common(): { url: URL; maxMessage: number } {
-    return { url: this.#url, maxMessage: this.#limits.maxMessage };
+  #common(): Pick<HttpExchangeOptions, "url" | "maxMessage" | "authorization"> {
+    const { maxMessage } = this.#limits;
+    return { url: this.#url, maxMessage, authorization: this.#authorization };
   }
 
   #later(milliseconds: number, work: () => void): void {
@@ -379,11 +397,4 @@ export class HttpChannel implements Channel<string> {
     this.#pending.clear();
     this.#origins.clear();
   }
-}
-
-/** What to say of an exchange that was completed and brought no answer. */
-function withoutAnswer({ method, garbage }: HttpPending): string {
-  if (garbage === undefined) return `ended its answer to '${method}' without having answered`;
-  const beginning = JSON.stringify(garbage.trim());
-  return `answered '${method}' with something that is not an MCP message: ${beginning}`;
 }

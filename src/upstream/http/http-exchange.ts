@@ -6,6 +6,7 @@ import type { Room, FrameFault } from "../../wire/channel.ts";
 import { FULL_READ, nextTurn } from "../../base/event-loop.ts";
 import { SseDecoder } from "../../wire/framing/sse.ts";
 import { wholeBody } from "../../wire/framing/whole-body.ts";
+import { type AfterRefusal, type HttpAuthorization, isRefusal } from "./http-authorization.ts";
 import { redirection } from "./http-redirect.ts";
 
 export interface HttpExchangeOptions {
@@ -17,6 +18,8 @@ export interface HttpExchangeOptions {
   readonly maxMessage: number;
   /** Milliseconds that all of it may take; no limit when left out. */
   readonly timeout?: number;
+  /** The tokens to send; without it, only what is in the headers. */
+  readonly authorization?: HttpAuthorization | undefined;
 }
 
 /** Why an exchange was not completed. */
@@ -49,6 +52,15 @@ export interface Exchange {
   destroy(): void;
 }
 
+/** Where a request is sent to, and with which token. */
+interface Attempt {
+  readonly url: URL;
+  readonly redirects: number;
+  readonly token?: string | undefined;
+  /** It is sent for the second time, with another token. */
+  readonly isRepeated: boolean;
+}
+
 /** Milliseconds in which a connection has to be made. */
 const CONNECT = 10_000;
 const MOST_REDIRECTS = 5;
@@ -75,16 +87,32 @@ class HttpExchange implements Exchange {
     this.#answer = answer;
     const { timeout } = options;
     if (timeout !== undefined) this.#limit(timeout, `did not answer within ${timeout / 1000} s`);
-    this.#send(options.url, 0);
+    this.#authorize();
   }
 
   destroy(): void {
-    this.#request?.destroy();
+    if (this.#request !== undefined) this.#request.destroy();
+    // It waits for a token. Only after the caller is done with what it destroys.
+    else queueMicrotask(() => this.#fail("was given up"));
   }
 
-  #send(url: URL, redirects: number): void {
-    const isSecure = url.protocol === "https:";
-    const request = this.#begin(url, isSecure ? httpsRequest : httpRequest, redirects);
+  #authorize(): void {
+    const { url, authorization } = this.#options;
+    const first = { url, redirects: 0, isRepeated: false };
+    const token = authorization?.token();
+    if (typeof token !== "object") this.#send({ ...first, token });
+    else {
+      token.then(
+        (known) => this.#send({ ...first, token: known }),
+        (error: Error) => this.#fail(`was not asked: ${error.message}`),
+      );
+    }
+  }
+
+  #send(attempt: Attempt): void {
+    if (this.#isOver) return;
+    const isSecure = attempt.url.protocol === "https:";
+    const request = this.#begin(attempt, isSecure ? httpsRequest : httpRequest);
     if (request === undefined) return;
     this.#request = request;
     request.on("socket", (socket) => {
@@ -105,10 +133,13 @@ class HttpExchange implements Exchange {
   }
 
   /** Undefined for headers that HTTP cannot carry. */
-  #begin(url: URL, send: typeof httpRequest, redirects: number): ClientRequest | undefined {
-    const { method, headers } = this.#options;
+  #begin(attempt: Attempt, send: typeof httpRequest): ClientRequest | undefined {
+    const { method, headers: configured } = this.#options;
+    const { url, token } = attempt;
+    const headers =
+      token === undefined ? configured : { ...configured, authorization: `Bearer ${token}` };
     try {
-      return send(url, { method, headers }, (response) => this.#respond(url, response, redirects));
+      return send(url, { method, headers }, (response) => this.#respond(attempt, response));
     } catch (error) {
       // Only after the caller has the exchange object.
       queueMicrotask(() => this.#fail(`cannot be asked: ${(error as Error).message}`));
@@ -116,11 +147,13 @@ class HttpExchange implements Exchange {
     }
   }
 
-  #respond(url: URL, response: IncomingMessage, redirects: number): void {
+  #respond(attempt: Attempt, response: IncomingMessage): void {
+    const { url, redirects } = attempt;
+    if (this.#isRefused(attempt, response)) return;
     const next = redirection(url, response, this.#options.method);
     if (next instanceof URL && redirects < MOST_REDIRECTS) {
       this.#isUnsent = true;
-      this.#send(next, redirects + 1);
+      this.#send({ ...attempt, url: next, redirects: redirects + 1 });
       // The rest of the body is not read.
       response.on("error", () => {}).destroy();
       return;
@@ -136,6 +169,32 @@ class HttpExchange implements Exchange {
     } else this.#readBody(response);
     response.on("error", () => this.#fail("cut its answer off"));
     response.on("close", () => this.#fail("cut its answer off"));
+  }
+
+  /** Whether the server wants another token. Then the request is sent again once, or fails. */
+  #isRefused(attempt: Attempt, response: IncomingMessage): boolean {
+    const { authorization } = this.#options;
+    const { statusCode: status, headers } = response;
+    const challenge = headers["www-authenticate"];
+    if (authorization === undefined || !isRefusal(status, challenge)) return false;
+    const { token, isRepeated } = attempt;
+    const act = (next: AfterRefusal): void => {
+      if (this.#isOver) return;
+      if ("token" in next && !isRepeated) {
+        this.#isUnsent = true;
+        this.#send({ ...attempt, token: next.token, isRepeated: true });
+        return;
+      }
+      this.#answer.head(response);
+      this.#fail("why" in next ? next.why : `answered ${status} to a token that is new`);
+    };
+    // The body is not read. Its end is not the end of the exchange.
+    this.#request = undefined;
+    response.on("error", () => {}).destroy();
+    authorization
+      .refused({ status: status === 403 ? 403 : 401, challenge, token })
+      .then(act, (error: Error) => act({ why: `answered ${status}: ${error.message}` }));
+    return true;
   }
 
   #readEvents(response: IncomingMessage): void {

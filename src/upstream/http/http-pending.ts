@@ -55,3 +55,10 @@ export function messagesOf(text: string): HttpMessage[] {
     return [];
   }
 }
+
+/** What to say of an exchange that was completed and brought no answer. */
+export function withoutAnswer({ method, garbage }: HttpPending): string {
+  if (garbage === undefined) return `ended its answer to '${method}' without having answered`;
+  const beginning = JSON.stringify(garbage.trim());
+  return `answered '${method}' with something that is not an MCP message: ${beginning}`;
+}

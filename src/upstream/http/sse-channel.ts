@@ -22,7 +22,7 @@ const LONGEST_TAKING = 30_000;
  */
 export class SseChannel implements Channel<string> {
   readonly #url: URL;
-  readonly #headers: Readonly<Record<string, string>>;
+  readonly #options: HttpChannelOptions;
   readonly #limits: ChannelLimits;
   readonly #open = new Set<Exchange>();
   readonly #answers: AnswerQueue;
@@ -35,7 +35,7 @@ export class SseChannel implements Channel<string> {
 
   constructor(url: URL, options: HttpChannelOptions) {
     this.#url = url;
-    this.#headers = options.headers;
+    this.#options = options;
     this.#limits = resolveChannelLimits(options.limits);
     this.#answers = new AnswerQueue(
       (text, done) => this.#post(text, done),
@@ -56,8 +56,9 @@ export class SseChannel implements Channel<string> {
       {
         url: this.#url,
         method: "GET",
-        headers: { ...this.#headers, accept: "text/event-stream" },
+        headers: { ...this.#options.headers, accept: "text/event-stream" },
         maxMessage: this.#limits.maxMessage,
+        authorization: this.#options.authorization,
       },
       {
         head: (response) => {
@@ -123,9 +124,10 @@ export class SseChannel implements Channel<string> {
         url: this.#endpoint ?? this.#url,
         timeout: LONGEST_TAKING,
         method: "POST",
-        headers: { ...this.#headers, "content-type": "application/json" },
+        headers: { ...this.#options.headers, "content-type": "application/json" },
         body: text,
         maxMessage: this.#limits.maxMessage,
+        authorization: this.#options.authorization,
       },
       {
         head: (response) => {

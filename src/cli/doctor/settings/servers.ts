@@ -48,7 +48,9 @@ function findingOf({ name, state, lastError, said }: UpstreamStatus, wait: numbe
       "Assistants see its tools late. The first start may download it: see how long it takes with `trunkline doctor --deep`.";
     return { state: "warn", what, says: `still starting after ${seconds(wait)} s${words}`, next };
   }
+  // The error of a server that wants a login says what to run.
+  const isSaid = lastError?.includes("`trunkline ") === true;
   const next = "Run its command by hand to see why, or remove it from `mcpServers`.";
   const why = lastError === undefined ? "" : `: ${visibleLine(lastError)}`;
-  return { state: "fail", what, says: `${state}${why}`, next };
+  return { state: "fail", what, says: `${state}${why}`, ...(isSaid ? {} : { next }) };
 }

@@ -158,6 +158,7 @@ export interface McpAddress {
   readonly headers?: {
     readonly [key: string]: string;
   };
+  readonly oauth?: OAuthSettings;
   /**
    * `shared`, the default: all clients of a gateway use one instance of the server; `client`: each
    * has its own. A shared server that asks questions while several clients use it changes to
@@ -176,6 +177,33 @@ export interface McpAddress {
    * otherwise; `*` stands for any text. `alwaysAllow` means the same.
    */
   readonly autoApprove?: readonly string[];
+}
+
+/**
+ * For servers that want a login (`trunkline server login NAME`). Servers say all of it themselves,
+ * unless their authorization server does not register clients.
+ */
+export interface OAuthSettings {
+  /** Issuer of the tokens, if the server does not name it, or if it is in a private network. */
+  readonly issuer?: string;
+  /** Client that you have registered with the issuer. */
+  readonly clientId?: string;
+  /** Secret of that client, as `${keychain:NAME}`. */
+  readonly clientSecret?: string;
+  /** Client metadata document that you have published, used instead of `clientId`. */
+  readonly clientMetadataUrl?: string;
+  /** Scopes to ask for, instead of those that the server names. */
+  readonly scopes?: readonly string[];
+  /**
+   * Whether requests for tokens name the server (RFC 8707); true by default. Some issuers, such as
+   * Microsoft Entra, reject that.
+   */
+  readonly resource?: boolean;
+  /**
+   * Port of the address that the browser comes back to, `http://127.0.0.1:PORT/callback`, if the
+   * client is registered with one. By default any free port.
+   */
+  readonly callbackPort?: number;
 }
 
 /** A coding agent that is started and speaks ACP on its standard streams. */
@@ -739,13 +767,15 @@ const pattern9 = new RegExp("^[^<>\\s]+$", "u");
 const pattern10 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
 const pattern11 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
 const pattern12 = new RegExp("^\\$\\{", "u");
-const pattern13 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
-const pattern14 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
-const pattern15 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
-const pattern16 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
-const pattern17 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
-const pattern18 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
-const pattern19 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
+const pattern13 = new RegExp("^https://", "u");
+const pattern14 = new RegExp("^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$", "u");
+const pattern15 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
+const pattern16 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
+const pattern17 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
+const pattern18 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
+const pattern19 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
+const pattern20 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
+const pattern21 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -2035,6 +2065,7 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
       case "type":
       case "url":
       case "headers":
+      case "oauth":
       case "instance":
       case "disabled":
       case "timeout":
@@ -2059,6 +2090,10 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
       const item: unknown = headers[key2];
       if (typeof item !== "string") return false;
     }
+  }
+  const oauth: unknown = value.oauth;
+  if (oauth !== undefined) {
+    if (!fitsOAuthSettings(oauth)) return false;
   }
   const instance: unknown = value.instance;
   if (instance !== undefined) {
@@ -2095,6 +2130,66 @@ const fitsMcpAddress_1: (value: unknown) => boolean = (value) => {
 const fitsMcpAddress_2: (value: unknown) => boolean = (value) => {
   if (typeof value !== "string") return false;
   if (!pattern12.test(value)) return false;
+  return true;
+};
+
+const fitsOAuthSettings: (value: unknown) => boolean = (value) => {
+  if (!isObject(value)) return false;
+  for (const key in value) {
+    switch (key) {
+      case "issuer":
+      case "clientId":
+      case "clientSecret":
+      case "clientMetadataUrl":
+      case "scopes":
+      case "resource":
+      case "callbackPort":
+        continue;
+      default:
+        return false;
+    }
+  }
+  const issuer: unknown = value.issuer;
+  if (issuer !== undefined) {
+    if (typeof issuer !== "string") return false;
+    if (!pattern1.test(issuer)) return false;
+    if (!isUri(issuer)) return false;
+  }
+  const clientId: unknown = value.clientId;
+  if (clientId !== undefined) {
+    if (typeof clientId !== "string") return false;
+    if (clientId === "") return false;
+  }
+  const clientSecret: unknown = value.clientSecret;
+  if (clientSecret !== undefined) {
+    if (typeof clientSecret !== "string") return false;
+    if (clientSecret === "") return false;
+  }
+  const clientMetadataUrl: unknown = value.clientMetadataUrl;
+  if (clientMetadataUrl !== undefined) {
+    if (typeof clientMetadataUrl !== "string") return false;
+    if (!pattern13.test(clientMetadataUrl)) return false;
+    if (!isUri(clientMetadataUrl)) return false;
+  }
+  const scopes: unknown = value.scopes;
+  if (scopes !== undefined) {
+    if (!Array.isArray(scopes)) return false;
+    for (let i = 0; i < scopes.length; i++) {
+      const item: unknown = scopes[i];
+      if (typeof item !== "string") return false;
+      if (!pattern14.test(item)) return false;
+    }
+  }
+  const resource: unknown = value.resource;
+  if (resource !== undefined) {
+    if (typeof resource !== "boolean") return false;
+  }
+  const callbackPort: unknown = value.callbackPort;
+  if (callbackPort !== undefined) {
+    if (typeof callbackPort !== "number" || !Number.isInteger(callbackPort)) return false;
+    if (callbackPort < 1) return false;
+    if (callbackPort > 65535) return false;
+  }
   return true;
 };
 
@@ -2187,13 +2282,14 @@ export const checkMcpAddress: Check = (value) => {
       case "type":
       case "url":
       case "headers":
+      case "oauth":
       case "instance":
       case "disabled":
       case "timeout":
       case "autoApprove":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["type", "url", "headers", "instance", "disabled", "timeout", "autoApprove"]) };
+        return { path: [key], says: unknownKey(key, ["type", "url", "headers", "oauth", "instance", "disabled", "timeout", "autoApprove"]) };
     }
   }
   const type: unknown = value.type;
@@ -2221,6 +2317,11 @@ export const checkMcpAddress: Check = (value) => {
         return { path: ["headers", key2], says: "must be a string" };
       }
     }
+  }
+  const oauth: unknown = value.oauth;
+  if (oauth !== undefined) {
+    const problem2 = checkOAuthSettings(oauth);
+    if (problem2 !== undefined) return within(problem2, "oauth");
   }
   const instance: unknown = value.instance;
   if (instance !== undefined) {
@@ -2265,6 +2366,84 @@ const checkMcpAddress_1: Check = (value) => {
 const checkMcpAddress_2: Check = (value) => {
   if (typeof value !== "string") return { path: [], says: "must be a string" };
   if (!pattern12.test(value)) return { path: [], says: "must match the pattern ^\\$\\{" };
+  return undefined;
+};
+
+export const checkOAuthSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "issuer":
+      case "clientId":
+      case "clientSecret":
+      case "clientMetadataUrl":
+      case "scopes":
+      case "resource":
+      case "callbackPort":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["issuer", "clientId", "clientSecret", "clientMetadataUrl", "scopes", "resource", "callbackPort"]) };
+    }
+  }
+  const issuer: unknown = value.issuer;
+  if (issuer !== undefined) {
+    if (typeof issuer !== "string") return { path: ["issuer"], says: "must be a string" };
+    if (!pattern1.test(issuer)) {
+      return { path: ["issuer"], says: "must match the pattern ^https?://" };
+    }
+    if (!isUri(issuer)) return { path: ["issuer"], says: "must be a URI" };
+  }
+  const clientId: unknown = value.clientId;
+  if (clientId !== undefined) {
+    if (typeof clientId !== "string") return { path: ["clientId"], says: "must be a string" };
+    if (clientId === "") return { path: ["clientId"], says: "must not be empty" };
+  }
+  const clientSecret: unknown = value.clientSecret;
+  if (clientSecret !== undefined) {
+    if (typeof clientSecret !== "string") {
+      return { path: ["clientSecret"], says: "must be a string" };
+    }
+    if (clientSecret === "") return { path: ["clientSecret"], says: "must not be empty" };
+  }
+  const clientMetadataUrl: unknown = value.clientMetadataUrl;
+  if (clientMetadataUrl !== undefined) {
+    if (typeof clientMetadataUrl !== "string") {
+      return { path: ["clientMetadataUrl"], says: "must be a string" };
+    }
+    if (!pattern13.test(clientMetadataUrl)) {
+      return { path: ["clientMetadataUrl"], says: "must match the pattern ^https://" };
+    }
+    if (!isUri(clientMetadataUrl)) {
+      return { path: ["clientMetadataUrl"], says: "must be a URI" };
+    }
+  }
+  const scopes: unknown = value.scopes;
+  if (scopes !== undefined) {
+    if (!Array.isArray(scopes)) return { path: ["scopes"], says: "must be a list" };
+    for (let i = 0; i < scopes.length; i++) {
+      const item: unknown = scopes[i];
+      if (typeof item !== "string") return { path: ["scopes", i], says: "must be a string" };
+      if (!pattern14.test(item)) {
+        return { path: ["scopes", i], says: "must match the pattern ^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$" };
+      }
+    }
+  }
+  const resource: unknown = value.resource;
+  if (resource !== undefined) {
+    if (typeof resource !== "boolean") {
+      return { path: ["resource"], says: "must be true or false" };
+    }
+  }
+  const callbackPort: unknown = value.callbackPort;
+  if (callbackPort !== undefined) {
+    if (typeof callbackPort !== "number" || !Number.isInteger(callbackPort)) {
+      return { path: ["callbackPort"], says: "must be an integer" };
+    }
+    if (callbackPort < 1) return { path: ["callbackPort"], says: "must be at least 1" };
+    if (callbackPort > 65535) {
+      return { path: ["callbackPort"], says: "must be at most 65535" };
+    }
+  }
   return undefined;
 };
 
@@ -2428,7 +2607,7 @@ export const checkModelSettings: Check = (value) => {
   const default2: unknown = value.default;
   if (default2 !== undefined) {
     if (typeof default2 !== "string") return { path: ["default"], says: "must be a string" };
-    if (!pattern13.test(default2)) {
+    if (!pattern15.test(default2)) {
       return { path: ["default"], says: "must be provider/model, such as anthropic/claude-sonnet-4-5, or offline" };
     }
   }
@@ -2615,21 +2794,21 @@ export const checkIdentitySettings: Check = (value) => {
   const sshHost: unknown = value.sshHost;
   if (sshHost !== undefined) {
     if (typeof sshHost !== "string") return { path: ["sshHost"], says: "must be a string" };
-    if (!pattern14.test(sshHost)) {
+    if (!pattern16.test(sshHost)) {
       return { path: ["sshHost"], says: "must be a name such as github-work, of letters, digits and any of _ . -" };
     }
   }
   const user: unknown = value.user;
   if (user !== undefined) {
     if (typeof user !== "string") return { path: ["user"], says: "must be a string" };
-    if (!pattern15.test(user)) {
+    if (!pattern17.test(user)) {
       return { path: ["user"], says: "must be a name on one line, such as ada" };
     }
   }
   const email: unknown = value.email;
   if (email !== undefined) {
     if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
-    if (!pattern16.test(email)) {
+    if (!pattern18.test(email)) {
       return { path: ["email"], says: "must be an address such as ada@example.com" };
     }
   }
@@ -2638,14 +2817,14 @@ export const checkIdentitySettings: Check = (value) => {
     if (typeof displayName !== "string") {
       return { path: ["displayName"], says: "must be a string" };
     }
-    if (!pattern17.test(displayName)) {
+    if (!pattern19.test(displayName)) {
       return { path: ["displayName"], says: "must be a name on one line, without < and >, such as Ada Lovelace" };
     }
   }
   const sshKey: unknown = value.sshKey;
   if (sshKey !== undefined) {
     if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
-    if (!pattern18.test(sshKey)) {
+    if (!pattern20.test(sshKey)) {
       return { path: ["sshKey"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -2797,7 +2976,7 @@ export const checkMatchRule: Check = (value) => {
   const path: unknown = value.path;
   if (path !== undefined) {
     if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
-    if (!pattern18.test(path)) {
+    if (!pattern20.test(path)) {
       return { path: ["path"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -2827,7 +3006,7 @@ export const checkBusSettings: Check = (value) => {
   const listen: unknown = value.listen;
   if (listen !== undefined) {
     if (typeof listen !== "string") return { path: ["listen"], says: "must be a string" };
-    if (!pattern19.test(listen)) {
+    if (!pattern21.test(listen)) {
       return { path: ["listen"], says: "must be HOST:PORT, quic://HOST:PORT or tls://HOST:PORT" };
     }
   }

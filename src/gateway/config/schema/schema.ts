@@ -5,6 +5,7 @@ import { LIMIT_SCHEMAS } from "./limit-schemas.ts";
 import { MODEL_SCHEMAS } from "./model-schemas.ts";
 import { NOTIFY_SCHEMAS } from "./notify-schemas.ts";
 import { REMOTE_SCHEMAS } from "./remote-schemas.ts";
+import { OAUTH_SCHEMAS } from "./oauth-schemas.ts";
 import { REVIEW_SCHEMAS } from "./review-schemas.ts";
 import { SERVE_SCHEMAS } from "./serve-schemas.ts";
 import { SESSION_SCHEMAS } from "./session-schemas.ts";
@@ -232,9 +233,12 @@ export const schemas = {
         additionalProperties: { type: "string" },
         description: "Headers to send with every request.",
       },
+      oauth: { $ref: "#OAuthSettings" },
       ...SERVER,
     },
   },
+
+  ...OAUTH_SCHEMAS,
 
   AgentCommand: {
     description: "A coding agent that is started and speaks ACP on its standard streams.",

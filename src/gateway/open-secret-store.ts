@@ -1,0 +1,24 @@
+import type { SecretStore } from "../store/secret/secret-store.ts";
+
+export interface SecretStoreOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** The encrypted file that is used where there is no keychain. */
+  readonly file: string;
+  /** The file with the key of that one, in another folder. */
+  readonly keyFile: string;
+}
+
+/** The system's keychain, or an encrypted file where there is none. */
+export async function openSecretStore(options: SecretStoreOptions): Promise<SecretStore> {
+  const { env, file, keyFile } = options;
+  if (env.TRUNKLINE_TOKEN_STORE !== "file") {
+    try {
+      const { Keychain } = await import("../store/secret/keychain.ts");
+      return await Keychain.open();
+    } catch (error) {
+      if (env.TRUNKLINE_TOKEN_STORE === "keychain") throw error;
+    }
+  }
+  const { EncryptedFile } = await import("../identity/tokens/encrypted-file.ts");
+  return new EncryptedFile(file, { env, keyFile });
+}

@@ -1,0 +1,50 @@
+import { statSync } from "node:fs";
+import { mkdir, readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+
+import { replaceFile, withLock } from "./replace-file.ts";
+
+/**
+ * What is known of each login at an MCP server, without its secrets: a plain file, so that it can be read
+ * without a keychain, and watched by other processes.
+ */
+export class LoginStates<T extends object> {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async get(key: string): Promise<T | undefined> {
+    const all = await this.#read();
+    return Object.hasOwn(all, key) ? all[key] : undefined;
+  }
+
+  /** Replaces what is known; undefined forgets it. */
+  async change(key: string, change: (known: T | undefined) => T | undefined): Promise<void> {
+    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+    await withLock(`${this.#path}.lock`, async () => {
+      const all = new Map(Object.entries(await this.#read()));
+      const state = change(all.get(key));
+      if (state === undefined) all.delete(key);
+      else all.set(key, state);
+      await replaceFile(this.#path, `${JSON.stringify(Object.fromEntries(all), null, 1)}\n`);
+    });
+  }
+
+  /** Differs after every change. */
+  stamp(): string {
+    const file = statSync(this.#path, { throwIfNoEntry: false });
+    return file === undefined ? "none" : `${file.ino} ${file.mtimeMs} ${file.size}`;
+  }
+
+  /** An unreadable file counts as empty: people can log in again. */
+  async #read(): Promise<Readonly<Record<string, T>>> {
+    try {
+      const value: unknown = JSON.parse(await readFile(this.#path, "utf8"));
+      return typeof value === "object" && value !== null ? (value as Record<string, T>) : {};
+    } catch {
+      return {};
+    }
+  }
+}

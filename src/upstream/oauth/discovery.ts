@@ -1,0 +1,133 @@
+import type { AuthorizationServer } from "oauth4webapi";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { type Challenge, scopesOf, unionOf } from "./challenge.ts";
+import type { OAuthHttp } from "./oauth-http.ts";
+
+/** Where to log in to an MCP server, and for what. */
+export interface Discovered {
+  readonly issuer: AuthorizationServer;
+  /** The name of the server in requests for tokens (RFC 8707). */
+  readonly resource: string;
+  /** The scopes that the server asks for. */
+  readonly scopes: readonly string[];
+}
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+/**
+ * Finds the authorization server of an MCP server. MCP 2025-11-25, basic/authorization § Authorization
+ * Server Discovery. `configured` is the issuer that the person has chosen.
+ */
+export async function discover(
+  server: URL,
+  challenge: Challenge | undefined,
+  http: OAuthHttp,
+  configured?: string,
+): Promise<Discovered> {
+  const metadata = await resourceMetadata(server, challenge, http);
+  const named = metadata?.authorization_servers;
+  const [first] = Array.isArray(named) ? named : [];
+  // Servers of 2025-03-26 have no metadata: they are their own authorization servers.
+  const issuer = configured ?? (typeof first === "string" ? first : server.origin);
+  const { scopes = [] } = challenge ?? {};
+  const supported = metadata?.scopes_supported;
+  return {
+    issuer: await issuerMetadata(issuer, http),
+    resource: typeof metadata?.resource === "string" ? metadata.resource : resourceOf(server),
+    scopes:
+      scopes.length > 0
+        ? scopes
+        : unionOf(Array.isArray(supported) ? supported.flatMap(scopesOf) : []),
+  };
+}
+
+/** RFC 9728: the metadata of the server, from where its challenge says, or from its usual places. */
+async function resourceMetadata(
+  server: URL,
+  challenge: Challenge | undefined,
+  http: OAuthHttp,
+): Promise<Metadata | undefined> {
+  const { resourceMetadata: told } = challenge ?? {};
+  const wellKnown = "/.well-known/oauth-protected-resource";
+  const places = [
+    told === undefined ? undefined : URL.parse(told, server),
+    new URL(wellKnown + pathOf(server), server),
+    new URL(wellKnown, server),
+  ];
+  const tried = new Set<string>();
+  for (const place of places) {
+    if (!place || tried.has(place.href)) continue;
+    tried.add(place.href);
+    const metadata = await http.json(place);
+    if (metadata === undefined) continue;
+    checkResource(server, metadata.resource);
+    return metadata;
+  }
+  return undefined;
+}
+
+/** A server may not ask for tokens that are good at another one. */
+function checkResource(server: URL, resource: unknown): void {
+  if (resource === undefined) return;
+  const named = typeof resource === "string" ? URL.parse(resource) : null;
+  const folder = named?.pathname.replace(/\/?$/, "/");
+  const isOurs = named?.origin === server.origin && `${server.pathname}/`.startsWith(folder ?? "/");
+  if (isOurs) return;
+  const text = typeof resource === "string" ? `'${resource}'` : "no address";
+  throw new TrunklineError("unavailable", `Its metadata is about another server: ${text}`);
+}
+
+/** The three places of the metadata of an issuer (RFC 8414 and OpenID Connect Discovery). */
+async function issuerMetadata(issuer: string, http: OAuthHttp): Promise<AuthorizationServer> {
+  const url = URL.parse(issuer);
+  if (url === null) throw new TrunklineError("unavailable", `Its issuer '${issuer}' is no address`);
+  const path = pathOf(url);
+  const places = [
+    `/.well-known/oauth-authorization-server${path}`,
+    `/.well-known/openid-configuration${path}`,
+    `${path}/.well-known/openid-configuration`,
+  ];
+  for (const place of new Set(places)) {
+    const found = await http.json(new URL(place, url));
+    if (found === undefined) continue;
+    return checkedIssuer(issuer, found);
+  }
+  const why = `${url.origin} has no metadata of an authorization server`;
+  throw new TrunklineError("unavailable", `It does not say where to log in: ${why}`);
+}
+
+function checkedIssuer(issuer: string, metadata: Metadata): AuthorizationServer {
+  const { issuer: said, token_endpoint, authorization_endpoint } = metadata;
+  // RFC 8414, section 3.3: otherwise one issuer could speak for another.
+  if (typeof said !== "string" || URL.parse(said)?.href !== URL.parse(issuer)?.href) {
+    const text = `The issuer ${issuer} calls itself '${String(said)}' in its metadata`;
+    throw new TrunklineError("unavailable", `${text}, so it is not used`);
+  }
+  if (!isAddress(token_endpoint) || !isAddress(authorization_endpoint)) {
+    throw new TrunklineError(
+      "unavailable",
+      `The issuer ${issuer} does not say where it gives tokens`,
+    );
+  }
+  const methods = metadata.code_challenge_methods_supported;
+  // MCP 2025-11-25, basic/authorization § Authorization Code Protection.
+  if (!Array.isArray(methods) || !methods.includes("S256")) {
+    const why = "it does not announce PKCE with S256 ('code_challenge_methods_supported')";
+    throw new TrunklineError("unavailable", `Cannot log in at ${issuer} safely: ${why}`);
+  }
+  return metadata as AuthorizationServer;
+}
+
+function isAddress(value: unknown): value is string {
+  return typeof value === "string" && URL.canParse(value);
+}
+
+/** MCP 2025-11-25, basic/authorization § Canonical Server URI. */
+function resourceOf(server: URL): string {
+  return server.origin + pathOf(server) + server.search;
+}
+
+function pathOf({ pathname }: URL): string {
+  return pathname.replace(/\/$/, "");
+}
