@@ -98,18 +98,22 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
   it("answers invalid requests with the codes of its document, and continues", async () => {
     covers("bus.error.parse", "bus.error.invalid-request", "bus.error.invalid-params");
     await using bridge = home.bridge(orchestrator.addr);
+    // Blank lines are skipped.
+    bridge.program.write("", "  ");
     bridge.program.write('{"jsonrpc":"2.0","id":1,"meth');
     bridge.program.write(
       { jsonrpc: "2.0", id: 2 },
       { jsonrpc: "2.0", id: 3, method: "tools/call" },
+      { jsonrpc: "2.0", id: 4, method: "tools/call", params: { name: "" } },
     );
-    const answers = (await bridge.program.answers(3)) as readonly unknown[] as readonly Reply[];
+    const answers = (await bridge.program.answers(4)) as readonly unknown[] as readonly Reply[];
     assert.deepEqual(
       answers.map(({ id, error }) => [id, error?.code]),
       [
         [null, -32700],
         [2, -32600],
         [3, -32602],
+        [4, -32602],
       ],
     );
     assert.deepEqual((await bridge.ask("ping")).result, {});

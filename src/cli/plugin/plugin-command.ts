@@ -5,12 +5,12 @@ const bus: Options = {
   "orchestrator-addr": {
     type: "string",
     value: "HOST:PORT",
-    describe: "Address of the bus, instead of the configured one (localhost:50100)",
+    describe: "Address of the bus, instead of the one that runs on the data folder",
   },
   "certs-dir": {
     type: "string",
     value: "DIR",
-    describe: "Folder of its certificates, instead of the configured one",
+    describe: "Folder of its certificates, instead of the one that it uses",
   },
 };
 

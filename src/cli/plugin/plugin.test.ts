@@ -3,6 +3,9 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { Log } from "../../base/log.ts";
+import { busPlan, openBus } from "../../gateway/bus/bus.ts";
+import { Offer } from "../../tool/offer/offer.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
 describe("trunkline plugin new", () => {
@@ -38,6 +41,24 @@ describe("trunkline plugin list, call, logs and restart", () => {
       assert.doesNotMatch(err, /bug in Trunkline/);
     });
   }
+
+  it("say that no bus runs on the data folder, and how to start one", async () => {
+    await using line = await SampleCommandLine.create();
+    const { code, err } = await line.run("plugin", "list");
+    assert.equal(code, 1);
+    const { data } = (await line.home.load()).config;
+    assert.ok(err.includes(`No bus runs on '${data}'. \`trunkline serve\` with plugins`), err);
+  });
+
+  it("find the bus that runs on the data folder, without being told where", async () => {
+    await using line = await SampleCommandLine.create();
+    const { config } = await line.home.load();
+    const offer = new Offer();
+    const plan = { ...busPlan(config), listen: "tls://localhost:0" };
+    await using _bus = await openBus(plan, { offer, log: new Log("error"), data: config.data });
+    const { code, err } = await line.run("plugin", "list");
+    assert.deepEqual([code, err], [0, "The bus has no plugins.\n"]);
+  });
 
   it("refuse an empty certificate folder, and arguments that are not an object", async () => {
     await using line = await SampleCommandLine.create();

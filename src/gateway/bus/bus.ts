@@ -40,6 +40,11 @@ export function hasBus(config: Pick<Config, "bus">): boolean {
   return config.bus.listen !== undefined || hasPlugins(config);
 }
 
+/** Where a bus on this data folder keeps what lasts as long as it runs. */
+export function busFolder(data: string): string {
+  return join(data, "bus");
+}
+
 export interface OpenBusOptions {
   readonly offer: Offer;
   readonly log: Log;
@@ -67,7 +72,7 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
     await Orchestrator.open({
       ...plan,
       ...{ offer, log, transport, storage: storage.handlers, limits: { call: callTimeout } },
-      folder: join(data, "bus"),
+      folder: busFolder(data),
     }),
   );
   await orchestrator.configure(plan.plugins);
