@@ -84,6 +84,63 @@ export const plugin: Command = {
       load: async () => ({ run: (await import("./edit.ts")).remove }),
     },
     {
+      name: "test",
+      summary: "Check a plugin or an orchestrator against the rules of the bus",
+      description:
+        "Checks any program that speaks the protocol of the bus, in any language, and prints which " +
+        "rules hold, with the section that each is from. A command is started as an orchestrator " +
+        "starts a plugin, with certificates of its own; --addr names a program that runs. Tools are " +
+        "called only if you name one that may be called. The exit code is 1 if a rule does not hold.",
+      args: [
+        {
+          name: "COMMAND",
+          describe: "File, folder or command of a plugin, and its arguments after `--`",
+          optional: true,
+          variadic: true,
+        },
+      ],
+      options: {
+        addr: { type: "string", value: "HOST:PORT", describe: "Address of a program that runs" },
+        "certs-dir": {
+          type: "string",
+          value: "DIR",
+          describe: "With --addr: folder of its certificates, instead of the configured one",
+        },
+        role: {
+          type: "string",
+          value: "ROLE",
+          choices: ["plugin", "orchestrator"],
+          describe: "With --addr: what it is, instead of what its certificate says",
+        },
+        tool: { type: "string", value: "NAME", describe: "A tool that may be called often" },
+        stream: { type: "string", value: "NAME", describe: "A tool that answers in pieces" },
+        args: {
+          type: "string",
+          value: "JSON",
+          describe: "Arguments of both, as a JSON object",
+          default: "{}",
+        },
+        timeout: {
+          type: "string",
+          value: "SECONDS",
+          describe: "Time for each rule",
+          default: "15",
+        },
+        json,
+      },
+      examples: [
+        {
+          run: `trunkline plugin test ./greet.mjs --tool greet --args '{"name":"Ada"}'`,
+          explains: "Start a plugin, check it, and end it.",
+        },
+        {
+          run: "trunkline plugin test --addr localhost:50100",
+          explains: "Check an orchestrator that runs.",
+        },
+      ],
+      load: async () => ({ run: (await import("./test.ts")).run }),
+    },
+    {
       name: "list",
       summary: "List the plugins of the bus with their state",
       options: { ...bus, json },
