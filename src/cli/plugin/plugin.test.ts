@@ -47,7 +47,7 @@ describe("trunkline plugin list, call, logs and restart", () => {
     const { code, err } = await line.run("plugin", "list");
     assert.equal(code, 1);
     const { data } = (await line.home.load()).config;
-    assert.ok(err.includes(`No bus runs on '${data}'. \`trunkline serve\` with plugins`), err);
+    assert.ok(err.includes(`No bus runs on '${data}'. Run \`trunkline serve\` with plugins`), err);
   });
 
   it("find the bus that runs on the data folder, without being told where", async () => {
@@ -81,5 +81,18 @@ describe("trunkline plugin add and remove", () => {
     assert.match((await line.run("plugin", "add", "p.mjs")).err, /--replace replaces it/);
     assert.equal((await line.run("plugin", "remove", "tools.p")).code, 0);
     assert.deepEqual((await line.home.load()).config.bus.plugins, {});
+  });
+
+  it("write an MCP server as one line, which starts this program around it", async () => {
+    await using line = await SampleCommandLine.create();
+    const server = ["npx", "-y", "server-files@1.0.0", "."];
+    const added = await line.run("plugin", "add", "--mcp", "--env", "A=1", "--", ...server);
+    assert.equal(added.code, 0, added.err);
+    const { config } = await line.home.load();
+    const id = "mcp.server-files";
+    assert.deepEqual(config.bus.plugins, { [id]: { mcp: server, env: { A: "1" } } });
+    const [plugin] = busPlan(config).plugins;
+    assert.deepEqual(plugin?.args.slice(-9), ["plugin", "wrap", "--id", id, "--", ...server]);
+    assert.deepEqual(plugin?.env, { A: "1" });
   });
 });

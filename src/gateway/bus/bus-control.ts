@@ -108,7 +108,7 @@ function ownBus({ config }: House): RunningBus | undefined {
   const bus = running.find(isConfigured) ?? running[0];
   if (bus !== undefined || listen !== undefined) return bus;
   const how =
-    "`trunkline serve` with plugins in its configuration starts one, and so does " +
-    "`trunkline orchestrator`; --orchestrator-addr and --certs-dir name one elsewhere";
+    "Run `trunkline serve` with plugins in its configuration, or `trunkline orchestrator`; " +
+    "--orchestrator-addr and --certs-dir name one elsewhere";
   throw new TrunklineError("unavailable", `No bus runs on '${config.data}'. ${how}.`);
 }

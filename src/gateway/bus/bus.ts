@@ -4,7 +4,9 @@ import type { Log } from "../../base/log.ts";
 import type { BusTransport, Orchestrator } from "../../plugin/orchestrator.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
+import { selfCommand } from "../../base/process/self-command.ts";
 import type { Config } from "../config/config.ts";
+import type { PluginProgram } from "../config/schema/schema.gen.ts";
 
 export const BUS_ADDRESS = "localhost:50100";
 
@@ -112,8 +114,7 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
     .filter(([, { enabled }]) => enabled !== false)
     .map(([id, program]) => ({
       id,
-      binary: program.command,
-      args: program.args ?? [],
+      ...programOf(id, program),
       env: program.env ?? {},
       config: program.config ?? {},
       providesStorage: program.providesStorage ?? [],
@@ -121,4 +122,11 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
       ...(program.needsTools === undefined ? {} : { needsTools: program.needsTools }),
       dependsOn: program.dependsOn ?? [],
     }));
+}
+
+/** An MCP server is wrapped by this program, which is a plugin then. */
+function programOf(id: string, program: PluginProgram): Pick<PluginSettings, "binary" | "args"> {
+  if ("command" in program) return { binary: program.command, args: program.args ?? [] };
+  const [binary, ...own] = selfCommand();
+  return { binary, args: [...own, "plugin", "wrap", "--id", id, "--", ...program.mcp] };
 }

@@ -32,7 +32,11 @@ type Serve = (stream: BidiStream, connection: Connection) => void;
 const BRIEF = 100;
 const LONG = 60_000;
 
-const TEXT = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
+const TEXT = {
+  type: "object",
+  properties: { text: { type: "string" } },
+  required: ["text"],
+} as const;
 
 /** Handlers of a plugin that keeps every rule. */
 function goodHandlers(): BusHandlers {

@@ -11,6 +11,7 @@ import { type BusHandlers, serveExchange } from "../../protocol/bus/serve.ts";
 import { BusCertificates } from "../bus-certificates.ts";
 import type { BusTransport } from "../orchestrator.ts";
 import { startPlugin } from "../plugin/plugin-process.ts";
+import { pluginSettings } from "../plugin/settings.ts";
 import { type OpenedSubject, openSubject, type OpenSubjectOptions } from "./open-subject.ts";
 
 export interface StartSubjectOptions extends Pick<OpenSubjectOptions, "call" | "stream"> {
@@ -40,10 +41,7 @@ export async function startSubject(options: StartSubjectOptions): Promise<Opened
         background(serveExchange(stream, connection, service), "Answering a plugin"),
     }),
   );
-  const settings = {
-    ...{ id: "conformance", binary: command, args, env: {}, config: {} },
-    ...{ providesStorage: [], providesAi: [], dependsOn: [] },
-  };
+  const settings = pluginSettings({ id: "conformance", binary: command, args });
   const { child, address } = await startPlugin({
     settings,
     orchestratorAddress: listener.address.replace("quic://", ""),

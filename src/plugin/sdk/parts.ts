@@ -128,7 +128,7 @@ function eventOf(id: string, topic: string, event: EventSpec["handle"] | EventSp
   return spec;
 }
 
-function manifestOf(definition: PluginDefinition): Manifest {
+export function manifestOf(definition: PluginDefinition): Manifest {
   const { id, version, description = "", author = "", provides, needs } = definition;
   return {
     id,
