@@ -13,6 +13,7 @@ const FOLDER = "src/plugin/sdk";
 const ENTRIES: Readonly<Record<string, string>> = {
   plugin: "trunkline-plugin",
   "plugin-test": "trunkline-plugin-test",
+  "plugin-node": "trunkline-plugin-node",
 };
 
 export interface PluginModule {

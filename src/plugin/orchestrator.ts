@@ -119,6 +119,7 @@ export class Orchestrator implements AsyncDisposable {
     const orchestrator = new Orchestrator(options);
     try {
       await orchestrator.#listen();
+      await orchestrator.#note();
     } catch (error) {
       await orchestrator[Symbol.asyncDispose]();
       throw error;
@@ -200,6 +201,17 @@ export class Orchestrator implements AsyncDisposable {
         lost: (reason) => this.#log.error("bus.listener-lost", { reason: reason.message }),
       }),
     );
+  }
+
+  /** So that `trunkline plugin` finds it. It works without, too. */
+  async #note(): Promise<void> {
+    const { certsDir } = this.#options;
+    const bus = { address: this.address, certsDir, pid: process.pid, since: Date.now() };
+    try {
+      await this.#folders.note(bus);
+    } catch (error) {
+      this.#log.warn("bus.not-noted", { error });
+    }
   }
 
   #service(): BusService {

@@ -6,12 +6,14 @@ import { SampleContext } from "../../test/samples/sample-context.ts";
 import { memoryConnection } from "../../test/support/linked-plugin.ts";
 import { FAILURE, failure } from "../protocol/bus/failure.ts";
 import type { BusHandlers } from "../protocol/bus/serve.ts";
+import type { RpcError } from "../rpc/rpc-error.ts";
 import { Offer } from "../tool/offer/offer.ts";
 import { ToolFault } from "../tool/tool.ts";
 import { RemoteBus } from "./remote-bus.ts";
 
-function open(handlers: BusHandlers): RemoteBus {
+function open(handlers: BusHandlers, patience = { call: 60_000, list: 60_000 }): RemoteBus {
   return new RemoteBus({
+    patience,
     address: "localhost:50100",
     dial: async () => memoryConnection(handlers),
     connected: () => {},
@@ -69,6 +71,37 @@ describe("RemoteBus", () => {
       async () => bus.anyTool("lost").call({}, new SampleContext()),
       (error: unknown) => error instanceof ToolFault && error.code === -32_603,
     );
+  });
+
+  it("answers with -32603 where the orchestrator never does: lists, calls and prompts", async () => {
+    covers("bus.error.internal");
+    const never = new Promise<never>(() => {});
+    const silent: BusHandlers = {
+      ...{ listTools: () => never, toolCall: () => never, promptGet: () => never },
+      listPrompts: () => ({ case: "listPrompts", value: { prompts: [{ name: "p" }] } }),
+    };
+    const isInternal = (error: unknown): boolean => {
+      const { code, message } = error as RpcError | ToolFault;
+      assert.match(message, /^Waited 1 ms for The orchestrator at localhost:50100 to answer /);
+      return code === -32_603;
+    };
+    await using bus = open(silent, { call: 1, list: 1 });
+    const offer = new Offer();
+    bus.offerIn(offer);
+    await assert.rejects(async () => offer.known(), isInternal);
+    const call = async () => bus.anyTool("x").call({}, new SampleContext());
+    await assert.rejects(call, isInternal);
+    // Its list of prompts is known, and the prompt itself never comes.
+    const listing: BusHandlers = {
+      ...silent,
+      listTools: () => ({ case: "listTools", value: { tools: [] } }),
+    };
+    await using lists = open(listing, { call: 1, list: 60_000 });
+    const listed = new Offer();
+    lists.offerIn(listed);
+    await listed.known();
+    const get = async () => listed.prompts.get("p")?.get({}, new SampleContext());
+    await assert.rejects(get, isInternal);
   });
 
   it("refuses an invalid address at once", () => {

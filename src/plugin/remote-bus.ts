@@ -1,6 +1,8 @@
 import { STANDARD } from "../rpc/codes.ts";
+import { RpcError } from "../rpc/rpc-error.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
-import { BusClient } from "../protocol/bus/connect.ts";
+import { type Asked, type AskOptions, BusClient } from "../protocol/bus/connect.ts";
+import type { PluginResponse } from "../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../protocol/bus/shape/tool-result.ts";
 import { fromBusPrompt, fromPromptGetResponse } from "../protocol/bus/shape/prompt-shape.ts";
 import { fromBusTool, isIdempotent, toToolRequest } from "../protocol/bus/shape/tool-shape.ts";
@@ -25,20 +27,25 @@ export interface RemoteBusOptions {
   readonly dial: (signal: AbortSignal) => Promise<Connection>;
   readonly connected: (connection: Connection) => void;
   readonly lost: (reason: Error) => void;
+  /** Milliseconds to wait for the answer to a call, and for a list. */
+  readonly patience?: { readonly call: number; readonly list: number };
 }
 
 /** An orchestrator somewhere else, whose tools and prompts are offered here as they are. */
 export class RemoteBus implements AsyncDisposable {
   readonly #client: BusClient;
   readonly #name: string;
+  readonly #patience: RemoteBusOptions["patience"];
   #tools: Published<Tool> | undefined;
   #prompts: Published<Prompt> | undefined;
 
-  constructor({ address, ...options }: RemoteBusOptions) {
+  constructor({ address, patience, ...options }: RemoteBusOptions) {
     // One that nobody could ever dial is better said now than with every call.
     parseAddress(address);
     this.#name = `The orchestrator at ${address}`;
-    this.#client = new BusClient({ name: this.#name, ...options });
+    this.#patience = patience;
+    const given = patience === undefined ? {} : { patience: patience.call };
+    this.#client = new BusClient({ name: this.#name, ...given, ...options });
   }
 
   /** Connects now, so that a failure is known before anything is asked. */
@@ -47,8 +54,7 @@ export class RemoteBus implements AsyncDisposable {
   }
 
   /** What is called without having been listed is passed on all the same: it may be there by now. */
-  readonly anyTool = (name: string): Tool =>
-    this.#tool({ name, inputSchema: { type: "object" } }, false);
+  readonly anyTool = (name: string): Tool => this.#tool({ name, inputSchema: { type: "object" } });
 
   /** Offers what is there, asked for anew with each list. */
   offerIn(offer: Offer): void {
@@ -62,9 +68,11 @@ export class RemoteBus implements AsyncDisposable {
   }
 
   async #refresh(): Promise<void> {
+    const timeout = this.#patience?.list;
+    const asking = { again: true, ...(timeout === undefined ? {} : { timeout }) };
     const [tools, prompts] = await Promise.all([
-      this.#client.ask({ case: "listTools", value: {} }, { again: true }),
-      this.#client.ask({ case: "listPrompts", value: {} }, { again: true }),
+      this.#ask({ case: "listTools", value: {} }, asking),
+      this.#ask({ case: "listPrompts", value: {} }, asking),
     ]);
     const seen = new Set<string>();
     const isNew = ({ name }: { readonly name: string }): boolean =>
@@ -75,7 +83,7 @@ export class RemoteBus implements AsyncDisposable {
         .map((tool) => ({
           name: tool.name,
           key: JSON.stringify(tool),
-          make: () => this.#tool(fromBusTool(tool), isIdempotent(tool)),
+          make: () => this.#tool(fromBusTool(tool)),
         })),
     );
     seen.clear();
@@ -92,7 +100,8 @@ export class RemoteBus implements AsyncDisposable {
     );
   }
 
-  #tool(definition: ToolDefinition, again: boolean): Tool {
+  #tool(definition: ToolDefinition): Tool {
+    const again = isIdempotent(definition);
     return {
       definition,
       checksItself: true,
@@ -129,9 +138,19 @@ export class RemoteBus implements AsyncDisposable {
       definition,
       get: async (args, { stop }) => {
         const value = { promptName: name, arguments: { ...args } };
-        const answer = await this.#client.ask({ case: "promptGet", value }, { stop, again: true });
+        const answer = await this.#ask({ case: "promptGet", value }, { stop, again: true });
         return fromPromptGetResponse(answerOf(this.#name, answer, "promptGet"));
       },
     };
+  }
+
+  /** Orchestra transport.stdio, Error Codes: that there was no answer is -32603, whatever it was. */
+  async #ask(request: Asked, options: AskOptions): Promise<PluginResponse> {
+    try {
+      return await this.#client.ask(request, options);
+    } catch (error) {
+      if (options.stop?.signal.aborted === true) throw error;
+      throw new RpcError(STANDARD.internal.code, (error as Error).message);
+    }
   }
 }

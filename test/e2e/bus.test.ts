@@ -34,6 +34,12 @@ const EXCHANGES: readonly (readonly [sent: string, answered?: string])[] = [
   ],
 ];
 
+interface ConformanceReport {
+  readonly passed: number;
+  readonly failed: number;
+  readonly rules: readonly { readonly rule: string; readonly outcome: string }[];
+}
+
 describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
   let home: BusHome;
   let orchestrator: OrchestratorProgram;
@@ -48,6 +54,19 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
   after(async () => {
     await bridge[Symbol.asyncDispose]();
     await home[Symbol.asyncDispose]();
+  });
+
+  it("keeps the rules that `plugin test` checks, as its plugin does", async () => {
+    const [file = ""] = home.testPlugin().args ?? [];
+    const calls = ["--tool", "echo", "--stream", "count", "--json", "--timeout=300"];
+    const where = ["--addr", orchestrator.addr, "--certs-dir", home.certs];
+    for (const target of [where, [file]]) {
+      const { code, out, err } = await home.run("plugin", "test", ...target, ...calls);
+      const { failed, passed, rules } = JSON.parse(out) as ConformanceReport;
+      const wrong = rules.filter(({ outcome }) => outcome === "failed");
+      assert.deepEqual([code, failed, wrong], [0, 0, []], err);
+      assert.ok(passed >= 25, out);
+    }
   });
 
   it("says where it is connected to, on stderr only", async () => {
@@ -98,18 +117,22 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
   it("answers invalid requests with the codes of its document, and continues", async () => {
     covers("bus.error.parse", "bus.error.invalid-request", "bus.error.invalid-params");
     await using bridge = home.bridge(orchestrator.addr);
+    // Blank lines are skipped.
+    bridge.program.write("", "  ");
     bridge.program.write('{"jsonrpc":"2.0","id":1,"meth');
     bridge.program.write(
       { jsonrpc: "2.0", id: 2 },
       { jsonrpc: "2.0", id: 3, method: "tools/call" },
+      { jsonrpc: "2.0", id: 4, method: "tools/call", params: { name: "" } },
     );
-    const answers = (await bridge.program.answers(3)) as readonly unknown[] as readonly Reply[];
+    const answers = (await bridge.program.answers(4)) as readonly unknown[] as readonly Reply[];
     assert.deepEqual(
       answers.map(({ id, error }) => [id, error?.code]),
       [
         [null, -32700],
         [2, -32600],
         [3, -32602],
+        [4, -32602],
       ],
     );
     assert.deepEqual((await bridge.ask("ping")).result, {});

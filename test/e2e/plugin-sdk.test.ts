@@ -97,6 +97,23 @@ describe("the package that plugins import", limit, () => {
     });
   });
 
+  it("says in one sentence that a Node is too old", async () => {
+    // No older Node is there on every machine: this one says that it is.
+    const versions = "Object.defineProperty(process.versions, 'node', { value: '24.1.0' })";
+    const older = ["--import", `data:text/javascript,${encodeURIComponent(versions)}`];
+    const says = /^This plugin needs Node 26\.1 or later, and \S+ is Node 24\.1\.0: .*\n$/;
+    for (const args of [
+      [plugin(), "--manifest"],
+      ["--import", "trunkline/plugin/node", "--eval", "0"],
+    ]) {
+      await assert.rejects(run(process.execPath, [...older, ...args], folder), (error: Failed) => {
+        assert.deepEqual([error.code, error.stdout], [1, ""]);
+        assert.match(error.stderr, says);
+        return true;
+      });
+    }
+  });
+
   it("reports what is wrong with its flags", async () => {
     const wrong: [code: number, args: string[], says: RegExp][] = [
       [2, ["--listen-addr"], /Cannot start plugin 'tools\.greet': --listen-addr needs a value/],

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { before, describe, it } from "node:test";
 
 import { BusHome, type OrchestratorProgram, type PluginEntry } from "../support/bus-home.ts";
+import { Program } from "../support/program.ts";
 import { quicPeer } from "./quic-go/peer.ts";
 import { type PeerLine, PeerProcess } from "./quic-go/peer-process.ts";
 
@@ -82,6 +83,30 @@ describe("trunkline orchestrator with a plugin and a client in Go", { timeout: 1
     assert.equal(result.caller_plugin, "transport.stdio");
     const missing = await call(home, addr, "no_such_tool");
     assert.deepEqual([missing.success, missing.errorCode], [false, "tool_not_found"]);
+  });
+
+  it("is checked by `plugin test`, which finds what the peer leaves out", async () => {
+    await using home = new BusHome();
+    const { binary, args = [] } = await goPlugin();
+    const calls = [
+      "--tool=echo",
+      "--stream=count",
+      '--args={"text":"x","chunks":3}',
+      "--timeout=60",
+    ];
+    const given = ["--json", "--data", home.data, ...calls, "--", binary, ...args];
+    await using program = new Program(["plugin", "test", ...given]);
+    program.child.stdin.end();
+    await program.exit;
+    const out = program.lines.join("\n");
+    assert.notEqual(out, "", program.stderr);
+    const { rules } = JSON.parse(out) as {
+      rules: { rule: string; outcome: string; why: string }[];
+    };
+    const wrong = rules.filter(({ outcome }) => outcome === "failed").map(({ rule }) => rule);
+    // The peer takes any arguments, and has any prompt: the rules find that.
+    assert.deepEqual(wrong, ["prompts.unknown", "tools.arguments"], out);
+    assert.ok(rules.filter(({ outcome }) => outcome === "passed").length >= 30, out);
   });
 
   it("forwards prompts, streams, storage and events", async () => {

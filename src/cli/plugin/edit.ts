@@ -3,18 +3,23 @@ import { addEntry, type EntrySection, removeEntry } from "../config/edit-entry.t
 import { readPairs } from "../config/read-pairs.ts";
 import type { Editing } from "../config/tell-edited.ts";
 import type { Invocation } from "../shell/command.ts";
+import { nameOf } from "./server-id.ts";
 
 const PLUGINS: EntrySection = { what: "plugin", path: ["bus", "plugins"] };
+
+const SHOWN = "`trunkline plugin list` shows its state.";
 
 type PluginValues = Editing & {
   readonly id?: string;
   readonly env?: readonly string[];
+  readonly mcp?: boolean;
   readonly replace?: boolean;
 };
 
 /** `trunkline plugin add PATH|PACKAGE` */
 export async function add(invocation: Invocation<PluginValues>): Promise<number> {
   const { values, positionals, cwd } = invocation;
+  if (values.mcp === true) return addServer(invocation);
   const [where = "", ...args] = positionals;
   const { command, args: first = [] } = findPlugin(where, cwd);
   const id = values.id ?? (await askPluginId({ command, args: first }));
@@ -25,7 +30,15 @@ export async function add(invocation: Invocation<PluginValues>): Promise<number>
     ...(all.length === 0 ? {} : { args: all }),
     ...(values.env === undefined ? {} : { env }),
   };
-  return addEntry(invocation, PLUGINS, id, settings, "`trunkline plugin list` shows its state.");
+  return addEntry(invocation, PLUGINS, id, settings, SHOWN);
+}
+
+/** `trunkline plugin add --mcp -- COMMAND…` */
+async function addServer(invocation: Invocation<PluginValues>): Promise<number> {
+  const { values, positionals } = invocation;
+  const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
+  const settings = { mcp: positionals, ...env };
+  return addEntry(invocation, PLUGINS, values.id ?? nameOf(positionals), settings, SHOWN);
 }
 
 /** `trunkline plugin remove ID` */

@@ -5,12 +5,12 @@ const bus: Options = {
   "orchestrator-addr": {
     type: "string",
     value: "HOST:PORT",
-    describe: "Address of the bus, instead of the configured one (localhost:50100)",
+    describe: "Address of the bus, instead of the one that runs on the data folder",
   },
   "certs-dir": {
     type: "string",
     value: "DIR",
-    describe: "Folder of its certificates, instead of the configured one",
+    describe: "Folder of its certificates, instead of the one that it uses",
   },
 };
 
@@ -63,6 +63,10 @@ export const plugin: Command = {
           multiple: true,
           describe: "Environment variable for the program; may be repeated",
         },
+        mcp: {
+          type: "boolean",
+          describe: "PLUGIN is the command of an MCP server on standard streams",
+        },
         replace: { type: "boolean", describe: "Replace a plugin with the same id" },
         project,
         json,
@@ -70,6 +74,10 @@ export const plugin: Command = {
       examples: [
         { run: "trunkline plugin add ./greet.mjs", explains: "Add a file." },
         { run: "trunkline plugin add PACKAGE", explains: "Add an npm package that is installed." },
+        {
+          run: "trunkline plugin add --mcp --id mcp.files -- npx -y SERVER .",
+          explains: "Add an MCP server as a plugin.",
+        },
       ],
       load: async () => ({ run: (await import("./edit.ts")).add }),
     },
@@ -82,6 +90,109 @@ export const plugin: Command = {
         { run: "trunkline plugin remove tools.greet", explains: "A running gateway ends it." },
       ],
       load: async () => ({ run: (await import("./edit.ts")).remove }),
+    },
+    {
+      name: "mcp",
+      summary: "Serve a plugin as an MCP server on the standard streams",
+      description:
+        "For clients that start MCP servers: the plugin's tools and prompts, without any others. The " +
+        "policy of your configuration applies, and calls are recorded.",
+      args: [
+        { name: "PLUGIN", describe: "File, folder or installed npm package" },
+        {
+          name: "ARGUMENT",
+          describe: "Arguments of the program, after `--`",
+          optional: true,
+          variadic: true,
+        },
+      ],
+      options: {
+        id: { type: "string", value: "ID", describe: "Id of the plugin, instead of asking it" },
+      },
+      examples: [{ run: "trunkline plugin mcp ./greet.mjs", explains: "What a client starts." }],
+      load: async () => ({ run: (await import("./mcp.ts")).serve }),
+    },
+    {
+      name: "wrap",
+      summary: "Be a plugin with the tools of an MCP server, as orchestrators start it",
+      description:
+        "Starts an MCP server on standard streams and offers its tools and prompts on the bus. " +
+        'In your configuration, `"mcp": ["npx", "SERVER"]` in `bus.plugins.ID` does the same, and ' +
+        "`plugin add --mcp` writes that. Other orchestrators start this command.",
+      args: [
+        {
+          name: "COMMAND",
+          describe: "The command of the server, after `--`, and the flags of the orchestrator",
+          variadic: true,
+        },
+      ],
+      options: {
+        id: { type: "string", value: "ID", describe: "Id of the plugin, instead of the command" },
+      },
+      examples: [
+        {
+          run: "trunkline plugin wrap -- npx SERVER --manifest",
+          explains: "Print what the plugin offers, as JSON.",
+        },
+      ],
+      load: async () => ({ run: (await import("./mcp.ts")).wrap }),
+    },
+    {
+      name: "test",
+      summary: "Check a plugin or an orchestrator against the rules of the bus",
+      description:
+        "Checks any program that speaks the protocol of the bus, in any language, and prints which " +
+        "rules hold, with the section that each is from. A command is started as an orchestrator " +
+        "starts a plugin, with certificates of its own; --addr names a program that runs. Tools are " +
+        "called only if you name one that may be called. The exit code is 1 if a rule does not hold.",
+      args: [
+        {
+          name: "COMMAND",
+          describe: "File, folder or command of a plugin, and its arguments after `--`",
+          optional: true,
+          variadic: true,
+        },
+      ],
+      options: {
+        addr: { type: "string", value: "HOST:PORT", describe: "Address of a program that runs" },
+        "certs-dir": {
+          type: "string",
+          value: "DIR",
+          describe: "With --addr: folder of its certificates, instead of the configured one",
+        },
+        role: {
+          type: "string",
+          value: "ROLE",
+          choices: ["plugin", "orchestrator"],
+          describe: "With --addr: what it is, instead of what its certificate says",
+        },
+        tool: { type: "string", value: "NAME", describe: "A tool that may be called often" },
+        stream: { type: "string", value: "NAME", describe: "A tool that answers in pieces" },
+        args: {
+          type: "string",
+          value: "JSON",
+          describe: "Arguments of both, as a JSON object",
+          default: "{}",
+        },
+        timeout: {
+          type: "string",
+          value: "SECONDS",
+          describe: "Time for each rule",
+          default: "15",
+        },
+        json,
+      },
+      examples: [
+        {
+          run: `trunkline plugin test ./greet.mjs --tool greet --args '{"name":"Ada"}'`,
+          explains: "Start a plugin, check it, and end it.",
+        },
+        {
+          run: "trunkline plugin test --addr localhost:50100",
+          explains: "Check an orchestrator that runs.",
+        },
+      ],
+      load: async () => ({ run: (await import("./test.ts")).run }),
     },
     {
       name: "list",

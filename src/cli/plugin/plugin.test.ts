@@ -3,6 +3,9 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { Log } from "../../base/log.ts";
+import { busPlan, openBus } from "../../gateway/bus/bus.ts";
+import { Offer } from "../../tool/offer/offer.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
 describe("trunkline plugin new", () => {
@@ -39,6 +42,24 @@ describe("trunkline plugin list, call, logs and restart", () => {
     });
   }
 
+  it("say that no bus runs on the data folder, and how to start one", async () => {
+    await using line = await SampleCommandLine.create();
+    const { code, err } = await line.run("plugin", "list");
+    assert.equal(code, 1);
+    const { data } = (await line.home.load()).config;
+    assert.ok(err.includes(`No bus runs on '${data}'. Run \`trunkline serve\` with plugins`), err);
+  });
+
+  it("find the bus that runs on the data folder, without being told where", async () => {
+    await using line = await SampleCommandLine.create();
+    const { config } = await line.home.load();
+    const offer = new Offer();
+    const plan = { ...busPlan(config), listen: "tls://localhost:0" };
+    await using _bus = await openBus(plan, { offer, log: new Log("error"), data: config.data });
+    const { code, err } = await line.run("plugin", "list");
+    assert.deepEqual([code, err], [0, "The bus has no plugins.\n"]);
+  });
+
   it("refuse an empty certificate folder, and arguments that are not an object", async () => {
     await using line = await SampleCommandLine.create();
     const empty = await line.run("plugin", "list", "--certs-dir=");
@@ -60,5 +81,18 @@ describe("trunkline plugin add and remove", () => {
     assert.match((await line.run("plugin", "add", "p.mjs")).err, /--replace replaces it/);
     assert.equal((await line.run("plugin", "remove", "tools.p")).code, 0);
     assert.deepEqual((await line.home.load()).config.bus.plugins, {});
+  });
+
+  it("write an MCP server as one line, which starts this program around it", async () => {
+    await using line = await SampleCommandLine.create();
+    const server = ["npx", "-y", "server-files@1.0.0", "."];
+    const added = await line.run("plugin", "add", "--mcp", "--env", "A=1", "--", ...server);
+    assert.equal(added.code, 0, added.err);
+    const { config } = await line.home.load();
+    const id = "mcp.server-files";
+    assert.deepEqual(config.bus.plugins, { [id]: { mcp: server, env: { A: "1" } } });
+    const [plugin] = busPlan(config).plugins;
+    assert.deepEqual(plugin?.args.slice(-9), ["plugin", "wrap", "--id", id, "--", ...server]);
+    assert.deepEqual(plugin?.env, { A: "1" });
   });
 });

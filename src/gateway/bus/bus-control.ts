@@ -8,8 +8,10 @@ import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Arguments, ToolResult } from "../../tool/tool.ts";
-import { parseAddress } from "../../wire/quic/address.ts";
-import { busPlan, busTransport } from "./bus.ts";
+import { LOCK } from "../../plugin/plugin/plugin-folders.ts";
+import { type RunningBus, runningBuses } from "../../plugin/running-buses.ts";
+import { formatAddress, parseAddress } from "../../wire/quic/address.ts";
+import { busFolder, busPlan, busTransport } from "./bus.ts";
 import type { House } from "../house.ts";
 
 export interface BusControlOptions {
@@ -28,8 +30,10 @@ export class BusControl implements AsyncDisposable {
   }
 
   static async connect(house: House, options: BusControlOptions): Promise<BusControl> {
+    const found = options.address === undefined ? ownBus(house) : undefined;
     const plan = busPlan(house.config);
-    const { address = plan.listen, certsDir = plan.certsDir } = options;
+    const { address = found?.address ?? plan.listen } = options;
+    const { certsDir = found?.certsDir ?? plan.certsDir } = options;
     // An invalid address is wrong usage, whether or not an orchestrator runs.
     parseAddress(address);
     const certificates = new BusCertificates(certsDir, (message) => {
@@ -88,4 +92,23 @@ export class BusControl implements AsyncDisposable {
     }
     throw new TrunklineError("unavailable", errorMessage || errorCode);
   }
+}
+
+/**
+ * The bus that runs on the data folder: the configured one, or else the newest, such as that of a
+ * `trunkline mcp` with plugins of its own. Undefined where none runs and the configuration names an
+ * address, which may be that of a bus on another data folder.
+ */
+function ownBus({ config }: House): RunningBus | undefined {
+  const { listen } = config.bus;
+  const running = runningBuses(busFolder(config.data), LOCK);
+  const isConfigured = ({ address }: RunningBus): boolean => {
+    return listen !== undefined && formatAddress(parseAddress(listen)) === address;
+  };
+  const bus = running.find(isConfigured) ?? running[0];
+  if (bus !== undefined || listen !== undefined) return bus;
+  const how =
+    "Run `trunkline serve` with plugins in its configuration, or `trunkline orchestrator`; " +
+    "--orchestrator-addr and --certs-dir name one elsewhere";
+  throw new TrunklineError("unavailable", `No bus runs on '${config.data}'. ${how}.`);
 }

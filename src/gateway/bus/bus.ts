@@ -4,7 +4,9 @@ import type { Log } from "../../base/log.ts";
 import type { BusTransport, Orchestrator } from "../../plugin/orchestrator.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
+import { selfCommand } from "../../base/process/self-command.ts";
 import type { Config } from "../config/config.ts";
+import type { PluginProgram } from "../config/schema/schema.gen.ts";
 
 export const BUS_ADDRESS = "localhost:50100";
 
@@ -40,6 +42,11 @@ export function hasBus(config: Pick<Config, "bus">): boolean {
   return config.bus.listen !== undefined || hasPlugins(config);
 }
 
+/** Where a bus on this data folder keeps what lasts as long as it runs. */
+export function busFolder(data: string): string {
+  return join(data, "bus");
+}
+
 export interface OpenBusOptions {
   readonly offer: Offer;
   readonly log: Log;
@@ -67,7 +74,7 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
     await Orchestrator.open({
       ...plan,
       ...{ offer, log, transport, storage: storage.handlers, limits: { call: callTimeout } },
-      folder: join(data, "bus"),
+      folder: busFolder(data),
     }),
   );
   await orchestrator.configure(plan.plugins);
@@ -107,8 +114,7 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
     .filter(([, { enabled }]) => enabled !== false)
     .map(([id, program]) => ({
       id,
-      binary: program.command,
-      args: program.args ?? [],
+      ...programOf(id, program),
       env: program.env ?? {},
       config: program.config ?? {},
       providesStorage: program.providesStorage ?? [],
@@ -116,4 +122,11 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
       ...(program.needsTools === undefined ? {} : { needsTools: program.needsTools }),
       dependsOn: program.dependsOn ?? [],
     }));
+}
+
+/** An MCP server is wrapped by this program, which is a plugin then. */
+function programOf(id: string, program: PluginProgram): Pick<PluginSettings, "binary" | "args"> {
+  if ("command" in program) return { binary: program.command, args: program.args ?? [] };
+  const [binary, ...own] = selfCommand();
+  return { binary, args: [...own, "plugin", "wrap", "--id", id, "--", ...program.mcp] };
 }

@@ -20,6 +20,13 @@ export interface BridgeOptions {
   readonly tell: (line: string) => void;
 }
 
+/**
+ * Milliseconds for a list, and those that an orchestrator has beyond its own limit for a call to say
+ * that the plugin did not answer.
+ */
+const LIST = 30_000;
+const MARGIN = 5_000;
+
 /** Orchestra transport.stdio: the `serverInfo` of its own bridge. */
 const INFO = { name: "orchestra", version: "1.0.0" };
 
@@ -38,6 +45,7 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
       const credentials = await certificates.of(BRIDGE_NAME);
       return expectOrchestrator(await transport.connect(address, { credentials, signal }));
     },
+    patience: { call: config.bus.callTimeout + MARGIN, list: LIST },
     connected: () => tell(`connected to orchestrator at ${address}`),
     lost: (reason) => tell(`lost the orchestrator at ${address}: ${reason.message}`),
   });

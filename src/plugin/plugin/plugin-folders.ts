@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { makeFolder } from "../../base/file/path.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import type { BusCertificates } from "../bus-certificates.ts";
+import { noteBus, type RunningBus } from "../running-buses.ts";
 import { PluginFolder, removeFolder } from "./plugin-folder.ts";
 
 /** Its holder's folders are in use for as long as it is held. */
-const LOCK = "lock";
+export const LOCK = "lock";
 
 /**
  * The folders in which plugins find their certificates. Each run of a bus has its own, which are gone
@@ -24,13 +25,21 @@ export class PluginFolders implements AsyncDisposable {
   }
 
   async make(id: string): Promise<PluginFolder> {
+    return PluginFolder.make(join(await this.#begun(), id), id, this.#certificates);
+  }
+
+  /** Tells other processes where the bus listens, for as long as it runs. */
+  async note(bus: RunningBus): Promise<void> {
+    await noteBus(await this.#begun(), bus);
+  }
+
+  async #begun(): Promise<string> {
     this.#run ??= begin(this.#parent);
     try {
-      const { path } = await this.#run;
-      return await PluginFolder.make(join(path, id), id, this.#certificates);
+      return (await this.#run).path;
     } catch (error) {
       // Where it could not be begun, the next start of a plugin tries again.
-      await this.#run?.catch(() => (this.#run = undefined));
+      this.#run = undefined;
       throw error;
     }
   }

@@ -95,9 +95,9 @@ describe("pluginTool()", () => {
       name: "read",
       inputSchema: { type: "object", "x-idempotent": true },
     });
-    assert.deepEqual(pluginTool(plugin, twice, "read").definition.annotations, {
-      idempotentHint: true,
-    });
+    const { annotations, inputSchema } = pluginTool(plugin, twice, "read").definition;
+    assert.deepEqual(annotations, { idempotentHint: true });
+    assert.deepEqual(inputSchema, { type: "object" });
     assert.equal(pluginTool(plugin, TOOL, "greet").definition.annotations, undefined);
   });
 });

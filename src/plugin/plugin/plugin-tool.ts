@@ -25,10 +25,10 @@ const TRACE_PARENT = "traceparent";
 export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): Tool {
   // Plugins say nothing of which tools answer only in pieces: it shows when one is called.
   let isStream = false;
-  const again = isIdempotent(tool);
-  const annotations = again ? { annotations: { idempotentHint: true } } : {};
+  const definition = { ...fromBusTool(tool), name };
+  const again = isIdempotent(definition);
   return {
-    definition: { ...fromBusTool(tool), ...annotations, name },
+    definition,
     bringer: plugin.id,
     // A plugin is told where its caller works, and says so when it calls tools of the house.
     project: { need: () => "wanted" },

@@ -19,6 +19,14 @@ export interface PluginSettings {
   readonly dependsOn: readonly string[];
 }
 
+/** The settings of a plugin of which no more is said than how it is started. */
+export function pluginSettings(
+  given: Pick<PluginSettings, "id" | "binary"> & Partial<PluginSettings>,
+): PluginSettings {
+  const none = { args: [], providesStorage: [], providesAi: [], dependsOn: [] };
+  return { ...none, env: {}, config: {}, ...given };
+}
+
 /** How hard one plugin is tried, and for how long it is waited for. In milliseconds. */
 export interface PluginLimits extends BackoffLimits {
   /** From its start to its READY line. */

@@ -4,6 +4,10 @@ import { partsOf } from "./parts.ts";
 import { basename } from "node:path";
 import { background } from "../../base/background.ts";
 import { type PluginFlags, readFlags, wantsPlugin } from "./flags.ts";
+import { requireNode } from "./node-version.ts";
+
+// Before anything that an older Node does not have.
+requireNode();
 
 /**
  * Makes a plugin. A program that is started as an orchestrator starts plugins, with

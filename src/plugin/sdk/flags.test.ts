@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { readFlags, wantsPlugin } from "./flags.ts";
+import { readFlags, splitFlags, wantsPlugin } from "./flags.ts";
 
 describe("readFlags()", () => {
   it("has defaults", () => {
@@ -37,6 +37,16 @@ describe("readFlags()", () => {
     for (const args of [["--listen-addr"], ["--certs-dir", "--manifest"]]) {
       assert.throws(() => readFlags(args), { code: "usage", message: /needs a value/ });
     }
+  });
+});
+
+describe("splitFlags()", () => {
+  it("takes an orchestrator's flags off the end, and no others", () => {
+    const flags = ["--orchestrator-addr=x:1", "--listen-addr=y:0", "--certs-dir=/c"];
+    const own = ["npx", "--manifest", "server"];
+    assert.deepEqual(splitFlags([...own, ...flags]), { own, flags });
+    assert.deepEqual(splitFlags(own), { own, flags: [] });
+    assert.deepEqual(splitFlags([]), { own: [], flags: [] });
   });
 });
 

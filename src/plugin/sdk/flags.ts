@@ -21,6 +21,15 @@ export function wantsPlugin(args: readonly string[]): boolean {
   });
 }
 
+/** An orchestrator's flags at the end of a command line, and what comes before them. */
+export function splitFlags(args: readonly string[]): {
+  readonly own: readonly string[];
+  readonly flags: readonly string[];
+} {
+  const before = args.findLastIndex((arg) => !FLAG.test(arg));
+  return { own: args.slice(0, before + 1), flags: args.slice(before + 1) };
+}
+
 /** Reads `--name=value` and `--name value`. Whatever else is there is the plugin's own. */
 export function readFlags(args: readonly string[]): PluginFlags {
   const given = new Map<string, string>();

@@ -29,17 +29,18 @@ describe("partsOf()", () => {
     });
   }
 
-  it("marks an idempotent tool in its schema", () => {
+  it("marks an idempotent tool beside its schema", () => {
     const call = () => "";
     const tools = {
       once: { description: "", call },
       twice: { description: "", call, idempotent: true, input: { required: ["a"] } },
     };
     const parts = partsOf({ ...good, tools });
-    assert.deepEqual(parts.tools.get("once")?.definition.inputSchema, { type: "object" });
-    assert.deepEqual(parts.tools.get("twice")?.definition.inputSchema, {
-      ...{ type: "object", required: ["a"], "x-idempotent": true },
-    });
+    const once = parts.tools.get("once")?.definition;
+    assert.deepEqual([once?.inputSchema, once?.annotations], [{ type: "object" }, undefined]);
+    const twice = parts.tools.get("twice")?.definition;
+    assert.deepEqual(twice?.inputSchema, { type: "object", required: ["a"] });
+    assert.deepEqual(twice?.annotations, { idempotentHint: true });
   });
 
   it("calls handlers on the object that defines them, which may have state", async () => {

@@ -1,7 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { PromptDefinition } from "../../tool/prompt.ts";
 import type { Arguments, JsonSchema, ToolDefinition } from "../../tool/tool.ts";
-import { IDEMPOTENT } from "../../protocol/bus/shape/tool-shape.ts";
 import type { CallContext, PluginContext } from "./context.ts";
 import type {
   Chunk,
@@ -99,10 +98,10 @@ function toolOf(id: string, name: string, tool: LooseTool): ToolPart {
   if (input?.type !== undefined && input.type !== "object") {
     throw wrong(id, `the input of tool '${name}' must be of type 'object'`);
   }
-  const marks = idempotent === true ? { [IDEMPOTENT]: true } : {};
-  const inputSchema = { type: "object", ...input, ...marks };
+  const inputSchema = { type: "object", ...input };
+  const hints = idempotent === true ? { annotations: { idempotentHint: true } } : {};
   return {
-    definition: { name, description, inputSchema },
+    definition: { name, description, inputSchema, ...hints },
     call: tool.call === undefined ? undefined : (args, context) => tool.call?.(args, context),
     stream:
       tool.stream === undefined ? undefined : (args, context) => tool.stream?.(args, context) ?? [],
@@ -129,7 +128,7 @@ function eventOf(id: string, topic: string, event: EventSpec["handle"] | EventSp
   return spec;
 }
 
-function manifestOf(definition: PluginDefinition): Manifest {
+export function manifestOf(definition: PluginDefinition): Manifest {
   const { id, version, description = "", author = "", provides, needs } = definition;
   return {
     id,

@@ -172,6 +172,7 @@ export const checkCallToolParams: Check = (value) => {
   const name: unknown = value.name;
   if (name === undefined) return { path: ["name"], says: "is missing" };
   if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
+  if (name === "") return { path: ["name"], says: "must not be empty" };
   const arguments2: unknown = value.arguments;
   if (arguments2 !== undefined) {
     if (!isObject(arguments2)) return { path: ["arguments"], says: "must be an object" };

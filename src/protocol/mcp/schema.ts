@@ -23,7 +23,7 @@ export const schemas = {
     type: "object",
     required: ["name"],
     properties: {
-      name: { type: "string" },
+      name: { type: "string", minLength: 1 },
       arguments: { type: "object" },
       inputResponses: { type: "object" },
       requestState: { type: "string" },

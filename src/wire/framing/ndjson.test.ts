@@ -47,6 +47,14 @@ describe("ndjson", () => {
     }
   });
 
+  it("skips blank lines, of whitespace too, and no other line that begins with it", () => {
+    const text = "\n  \n\t \r\n a\n\v\n \u00a0\n  ";
+    const expected = [" a", "\v", " \u00a0"];
+    for (const chunks of everyCut(Buffer.from(text))) {
+      assert.deepEqual(decode(ndjson, 14, chunks), expected);
+    }
+  });
+
   it("accepts a line of exactly the limit, and reports one byte more", () => {
     const found = decode(ndjson, 8, whole("12345678\n123456789\n日日éé\n日日éé!\n"));
     assert.deepEqual(brief(found), ["12345678", "oversize 9", "oversize 10", "oversize 11"]);
@@ -160,7 +168,7 @@ function split(bytes: Buffer, limit: number): string[] {
     const text = line.toString().replace(/\r$/, "");
     if (line.length > limit) found.push(`oversize ${line.length}`);
     else if (!isUtf8(line)) found.push(`encoding ${line.length}`);
-    else if (text !== "") found.push(text);
+    else if (!/^[ \t\r]*$/.test(text)) found.push(text);
     at = end + 1;
   }
   return found;

@@ -24,6 +24,9 @@ export interface TextFraming {
 
 const LF = 0x0a;
 const CR = 0x0d;
+const SPACE = 0x20;
+/** RFC 8259 § 2: what JSON calls whitespace. */
+const BLANK = /^[ \t\r]+$/;
 
 /**
  * One JSON text a line. MCP 2025-11-25, Transports § stdio: messages are delimited by newlines and must
@@ -122,6 +125,10 @@ class NdjsonDecoder implements TextDecoder {
 
   #emit(text: string, from: number, to: number): void {
     const end = to > from && text.charCodeAt(to - 1) === CR ? to - 1 : to;
-    if (end > from) this.#out.text(text.slice(from, end));
+    if (end <= from) return;
+    const line = text.slice(from, end);
+    // A blank line separates messages and is none.
+    if (text.charCodeAt(from) <= SPACE && BLANK.test(line)) return;
+    this.#out.text(line);
   }
 }

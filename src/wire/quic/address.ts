@@ -28,12 +28,18 @@ export function formatAddress({ scheme, host, port }: Address): string {
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
+/**
+ * RFC 6761 § 6.3: `localhost` is this machine, whatever a hosts file says of it. Programs that listen
+ * there mostly mean IPv4, and some only IPv6.
+ */
+const LOOPBACK = ["127.0.0.1", "::1"];
+
 /** The IP addresses of a host, those to try first in front. */
 export async function resolveHost(host: string): Promise<string[]> {
   if (isIP(host) !== 0) return [host];
+  if (host === "localhost") return [...LOOPBACK];
   try {
     const found = await lookup(host, { all: true });
-    // Plugins print `localhost` and mostly mean IPv4, whatever the system prefers.
     const sorted = found.toSorted((a, b) => a.family - b.family);
     return sorted.map(({ address }) => address);
   } catch (error) {

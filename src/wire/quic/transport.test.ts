@@ -66,6 +66,10 @@ function handshakes(scheme: Scheme): void {
     await using connection = await connect(listener.address, { credentials: client });
     assert.match(connection.address, /^(?:quic|tls):\/\/\[::1\]:\d+$/);
     await connection.close();
+    // Nothing listens at 127.0.0.1 then, and hosts files may have no other address.
+    const byName = `${scheme}://localhost:${listener.port}`;
+    await using named = await connect(byName, { credentials: client });
+    await named.close();
     await listener.close();
   });
 

@@ -54,7 +54,8 @@ async function connectQuic(
     try {
       return await connectHost(host, address, options, engine);
     } catch (error) {
-      failure = error;
+      // What the address that comes first says is the one that people know.
+      failure ??= error;
       const mayTryNext = error instanceof ConnectionError && RETRIED.has(error.trouble);
       if (!mayTryNext) throw error;
     }

@@ -13,6 +13,40 @@ export const PROGRAM = {
   },
 } as const;
 
+/** What is said of any plugin, however it is started. */
+const PLUGIN = {
+  config: {
+    type: "object",
+    additionalProperties: { type: "string" },
+    description: "Sent to it when it boots.",
+  },
+  enabled: {
+    type: "boolean",
+    description: "Whether it is started; true when left out.",
+  },
+  dependsOn: {
+    type: "array",
+    items: { type: "string" },
+    description: "Plugins that have to be ready before it is started.",
+  },
+  needsTools: {
+    type: "array",
+    items: { type: "string" },
+    description:
+      "Tools that it may call, in addition to its own and those in its manifest; `*` for all.",
+  },
+  providesStorage: {
+    type: "array",
+    items: { type: "string" },
+    description: "Kinds of storage that it provides, in addition to those in its manifest.",
+  },
+  providesAi: {
+    type: "array",
+    items: { type: "string" },
+    description: "AI providers that it implements, in addition to those in its manifest.",
+  },
+} as const;
+
 /** The plugin bus as it is written in a configuration file. */
 export const BUS_SCHEMAS = {
   BusSettings: {
@@ -70,42 +104,32 @@ export const BUS_SCHEMAS = {
   },
 
   PluginProgram: {
+    description: "A plugin: a program of its own, or an MCP server that is made one.",
+    anyOf: [{ $ref: "#PluginCommand" }, { $ref: "#PluginMcp" }],
+  },
+
+  PluginCommand: {
     description: "A plugin: a program that is started and offers tools on the bus.",
     type: "object",
     additionalProperties: false,
     required: ["command"],
+    properties: { ...PROGRAM, ...PLUGIN },
+  },
+
+  PluginMcp: {
+    description: "An MCP server on standard streams as a plugin: its tools and prompts.",
+    type: "object",
+    additionalProperties: false,
+    required: ["mcp"],
     properties: {
-      ...PROGRAM,
-      config: {
-        type: "object",
-        additionalProperties: { type: "string" },
-        description: "Sent to it when it boots.",
-      },
-      enabled: {
-        type: "boolean",
-        description: "Whether it is started; true when left out.",
-      },
-      dependsOn: {
+      mcp: {
         type: "array",
         items: { type: "string" },
-        description: "Plugins that have to be ready before it is started.",
+        minItems: 1,
+        description: 'The words that start the server, such as `["npx", "-y", "SERVER"]`.',
       },
-      needsTools: {
-        type: "array",
-        items: { type: "string" },
-        description:
-          "Tools that it may call, in addition to its own and those in its manifest; `*` for all.",
-      },
-      providesStorage: {
-        type: "array",
-        items: { type: "string" },
-        description: "Kinds of storage that it provides, in addition to those in its manifest.",
-      },
-      providesAi: {
-        type: "array",
-        items: { type: "string" },
-        description: "AI providers that it implements, in addition to those in its manifest.",
-      },
+      env: PROGRAM.env,
+      ...PLUGIN,
     },
   },
 } as const;

@@ -56,6 +56,8 @@ export interface PluginHarness extends AsyncDisposable {
   health(): Promise<Health>;
   /** Ends the plugin. Resolves to whether it ended well. */
   shutdown(): Promise<boolean>;
+  /** Ends all of it, as `await using` does. */
+  close(): Promise<void>;
 }
 
 /** Boots a plugin inside the test: all that the bus does, without processes and networks. */
@@ -180,6 +182,10 @@ class Harness implements PluginHarness {
   async shutdown(): Promise<boolean> {
     const answer = await this.#back.ask({ case: "shutdown", value: { timeoutSeconds: 5 } });
     return answerOf(this.#name, answer, "shutdown").clean;
+  }
+
+  close(): Promise<void> {
+    return this[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -4,7 +4,13 @@ import { describe, it } from "node:test";
 
 import { covers } from "../../../../test/support/requirement.ts";
 import { ToolDefinitionSchema, ToolRequestSchema } from "../plugin.gen.ts";
-import { fromBusTool, fromToolRequest, toBusTool, toToolRequest } from "./tool-shape.ts";
+import {
+  fromBusTool,
+  fromToolRequest,
+  isIdempotent,
+  toBusTool,
+  toToolRequest,
+} from "./tool-shape.ts";
 
 const SCHEMA = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
 
@@ -39,6 +45,16 @@ describe("toBusTool()", () => {
     const tool = { name: "t", title: "T", description: "Does it", inputSchema: SCHEMA };
     const { title: _, ...rest } = tool;
     assert.deepEqual(fromBusTool(create(ToolDefinitionSchema, toBusTool(tool))), rest);
+  });
+
+  it("marks an idempotent tool in its schema, which clients see as a hint only", () => {
+    const annotations = { idempotentHint: true };
+    const tool = { name: "t", inputSchema: SCHEMA, annotations };
+    const sent = toBusTool(tool);
+    assert.deepEqual(sent.inputSchema, { ...SCHEMA, "x-idempotent": true });
+    assert.deepEqual(fromBusTool(create(ToolDefinitionSchema, sent)), tool);
+    assert.equal(isIdempotent(tool), true);
+    assert.equal(isIdempotent({ name: "t", inputSchema: SCHEMA }), false);
   });
 
   it("uses the title as the description if there is no other", () => {

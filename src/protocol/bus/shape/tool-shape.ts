@@ -11,6 +11,13 @@ import type {
 /** Orchestra transport.stdio § tools/call: the `caller_plugin` of calls from MCP on stdio. */
 export const STDIO_CALLER = "transport.stdio";
 
+/**
+ * Where a tool says on the bus that calling it twice does no more than calling it once. The bus has no
+ * place for it but the schema, where programs that do not know it pass it over. MCP has an annotation
+ * for it, and clients are shown only that.
+ */
+const IDEMPOTENT = "x-idempotent";
+
 /** A call of a tool, on its way to the bus or from it. */
 export interface ToolCall {
   readonly name: string;
@@ -26,21 +33,24 @@ export interface ToolCall {
 
 /** A plugin's tool as the doors describe it (Orchestra transport.stdio § tools/list). */
 export function fromBusTool({ name, description, inputSchema }: BusTool): ToolDefinition {
+  const { [IDEMPOTENT]: mark, ...schema } = inputSchema ?? {};
   return {
     name,
     ...(description === "" ? {} : { description }),
     // Clients give up a whole list for one tool whose schema is not that of an object.
-    inputSchema: inputSchema?.type === "object" ? inputSchema : { type: "object", ...inputSchema },
+    inputSchema: schema.type === "object" ? schema : { type: "object", ...schema },
+    ...(mark === true ? { annotations: { idempotentHint: true } } : {}),
   };
 }
 
 /** A tool of the house as plugins see it. */
 export function toBusTool(tool: ToolDefinition): MessageInitShape<typeof ToolDefinitionSchema> {
-  const { name, title, description } = tool;
+  const { name, title, description, annotations } = tool;
+  const mark = annotations?.idempotentHint === true ? { [IDEMPOTENT]: true } : {};
   return {
     name,
     description: description ?? title ?? "",
-    inputSchema: toStruct(tool.inputSchema, `${name}.inputSchema`),
+    inputSchema: toStruct({ ...tool.inputSchema, ...mark }, `${name}.inputSchema`),
   };
 }
 
@@ -70,12 +80,7 @@ export function fromToolRequest(request: ToolRequest): ToolCall {
   };
 }
 
-/**
- * Where a tool says that calling it twice does no more than calling it once. The bus has no place
- * for it but the schema, where programs that do not know it pass it over.
- */
-export const IDEMPOTENT = "x-idempotent";
-
-export function isIdempotent({ inputSchema }: BusTool): boolean {
-  return inputSchema?.[IDEMPOTENT] === true;
+/** Whether a call of the tool may be repeated where it is not known if it was carried out. */
+export function isIdempotent({ annotations }: ToolDefinition): boolean {
+  return annotations?.idempotentHint === true;
 }

@@ -1,6 +1,6 @@
-import { isIP } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import { checkServerIdentity, connect, type ConnectionOptions, type TLSSocket } from "node:tls";
-import { type Address, formatAddress } from "../address.ts";
+import { type Address, formatAddress, resolveHost } from "../address.ts";
 import { BUS_ALPN, type ConnectOptions, resolveConnectionLimits } from "../connection.ts";
 import { ConnectionError, tlsTrouble, withCertificates } from "../connection-error.ts";
 import { PooledSocket } from "./pooled-socket.ts";
@@ -25,7 +25,11 @@ async function dialOne(
 ): Promise<PooledSocket> {
   const { handshakeTimeout, keepAlive } = resolveConnectionLimits(options.limits);
   const text = formatAddress(address);
-  const socket = withCertificates(`connect to ${text}`, () => connect(settings(address, options)));
+  const addresses = await resolveHost(address.host);
+  signal?.throwIfAborted();
+  const socket = withCertificates(`connect to ${text}`, () =>
+    connect({ ...settings(address, options), lookup: lookupOf(addresses) }),
+  );
   socket.setNoDelay(true).setKeepAlive(true, keepAlive);
   const late = setTimeout(() => {
     const detail = "the handshake took too long";
@@ -75,6 +79,15 @@ function settings(address: Address, options: ConnectOptions): ConnectionOptions 
   };
 }
 
+/** Gives Node the addresses of the host, which it tries one after the other. */
+function lookupOf(addresses: readonly string[]): LookupFunction {
+  const found = addresses.map((address) => ({ address, family: isIP(address) }));
+  return (host, { all }, done) => {
+    if (all === true) done(null, found);
+    else done(null, found[0]?.address ?? host, found[0]?.family);
+  };
+}
+
 async function secured(socket: TLSSocket, address: string, alpn: string): Promise<void> {
   const handshake = Promise.withResolvers<void>();
   socket.once("secureConnect", handshake.resolve);
@@ -85,8 +98,10 @@ async function secured(socket: TLSSocket, address: string, alpn: string): Promis
     await handshake.promise;
   } catch (error) {
     if (error instanceof ConnectionError) throw error;
-    const { message } = error as Error;
-    throw ConnectionError.of(what, { trouble: tlsTrouble(error as Error), detail: message });
+    // Of several addresses, the failure of the first one is told.
+    const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
+    const { message } = first as Error;
+    throw ConnectionError.of(what, { trouble: tlsTrouble(first as Error), detail: message });
   }
   if (socket.alpnProtocol === alpn) return;
   throw ConnectionError.of(what, { trouble: "wrong-alpn", detail: "no protocol in common" });

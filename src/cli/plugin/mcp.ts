@@ -1,0 +1,51 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { Log } from "../../base/log.ts";
+import { askPluginId, findPlugin } from "../../plugin/installed-plugin.ts";
+import { pluginSettings } from "../../plugin/plugin/settings.ts";
+import { type PluginFlags, readFlags, splitFlags } from "../../plugin/sdk/flags.ts";
+import type { Invocation } from "../shell/command.ts";
+import { openHouse } from "../shell/open-house.ts";
+import { nameOf } from "./server-id.ts";
+
+/** `trunkline plugin mcp PLUGIN`: an MCP server on the standard streams. */
+export async function serve(invocation: Invocation<{ readonly id?: string }>): Promise<number> {
+  const { positionals, cwd, values } = invocation;
+  const [where = "", ...more] = positionals;
+  const { command, args: first = [] } = findPlugin(where, cwd);
+  const id = values.id ?? (await askPluginId({ command, args: first }));
+  const { servePluginOnStdio } = await import("../../gateway/bus/plugin-on-stdio.ts");
+  const plugin = pluginSettings({ id, binary: command, args: [...first, ...more] });
+  await servePluginOnStdio(await openHouse(invocation), plugin);
+  return 0;
+}
+
+/** `trunkline plugin wrap -- COMMAND…`: a plugin, as orchestrators start it. */
+export async function wrap(invocation: Invocation<{ readonly id?: string }>): Promise<number> {
+  const { positionals, values, env, out } = invocation;
+  const { own, flags } = splitFlags(positionals);
+  const [command, ...args] = own;
+  if (command === undefined) {
+    const what = "Cannot wrap an MCP server: name its command after `--`";
+    throw new TrunklineError("usage", `${what}, such as \`trunkline plugin wrap -- npx SERVER\`.`);
+  }
+  const id = values.id ?? nameOf(own);
+  const given = readGiven(flags);
+  const { mcpPlugin } = await import("../../gateway/bus/mcp-plugin.ts");
+  const log = new Log("warn");
+  const parts = await mcpPlugin({ id, command, args, env, log });
+  if (given.isManifest) {
+    out(`${JSON.stringify(parts.manifest)}\n`);
+    await parts.shutdown?.();
+    return 0;
+  }
+  const { serveProgram } = await import("../../plugin/sdk/serve/serve-program.ts");
+  await serveProgram(parts, given);
+  return 0;
+}
+
+function readGiven(flags: readonly string[]): PluginFlags {
+  if (flags.length > 0) return readFlags(flags);
+  const how = "an orchestrator does it, with --orchestrator-addr=HOST:PORT after the command";
+  const next = "To have its tools in every assistant, use `trunkline plugin add --mcp`";
+  throw new TrunklineError("usage", `Cannot start a plugin by hand: ${how}. ${next}.`);
+}

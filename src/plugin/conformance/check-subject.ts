@@ -1,0 +1,64 @@
+import { Probe, type Subject } from "./probe.ts";
+import { type Rule, Skipped } from "./rule.ts";
+import { LIFECYCLE_RULES, SHUTDOWN_RULE } from "./rules/lifecycle-rules.ts";
+import { REQUEST_RULES } from "./rules/request-rules.ts";
+import { STORAGE_RULES } from "./rules/storage-rules.ts";
+import { TOOL_RULES } from "./rules/tool-rules.ts";
+import { WIRE_RULES } from "./rules/wire-rules.ts";
+
+/** All rules, in the order in which they are checked: a plugin is made known, and ended at last. */
+export const RULES: readonly Rule[] = [
+  ...LIFECYCLE_RULES,
+  ...REQUEST_RULES,
+  ...TOOL_RULES,
+  ...STORAGE_RULES,
+  ...WIRE_RULES,
+  SHUTDOWN_RULE,
+];
+
+export interface Outcome {
+  readonly rule: string;
+  readonly section: string;
+  readonly says: string;
+  readonly outcome: "passed" | "failed" | "skipped";
+  /** What was found instead, or why it could not be checked. */
+  readonly why?: string;
+}
+
+/** Checks a program against every rule for its role, one after the other, each for so many milliseconds. */
+export async function* checkSubject(
+  subject: Subject,
+  patience: number,
+  rules: readonly Rule[] = RULES,
+): AsyncGenerator<Outcome, void, void> {
+  for (const rule of rules) {
+    if (rule.role !== undefined && rule.role !== subject.role) continue;
+    const { id, section, says } = rule;
+    yield { rule: id, section, says, ...(await outcomeOf(rule, subject, patience)) };
+  }
+}
+
+async function outcomeOf(
+  rule: Rule,
+  subject: Subject,
+  patience: number,
+): Promise<Pick<Outcome, "outcome" | "why">> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    late.reject(new Error(`it took more than ${patience} ms`));
+  }, patience);
+  const probe = new Probe(subject);
+  try {
+    const checking = rule.check(probe);
+    // When it is too late, what it still finds is no news.
+    checking.catch(() => {});
+    await Promise.race([checking, late.promise]);
+    return { outcome: "passed" };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { outcome: error instanceof Skipped ? "skipped" : "failed", why };
+  } finally {
+    clearTimeout(timer);
+    await probe[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,147 @@
+import { answerOf } from "../../protocol/bus/answer.ts";
+import { bodyOf, decodeResponse, encodeRequest } from "../../protocol/bus/codec.ts";
+import type { Asked } from "../../protocol/bus/connect.ts";
+import { readResponses } from "../../protocol/bus/frame-stream.ts";
+import type { PluginManifest, PluginResponse } from "../../protocol/bus/plugin.gen.ts";
+import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
+import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
+import { ConnectionError } from "../../wire/quic/connection-error.ts";
+import { demand, type Role } from "./rule.ts";
+
+/** A call that may be made as often as the rules need. */
+export interface SafeCall {
+  readonly name: string;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
+/** How somebody dials who must not be let in. */
+export type Stranger = "another protocol" | "another authority";
+
+/** The program that is checked. */
+export interface Subject {
+  readonly role: Role;
+  /** What it is called in messages, such as `The plugin at 127.0.0.1:9100`. */
+  readonly name: string;
+  readonly dial: () => Promise<Connection>;
+  /** How an orchestrator is dialled by a plugin; the id is that in its certificate. */
+  readonly asPlugin?: { readonly id: string; readonly dial: () => Promise<Connection> };
+  /** Left out where there is no network. */
+  readonly dialAs?: (stranger: Stranger) => Promise<Connection>;
+  /** A tool that may be called, if one was named. */
+  readonly call?: SafeCall | undefined;
+  /** A tool that answers in pieces, if one was named. */
+  readonly stream?: SafeCall | undefined;
+  /** What is known of one that was started by its command. */
+  readonly started?: StartedSubject;
+}
+
+export interface StartedSubject {
+  /** What it prints with `--manifest`. */
+  readonly printed: () => Promise<string>;
+  /** What it registers with; resolves when it does. */
+  readonly registered: Promise<PluginManifest>;
+  /** Resolves when it has ended, with how. */
+  readonly exit: Promise<number | string>;
+}
+
+/** What came of bytes that are no proper request. */
+export type Reaction =
+  | { readonly kind: "answered"; readonly response: PluginResponse }
+  | { readonly kind: "refused"; readonly why: string };
+
+const MOST_BYTES = MAX_FRAME + PREFIX;
+
+/** Asks a program what one rule wants to know, on a connection of its own. */
+export class Probe implements AsyncDisposable {
+  readonly subject: Subject;
+  #connection: Promise<Connection> | undefined;
+  #lastId = 0;
+
+  constructor(subject: Subject) {
+    this.subject = subject;
+  }
+
+  connection(): Promise<Connection> {
+    this.#connection ??= this.subject.dial();
+    return this.#connection;
+  }
+
+  async open(): Promise<BidiStream> {
+    return (await this.connection()).openStream();
+  }
+
+  nextId(): string {
+    return `conformance-${++this.#lastId}-${crypto.randomUUID()}`;
+  }
+
+  /** Asks, and reads the answer as the protocol has it: one frame, and the id of the request. */
+  async ask(request: Asked): Promise<PluginResponse> {
+    const requestId = this.nextId();
+    const stream = await this.open();
+    await stream.end(encodeRequest({ requestId, request }));
+    const response = decodeResponse(bodyOf(await stream.readAll(MOST_BYTES)));
+    const { requestId: answered } = response;
+    demand(
+      answered === requestId,
+      `the answer to '${request.case}' has the request_id '${answered}', not '${requestId}'`,
+    );
+    return response;
+  }
+
+  /** Asks for what comes in pieces. */
+  async *askForMany(request: Asked): AsyncGenerator<PluginResponse, void, void> {
+    const stream = await this.open();
+    await stream.end(encodeRequest({ requestId: this.nextId(), request }));
+    yield* readResponses(stream);
+  }
+
+  /** Sends bytes that need not be a request. */
+  async send(bytes: Uint8Array): Promise<Reaction> {
+    const stream = await this.open();
+    try {
+      await stream.end(bytes);
+      const answer = await stream.readAll(MOST_BYTES);
+      if (answer.length === 0) return { kind: "refused", why: "it ended the stream" };
+      return { kind: "answered", response: decodeResponse(bodyOf(answer)) };
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+      return { kind: "refused", why: (error as Error).message };
+    }
+  }
+
+  /** Throws if it no longer answers on the same connection. */
+  async stillAnswers(after: string): Promise<void> {
+    try {
+      await this.ask({ case: "listTools", value: {} });
+    } catch (error) {
+      throw new Error(`after ${after} it no longer answers: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await (await this.#connection?.catch(() => undefined))?.close();
+  }
+}
+
+/** Whether the other side broke a stream off, as it may. */
+function isBroken(error: unknown): boolean {
+  return error instanceof ConnectionError && error.trouble === "reset";
+}
+
+/** The answer of a kind; a failure that came instead is thrown in its own words. */
+export function answered<K extends NonNullable<PluginResponse["response"]["case"]>>(
+  response: PluginResponse,
+  kind: K,
+) {
+  return answerOf("it", response, kind);
+}
+
+/** An answer in words. */
+export function said({ response }: Pick<PluginResponse, "response">): string {
+  if (response.case === undefined) return "an empty answer";
+  if (response.case !== "toolCall" || response.value.success) return `'${response.case}'`;
+  const { errorCode, errorMessage } = response.value;
+  return `the failure ${errorCode || "without a code"}: ${errorMessage || "no message"}`;
+}

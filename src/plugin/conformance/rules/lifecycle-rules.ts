@@ -1,0 +1,110 @@
+import { answered, Probe, type StartedSubject } from "../probe.ts";
+import { demand, type Rule, skip } from "../rule.ts";
+import { toolsOf } from "./tool-rules.ts";
+
+const SHUTDOWN_SECONDS = 5;
+
+/** Rules of a plugin's life: how it is started, made known, and ended. */
+export const LIFECYCLE_RULES: readonly Rule[] = [
+  {
+    id: "plugin.manifest",
+    section: "Orchestra: plugin",
+    role: "plugin",
+    says: "--manifest prints JSON with the plugin's id",
+    check: async (probe) => {
+      const text = await startedIn(probe).printed();
+      let manifest: { readonly id?: unknown };
+      try {
+        manifest = JSON.parse(text) as { id?: unknown };
+      } catch {
+        throw new Error(`it printed no JSON: ${text.slice(0, 100) || "nothing"}`);
+      }
+      const { id } = manifest;
+      demand(typeof id === "string" && id !== "", "what it printed has no id");
+    },
+  },
+  {
+    id: "plugin.dial-back",
+    section: "Orchestra: plugin",
+    role: "plugin",
+    says: "A plugin that has been started dials its orchestrator and registers",
+    check: async (probe) => {
+      const { id } = await startedIn(probe).registered;
+      demand(id !== "", "the manifest that it registered with has no id");
+    },
+  },
+  {
+    id: "plugin.register",
+    section: "Orchestra: spawn",
+    role: "plugin",
+    says: "Register is accepted",
+    check: async (probe) => {
+      const id = await idOf(probe);
+      const response = await probe.ask({ case: "register", value: { id } });
+      const { accepted, rejectReason } = answered(response, "register");
+      demand(accepted, `it was rejected: ${rejectReason || "no reason given"}`);
+    },
+  },
+  {
+    id: "plugin.boot",
+    section: "Orchestra: spawn",
+    role: "plugin",
+    says: "Boot is answered with ready",
+    check: async (probe) => {
+      const response = await probe.ask({ case: "boot", value: { config: {} } });
+      const { ready, error } = answered(response, "boot");
+      demand(ready, `it is not ready: ${error || "no reason given"}`);
+    },
+  },
+  {
+    id: "plugin.provides",
+    section: "Orchestra: schema",
+    role: "plugin",
+    says: "The tools in the manifest are those in the list",
+    check: async (probe) => {
+      const { providesTools } = await startedIn(probe).registered;
+      if (providesTools.length === 0) skip("its manifest names no tools");
+      const names = new Set((await toolsOf(probe)).map(({ name }) => name));
+      const missing = providesTools.filter((name) => !names.has(name));
+      demand(missing.length === 0, `these are not in the list: ${missing.join(", ")}`);
+    },
+  },
+  {
+    id: "orchestrator.register",
+    section: "Orchestra: plugin",
+    role: "orchestrator",
+    says: "A manifest under the name of the certificate is accepted",
+    check: async (probe) => {
+      const { asPlugin } = probe.subject;
+      if (asPlugin === undefined) skip("there is no certificate of a plugin to connect with");
+      await using plugin = new Probe({ ...probe.subject, dial: asPlugin.dial });
+      const response = await plugin.ask({ case: "register", value: { id: asPlugin.id } });
+      const { accepted, rejectReason } = answered(response, "register");
+      demand(accepted, `it was rejected: ${rejectReason || "no reason given"}`);
+    },
+  },
+];
+
+/** The last of all: nothing can be asked afterwards. */
+export const SHUTDOWN_RULE: Rule = {
+  id: "plugin.shutdown",
+  section: "Orchestra: lifecycle",
+  role: "plugin",
+  says: "Shutdown is answered with whether it was clean, and the process ends",
+  check: async (probe) => {
+    const { exit } = startedIn(probe);
+    const value = { timeoutSeconds: SHUTDOWN_SECONDS };
+    const { clean } = answered(await probe.ask({ case: "shutdown", value }), "shutdown");
+    demand(clean, "it says that its end was not clean");
+    await exit;
+  },
+};
+
+function startedIn({ subject }: Probe): StartedSubject {
+  return subject.started ?? skip("only a plugin that was started by its command shows it");
+}
+
+/** A plugin that was dialled tells nobody its id; one that is asked without an id accepts. */
+async function idOf({ subject }: Probe): Promise<string> {
+  return subject.started === undefined ? "" : (await subject.started.registered).id;
+}

@@ -1,0 +1,132 @@
+import { answered, type Probe } from "../probe.ts";
+import { demand, type Rule, skip } from "../rule.ts";
+
+const TEXT = "conformance";
+
+/** Rules of storage: of every orchestrator, and of plugins that provide some. */
+export const STORAGE_RULES: readonly Rule[] = [
+  {
+    id: "storage.missing",
+    section: "Orchestra: storage",
+    says: "What is not there is read as empty, at version 0, and deleting it says so",
+    check: (probe) =>
+      withDocument(probe, async (document) => {
+        const { content, version } = await document.read();
+        demand(version === 0n, `its version is ${version}`);
+        demand(content.length === 0, `it has ${content.length} bytes`);
+        demand(!(await document.delete()), "it says that it deleted it");
+      }),
+  },
+  {
+    id: "storage.create",
+    section: "Orchestra: storage",
+    says: "Version 0 creates a document, which is then read with its version",
+    check: (probe) =>
+      withDocument(probe, async (document) => {
+        const { success, newVersion, error } = await document.write(TEXT, 0n);
+        demand(success, `it was not written: ${error}`);
+        demand(newVersion > 0n, `its version is ${newVersion}`);
+        const { content, version } = await document.read();
+        demand(version === newVersion, `version ${newVersion} was written, ${version} is read`);
+        const text = Buffer.from(content).toString();
+        demand(text.trim() === TEXT, `it holds '${text.slice(0, 50)}'`);
+      }),
+  },
+  {
+    id: "storage.version",
+    section: "Orchestra: storage",
+    says: "A write on top of another version than the expected one is refused, and changes nothing",
+    check: (probe) =>
+      withDocument(probe, async (document) => {
+        const { newVersion } = await document.write(TEXT, 0n);
+        const second = await document.write(`${TEXT} again`, newVersion);
+        demand(second.success, `the expected version was refused: ${second.error}`);
+        for (const expected of [newVersion, 0n]) {
+          const stale = await document.write("stale", expected);
+          demand(!stale.success, `version ${expected} was accepted on ${second.newVersion}`);
+          demand(stale.error !== "", "the refusal has no error");
+        }
+        const { version } = await document.read();
+        demand(version === second.newVersion, `the version is ${version} afterwards`);
+      }),
+  },
+  {
+    id: "storage.list",
+    section: "Orchestra: storage",
+    says: "A list by prefix has the document with its version",
+    check: (probe) =>
+      withDocument(probe, async (document) => {
+        const { newVersion } = await document.write(TEXT, 0n);
+        const entries = await document.list();
+        const entry = entries.find(({ path }) => path === document.path);
+        demand(entry !== undefined, `it is not among ${entries.length} entries`);
+        demand(entry.version === newVersion, `its version is ${entry.version} there`);
+      }),
+  },
+  {
+    id: "storage.delete",
+    section: "Orchestra: storage",
+    says: "A document that was deleted is gone",
+    check: (probe) =>
+      withDocument(probe, async (document) => {
+        await document.write(TEXT, 0n);
+        demand(await document.delete(), "it says that there was none");
+        const { version } = await document.read();
+        demand(version === 0n, `it is still read, at version ${version}`);
+      }),
+  },
+];
+
+/** A document of the rules' own, which is deleted whatever comes. */
+async function withDocument(
+  probe: Probe,
+  check: (document: Document) => Promise<void>,
+): Promise<void> {
+  const document = new Document(probe, await storageOf(probe));
+  try {
+    await check(document);
+  } finally {
+    await document.delete().catch(() => {});
+  }
+}
+
+/** An orchestrator has storage in any case; a plugin has what it registered with. */
+async function storageOf({ subject }: Probe): Promise<string> {
+  if (subject.role === "orchestrator") return "";
+  if (subject.started === undefined) skip("only a plugin that was started says what it provides");
+  const [type] = (await subject.started.registered).providesStorage;
+  return type ?? skip("the plugin provides no storage");
+}
+
+class Document {
+  readonly path = `conformance/${crypto.randomUUID()}.md`;
+  readonly #probe: Probe;
+  readonly #type: string;
+
+  constructor(probe: Probe, type: string) {
+    this.#probe = probe;
+    this.#type = type;
+  }
+
+  async read() {
+    const value = { path: this.path, storageType: this.#type };
+    return answered(await this.#probe.ask({ case: "storageRead", value }), "storageRead");
+  }
+
+  async write(text: string, expectedVersion: bigint) {
+    const content = Buffer.from(text);
+    const value = { path: this.path, content, expectedVersion, storageType: this.#type };
+    return answered(await this.#probe.ask({ case: "storageWrite", value }), "storageWrite");
+  }
+
+  async delete(): Promise<boolean> {
+    const value = { path: this.path, storageType: this.#type };
+    const response = await this.#probe.ask({ case: "storageDelete", value });
+    return answered(response, "storageDelete").success;
+  }
+
+  async list() {
+    const value = { prefix: "conformance/", pattern: "", storageType: this.#type };
+    return answered(await this.#probe.ask({ case: "storageList", value }), "storageList").entries;
+  }
+}
