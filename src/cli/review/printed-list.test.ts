@@ -13,12 +13,12 @@ const TEXT = "one\ntwo\n";
 
 /** Enough to be kept. */
 function threads(some: Partial<BriefView> = {}): BriefView[] {
+  const common = { severity: "should", side: "new", comment: "So", repository: "" } as const;
   return Array.from({ length: 300 }, (_, n) => ({
-    ...{ id: String(n), state: "open", severity: "should", side: "new", comment: "So" },
-    ...{ file: n % 2 === 0 ? "a.txt" : "b.txt", line: 1, end: 1, confidence: "exact" },
-    repository: "",
+    ...{ ...common, id: String(n), state: "open", confidence: "exact" },
+    ...{ file: n % 2 === 0 ? "a.txt" : "b.txt", line: 1, end: 1 },
     ...some,
-  })) as BriefView[];
+  }));
 }
 
 /** A repository with a store. The clock is later than the last change by so many milliseconds. */
