@@ -291,7 +291,7 @@ export interface ServerRow {
 /** `GET /api/plugins` → `{plugins}`. `POST /api/plugins/ID/restart` needs `admin` → `Done`. */
 export interface PluginRow {
   readonly id: string;
-  readonly state: string;
+  readonly state: "idle" | "starting" | "up" | "waiting" | "resting" | "stopped";
   readonly health?: string;
   readonly tools: number;
   readonly restarts: number;

@@ -7,15 +7,15 @@ import { mayDo, plugins, servers } from "../client/state.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { act, Badge, Command, Empty, PageHead, type Tone } from "../view/parts.tsx";
 
-const TONES: Readonly<Record<string, Tone>> = {
+const TONES: Readonly<Record<ServerRow["state"] | PluginRow["state"], Tone>> = {
   up: "good",
-  running: "good",
-  ready: "good",
-  healthy: "good",
   starting: "busy",
+  // It has failed, and is started again soon, or after a longer time.
+  waiting: "bad",
+  resting: "bad",
   down: "bad",
-  failed: "bad",
-  crashed: "bad",
+  stopped: "plain",
+  idle: "plain",
   off: "plain",
 };
 
@@ -37,7 +37,7 @@ const SERVERS: readonly Column<ServerRow>[] = [
   {
     name: "State",
     width: "6rem",
-    cell: ({ state }) => <Badge tone={TONES[state] ?? "plain"}>{state}</Badge>,
+    cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>,
   },
   {
     name: "Server",
@@ -65,7 +65,7 @@ const PLUGINS: readonly Column<PluginRow>[] = [
   {
     name: "State",
     width: "6rem",
-    cell: ({ state }) => <Badge tone={TONES[state] ?? "plain"}>{state}</Badge>,
+    cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>,
   },
   {
     name: "Plugin",

@@ -218,7 +218,7 @@ export const SERVERS: ServerRow[] = [
 ];
 
 export const PLUGINS: PluginRow[] = [
-  { id: "acme.tickets", state: "ready", health: "healthy", tools: 4, restarts: 0, log: [] },
+  { id: "acme.tickets", state: "up", health: "healthy", tools: 4, restarts: 0, log: [] },
 ];
 
 export const AUDIT: AuditRow[] = Array.from({ length: 12 }, (_, index) => ({

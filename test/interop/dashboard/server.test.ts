@@ -42,6 +42,7 @@ describe(
           slow: { ...run("gated-server.mjs", join(home.path, "gate")), env: { KEY: SECRET } },
         },
         identities: { acme: { ...identity, match: [{ path: home.path }] } },
+        bus: { listen: "127.0.0.1:0", plugins: { "tools.test": run("bus-plugin.ts") } },
       };
       home.write("config.jsonc", JSON.stringify(config));
       home.write("gate", "fail");
@@ -60,9 +61,9 @@ describe(
       await watched.page.getByRole("heading", { name: heading, exact: true }).waitFor();
     };
 
-    async function call(name: string): Promise<string> {
+    async function call(name: string, args: object = {}): Promise<string> {
       const session = await gateway.begin(gateway.owner);
-      const params = { name, arguments: {} };
+      const params = { name, arguments: args };
       const message = { jsonrpc: "2.0", id: 5, method: "tools/call", params };
       return (await gateway.post(message, { ...gateway.owner, ...session })).body;
     }
@@ -168,6 +169,21 @@ describe(
       await row.getByText("up", { exact: true }).waitFor();
       watched.expectClean(/status of 50[34]/);
       watched.complaints.length = 0;
+    });
+
+    it("restarts a plugin, which then answers from another process", async () => {
+      const { page } = watched;
+      const pid = async (): Promise<string> =>
+        /"(\d+) hello"/.exec(await call("look", { message: "hello" }))?.[1] ?? "";
+      const before = await pid();
+      assert.match(before, /^\d+$/);
+      await show("servers", "Servers and plugins");
+      const row = page.getByRole("grid", { name: "Plugins" }).getByRole("row");
+      const plugin = row.filter({ hasText: "tools.test" });
+      await plugin.getByRole("button", { name: "Restart tools.test" }).click();
+      await eventually(async () => ![before, ""].includes(await pid()));
+      await plugin.getByText("up", { exact: true }).waitFor();
+      watched.expectClean();
     });
 
     it("names identities, the projects that use them, and whether the guard is on", async () => {
