@@ -280,10 +280,12 @@ export class ExternalSession implements AgentSession {
 
   #take(result: SettingsResult): void {
     const { modes, models, configOptions } = result ?? {};
+    // codex names its models differently in the two forms. The option is the current one.
+    const isOption = optionOf((configOptions ?? []) as never, "model") !== undefined;
     const settings: SessionSettings = {
       ...this.#settings,
       ...(modes ? { modes: modes as never } : {}),
-      ...(models ? { models: models as never } : {}),
+      ...(models && !isOption ? { models: models as never } : {}),
     };
     this.#settings = Array.isArray(configOptions) ? withOptions(settings, configOptions) : settings;
   }

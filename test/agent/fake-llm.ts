@@ -40,16 +40,17 @@ interface Mock {
   addFixture(fixture: object): void;
   start(): Promise<string>;
   stop(): Promise<void>;
-  getRequests(): { readonly body: Request; readonly path: string; readonly headers: object }[];
   readonly url: string;
 }
 
 /** A server that speaks as the providers do, and says what it was told to, one answer a request. */
 export class FakeLlm implements AsyncDisposable {
   readonly #mock: Mock;
+  readonly #requests: ReadonlySet<Request>;
 
-  private constructor(mock: Mock) {
+  private constructor(mock: Mock, requests: ReadonlySet<Request>) {
     this.#mock = mock;
+    this.#requests = requests;
   }
 
   static async start(script: readonly Scripted[]): Promise<FakeLlm> {
@@ -59,6 +60,10 @@ export class FakeLlm implements AsyncDisposable {
     );
     const { LLMock } = await module;
     const mock = new LLMock({ port: 0, chunkSize: PIECE, logLevel: "silent" });
+    const requests = new Set<Request>();
+    // Its own record of requests leaves out what is larger than 64 KB.
+    const record = (request: Request): boolean => requests.add(request).size < 0;
+    mock.addFixture({ match: { predicate: record }, response: { content: "" } });
     const seen = new Map<object, number>();
     for (const [index, step] of script.entries()) {
       const { truncateAfterChunks, chaos, latency, when, ...response } = step;
@@ -84,7 +89,7 @@ export class FakeLlm implements AsyncDisposable {
       });
     }
     await mock.start();
-    return new FakeLlm(mock);
+    return new FakeLlm(mock, requests);
   }
 
   get url(): string {
@@ -93,14 +98,14 @@ export class FakeLlm implements AsyncDisposable {
 
   /** What it was asked, in order; without questions for its models. */
   get requests(): Request[] {
-    return this.#mock.getRequests().flatMap(({ body }) => (body?.messages ? [body] : []));
+    return [...this.#requests].filter(({ messages }) => Array.isArray(messages));
   }
 
   /** All that the model got to see but for the tools; with a number, of that request alone. */
   seen(index?: number): string {
     const one = index === undefined ? undefined : this.requests.at(index);
     const chosen = index === undefined ? this.requests : one === undefined ? [] : [one];
-    return chosen.flatMap(({ messages }) => messages.map((each) => shown(each))).join("\n");
+    return chosen.map((request) => wordsOf(request)).join("\n");
   }
 
   /** Waits until the model was asked something that contains those words. */
@@ -110,13 +115,22 @@ export class FakeLlm implements AsyncDisposable {
 
   /** The names of the tools that the model was last offered. */
   get tools(): string[] {
-    const { tools = [] } = this.requests.at(-1) ?? {};
-    return tools.map((tool) => (tool.function as { name: string }).name);
+    return toolsOf(this.requests.at(-1));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#mock.stop();
   }
+}
+
+/** What the model got to see in a request, but for the tools. */
+export function wordsOf(request: Request | undefined): string {
+  return request?.messages.map((each) => shown(each)).join("\n") ?? "";
+}
+
+/** The names of the tools in a request. */
+export function toolsOf(request: Request | undefined): string[] {
+  return request?.tools?.map((tool) => (tool.function as { name: string }).name) ?? [];
 }
 
 function shown({ role, content, tool_calls: calls }: Readonly<Record<string, unknown>>): string {

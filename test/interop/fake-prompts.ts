@@ -1,8 +1,9 @@
 import type { Request, Scripted } from "../agent/fake-llm.ts";
 
 /** Whether the model is to work, and not asked for a title, as some agents do. */
-export function isTurn({ tools = [] }: Request): boolean {
-  return tools.length > 0;
+export function isTurn({ tools = [], model = "" }: Request): boolean {
+  // codex tells its latest models of their tools in a form that the fake does not read.
+  return tools.length > 0 || model.startsWith("gpt-6");
 }
 
 /** Answers prompts that contain those words. */

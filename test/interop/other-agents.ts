@@ -18,6 +18,16 @@ export interface OtherAgent {
   readonly modes: readonly [asking: string, trusting: string];
   /** The model that it begins with, and another. */
   readonly models: readonly [first: string, other: string];
+  /** What its requests call a model, where that is not the end of the model's id. */
+  readonly called?: Readonly<Record<string, string>>;
+  /** Writes files itself, and not through the editor. */
+  readonly writesItself?: true;
+  /** What it says when two programs want the same session, where it has a lock. */
+  readonly locked?: RegExp;
+  /** How a turn ends in which the person refuses a call. */
+  readonly refused?: "cancelled";
+  /** A command of its own that lists the tools of MCP servers, where the model is told of them otherwise. */
+  readonly listsTools?: string;
 }
 
 const MODEL = { limit: { context: 100_000, output: 4_000 } };
@@ -36,6 +46,80 @@ async function install(folder: string, ...program: string[]): Promise<string | u
 export function notHere({ name }: OtherAgent): string {
   return `${name} is installed on Linux with x64 only; to try it here, add its package for ${process.platform} on ${process.arch} to test/interop/${name}/package.json`;
 }
+
+/** The command line of an agent that is a script. */
+function script(path: string): { command: string; args: string[] } {
+  return { command: process.execPath, args: [path] };
+}
+
+export const claude: OtherAgent = {
+  name: "claude-agent-acp",
+  install: () =>
+    install("test/interop/claude-agent-acp", "@agentclientprotocol/claude-agent-acp/dist/index.js"),
+  entry: (path, llm) => ({
+    ...script(path),
+    env: {
+      ANTHROPIC_BASE_URL: llm,
+      ANTHROPIC_API_KEY: "none",
+      // It refuses to work for root elsewhere.
+      IS_SANDBOX: "1",
+      // The model is told of the tools of MCP servers at once.
+      ENABLE_TOOL_SEARCH: "false",
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    },
+  }),
+  write: (name, content) => ({ name: "Write", arguments: { file_path: name, content } }),
+  run: (command) => ({ name: "Bash", arguments: { command, description: "Runs it" } }),
+  modes: ["default", "acceptEdits"],
+  models: ["default", "haiku"],
+  called: { default: "claude-opus-5-5", haiku: "claude-haiku-5-5" },
+  writesItself: true,
+};
+
+/** A patch in codex's own format, as a command that it recognises. */
+function patch(path: string, content: string): string {
+  const added = content.split("\n").map((line) => `+${line}`);
+  const lines = ["*** Begin Patch", `*** Add File: ${path}`, ...added, "*** End Patch"];
+  return `apply_patch <<'EOF'\n${lines.join("\n")}\nEOF\n`;
+}
+
+export const codex: OtherAgent = {
+  name: "codex-acp",
+  install: () => install("test/interop/codex-acp", "@agentclientprotocol/codex-acp/dist/index.js"),
+  entry: (path, llm) => ({
+    ...script(path),
+    env: {
+      CODEX_CONFIG: JSON.stringify({
+        // The newest of its models that calls tools as functions; later ones write JavaScript for it.
+        model: "gpt-5.5",
+        model_provider: "fake",
+        model_providers: {
+          fake: {
+            name: "fake",
+            base_url: `${llm}/v1`,
+            wire_api: "responses",
+            env_key: "FAKE_KEY",
+          },
+        },
+      }),
+      FAKE_KEY: "none",
+      INITIAL_AGENT_MODE: "read-only",
+      // It puts the program of its sandbox into its home, unless that is a temporary folder.
+      TMPDIR: "/var/tmp",
+    },
+  }),
+  write: (path, content) => ({ name: "exec_command", arguments: { cmd: patch(path, content) } }),
+  run: (cmd) => ({
+    name: "exec_command",
+    arguments: { cmd, sandbox_permissions: "require_escalated", justification: "Runs it" },
+  }),
+  modes: ["read-only", "agent-full-access"],
+  models: ["gpt-5.5", "gpt-6-luna"],
+  writesItself: true,
+  locked: /This Codex session is in use by another Codex client/,
+  refused: "cancelled",
+  listsTools: "/mcp",
+};
 
 export const opencode: OtherAgent = {
   name: "opencode",

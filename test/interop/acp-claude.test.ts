@@ -1,0 +1,4 @@
+import { drives } from "./drive-agent.ts";
+import { claude } from "./other-agents.ts";
+
+drives(claude);
