@@ -14,6 +14,7 @@ import { renderReport } from "./harness/table.ts";
 import { guardBench } from "./guard.ts";
 import { identityBench } from "./identity.ts";
 import { mcpHttp } from "./mcp-http.ts";
+import { mcpRounds } from "./mcp-rounds.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
 import { parseOptions } from "./options.ts";
 import { runMessages } from "./remote-run/messages.ts";
@@ -32,6 +33,7 @@ import { websocketIdle } from "./websocket-idle.ts";
 const BENCHES = [
   stdioEcho,
   mcpStdio,
+  mcpRounds,
   mcpHttp,
   coldStart,
   coldList,

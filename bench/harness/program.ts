@@ -7,6 +7,8 @@ export const ROOT = join(import.meta.dirname, "../..");
 
 export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
+  /** The project's own folder when left out. */
+  readonly cwd?: string;
   /** Types of the streams after stderr; the fourth one is `program.extra`. */
   readonly more?: readonly ("pipe" | "ipc")[];
 }
@@ -20,10 +22,10 @@ export class Program implements AsyncDisposable {
   readonly #exited = Promise.withResolvers<void>();
   #isEnding = false;
 
-  constructor(args: readonly string[], { env = {}, more = [] }: ProgramOptions = {}) {
+  constructor(args: readonly string[], { env = {}, cwd = ROOT, more = [] }: ProgramOptions = {}) {
     const stdio: StdioOptions = ["pipe", "pipe", "pipe", ...more];
     const child = spawn(process.execPath, args, {
-      cwd: ROOT,
+      cwd,
       env: { ...plainEnvironment(), ...env },
       stdio,
     });

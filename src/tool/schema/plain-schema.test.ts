@@ -44,7 +44,7 @@ class Chance extends SeededRandom {
   }
 
   value(depth = 0): unknown {
-    const scalars = ["", "x", "xy", "\u{1f600}", "\ud83d", 0, 1, 1.5, -1, 1e999, true, null];
+    const scalars = ["", "x", "xy", "\u{1f600}", "\ud83d", 0, 1, 1.5, -1, Infinity, true, null];
     if (depth > 3 || this.once(2)) return this.pick<unknown>(scalars);
     if (this.once(3)) return Array.from({ length: this.below(4) }, () => this.value(depth + 1));
     const names = ["a", "b", "__proto__", "toString", "c"].filter(() => this.once(2));

@@ -17,7 +17,8 @@ const ANNOTATION =
  * to say what is wrong. So a first call with right arguments need not load the compiler, which takes
  * longer than most calls. Undefined where a schema has any other keyword.
  */
-export function plainSchema({ $schema: _, $id: __, ...schema }: JsonSchema): Fits | undefined {
+export function plainSchema(whole: JsonSchema): Fits | undefined {
+  const { $schema: _, $id: __, ...schema } = whole;
   const left = { nodes: MOST_NODES };
   return fitsOf(schema, 0, left);
 }
