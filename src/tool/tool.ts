@@ -2,6 +2,7 @@ import type { Stop } from "../base/stop.ts";
 import { hasBrand } from "../base/errors.ts";
 import type { Principal, Scope } from "../base/principal.ts";
 import type { LogLevel } from "../base/log.ts";
+import type { Span } from "../base/trace.ts";
 import type { Project, ProjectUse } from "./project.ts";
 
 /** JSON Schema as a tool declares it, of any draft; kept as it came. */
@@ -102,6 +103,8 @@ export interface ToolContext {
   project?: Project | undefined;
   /** The result is only passed on: it may be one that was not parsed (`TextResult`). */
   readonly takesUnparsed?: boolean;
+  /** The span of the call or of its present part. The toolbox sets it where calls are traced. */
+  span?: Span | undefined;
   /** The call is answered before the tool is done. */
   readonly isTask?: boolean;
   /** Comes when the caller cancels, the time is up or the connection dies. */

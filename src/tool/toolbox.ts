@@ -9,6 +9,7 @@ import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-
 import { argumentProblem } from "./schema/argument-problem.ts";
 import { askPerson } from "./ask-person.ts";
 import { type Audit, type AuditEntry, timestamp } from "./audit.ts";
+import type { CallObserver, ObservedCall } from "./call-observer.ts";
 import {
   FAULT_META,
   INVALID_ARGUMENTS,
@@ -39,6 +40,7 @@ import { awaitTool, type ToolSources } from "./offer/tool-sources.ts";
 export interface ToolboxOptions {
   readonly policy?: Policy;
   readonly audit?: Audit;
+  readonly observer?: CallObserver | undefined;
   /** Without it, the tools of other servers are offered without approval. */
   readonly approver?: Approver;
   /** Makes a tool for an unknown name, so that it can be called though it is not listed. */
@@ -55,11 +57,7 @@ export interface ToolboxOptions {
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
-/** One call on its way through the toolbox. */
-interface Passage {
-  readonly name: string;
-  readonly args: Arguments;
-  readonly context: ToolContext;
+interface Passage extends ObservedCall {
   readonly started: number;
 }
 
@@ -76,6 +74,7 @@ export class Toolbox {
   readonly #rates = new WeakMap<Tool, RateLimiter>();
   readonly #deadlines = new Deadlines();
   readonly #audit: Audit | undefined;
+  readonly #observer: CallObserver | undefined;
   readonly #isPrivate: boolean;
   readonly #fallback: ((name: string) => Tool | undefined) | undefined;
   readonly #sources: ToolboxOptions["sources"];
@@ -88,6 +87,7 @@ export class Toolbox {
     this.policy = options.policy ?? new Policy();
     this.#registry = new ToolRegistry(options.approver);
     this.#audit = options.audit;
+    this.#observer = options.observer;
     this.#isPrivate = options.isPrivate === true;
     this.#fallback = options.fallback;
     this.#sources = options.sources;
@@ -166,8 +166,9 @@ export class Toolbox {
    * answered for at once.
    */
   call(name: string, args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult> {
-    const passage: Passage = { name, args, context, started: performance.now() };
     const tool = this.get(name);
+    const passage: Passage = { name, args, context, tool, started: performance.now() };
+    if (this.#observer?.begun !== undefined) context.span = this.#observer.begun(passage);
     if (tool === undefined) return this.#missing(passage);
     const refusal = this.#isPrivate ? undefined : toolRefusal(context.caller.principal, tool);
     if (refusal !== undefined) return this.#refuse(passage, refusal);
@@ -321,7 +322,7 @@ export class Toolbox {
     if (!isResult) {
       return this.#failed(passage, new TypeError("The tool's result has no content"));
     }
-    this.#record(passage, result.isError === true ? "error" : "ok");
+    this.#record(passage, result.isError === true ? "error" : "ok", undefined, result);
     return result;
   }
 
@@ -357,7 +358,16 @@ export class Toolbox {
     return limiter;
   }
 
-  #record(passage: Passage, outcome: AuditEntry["outcome"], reason?: string): void {
+  #record(
+    passage: Passage,
+    outcome: AuditEntry["outcome"],
+    reason?: string,
+    result?: ToolResult,
+  ): void {
+    if (this.#observer !== undefined && outcome !== "begun") {
+      const milliseconds = performance.now() - passage.started;
+      this.#observer.ended(passage, { outcome, reason, milliseconds, result });
+    }
     if (this.#audit === undefined) return;
     const { name, args, context, started } = passage;
     const { door, name: caller, principal, client } = context.caller;

@@ -1,4 +1,5 @@
-import type { Tool, ToolDefinition } from "../tool/tool.ts";
+import type { Arguments, Tool, ToolContext, ToolDefinition, ToolResult } from "../tool/tool.ts";
+import { tracedHop } from "../tool/traced-hop.ts";
 import { timeoutOf } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -11,21 +12,31 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
   const task = taskSupportOf(entry, upstream.catalogue?.hasTasks === true);
   const harmless = isHarmless(entry);
   const timeout = timeoutOf(upstream.settings);
+  const call = (args: Arguments, context: ToolContext): Promise<ToolResult> =>
+    upstream.callToolFor(
+      context,
+      name,
+      (client, around) =>
+        task === "required"
+          ? client.callToolAsTask(original, args, context, around)
+          : client.callTool(original, args, context, around),
+      harmless,
+    );
+  const attributes = {
+    "gen_ai.tool.name": original,
+    "trunkline.server": upstream.name,
+    "network.transport": "url" in upstream.settings ? "tcp" : "pipe",
+  };
   return {
     definition,
     source: { server: upstream.name, name: original },
     ...(task === undefined ? {} : { task }),
     ...(timeout === undefined ? {} : { limits: { timeout } }),
-    call: (args, context) =>
-      upstream.callToolFor(
-        context,
-        name,
-        (client, around) =>
-          task === "required"
-            ? client.callToolAsTask(original, args, context, around)
-            : client.callTool(original, args, context, around),
-        harmless,
-      ),
+    call: (args, context) => {
+      const { span } = context;
+      if (span === undefined) return call(args, context);
+      return tracedHop(context, span, attributes, () => call(args, context));
+    },
   };
 }
 

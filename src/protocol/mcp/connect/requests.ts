@@ -134,7 +134,7 @@ export class ClientRequests {
         (error: unknown) => work.error(error),
       );
     }
-    const _meta = { ...passedOn(context.meta), progressToken: token };
+    const _meta = { ...passedOn(context), progressToken: token };
     // The settler maps the answer, which saves a promise for each call.
     return this.#peer.request(
       anObject(name),
@@ -177,7 +177,7 @@ export class ClientRequests {
     progressToken: number,
   ): Promise<JsonObject> {
     const stop = { stop: context.stop };
-    const own = { ...passedOn(context.meta), progressToken };
+    const own = { ...passedOn(context), progressToken };
     const extensions = name === "tools/call" ? TASKS_CAPABILITY : undefined;
     const _meta = { ...own, ...this.codec.requestMeta(this.#info, context, extensions) };
     const ask = (more: JsonObject): Promise<JsonObject> =>

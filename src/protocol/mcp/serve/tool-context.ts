@@ -1,6 +1,7 @@
 import { background } from "../../../base/background.ts";
 import { type Stop, Stopper, type StopListener } from "../../../base/stop.ts";
 import type { LogLevel } from "../../../base/log.ts";
+import type { Span } from "../../../base/trace.ts";
 import type { Call } from "../../../rpc/call.ts";
 import { type Method, method } from "../../../rpc/method.ts";
 import { ROOM } from "../../../wire/channel.ts";
@@ -24,6 +25,7 @@ export class McpToolContext implements ToolContext, StopListener {
   readonly session?: string;
   readonly folder: string | undefined;
   project?: Project | undefined;
+  span?: Span | undefined;
   readonly #client: Client;
   readonly #rootsTimeout: number;
   #meta: JsonObject;
