@@ -38,7 +38,8 @@ export async function endSpan<T>(
   try {
     result = await work();
   } catch (error) {
-    span.end({ error: error instanceof Error ? error.name : "error", says: String(error) });
+    // The message may have arguments in it, which are not everybody's to see.
+    span.end({ error: error instanceof Error ? error.name : "error" });
     throw error;
   }
   span.end(endOf(result));

@@ -49,6 +49,8 @@ export interface HttpServerOptions {
   readonly noAuth?: boolean;
   /** What is offered on /mcp. */
   readonly offer?: Offer;
+  /** Observes the house already. */
+  readonly metrics?: Metrics;
   /** What the dashboard shows beside sessions. */
   readonly sources?: DashboardSources;
   /** How /mcp is served. */
@@ -70,7 +72,7 @@ export class HttpServer {
   readonly #login: Login;
   readonly #sockets: WebSocketAcceptor;
   readonly #clients = new Set<AcpConversation>();
-  readonly #metrics = new Metrics();
+  readonly #metrics: Metrics;
   /** Serves MCP, also to clients that do not come by HTTP. */
   readonly mcpDoor: McpDoor;
   readonly #mcp: McpHttp;
@@ -87,6 +89,7 @@ export class HttpServer {
   private constructor(house: House, serving: Serving, options: HttpServerOptions) {
     const { limits } = house.config;
     this.#house = house;
+    this.#metrics = options.metrics ?? new Metrics();
     this.#serving = serving;
     this.#admission = new Admission(house, {
       serving,
@@ -301,10 +304,20 @@ export class HttpServer {
       case "GET /healthz":
         return send(response, 200, "application/json", JSON.stringify(this.#publicHealth()));
       case "GET /metrics":
-        return send(response, 200, "text/plain; version=0.0.4", this.#metrics.render());
+        background(this.#sendMetrics(response), "Sending the metrics");
+        return undefined;
       default:
         return this.#unknown(path, response);
     }
+  }
+
+  async #sendMetrics(response: ServerResponse): Promise<void> {
+    const sessions = (await this.#sessions.opened().catch(() => undefined))?.counts();
+    const text = this.#metrics.render({
+      sessions: sessions ?? { running: 0, idle: 0 },
+      spans: this.#house.observers?.spans,
+    });
+    send(response, 200, "text/plain; version=0.0.4", text);
   }
 
   #unknown(path: string, response: ServerResponse): void {

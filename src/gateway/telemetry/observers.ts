@@ -8,6 +8,8 @@ export interface Observer {
   readonly turns?: TurnObserver;
   /** Observes the requests of a door. */
   readonly requests?: (door: string) => RequestObserver;
+  /** Spans that the collector took, and those that it never got. */
+  readonly spans?: { readonly exported: number; readonly dropped: number } | undefined;
   /** Hands over what it still has; takes a bounded time. */
   readonly flush?: () => Promise<void>;
 }
@@ -18,6 +20,10 @@ export class Observers implements Required<Observer> {
 
   add(observer: Observer): void {
     this.#all.push(observer);
+  }
+
+  get spans(): Observer["spans"] {
+    return this.#all.find(({ spans }) => spans !== undefined)?.spans;
   }
 
   readonly calls: CallObserver = {

@@ -16,16 +16,12 @@ export interface TelemetryOptions {
   readonly limits?: ExporterOptions["limits"];
 }
 
-export interface Telemetry extends Required<Pick<Observer, "calls" | "turns" | "flush">> {
-  readonly counts: OtlpExporter["counts"];
-}
-
 const TRACES = "/v1/traces";
 /** Milliseconds for which the end of the program waits for the collector. */
 const FLUSH = 2_000;
 
 /** Traces of this process, sent to the collector of the settings or of the environment. */
-export function openTelemetry(options: TelemetryOptions): Telemetry {
+export function openTelemetry(options: TelemetryOptions): Observer {
   const { settings, env, resolve, report, limits } = options;
   const { serviceName = env.OTEL_SERVICE_NAME || "trunkline", sample = 1, content } = settings;
   const given = headersIn(env.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? env.OTEL_EXPORTER_OTLP_HEADERS);
@@ -46,7 +42,7 @@ export function openTelemetry(options: TelemetryOptions): Telemetry {
     calls: callSpans(tracer, content === true),
     turns: turnSpans(tracer),
     flush: () => exporter.flush(FLUSH),
-    get counts() {
+    get spans() {
       return exporter.counts;
     },
   };

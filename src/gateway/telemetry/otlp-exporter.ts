@@ -45,6 +45,8 @@ const LIMITS: ExporterLimits = {
 /** OTLP/HTTP § Failures: the statuses after which the same request may be sent again. */
 const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
+const LATE = "the collector did not take them in time";
+
 /** Characters of an answer that are read. */
 const MAX_ANSWER = 64 * 1024;
 
@@ -63,7 +65,8 @@ export class OtlpExporter {
   #sending: Promise<void> | undefined;
   /** Ends the pause before the next attempt. */
   #wake: (() => void) | undefined;
-  readonly #closing = new AbortController();
+  /** Ends what is being sent. */
+  #working = new AbortController();
   #exported = 0;
   #dropped = 0;
   #reportedAt = -Infinity;
@@ -81,7 +84,7 @@ export class OtlpExporter {
 
   add(span: EndedSpan): void {
     const { queue, batch, gather } = this.#limits;
-    if (this.#closing.signal.aborted || this.#queue.length >= queue) {
+    if (this.#queue.length >= queue) {
       this.#drop(1, "too many spans wait for the collector");
       return;
     }
@@ -91,31 +94,32 @@ export class OtlpExporter {
     else this.#timer ??= setTimeout(() => this.#send(), gather).unref();
   }
 
-  /** Sends what waits, for at most `milliseconds`. */
+  /** Sends what waits. What the collector has not taken after so many milliseconds is dropped. */
   async flush(milliseconds: number): Promise<void> {
     const late = Promise.withResolvers<void>();
     const timer = setTimeout(late.resolve, milliseconds);
-    await Promise.race([this.#drain(), late.promise]);
+    const drained = this.#drain().then(() => true);
+    const isDone = await Promise.race([drained, late.promise]);
     clearTimeout(timer);
-  }
-
-  /** The same for the last time: what is left is dropped. */
-  async close(milliseconds: number): Promise<void> {
-    await this.flush(milliseconds);
-    this.#closing.abort();
-    clearTimeout(this.#timer);
-    this.#wake?.();
-    await this.#sending;
-    if (this.#queue.length > 0) this.#drop(this.#queue.splice(0).length, "the program ends");
+    if (isDone !== true) this.#giveUp();
   }
 
   async #drain(): Promise<void> {
-    while (!this.#closing.signal.aborted) {
+    const { signal } = this.#working;
+    while (!signal.aborted) {
       if (this.#sending === undefined && this.#queue.length > 0) this.#send();
       if (this.#sending === undefined) return;
       this.#wake?.();
       await this.#sending;
     }
+  }
+
+  /** Ends the request that is under way, too. */
+  #giveUp(): void {
+    this.#working.abort();
+    this.#working = new AbortController();
+    this.#wake?.();
+    if (this.#queue.length > 0) this.#drop(this.#queue.splice(0).length, LATE);
   }
 
   #send(): void {
@@ -124,7 +128,7 @@ export class OtlpExporter {
     this.#sending = this.#sendAll().finally(() => {
       this.#sending = undefined;
       // Some may have come while the last batch was sent.
-      if (this.#queue.length > 0 && !this.#closing.signal.aborted) {
+      if (this.#queue.length > 0) {
         this.#timer ??= setTimeout(() => this.#send(), this.#limits.gather).unref();
       }
     });
@@ -135,18 +139,19 @@ export class OtlpExporter {
       const spans = this.#queue.splice(0, this.#limits.batch);
       const problem = await this.#sendBatch(spans);
       if (problem !== undefined) this.#drop(spans.length, problem);
-    } while (this.#queue.length >= this.#limits.batch && !this.#closing.signal.aborted);
+    } while (this.#queue.length >= this.#limits.batch);
   }
 
   /** Returns why the batch could not be sent. */
   async #sendBatch(spans: readonly EndedSpan[]): Promise<string | undefined> {
     const { attempts, firstWait, longestWait } = this.#limits;
     const body = exportRequest(spans, this.#options.resource);
+    const { signal } = this.#working;
     for (let attempt = 1; ; attempt++) {
       let problem: string;
       let wait = Math.min(firstWait * 2 ** (attempt - 1), longestWait);
       try {
-        const answer = await this.#post(body);
+        const answer = await this.#post(body, signal);
         if (answer.status >= 200 && answer.status < 300) {
           this.#took(spans.length, answer.body);
           return undefined;
@@ -156,11 +161,11 @@ export class OtlpExporter {
         const asked = Number(answer.retryAfter) * 1_000;
         if (asked > 0) wait = Math.min(asked, longestWait);
       } catch (error) {
-        problem = error instanceof Error ? error.message : String(error);
+        problem = signal.aborted ? LATE : String(error instanceof Error ? error.message : error);
       }
-      if (attempt >= attempts || this.#closing.signal.aborted) return problem;
+      if (attempt >= attempts || signal.aborted) return problem;
       await this.#pause(wait);
-      if (this.#closing.signal.aborted) return problem;
+      if (signal.aborted) return problem;
     }
   }
 
@@ -194,14 +199,11 @@ export class OtlpExporter {
     });
   }
 
-  async #post(body: string): Promise<Answer> {
+  async #post(body: string, working: AbortSignal): Promise<Answer> {
     const { url, headers } = this.#options;
-    const more = await headers();
+    const signal = AbortSignal.any([working, AbortSignal.timeout(this.#limits.timeout)]);
+    const more = await beforeAbort(headers(), signal);
     const request = url.startsWith("https:") ? httpsRequest : httpRequest;
-    const signal = AbortSignal.any([
-      this.#closing.signal,
-      AbortSignal.timeout(this.#limits.timeout),
-    ]);
     return new Promise((resolve, reject) => {
       const sent = request(url, {
         method: "POST",
@@ -241,4 +243,14 @@ export class OtlpExporter {
     report("telemetry.dropped", { spans: this.#dropped - this.#reported, collector: origin, why });
     this.#reported = this.#dropped;
   }
+}
+
+/** A keychain may wait for a person. */
+function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
 }

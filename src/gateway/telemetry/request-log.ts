@@ -28,7 +28,15 @@ export class RequestLog implements Observer {
       if (server !== undefined) this.#servers.set(name, server);
       if (context.caller.door !== BUS) return;
       const client = context.caller.name;
-      this.#line({ door: BUS, client, method: "toolCall", tool: name, server, milliseconds, outcome });
+      this.#line({
+        door: BUS,
+        client,
+        method: "toolCall",
+        tool: name,
+        server,
+        milliseconds,
+        outcome,
+      });
     },
   };
 
@@ -48,7 +56,11 @@ export class RequestLog implements Observer {
   #line(fields: Fields & { readonly milliseconds: number }): void {
     const { milliseconds, outcome, ...rest } = fields;
     const short = Object.entries(rest).map(([key, value]) => [key, shorten(value)]);
-    this.#write({ ...Object.fromEntries(short), ms: Math.round(milliseconds * 1_000) / 1_000, outcome });
+    this.#write({
+      ...Object.fromEntries(short),
+      ms: Math.round(milliseconds * 1_000) / 1_000,
+      outcome,
+    });
   }
 }
 
@@ -84,5 +96,7 @@ function nameIn(params: unknown): string | undefined {
 }
 
 function shorten(value: unknown): unknown {
-  return typeof value === "string" && value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value;
+  return typeof value === "string" && value.length > LONGEST
+    ? `${value.slice(0, LONGEST)}…`
+    : value;
 }

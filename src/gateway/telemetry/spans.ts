@@ -21,13 +21,14 @@ export function callSpans(tracer: Tracer, hasContent: boolean): CallObserver {
       });
     },
     ended: ({ context }, end) => {
-      context.span?.end({
-        error: errorOf(end),
-        says: end.reason,
-        ...(hasContent && end.result !== undefined
-          ? { attributes: { "gen_ai.tool.call.result": text(end.result.content) } }
-          : {}),
-      });
+      const error = errorOf(end);
+      // The reason may repeat arguments.
+      if (!hasContent) context.span?.end({ error });
+      else {
+        const { reason: says, result } = end;
+        const attributes = { "gen_ai.tool.call.result": result && text(result.content) };
+        context.span?.end({ error, says, attributes });
+      }
     },
   };
 }

@@ -3,7 +3,12 @@ import { randomFillSync } from "node:crypto";
 import { maskText } from "../../base/text/mask.ts";
 import type { Span, SpanAttributes, SpanEnd, TraceCarrier } from "../../base/trace.ts";
 import type { EndedSpan } from "./otlp-json.ts";
-import { readParent, type RemoteParent, readTraceParent, writeTraceParent } from "./trace-context.ts";
+import {
+  readParent,
+  type RemoteParent,
+  readTraceParent,
+  writeTraceParent,
+} from "./trace-context.ts";
 
 export interface TracerOptions {
   /** The share of traces that begin here which are recorded, from 0 to 1. */

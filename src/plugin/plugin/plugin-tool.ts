@@ -30,8 +30,7 @@ export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): To
   const call = async (args: Arguments, context: ToolContext): Promise<ToolResult> => {
     const inPieces = () => callInPieces(plugin, tool.name, args, context);
     const atOnce = () => callAtOnce(plugin, tool.name, args, context, again);
-    const ways =
-      context.piece === undefined && !isStream ? [atOnce, inPieces] : [inPieces, atOnce];
+    const ways = context.piece === undefined && !isStream ? [atOnce, inPieces] : [inPieces, atOnce];
     for (const way of ways) {
       const result = await way();
       if (result === undefined) continue;
