@@ -94,6 +94,10 @@ export class LimitedContext implements ToolContext, StopListener {
     this.#context.log(level, data, logger);
   }
 
+  remoteTask(taskId: string): void {
+    this.#context.remoteTask?.(taskId);
+  }
+
   pageDone(id: string): void {
     this.#context.pageDone?.(id);
   }

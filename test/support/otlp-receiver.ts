@@ -112,9 +112,9 @@ function readExport(body: unknown): ReceivedSpan[] {
 
 function readSpan(span: Json, service: unknown): ReceivedSpan {
   const { traceId, spanId, parentSpanId, name, kind, attributes, links = [], status } = span;
-  assert.match(String(traceId), /^(?!0+$)[0-9a-f]{32}$/);
-  assert.match(String(spanId), /^(?!0+$)[0-9a-f]{16}$/);
-  if (parentSpanId !== undefined) assert.match(String(parentSpanId), /^(?!0+$)[0-9a-f]{16}$/);
+  assert.match(traceId as string, /^(?!0+$)[0-9a-f]{32}$/);
+  assert.match(spanId as string, /^(?!0+$)[0-9a-f]{16}$/);
+  if (parentSpanId !== undefined) assert.match(parentSpanId as string, /^(?!0+$)[0-9a-f]{16}$/);
   assert.ok(typeof name === "string" && name !== "");
   assert.ok(Number.isInteger(kind) && Number(kind) >= 1 && Number(kind) <= 5);
   const [start, end] = [span.startTimeUnixNano, span.endTimeUnixNano];

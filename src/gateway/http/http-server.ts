@@ -24,6 +24,7 @@ import { fail, refuseUpgrade, send } from "./http-answers.ts";
 import { createListener, listen } from "./listener.ts";
 import { Metrics } from "./metrics.ts";
 import { statusPage } from "./page.ts";
+import { agentOf, DASHBOARD, ENTRIES, isForAll, knownPath, pathOf, PATHS, TOOLS } from "./paths.ts";
 import { NotifyRoutes } from "../notify/notify-routes.ts";
 import { LazyRuns } from "../runs/lazy-runs.ts";
 import { LazySessions, reachIn } from "../session/lazy-sessions.ts";
@@ -375,39 +376,4 @@ export class HttpServer {
   #publicHealth(): { status: "ok" } {
     return this.#serving.isOpen ? { status: "ok" } : this.#health();
   }
-}
-
-const PATHS = new Set([
-  ...["/mcp", "/sse", "/messages", "/acp"],
-  ...["/healthz", "/metrics", "/", "/login", "/logout"],
-]);
-
-/** Either scope opens /mcp; each tool checks the one that it needs. */
-const TOOLS: Entry = { scopes: ["tools", "review"], what: "MCP" };
-
-/** The scopes that a path needs. */
-const ENTRIES: Readonly<Record<string, Entry>> = {
-  "/acp": { scopes: ["sessions"], what: "ACP", takesRaw: true },
-  "/metrics": { scopes: ["dashboard"], what: "/metrics" },
-};
-const DASHBOARD: Entry = { scopes: ["dashboard"], what: "The dashboard" };
-
-/** The label of a counter: unknown paths share one, so that strangers cannot create series. */
-function knownPath(path: string): string {
-  return PATHS.has(path) ? path : "other";
-}
-
-/** Paths that need no token: health, and RFC 9728 metadata. */
-function isForAll(path: string): boolean {
-  return path === "/healthz" || path.startsWith("/.well-known/");
-}
-
-/** `/acp?agent=NAME` chooses the agent for the sessions of a connection. */
-function agentOf({ url = "" }: IncomingMessage): string | undefined {
-  const [, query = ""] = url.split("?", 2);
-  return new URLSearchParams(query).get("agent") ?? undefined;
-}
-
-function pathOf(request: IncomingMessage): string {
-  return request.url?.split("?")[0] ?? "/";
 }

@@ -64,6 +64,6 @@ export class Observers implements Required<Observer> {
   };
 
   readonly flush = async (): Promise<void> => {
-    await Promise.all(this.#all.map(({ flush }) => flush?.()));
+    await Promise.all(this.#all.flatMap(({ flush }) => flush?.() ?? []));
   };
 }

@@ -175,11 +175,11 @@ export class OtlpExporter {
     let why = "";
     try {
       const { partialSuccess } = JSON.parse(body) as {
-        partialSuccess?: { rejectedSpans?: unknown; errorMessage?: unknown };
+        partialSuccess?: { rejectedSpans?: unknown; errorMessage?: string };
       };
       const refused = Number(partialSuccess?.rejectedSpans ?? 0);
       if (refused > 0) rejected = Math.min(refused, count);
-      why = String(partialSuccess?.errorMessage ?? "");
+      why = `${partialSuccess?.errorMessage ?? ""}`;
     } catch {
       // Collectors may answer without a body.
     }

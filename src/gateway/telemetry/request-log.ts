@@ -55,12 +55,9 @@ export class RequestLog implements Observer {
 
   #line(fields: Fields & { readonly milliseconds: number }): void {
     const { milliseconds, outcome, ...rest } = fields;
-    const short = Object.entries(rest).map(([key, value]) => [key, shorten(value)]);
-    this.#write({
-      ...Object.fromEntries(short),
-      ms: Math.round(milliseconds * 1_000) / 1_000,
-      outcome,
-    });
+    const line: Record<string, unknown> = {};
+    for (const [key, value] of Object.entries(rest)) line[key] = shorten(value);
+    this.#write({ ...line, ms: Math.round(milliseconds * 1_000) / 1_000, outcome });
   }
 }
 

@@ -92,6 +92,14 @@ export class StandIns implements UpstreamOffer {
           if (!(ready instanceof Promise)) return ready.call(args, context);
           return ready.then((late) => late.call(args, context));
         },
+        resume: async (taskId, context) => {
+          const late = await real();
+          if (late.resume !== undefined) return late.resume(taskId, context);
+          throw new TrunklineError(
+            "not-found",
+            `The server of '${name}' has ended, with its tasks`,
+          );
+        },
       });
       this.#tools.set(name, { text: () => textOf(tool), remove, real: undefined });
     }

@@ -34,6 +34,8 @@ export class McpToolContext implements ToolContext, StopListener {
   /** Set for work that spans several requests: cancelling any of them stops it. */
   #stopper: Stopper | undefined;
   #isTask = false;
+  #remote: string | undefined;
+  #remoteKnown: PromiseWithResolvers<string> | undefined;
   #hasProgressed = false;
   #isBehind = false;
 
@@ -92,6 +94,27 @@ export class McpToolContext implements ToolContext, StopListener {
     this.#call = next.#call;
     this.#meta = next.#meta;
     if (this.#stopper !== undefined) next.#call.add(this);
+  }
+
+  /** The work goes on whatever becomes of the request that has begun it. */
+  detach(): void {
+    this.#stopper ??= new Stopper();
+  }
+
+  /** The id of the task as which the tool's server goes on with the call, once it does. */
+  get remote(): string | undefined {
+    return this.#remote;
+  }
+
+  untilRemote(): Promise<string> {
+    this.#remoteKnown ??= Promise.withResolvers();
+    if (this.#remote !== undefined) this.#remoteKnown.resolve(this.#remote);
+    return this.#remoteKnown.promise;
+  }
+
+  remoteTask(taskId: string): void {
+    this.#remote = taskId;
+    this.#remoteKnown?.resolve(taskId);
   }
 
   /** Continues as a task: its request has been answered. */
