@@ -57,6 +57,10 @@ export interface ToolboxOptions {
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
+/** JSON-RPC 2.0 § 5.1. */
+const INTERNAL = -32603;
+const RESTARTED = "Trunkline was restarted while the task was working";
+
 interface Passage extends ObservedCall {
   readonly started: number;
 }
@@ -190,11 +194,8 @@ export class Toolbox {
     const tool = this.get(name);
     const passage: Passage = { name, args: {}, context, tool, started: performance.now() };
     if (tool?.resume === undefined || tool.source?.server !== server) {
-      const why = `MCP server '${server}' does not offer '${name}' any more`;
-      return this.#refuse(
-        passage,
-        `Trunkline was restarted while the task was working, and ${why}`,
-      );
+      const why = `and MCP server '${server}' does not offer '${name}' any more`;
+      return this.#failed(passage, new ToolFault(INTERNAL, `${RESTARTED}, ${why}.`));
     }
     const refusal = toolRefusal(context.caller.principal, tool);
     if (refusal !== undefined) return this.#refuse(passage, refusal);
