@@ -1,6 +1,7 @@
 import { background } from "../base/background.ts";
 import type { Confine } from "../base/process/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
+import { carrierOf, endSpan } from "../base/trace.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
 import type { NewSessionParams, SettingsResult } from "../protocol/acp/schema.gen.ts";
 import { fromWire } from "../protocol/acp/session-errors.ts";
@@ -105,8 +106,15 @@ export class ExternalSession implements AgentSession {
       if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
       turn.stop.add({ stopped: () => connection.cancel(sessionId) });
       this.#hasSpoken = true;
-      const params = { sessionId, prompt };
-      const { stopReason, usage, _meta } = await connection.request(METHODS.prompt, params);
+      const hop = turn.span?.hop("session/prompt", {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": this.#agent.name,
+        "network.transport": "pipe",
+      });
+      const trace = carrierOf(hop, turn._meta);
+      const params = { sessionId, prompt, ...(trace === undefined ? {} : { _meta: trace }) };
+      const ask = () => connection.request(METHODS.prompt, params);
+      const { stopReason, usage, _meta } = await (hop === undefined ? ask() : endSpan(hop, ask));
       return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
     } catch (error) {
       if (!(error instanceof TrunklineError) || error.code !== "closed") throw fromWire(error);

@@ -5,6 +5,7 @@ import type { Config } from "./config/config.ts";
 import type { Reloading } from "./config/follow-config.ts";
 import type { PeerOptions, Trace } from "../rpc/peer-options.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
+import type { Observers } from "./telemetry/observers.ts";
 
 /** The running program as the doors see it: its configuration and its log. */
 export class House {
@@ -12,6 +13,8 @@ export class House {
   readonly log: Log;
   /** How the configuration is read again when it changes; undefined for short commands. */
   readonly reloading: Reloading | undefined;
+  /** Traces, metrics and the request log; undefined where nothing is observed. */
+  observers: Observers | undefined;
 
   constructor(config: Config, reloading?: Reloading) {
     this.config = config;
@@ -39,6 +42,7 @@ export class House {
       limits: this.config.limits,
       report: (event, fields) => log.warn(event, fields),
       // Logging a message costs more than handling it.
+      observer: this.observers?.requests(door.dialect.name),
       ...(this.config.log.verbose ? { trace: traceTo(log) } : {}),
     };
   }

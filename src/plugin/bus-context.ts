@@ -1,6 +1,7 @@
 import { isAbsolute } from "node:path";
 import type { Log, LogLevel } from "../base/log.ts";
 import type { Stop } from "../base/stop.ts";
+import type { Span } from "../base/trace.ts";
 import type { ToolCall } from "../protocol/bus/shape/tool-shape.ts";
 import type { Project } from "../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../tool/tool.ts";
@@ -29,6 +30,7 @@ export class BusContext implements ToolContext {
   readonly session?: string;
   readonly folder: string | undefined;
   project?: Project | undefined;
+  span?: Span | undefined;
   readonly meta: Readonly<Record<string, unknown>>;
   readonly stop: Stop;
   readonly piece?: NonNullable<ToolContext["piece"]>;

@@ -6,6 +6,7 @@ import type { HeldId } from "./message/id.ts";
 import type { Method } from "./method.ts";
 import type { RequestOptions } from "./pending-requests.ts";
 import type { Peer } from "./peer.ts";
+import type { RequestEnd } from "./peer-options.ts";
 
 /**
  * One incoming request or notification while it is being handled. It is stopped when the caller
@@ -17,6 +18,8 @@ export class Call<S = unknown> extends Stopper {
   readonly id: HeldId;
   /** For the peer: where the answer goes, when it is not sent alone. */
   readonly batch: Batch | undefined;
+  /** For the peer: who wants to know how it ends. */
+  observed: ((end: RequestEnd) => void) | undefined;
   #settled = false;
   #deadline: Deadline | undefined;
   #timeout = 0;

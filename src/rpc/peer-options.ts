@@ -12,6 +12,21 @@ export interface Trace {
   sent(text: string, session?: unknown): void;
 }
 
+/** How a request of the other side ended. */
+export interface RequestEnd {
+  readonly result?: unknown;
+  /** The code of the error that it was answered with. */
+  readonly error?: number;
+  /** It was given up, and got no answer. */
+  readonly isCancelled?: true;
+}
+
+/** Observes the requests of the other side; only there when someone wants to. It must not throw. */
+export interface RequestObserver {
+  /** A request has come. Returns what is called when it ends. */
+  begun(method: string, params: unknown, state: unknown): (end: RequestEnd) => void;
+}
+
 export interface PeerLimits extends ComplexityLimits {
   /** Requests of the other side that may wait for an answer at once. */
   readonly maxInFlight: number;
@@ -33,6 +48,7 @@ export interface PeerOptions<S> {
   readonly trace?: Trace;
   /** Reads messages that need not be parsed; undefined for those that have to be. */
   readonly readUnparsed?: (text: string) => unknown;
+  readonly observer?: RequestObserver | undefined;
   /** Where faults go that nobody else is told of. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -45,6 +61,7 @@ export interface ResolvedPeerOptions<S> {
   readonly firstId: number;
   readonly trace: Trace | undefined;
   readonly readUnparsed: (text: string) => unknown;
+  readonly observer: RequestObserver | undefined;
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
 
@@ -57,6 +74,7 @@ export function resolvePeerOptions<S>(options: PeerOptions<S>): ResolvedPeerOpti
     firstId: options.firstId ?? 1,
     trace: options.trace,
     readUnparsed: options.readUnparsed ?? (() => undefined),
+    observer: options.observer,
     report: options.report ?? (() => {}),
   };
 }

@@ -17,6 +17,7 @@ import {
   type Dialect,
   type PeerLimits,
   type PeerOptions,
+  type RequestObserver,
   resolvePeerOptions,
   type Trace,
 } from "./peer-options.ts";
@@ -28,10 +29,8 @@ import { classify } from "./message/message.ts";
 import type { Method } from "./method.ts";
 import { PendingRequests, type RequestOptions } from "./pending-requests.ts";
 import { parseMessage } from "./message/parse-message.ts";
-import { refuse } from "./refuse.ts";
+import { refuse, shorten } from "./refuse.ts";
 import type { Route, Routes } from "./route.ts";
-
-const LONGEST_NAME = 256;
 
 /**
  * One side of a JSON-RPC 2.0 conversation; both sides are the same class. It answers what its
@@ -47,6 +46,7 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #limits: PeerLimits;
   readonly #errors: RateLimiter | undefined;
   readonly #trace: Trace | undefined;
+  readonly #observer: RequestObserver | undefined;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   readonly #requests: PendingRequests;
   readonly #inFlight = new InFlight<S>();
@@ -67,6 +67,7 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#limits = resolved.limits;
     this.#errors = resolved.errorRate && new RateLimiter(resolved.errorRate);
     this.#trace = resolved.trace;
+    this.#observer = resolved.observer;
     this.#report = resolved.report;
     const link = {
       deadlines: this.deadlines,
@@ -222,13 +223,14 @@ export class Peer<S = undefined> implements Sink<string> {
 
   #requested(name: string, params: unknown, id: HeldId, text: string, batch?: Batch): void {
     const call = new Call<S>(this, name, id, batch);
+    call.observed = this.#observer?.begun(name, params, this.state);
     let result: unknown;
     let route: Route<S>;
     try {
       route = this.#routeFor(name, params, id, text);
       result = this.#run(route, params, call);
     } catch (error) {
-      this.#fail(id, this.#toRpcError(error, name), batch);
+      this.#failCall(call, this.#toRpcError(error, name));
       return;
     }
     if (result instanceof Promise) this.#wait(call, route, result);
@@ -281,7 +283,7 @@ export class Peer<S = undefined> implements Sink<string> {
       },
       (error: unknown) => {
         if (!this.#inFlight.settle(call)) return;
-        this.#fail(call.id, this.#toRpcError(error, call.method), call.batch);
+        this.#failCall(call, this.#toRpcError(error, call.method));
       },
     );
   }
@@ -325,8 +327,12 @@ export class Peer<S = undefined> implements Sink<string> {
   #endCall(call: Call<S>, reason: Error, answer: RpcError | undefined): void {
     if (!this.#inFlight.settle(call)) return;
     call.stop(reason);
-    if (answer !== undefined) this.#fail(call.id, answer, call.batch);
-    else call.batch?.skip();
+    if (answer !== undefined) {
+      this.#failCall(call, answer);
+      return;
+    }
+    call.observed?.({ isCancelled: true });
+    call.batch?.skip();
   }
 
   #answer(call: Call<S>, result: unknown): void {
@@ -334,12 +340,18 @@ export class Peer<S = undefined> implements Sink<string> {
     try {
       text = unparsedText(result) ?? JSON.stringify(result);
     } catch (error) {
-      this.#fail(call.id, this.#toRpcError(error, call.method), call.batch);
+      this.#failCall(call, this.#toRpcError(error, call.method));
       return;
     }
+    call.observed?.({ result });
     const { idText } = call;
     const answer = `{"jsonrpc":"2.0","id":${idText},"result":${text ?? "null"}}`;
     this.#reply(answer, { request: idText, isAnswer: true }, call.batch);
+  }
+
+  #failCall(call: Call<S>, error: RpcError): void {
+    call.observed?.({ error: error.code });
+    this.#fail(call.id, error, call.batch);
   }
 
   #fail(id: HeldId, error: RpcError, batch?: Batch): void {
@@ -385,9 +397,4 @@ export class Peer<S = undefined> implements Sink<string> {
       this.#report("rpc.internal-error", { correlationId, method, error: cause });
     });
   }
-}
-
-/** What a caller made up, cut to what is worth repeating to it. */
-function shorten(text: string): string {
-  return text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text;
 }

@@ -48,3 +48,10 @@ function isLarger(text: string, limit: number): boolean {
   if (text.length > limit) return true;
   return text.length * 3 > limit && Buffer.byteLength(text) > limit;
 }
+
+const LONGEST_NAME = 256;
+
+/** What a caller made up, cut to what is worth repeating to it. */
+export function shorten(text: string): string {
+  return text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text;
+}

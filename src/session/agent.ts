@@ -1,6 +1,7 @@
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../base/principal.ts";
 import type { Stop } from "../base/stop.ts";
+import type { Span } from "../base/trace.ts";
 import type { PermissionOutcome, PermissionRequest } from "./permission/permission.ts";
 
 /** One update of a conversation, in ACP's own shape (`session/update` → `update`). */
@@ -145,6 +146,8 @@ export interface Turn {
   /** Who prompted. What is done in the turn may reach no more than this principal may. */
   readonly principal: Principal;
   readonly _meta?: Meta;
+  /** Set where the turn is traced. */
+  readonly span?: Span | undefined;
   /** Stops when the turn is cancelled or the program shuts down. */
   readonly stop: Stop;
   /** Sends an update. Resolves when it is stored and there is room for more. */

@@ -31,6 +31,7 @@ import { type Notes, SessionNotes } from "./session-notes.ts";
 import { chosenAfter, type ChosenSetting, inBothForms, shownSettings } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 import { Transcript } from "./turn/transcript.ts";
+import type { TurnObserver } from "./turn/turn-observer.ts";
 import { type PromptOptions, Turns } from "./turn/turns.ts";
 import { visibleUpdate } from "./visible-request.ts";
 import { type Workplace, workplaceOf } from "./workplace.ts";
@@ -48,6 +49,7 @@ export interface SharedOptions {
   readonly permissions?: AnswerPolicy | undefined;
   /** Tells people who are away. */
   readonly notices?: NoticeListener | undefined;
+  readonly observer?: TurnObserver | undefined;
 }
 
 export interface SessionOptions extends SharedOptions {
@@ -107,12 +109,14 @@ export class Session implements TurnHost {
     });
     this.#turns = new Turns({
       sessionId: this.id,
+      agentName: held.record.agent,
       limits,
       log,
       audience: this.#audience,
       transcript: this.#transcript,
       notes: this.#notes,
       budgets: options.budgets,
+      observer: options.observer,
       host: this,
       agent: () => this.agent,
       ready: () => this.#lane,

@@ -56,6 +56,13 @@ export class Sessions implements AsyncDisposable {
     return this.#open.size;
   }
 
+  /** How many of the open sessions have a turn that runs, and how many have none. */
+  counts(): { readonly running: number; readonly idle: number } {
+    let running = 0;
+    for (const session of this.#open.values()) if (session.isRunning) running++;
+    return { running, idle: this.#open.size - running };
+  }
+
   async create(setup: SessionSetup, agentName?: string, principal = OWNER): Promise<Session> {
     const { run } = setup;
     const agent = await this.#agentFor(agentName, principal, run);

@@ -65,4 +65,40 @@ describe("TaskRecords", { timeout: 20_000 }, () => {
     }
     assert.equal((await records.find("ours"))?.status, "working");
   });
+
+  it("has a task that goes on elsewhere taken over by one process, while it is to be kept", async () => {
+    await using folder = await SampleFolder.create();
+    let now = Date.now();
+    using records = await TaskRecords.open(folder.path, () => now);
+    const remote = { tool: "slow", server: "far", taskId: "there-1" };
+    const script = `
+      const { TaskRecords } = await import(${MODULE});
+      const records = await TaskRecords.open(${JSON.stringify(folder.path)});
+      await records.begin(${JSON.stringify(task("kept", { remote }))});
+      await records.begin(${JSON.stringify(task("short", { ttl: 60_000 }))});
+      await records.goesOn("short", ${JSON.stringify(remote)});
+      console.log("begun");
+      setInterval(() => records, 1000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(child.stdout, "data");
+    assert.equal((await records.find("kept"))?.isLost, undefined);
+    assert.equal(await records.adopt("kept"), false);
+    const exit = once(child, "exit");
+    child.kill("SIGKILL");
+    await exit;
+    await records.begin(task("another"));
+    for (const id of ["kept", "short"]) {
+      const { status, isLost, remote: found } = (await records.find(id)) ?? {};
+      assert.deepEqual([status, isLost, found], ["working", true, remote]);
+    }
+    assert.equal(await records.adopt("kept"), true);
+    assert.equal(await records.adopt("kept"), false);
+    assert.equal((await records.find("kept"))?.isLost, undefined);
+    now += 61_000;
+    assert.equal((await records.find("short"))?.status, "failed");
+    await records.begin(task("one more"));
+    assert.equal(await records.find("short"), undefined);
+  });
 });

@@ -15,6 +15,16 @@ export interface StoredTaskRecord {
   readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
   readonly result?: Readonly<Record<string, unknown>> | undefined;
   readonly error?: { readonly code: number; readonly message: string } | undefined;
+  /** The task of another server that it waits for, and that goes on when this process ends. */
+  readonly remote?: RemoteTaskRecord | undefined;
+  /** Not stored: the process has ended that worked on it, and it goes on at the other server. */
+  readonly isLost?: true;
+}
+
+export interface RemoteTaskRecord {
+  readonly tool: string;
+  readonly server: string;
+  readonly taskId: string;
 }
 
 export const TASK_MIGRATIONS = [
@@ -32,6 +42,9 @@ export const TASK_MIGRATIONS = [
 
 /** Milliseconds for which a result is kept, if the client did not say. */
 const KEPT = 60 * 60_000;
+
+/** Milliseconds for which a task can be taken over whose client did not say how long to keep it. */
+const ADOPTABLE = 24 * 60 * 60_000;
 
 const INTERRUPTED = {
   code: -32603,
@@ -73,6 +86,28 @@ export class TaskRecords implements Disposable {
     await this.#database.change((database) => this.#end(database, task));
   }
 
+  /** Stores at which server a task goes on. */
+  async goesOn(id: string, remote: RemoteTaskRecord): Promise<void> {
+    await this.#database.change((database) => {
+      const row = database.prepare("SELECT record FROM task WHERE id = ? AND holder = ?");
+      const found = row.get(id, this.#holder.id);
+      if (found === undefined) return;
+      const task = { ...(JSON.parse(String(found.record)) as StoredTaskRecord), remote };
+      const update = database.prepare("UPDATE task SET record = ? WHERE id = ?");
+      update.run(JSON.stringify(task), id);
+    });
+  }
+
+  /** Makes a lost task one that this process works on. False where another process was faster. */
+  async adopt(id: string): Promise<boolean> {
+    return await this.#database.change((database) => {
+      const row = database.prepare("SELECT holder FROM task WHERE id = ?").get(id);
+      if (typeof row?.holder !== "string" || this.#holder.isAlive(row.holder)) return false;
+      database.prepare("UPDATE task SET holder = ? WHERE id = ?").run(this.#holder.id, id);
+      return true;
+    });
+  }
+
   async find(id: string): Promise<StoredTaskRecord | undefined> {
     const row = await this.#database.read((database) =>
       database
@@ -81,8 +116,8 @@ export class TaskRecords implements Disposable {
     );
     if (row === undefined) return undefined;
     const task = JSON.parse(String(row.record)) as StoredTaskRecord;
-    const isLost = row.holder !== null && !this.#holder.isAlive(String(row.holder));
-    return isLost ? interrupted(task) : task;
+    if (row.holder === null || this.#holder.isAlive(String(row.holder))) return task;
+    return this.#isAdoptable(task) ? { ...task, isLost: true } : interrupted(task);
   }
 
   [Symbol.dispose](): void {
@@ -103,8 +138,14 @@ export class TaskRecords implements Disposable {
     const rows = database.prepare("SELECT holder, record FROM task WHERE holder IS NOT NULL").all();
     for (const { holder, record } of rows) {
       if (this.#holder.isAlive(String(holder))) continue;
-      this.#end(database, interrupted(JSON.parse(String(record)) as StoredTaskRecord));
+      const task = JSON.parse(String(record)) as StoredTaskRecord;
+      if (!this.#isAdoptable(task)) this.#end(database, interrupted(task));
     }
+  }
+
+  /** Whether it goes on at another server, for a process that asks for it in time. */
+  #isAdoptable({ remote, createdAt, ttl }: StoredTaskRecord): boolean {
+    return remote !== undefined && Date.parse(createdAt) + (ttl ?? ADOPTABLE) > this.#now();
   }
 }
 

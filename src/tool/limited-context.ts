@@ -2,6 +2,7 @@ import { type Stop, Stopper, type StopListener } from "../base/stop.ts";
 import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LogLevel } from "../base/log.ts";
+import type { Span } from "../base/trace.ts";
 import type { Project } from "./project.ts";
 import type { Caller, Question, ToolContext } from "./tool.ts";
 
@@ -17,6 +18,7 @@ export class LimitedContext implements ToolContext, StopListener {
   readonly folder?: string | undefined;
   readonly roots?: NonNullable<ToolContext["roots"]>;
   readonly project?: Project | undefined;
+  span: Span | undefined;
   readonly meta: Readonly<Record<string, unknown>>;
   readonly piece?: NonNullable<ToolContext["piece"]>;
   readonly #over = Promise.withResolvers<never>();
@@ -35,6 +37,7 @@ export class LimitedContext implements ToolContext, StopListener {
     if (session !== undefined) this.session = session;
     this.folder = folder;
     this.project = project;
+    this.span = context.span;
     if (context.roots !== undefined) this.roots = async () => context.roots?.();
     this.meta = meta;
     if (context.piece !== undefined) {
@@ -89,6 +92,10 @@ export class LimitedContext implements ToolContext, StopListener {
 
   log(level: LogLevel, data: unknown, logger?: string): void {
     this.#context.log(level, data, logger);
+  }
+
+  remoteTask(taskId: string): void {
+    this.#context.remoteTask?.(taskId);
   }
 
   pageDone(id: string): void {

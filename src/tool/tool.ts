@@ -2,6 +2,7 @@ import type { Stop } from "../base/stop.ts";
 import { hasBrand } from "../base/errors.ts";
 import type { Principal, Scope } from "../base/principal.ts";
 import type { LogLevel } from "../base/log.ts";
+import type { Span } from "../base/trace.ts";
 import type { Project, ProjectUse } from "./project.ts";
 
 /** JSON Schema as a tool declares it, of any draft; kept as it came. */
@@ -39,6 +40,14 @@ export interface ToolSource {
   readonly name: string;
 }
 
+/** A task of another server as which it goes on with a call. */
+export interface RemoteTask {
+  /** The tool that was called, by its name here. */
+  readonly tool: string;
+  readonly server: string;
+  readonly taskId: string;
+}
+
 /** Something that is called once and answers. */
 export interface Tool {
   readonly definition: ToolDefinition;
@@ -61,6 +70,11 @@ export interface Tool {
   /** Its arguments are checked where it runs, in the words of whoever runs it. */
   readonly checksItself?: boolean;
   call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult>;
+  /**
+   * Waits for the result of a call that its server works on as a task, also if it was another process
+   * that began the call. Only there where the server outlives us.
+   */
+  resume?(taskId: string, context: ToolContext): Promise<ToolResult>;
 }
 
 export interface ToolLimits {
@@ -102,6 +116,8 @@ export interface ToolContext {
   project?: Project | undefined;
   /** The result is only passed on: it may be one that was not parsed (`TextResult`). */
   readonly takesUnparsed?: boolean;
+  /** The span of the call or of its present part. The toolbox sets it where calls are traced. */
+  span?: Span | undefined;
   /** The call is answered before the tool is done. */
   readonly isTask?: boolean;
   /** Comes when the caller cancels, the time is up or the connection dies. */
@@ -118,6 +134,8 @@ export interface ToolContext {
   canAsk(question: Question): boolean;
   /** Asks the caller's side and waits. Rejects with `CannotAsk` when it cannot be asked. */
   ask(question: Question): Promise<unknown>;
+  /** The server of the tool goes on with the call as a task of its own, which has this id there. */
+  remoteTask?(taskId: string): void;
   /** Tells the caller's side that a page it was asked to show is done with, during the call or later. */
   pageDone?(id: string): void;
 }

@@ -1,6 +1,5 @@
 import { Deadlines } from "../base/limit/deadlines.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
-import { mask, maskText } from "../base/text/mask.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { unparsedText } from "../base/text/unparsed-json.ts";
@@ -8,13 +7,16 @@ import { visible } from "../base/text/visible.ts";
 import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
 import { argumentProblem } from "./schema/argument-problem.ts";
 import { askPerson } from "./ask-person.ts";
-import { type Audit, type AuditEntry, timestamp } from "./audit.ts";
+import type { Audit, AuditEntry } from "./audit.ts";
+import { auditEntry, short } from "./audit-entry.ts";
+import type { CallObserver, ObservedCall } from "./call-observer.ts";
 import {
   FAULT_META,
   INVALID_ARGUMENTS,
   type Arguments,
   CannotAsk,
   errorResult,
+  type RemoteTask,
   type Tool,
   type ToolContext,
   ToolFault,
@@ -26,7 +28,6 @@ import {
   type AddressesOf,
   needOf,
   type Project,
-  projectFolder,
   projectMissing,
   projectRefusal,
   type ProjectUse,
@@ -39,6 +40,7 @@ import { awaitTool, type ToolSources } from "./offer/tool-sources.ts";
 export interface ToolboxOptions {
   readonly policy?: Policy;
   readonly audit?: Audit;
+  readonly observer?: CallObserver | undefined;
   /** Without it, the tools of other servers are offered without approval. */
   readonly approver?: Approver;
   /** Makes a tool for an unknown name, so that it can be called though it is not listed. */
@@ -55,16 +57,13 @@ export interface ToolboxOptions {
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
-/** One call on its way through the toolbox. */
-interface Passage {
-  readonly name: string;
-  readonly args: Arguments;
-  readonly context: ToolContext;
+/** JSON-RPC 2.0 § 5.1. */
+const INTERNAL = -32603;
+const RESTARTED = "Trunkline was restarted while the task was working";
+
+interface Passage extends ObservedCall {
   readonly started: number;
 }
-
-/** A name that a caller made up is shortened before it is repeated in errors and the audit. */
-const LONGEST_NAME = 200;
 
 /**
  * The first waist: every tool there is, whoever brings it and whichever door it is called through.
@@ -76,6 +75,7 @@ export class Toolbox {
   readonly #rates = new WeakMap<Tool, RateLimiter>();
   readonly #deadlines = new Deadlines();
   readonly #audit: Audit | undefined;
+  readonly #observer: CallObserver | undefined;
   readonly #isPrivate: boolean;
   readonly #fallback: ((name: string) => Tool | undefined) | undefined;
   readonly #sources: ToolboxOptions["sources"];
@@ -88,6 +88,7 @@ export class Toolbox {
     this.policy = options.policy ?? new Policy();
     this.#registry = new ToolRegistry(options.approver);
     this.#audit = options.audit;
+    this.#observer = options.observer;
     this.#isPrivate = options.isPrivate === true;
     this.#fallback = options.fallback;
     this.#sources = options.sources;
@@ -166,8 +167,9 @@ export class Toolbox {
    * answered for at once.
    */
   call(name: string, args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult> {
-    const passage: Passage = { name, args, context, started: performance.now() };
     const tool = this.get(name);
+    const passage: Passage = { name, args, context, tool, started: performance.now() };
+    if (this.#observer?.begun !== undefined) context.span = this.#observer.begun(passage);
     if (tool === undefined) return this.#missing(passage);
     const refusal = this.#isPrivate ? undefined : toolRefusal(context.caller.principal, tool);
     if (refusal !== undefined) return this.#refuse(passage, refusal);
@@ -180,6 +182,24 @@ export class Toolbox {
       },
       (error: unknown) => this.#failed(passage, error),
     );
+  }
+
+  /**
+   * Goes on with a call that another server works on as a task. It was allowed when it began, in a
+   * process that has ended since.
+   */
+  async resume(task: RemoteTask, context: ToolContext): Promise<ToolResult> {
+    const { tool: name, server, taskId } = task;
+    await this.#arrived(name, context);
+    const tool = this.get(name);
+    const passage: Passage = { name, args: {}, context, tool, started: performance.now() };
+    if (tool?.resume === undefined || tool.source?.server !== server) {
+      const why = `and MCP server '${server}' does not offer '${name}' any more`;
+      return this.#failed(passage, new ToolFault(INTERNAL, `${RESTARTED}, ${why}.`));
+    }
+    const refusal = toolRefusal(context.caller.principal, tool);
+    if (refusal !== undefined) return this.#refuse(passage, refusal);
+    return this.#settle(passage, tool.resume(taskId, context));
   }
 
   /** Which project a call is about, and whether it may be. The client may have to be asked. */
@@ -228,24 +248,25 @@ export class Toolbox {
   #missing(passage: Passage): ToolResult | Promise<ToolResult> {
     const held = this.#registry.held.get(passage.name);
     if (held !== undefined) return this.#refuse(passage, heldBecause(held));
-    if (this.#sources?.arrival() !== undefined) return this.#await(passage, this.#sources);
+    if (this.#sources?.arrival() !== undefined) return this.#await(passage);
     const missing = (this.#sources?.missing() ?? []).map(({ why }) => why);
     const reason = [`Unknown tool: ${short(passage.name)}`, ...missing].join(". ");
     this.#record(passage, "refused", reason);
     throw new TrunklineError("not-found", reason);
   }
 
-  /** A server that has not listed its tools yet may have the tool: wait for it. */
-  async #await(
-    passage: Passage,
-    sources: NonNullable<ToolboxOptions["sources"]>,
-  ): Promise<ToolResult> {
+  async #await(passage: Passage): Promise<ToolResult> {
     const { name, args, context } = passage;
-    const isThere = (): boolean =>
-      this.get(name) !== undefined || this.#registry.held.get(name) !== undefined;
-    await awaitTool(isThere, sources, context);
+    await this.#arrived(name, context);
     if (context.signal.aborted) return this.#failed(passage, context.signal.reason);
     return this.call(name, args, context);
+  }
+
+  /** A server that has not listed its tools yet may have the tool: wait for it. */
+  async #arrived(name: string, context: ToolContext): Promise<void> {
+    const isThere = (): boolean =>
+      this.get(name) !== undefined || this.#registry.held.get(name) !== undefined;
+    if (this.#sources !== undefined) await awaitTool(isThere, this.#sources, context);
   }
 
   #check(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
@@ -321,7 +342,7 @@ export class Toolbox {
     if (!isResult) {
       return this.#failed(passage, new TypeError("The tool's result has no content"));
     }
-    this.#record(passage, result.isError === true ? "error" : "ok");
+    this.#record(passage, result.isError === true ? "error" : "ok", undefined, result);
     return result;
   }
 
@@ -357,37 +378,26 @@ export class Toolbox {
     return limiter;
   }
 
-  #record(passage: Passage, outcome: AuditEntry["outcome"], reason?: string): void {
+  #record(
+    passage: Passage,
+    outcome: AuditEntry["outcome"],
+    reason?: string,
+    result?: ToolResult,
+  ): void {
+    if (this.#observer !== undefined && outcome !== "begun") {
+      const milliseconds = performance.now() - passage.started;
+      this.#observer.ended(passage, { outcome, reason, milliseconds, result });
+    }
     if (this.#audit === undefined) return;
-    const { name, args, context, started } = passage;
-    const { door, name: caller, principal, client } = context.caller;
     try {
-      this.#audit.record({
-        time: timestamp(),
-        door,
-        caller: short(caller),
-        principal: principal.id === "" ? undefined : principal.id,
-        client: short(client),
-        // Where the connection is the session, record it once.
-        session: context.session === client ? undefined : context.session,
-        project: projectFolder(context),
-        tool: short(name),
-        arguments: mask(args),
-        outcome,
-        reason: reason === undefined ? undefined : maskText(reason),
-        milliseconds: Math.round((performance.now() - started) * 1000) / 1000,
-      });
+      this.#audit.record(auditEntry(passage, passage.started, outcome, reason));
     } catch (error) {
       // A failure to record a call must not fail the call.
-      this.#report("audit.failed", { tool: name, error });
+      this.#report("audit.failed", { tool: passage.name, error });
     }
   }
 }
 
 function isAbout({ project }: Tool, args: Arguments): boolean {
   return project !== undefined && needOf(project, args) !== "unused";
-}
-
-function short(name: string): string {
-  return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name;
 }

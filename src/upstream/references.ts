@@ -22,22 +22,12 @@ export async function withReferences(
   references: References,
 ): Promise<UpstreamSettings> {
   const text = (key: string, value: string): Promise<string> => resolve(key, value, references);
-  const texts = async (
-    key: string,
-    values: Readonly<Record<string, string>> | undefined,
-  ): Promise<Record<string, string>> => {
-    const found: Record<string, string> = {};
-    for (const [name, value] of Object.entries(values ?? {})) {
-      found[name] = await text(`${key}.${name}`, value);
-    }
-    return found;
-  };
   if ("url" in settings) {
     const url = await text("url", settings.url);
     if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
       throw new TrunklineError("config", "Its 'url' is not the address of a web server");
     }
-    const headers = await texts("headers", settings.headers);
+    const headers = await resolveTexts("headers", settings.headers, references);
     const { oauth } = settings;
     if (oauth?.clientSecret === undefined) return { ...settings, url, headers };
     const clientSecret = await text("oauth.clientSecret", oauth.clientSecret);
@@ -45,7 +35,20 @@ export async function withReferences(
   }
   const args: string[] = [];
   for (const arg of settings.args ?? []) args.push(await text("args", arg));
-  return { ...settings, args, env: await texts("env", settings.env) };
+  return { ...settings, args, env: await resolveTexts("env", settings.env, references) };
+}
+
+/** Texts by name with the values that they refer to. `key` is where they are in the settings. */
+export async function resolveTexts(
+  key: string,
+  texts: Readonly<Record<string, string>> | undefined,
+  references: References,
+): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const [name, value] of Object.entries(texts ?? {})) {
+    found[name] = await resolve(`${key}.${name}`, value, references);
+  }
+  return found;
 }
 
 async function resolve(key: string, text: string, references: References): Promise<string> {

@@ -1,4 +1,14 @@
-import type { Tool, ToolDefinition } from "../tool/tool.ts";
+import {
+  type Arguments,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  ToolFault,
+  type ToolResult,
+} from "../tool/tool.ts";
+import type { McpClient } from "../protocol/mcp/connect/connect.ts";
+import { STANDARD } from "../rpc/codes.ts";
+import { tracedHop } from "../tool/traced-hop.ts";
 import { timeoutOf } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -11,21 +21,47 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
   const task = taskSupportOf(entry, upstream.catalogue?.hasTasks === true);
   const harmless = isHarmless(entry);
   const timeout = timeoutOf(upstream.settings);
+  const call = (args: Arguments, context: ToolContext): Promise<ToolResult> =>
+    upstream.callToolFor(
+      context,
+      name,
+      (client, around) =>
+        task === "required"
+          ? client.callToolAsTask(original, args, context, around)
+          : client.callTool(original, args, context, around),
+      harmless,
+    );
+  const attributes = {
+    "gen_ai.tool.name": original,
+    "trunkline.server": upstream.name,
+    "network.transport": "url" in upstream.settings ? "tcp" : "pipe",
+  };
   return {
     definition,
     source: { server: upstream.name, name: original },
     ...(task === undefined ? {} : { task }),
     ...(timeout === undefined ? {} : { limits: { timeout } }),
-    call: (args, context) =>
-      upstream.callToolFor(
-        context,
-        name,
-        (client, around) =>
-          task === "required"
-            ? client.callToolAsTask(original, args, context, around)
-            : client.callTool(original, args, context, around),
-        harmless,
-      ),
+    // A server that we start ends with us.
+    ...("url" in upstream.settings ? { resume: resuming(upstream) } : {}),
+    call: (args, context) => {
+      const { span } = context;
+      if (span === undefined) return call(args, context);
+      return tracedHop(context, span, attributes, () => call(args, context));
+    },
+  };
+}
+
+function resuming(upstream: Upstream): NonNullable<Tool["resume"]> {
+  return async (taskId, context) => {
+    try {
+      const work = (client: McpClient) => client.resumeTask(taskId, context);
+      return await upstream.for(context).use(work, true);
+    } catch (error) {
+      if (!(error instanceof ToolFault) || error.code !== STANDARD.invalidParams.code) throw error;
+      const what = `MCP server '${upstream.name}' does not know its task any more`;
+      const since = "which was begun before Trunkline was restarted";
+      throw new ToolFault(STANDARD.internal.code, `${what}, ${since}. Call the tool again.`);
+    }
   };
 }
 

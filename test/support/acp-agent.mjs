@@ -205,7 +205,8 @@ const handlers = {
     sessions.get(sessionId).mode = modeId;
     return {};
   },
-  "session/prompt": ({ sessionId, prompt: [{ text }] }) => prompt(sessionId, text),
+  "session/prompt": ({ sessionId, prompt: [{ text }], _meta }) =>
+    prompt(sessionId, text === "meta" ? `say ${JSON.stringify(_meta)}` : text),
 };
 
 createInterface({ input: process.stdin }).on("line", async (line) => {

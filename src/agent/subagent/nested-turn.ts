@@ -29,6 +29,8 @@ export class NestedTurn implements Turn {
   readonly prompt = [];
   readonly principal: Turn["principal"];
   readonly stop: Stop;
+  readonly span: Turn["span"];
+  readonly _meta?: NonNullable<Turn["_meta"]>;
   readonly #options: NestedTurnOptions;
 
   constructor(options: NestedTurnOptions) {
@@ -36,6 +38,8 @@ export class NestedTurn implements Turn {
     this.id = options.turn.id;
     this.principal = options.turn.principal;
     this.stop = options.stop;
+    this.span = options.turn.span;
+    if (options.turn._meta !== undefined) this._meta = options.turn._meta;
   }
 
   get client(): TurnClient {

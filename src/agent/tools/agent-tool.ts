@@ -1,6 +1,7 @@
 import type { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { Stop } from "../../base/stop.ts";
+import type { TraceCarrier } from "../../base/trace.ts";
 import type { TurnClient } from "../../session/agent.ts";
 import type { Arguments, JsonSchema } from "../../tool/tool.ts";
 import type { BackgroundCommands } from "../background/background-commands.ts";
@@ -75,6 +76,8 @@ export interface ToolWork {
   readonly toolCallId: string;
   /** Who gave the prompt. */
   readonly principal: Principal;
+  /** Where the trace of the turn continues, if it is traced. */
+  readonly trace?: Partial<TraceCarrier> | undefined;
   /** Finds the identity for git. */
   readonly actsAs?: ActsAs | undefined;
   /** Where commands run; without it, they run as they are. */

@@ -2,6 +2,7 @@ import type { Log } from "../../base/log.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { maskWords } from "../../base/text/mask.ts";
 import { Stopper } from "../../base/stop.ts";
+import { carrierOf } from "../../base/trace.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { ACP } from "../../rpc/codes.ts";
@@ -198,6 +199,7 @@ export class ToolRunner {
       sessionId,
       toolCallId: call.id,
       principal: turn.principal,
+      trace: carrierOf(turn.span, turn._meta),
       actsAs,
       sandbox,
       background,

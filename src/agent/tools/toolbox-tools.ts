@@ -107,7 +107,7 @@ function contextOf(work: ToolWork): ToolContext {
     folder: work.files.workspace.cwd,
     stop,
     signal: stop.signal,
-    meta: {},
+    meta: { ...work.trace },
     progress: () => work.progressed(),
     log: (level, data) => log.debug("agent.tool-said", { level, data }),
     canAsk: ({ method, params }) => {

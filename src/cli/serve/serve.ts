@@ -7,9 +7,11 @@ import { ConfiguredBus } from "../../gateway/bus/configured-bus.ts";
 import { openData } from "../../gateway/config/data-folder.ts";
 import type { House } from "../../gateway/house.ts";
 import { HttpServer } from "../../gateway/http/http-server.ts";
+import { Metrics } from "../../gateway/http/metrics.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
 import { GatewaySocket, type GatewaySocketOptions } from "../../gateway/relay/gateway-socket.ts";
 import { digestSettings } from "../../gateway/session/session-home.ts";
+import { Observers } from "../../gateway/telemetry/observers.ts";
 import { openTools } from "../../gateway/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
@@ -34,6 +36,8 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const house = await openLastingHouse(invocation, { host, port, noSandbox });
   openData(house.config.data);
   await using _repair = repairIdentities(house.config.data, house.log);
+  const metrics = new Metrics();
+  (house.observers ??= new Observers()).add(metrics.work);
   await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
   const { config, log, reloading } = house;
   await using bus = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
@@ -41,7 +45,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const noAuth = values["no-auth"] === true;
   const input = { cwd: invocation.cwd, env: invocation.env, flags: configFlags(values) };
   const sources = { tools, bus, input };
-  const server = await HttpServer.open(house, { offer: tools.offer, noAuth, sources });
+  const server = await HttpServer.open(house, { offer: tools.offer, noAuth, sources, metrics });
   try {
     const id = crypto.randomUUID();
     await using _relays = await letRelaysIn(house, {

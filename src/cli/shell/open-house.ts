@@ -29,10 +29,15 @@ export async function openHouse(invocation: Invocation, serving: ServeFlags = {}
   const { config, warnings, files } = await load();
   for (const warning of warnings) invocation.err(`trunkline: ${warning}\n`);
   if (serving.noSandbox === true) invocation.err(`trunkline: warning: ${NO_SANDBOX_WARNING}\n`);
-  return new House(config, {
+  const house = new House(config, {
     files: files.map(({ path }) => path),
     load: async () => (await load()).config,
   });
+  if (config.telemetry?.otlp?.enabled === true || config.log.requests === true) {
+    const { observe } = await import("../../gateway/telemetry/observe.ts");
+    await observe(house);
+  }
+  return house;
 }
 
 /**

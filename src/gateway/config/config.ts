@@ -17,6 +17,7 @@ import type {
   ServeSettings,
   SessionSettings,
   SetupSettings,
+  TelemetrySettings,
   ToolRule,
 } from "./schema/schema.gen.ts";
 import type { PeerLimits } from "../../rpc/peer-options.ts";
@@ -49,7 +50,12 @@ export interface Config {
   readonly notifications: readonly NotificationSettings[];
   /** Absolute. */
   readonly data: string;
-  readonly log: { readonly level: LogLevel; readonly verbose: boolean };
+  readonly log: {
+    readonly level: LogLevel;
+    readonly verbose: boolean;
+    readonly requests?: boolean;
+  };
+  readonly telemetry?: TelemetrySettings;
   readonly limits: ChannelLimits &
     PeerLimits & {
       readonly maxBuffered: number;
@@ -156,7 +162,7 @@ export function defaultConfig(data: string): Config {
     sessions: { idle: 1_800, permissions: "first", foreign: "owner", worktree: { carry: [] } },
     notifications: [],
     data,
-    log: { level: "info", verbose: false },
+    log: { level: "info", verbose: false, requests: false },
     limits: { ...DEFAULT_LIMITS, messages: {} },
     mcpServers: {},
     agent: {

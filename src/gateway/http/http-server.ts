@@ -24,6 +24,7 @@ import { fail, refuseUpgrade, send } from "./http-answers.ts";
 import { createListener, listen } from "./listener.ts";
 import { Metrics } from "./metrics.ts";
 import { statusPage } from "./page.ts";
+import { agentOf, DASHBOARD, ENTRIES, isForAll, knownPath, pathOf, PATHS, TOOLS } from "./paths.ts";
 import { NotifyRoutes } from "../notify/notify-routes.ts";
 import { LazyRuns } from "../runs/lazy-runs.ts";
 import { LazySessions, reachIn } from "../session/lazy-sessions.ts";
@@ -49,6 +50,8 @@ export interface HttpServerOptions {
   readonly noAuth?: boolean;
   /** What is offered on /mcp. */
   readonly offer?: Offer;
+  /** Observes the house already. */
+  readonly metrics?: Metrics;
   /** What the dashboard shows beside sessions. */
   readonly sources?: DashboardSources;
   /** How /mcp is served. */
@@ -70,7 +73,7 @@ export class HttpServer {
   readonly #login: Login;
   readonly #sockets: WebSocketAcceptor;
   readonly #clients = new Set<AcpConversation>();
-  readonly #metrics = new Metrics();
+  readonly #metrics: Metrics;
   /** Serves MCP, also to clients that do not come by HTTP. */
   readonly mcpDoor: McpDoor;
   readonly #mcp: McpHttp;
@@ -87,6 +90,7 @@ export class HttpServer {
   private constructor(house: House, serving: Serving, options: HttpServerOptions) {
     const { limits } = house.config;
     this.#house = house;
+    this.#metrics = options.metrics ?? new Metrics();
     this.#serving = serving;
     this.#admission = new Admission(house, {
       serving,
@@ -301,10 +305,20 @@ export class HttpServer {
       case "GET /healthz":
         return send(response, 200, "application/json", JSON.stringify(this.#publicHealth()));
       case "GET /metrics":
-        return send(response, 200, "text/plain; version=0.0.4", this.#metrics.render());
+        background(this.#sendMetrics(response), "Sending the metrics");
+        return undefined;
       default:
         return this.#unknown(path, response);
     }
+  }
+
+  async #sendMetrics(response: ServerResponse): Promise<void> {
+    const sessions = (await this.#sessions.opened().catch(() => undefined))?.counts();
+    const text = this.#metrics.render({
+      sessions: sessions ?? { running: 0, idle: 0 },
+      spans: this.#house.observers?.spans,
+    });
+    send(response, 200, "text/plain; version=0.0.4", text);
   }
 
   #unknown(path: string, response: ServerResponse): void {
@@ -362,39 +376,4 @@ export class HttpServer {
   #publicHealth(): { status: "ok" } {
     return this.#serving.isOpen ? { status: "ok" } : this.#health();
   }
-}
-
-const PATHS = new Set([
-  ...["/mcp", "/sse", "/messages", "/acp"],
-  ...["/healthz", "/metrics", "/", "/login", "/logout"],
-]);
-
-/** Either scope opens /mcp; each tool checks the one that it needs. */
-const TOOLS: Entry = { scopes: ["tools", "review"], what: "MCP" };
-
-/** The scopes that a path needs. */
-const ENTRIES: Readonly<Record<string, Entry>> = {
-  "/acp": { scopes: ["sessions"], what: "ACP", takesRaw: true },
-  "/metrics": { scopes: ["dashboard"], what: "/metrics" },
-};
-const DASHBOARD: Entry = { scopes: ["dashboard"], what: "The dashboard" };
-
-/** The label of a counter: unknown paths share one, so that strangers cannot create series. */
-function knownPath(path: string): string {
-  return PATHS.has(path) ? path : "other";
-}
-
-/** Paths that need no token: health, and RFC 9728 metadata. */
-function isForAll(path: string): boolean {
-  return path === "/healthz" || path.startsWith("/.well-known/");
-}
-
-/** `/acp?agent=NAME` chooses the agent for the sessions of a connection. */
-function agentOf({ url = "" }: IncomingMessage): string | undefined {
-  const [, query = ""] = url.split("?", 2);
-  return new URLSearchParams(query).get("agent") ?? undefined;
-}
-
-function pathOf(request: IncomingMessage): string {
-  return request.url?.split("?")[0] ?? "/";
 }

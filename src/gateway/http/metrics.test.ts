@@ -3,6 +3,11 @@ import { describe, it } from "node:test";
 
 import { Metrics } from "./metrics.ts";
 
+const COUNTED = {
+  sessions: { running: 1, idle: 2 },
+  spans: { exported: 5, dropped: 3 },
+};
+
 describe("Metrics", () => {
   it("counts each series separately, and decreases a gauge", () => {
     const metrics = new Metrics();
@@ -12,12 +17,14 @@ describe("Metrics", () => {
     metrics.connectionOpened("acp");
     metrics.connectionOpened("acp");
     metrics.connectionClosed("acp");
-    const lines = metrics.render().split("\n");
+    const lines = metrics.render(COUNTED).split("\n");
     for (const line of [
       'trunkline_http_requests_total{route="/mcp",status="200"} 2',
       'trunkline_http_requests_total{route="/mcp",status="401"} 1',
       'trunkline_connections_total{door="acp"} 2',
       'trunkline_connections_open{door="acp"} 1',
+      'trunkline_sessions{state="running"} 1',
+      'trunkline_telemetry_spans_total{outcome="dropped"} 3',
     ]) {
       assert.ok(lines.includes(line), line);
     }
@@ -26,7 +33,8 @@ describe("Metrics", () => {
   it("has the format of Prometheus: every sample after the help and type of its name", () => {
     const metrics = new Metrics();
     metrics.connectionOpened("mcp");
-    const text = metrics.render();
+    metrics.work.requests("mcp").begun("tools/list", {}, {})({ result: {} });
+    const text = metrics.render(COUNTED);
     assert.ok(text.endsWith("\n"));
     let name: string | undefined;
     for (const line of text.trimEnd().split("\n")) {
@@ -36,7 +44,9 @@ describe("Metrics", () => {
       else
         assert.match(
           line,
-          new RegExp(String.raw`^${name}(?:\{\w+="[^"]*"(?:,\w+="[^"]*")*\})? -?[\d.e+-]+$`),
+          new RegExp(
+            String.raw`^${name}(?:_bucket|_sum|_count)?(?:\{\w+="[^"]*"(?:,\w+="[^"]*")*\})? -?[\d.e+-]+$`,
+          ),
         );
     }
   });

@@ -1,5 +1,17 @@
-/** Counters and gauges, in the text format of Prometheus. */
+import { WorkMetrics } from "./work-metrics.ts";
+
+/** What is counted elsewhere, at the time of the answer. */
+export interface Counted {
+  /** Sessions that are open in this process. */
+  readonly sessions: { readonly running: number; readonly idle: number };
+  /** Undefined where nothing is sent to a collector. */
+  readonly spans: { readonly exported: number; readonly dropped: number } | undefined;
+}
+
+/** Counters, gauges and histograms, in the text format of Prometheus. */
 export class Metrics {
+  /** Observes the work of the gateway. */
+  readonly work = new WorkMetrics();
   readonly #series = new Map<string, Map<string, number>>();
   readonly #about = new Map<string, { help: string; type: "counter" | "gauge" }>();
   readonly #started = performance.now();
@@ -28,18 +40,23 @@ export class Metrics {
   }
 
   /** The exposition text, version 0.0.4. */
-  render(): string {
+  render({ sessions, spans }: Counted): string {
     const { user, system } = process.cpuUsage();
     let text = gauge("trunkline_uptime_seconds", "Time since start.", this.uptimeSeconds);
     text += gauge("trunkline_memory_bytes", "Resident memory.", process.memoryUsage.rss());
     text += gauge("trunkline_cpu_seconds", "Processor time used.", (user + system) / 1e6);
+    text += table("trunkline_sessions", "gauge", "Open sessions.", "state", sessions);
+    if (spans !== undefined) {
+      const help = "Spans that the collector took, and those that it never got.";
+      text += table("trunkline_telemetry_spans_total", "counter", help, "outcome", spans);
+    }
     for (const [name, { help, type }] of this.#about) {
       text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
       for (const [labels, value] of this.#series.get(name) ?? []) {
         text += `${name}{${labels}} ${value}\n`;
       }
     }
-    return text;
+    return text + this.work.render();
   }
 
   #declare(name: string, type: "counter" | "gauge", help: string): void {
@@ -51,6 +68,19 @@ export class Metrics {
     const series = this.#series.get(name);
     series?.set(labels, (series.get(labels) ?? 0) + amount);
   }
+}
+
+function table(
+  name: string,
+  type: "counter" | "gauge",
+  help: string,
+  label: string,
+  values: Readonly<Record<string, number>>,
+): string {
+  const samples = Object.entries(values).map(([key, value]) => {
+    return `${name}{${label}="${key}"} ${value}\n`;
+  });
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${samples.join("")}`;
 }
 
 function gauge(name: string, help: string, value: number): string {

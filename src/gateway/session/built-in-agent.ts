@@ -46,7 +46,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
 }
 
 /** Most sessions have no MCP servers of their own, so the code for them is loaded on first use. */
-function lazyServers({ config, report }: House, audit: Audit): OpenServers {
+function lazyServers({ config, report, observers }: House, audit: Audit): OpenServers {
   return async (servers, session) => {
     const { sessionServers } = await import("./session-servers.ts");
     const open = sessionServers({
@@ -55,6 +55,7 @@ function lazyServers({ config, report }: House, audit: Audit): OpenServers {
       toolbox: {
         policy: new Policy(config.policy.tools),
         audit,
+        observer: observers?.calls,
         report,
       },
     });

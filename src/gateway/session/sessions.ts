@@ -56,6 +56,7 @@ export async function openSessions(
   await using opening = new AsyncDisposableStack();
   const log = opening.use(await SessionLog.open(data));
   const audit = opening.use(openAudit(house));
+  opening.defer(() => house.observers?.flush());
   const tools = opening.use(new LazyTools(house));
   const { offer = tools.offer } = options;
   const agents = opening.use(new Agents(house, { offer, audit }, options.traffic));
@@ -81,6 +82,7 @@ export async function openSessions(
       foreign: { names: Object.keys(house.config.agents), allows: settings.foreign },
       workplaces: worktrees,
       permissions: settings.permissions,
+      observer: house.observers?.turns,
       notices,
       forget: async (id, run) => {
         const { kept } = await worktrees.remove(id);

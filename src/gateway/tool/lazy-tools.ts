@@ -5,6 +5,7 @@ import type { TaskRecord, TaskStore } from "../../protocol/mcp/serve/task.ts";
 import type { TasksOptions } from "../../protocol/mcp/serve/tasks.ts";
 import type { TaskRecords } from "../../store/task-records.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
+import type { RemoteTask } from "../../tool/tool.ts";
 
 /** Every tool there is, opened when the first is wanted. */
 export class LazyTools implements AsyncDisposable {
@@ -44,6 +45,14 @@ export class LazyTaskStore implements TaskStore, AsyncDisposable {
 
   async end(task: TaskRecord): Promise<void> {
     await (await this.#records.get()).end(task);
+  }
+
+  async goesOn(id: string, remote: RemoteTask): Promise<void> {
+    await (await this.#records.get()).goesOn(id, remote);
+  }
+
+  async adopt(id: string): Promise<boolean> {
+    return (await this.#records.get()).adopt(id);
   }
 
   async find(id: string): Promise<TaskRecord | undefined> {

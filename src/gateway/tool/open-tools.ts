@@ -44,6 +44,7 @@ export async function openTools(
   await using opening = new AsyncDisposableStack();
   // `trunkline mcp` waits for this before its first answer: load nothing that may not be needed.
   const audit = opening.use(openAudit(house));
+  opening.defer(() => house.observers?.flush());
   const approver = opening.use(
     new LazyApprover(async () => {
       const { Approvals } = await import("../../store/approval/approvals.ts");
@@ -54,6 +55,7 @@ export async function openTools(
   const offer = new Offer({
     policy: new Policy(toolPolicy(config)),
     audit,
+    observer: house.observers?.calls,
     report,
     approver,
     repositoryOf,

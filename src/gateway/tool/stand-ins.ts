@@ -1,7 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { Prompt } from "../../tool/prompt.ts";
-import type { Tool } from "../../tool/tool.ts";
+import { STANDARD } from "../../rpc/codes.ts";
+import { type Tool, ToolFault } from "../../tool/tool.ts";
 import type { UpstreamOffer } from "../../upstream/upstreams.ts";
 import { LazyResources } from "./lazy-resources.ts";
 import type { Remembered, RememberedTool } from "./remembered-offer.ts";
@@ -91,6 +92,12 @@ export class StandIns implements UpstreamOffer {
           const ready = real();
           if (!(ready instanceof Promise)) return ready.call(args, context);
           return ready.then((late) => late.call(args, context));
+        },
+        resume: async (taskId, context) => {
+          const late = await real();
+          if (late.resume !== undefined) return late.resume(taskId, context);
+          const what = `The server of '${name}' has ended with the task that it worked on`;
+          throw new ToolFault(STANDARD.internal.code, `${what}. Call the tool again.`);
         },
       });
       this.#tools.set(name, { text: () => textOf(tool), remove, real: undefined });

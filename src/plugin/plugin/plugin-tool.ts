@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { carrierOf } from "../../base/trace.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import { FAILURE } from "../../protocol/bus/failure.ts";
 import type {
@@ -18,8 +19,7 @@ import {
   toPromptGetRequest,
 } from "../../protocol/bus/shape/prompt-shape.ts";
 import type { Prompt } from "../../tool/prompt.ts";
-
-const TRACE_PARENT = "traceparent";
+import { tracedHop } from "../../tool/traced-hop.ts";
 
 /** A tool of a plugin, under the name that it has here. */
 export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): Tool {
@@ -27,23 +27,28 @@ export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): To
   let isStream = false;
   const definition = { ...fromBusTool(tool), name };
   const again = isIdempotent(definition);
+  const call = async (args: Arguments, context: ToolContext): Promise<ToolResult> => {
+    const inPieces = () => callInPieces(plugin, tool.name, args, context);
+    const atOnce = () => callAtOnce(plugin, tool.name, args, context, again);
+    const ways = context.piece === undefined && !isStream ? [atOnce, inPieces] : [inPieces, atOnce];
+    for (const way of ways) {
+      const result = await way();
+      if (result === undefined) continue;
+      isStream = way === inPieces;
+      return result;
+    }
+    throw new TrunklineError("not-found", `Plugin '${plugin.id}' no longer has '${tool.name}'`);
+  };
+  const attributes = { "gen_ai.tool.name": tool.name, "trunkline.plugin": plugin.id };
   return {
     definition,
     bringer: plugin.id,
     // A plugin is told where its caller works, and says so when it calls tools of the house.
     project: { need: () => "wanted" },
-    async call(args, context) {
-      const inPieces = () => callInPieces(plugin, tool.name, args, context);
-      const atOnce = () => callAtOnce(plugin, tool.name, args, context, again);
-      const ways =
-        context.piece === undefined && !isStream ? [atOnce, inPieces] : [inPieces, atOnce];
-      for (const way of ways) {
-        const result = await way();
-        if (result === undefined) continue;
-        isStream = way === inPieces;
-        return result;
-      }
-      throw new TrunklineError("not-found", `Plugin '${plugin.id}' no longer has '${tool.name}'`);
+    call: (args, context) => {
+      const { span } = context;
+      if (span === undefined) return call(args, context);
+      return tracedHop(context, span, attributes, () => call(args, context));
     },
   };
 }
@@ -57,7 +62,9 @@ async function callAtOnce(
   again: boolean,
 ): Promise<ToolResult | undefined> {
   const { caller, session, meta, stop } = context;
-  const [provider, traceParent] = [meta[PROVIDER], meta[TRACE_PARENT]];
+  const provider = meta[PROVIDER];
+  // The bus has no field for the other two.
+  const traceParent = carrierOf(context.span, meta)?.traceparent;
   const value = toToolRequest({
     name,
     args,
@@ -65,7 +72,7 @@ async function callAtOnce(
     ...(session === undefined ? {} : { session }),
     project: projectFolder(context),
     ...(typeof provider === "string" ? { provider } : {}),
-    ...(typeof traceParent === "string" ? { traceParent } : {}),
+    ...(traceParent === undefined ? {} : { traceParent }),
   });
   const link = await plugin.link();
   const asking = { stop, again, isNested: isNested(context) };

@@ -1,4 +1,5 @@
 import type { Stop } from "../../base/stop.ts";
+import type { Span } from "../../base/trace.ts";
 import type { Project } from "../../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
 
@@ -11,6 +12,7 @@ export class JugglerToolContext implements ToolContext {
   readonly meta = {};
   readonly folder: string | undefined;
   project?: Project | undefined;
+  span?: Span | undefined;
   readonly #call: Work;
 
   constructor(caller: Caller, call: Work, folder: string | undefined) {

@@ -1,3 +1,4 @@
+import type { ToolContext } from "../../tool/tool.ts";
 import { isObject, type JsonObject } from "./json-object.ts";
 
 /** Members of `_meta` that the specification keeps for itself (MCP, Basic, "_meta"). */
@@ -30,6 +31,9 @@ export function metaOf(params: unknown): JsonObject {
   return isObject(meta) ? meta : NOTHING;
 }
 
+/** The `traceparent` header of the HTTP request, kept beside the one in `_meta`, which counts as the parent. */
+export const TRACE_HEADER = "trunkline/traceparent-header";
+
 /** Members of `_meta` that concern one connection only. */
 const OF_ONE_CONNECTION: ReadonlySet<string> = new Set([
   "progressToken",
@@ -39,13 +43,18 @@ const OF_ONE_CONNECTION: ReadonlySet<string> = new Set([
   META.logLevel,
   META.subscriptionId,
   META.relatedTask,
+  TRACE_HEADER,
 ]);
 
-/** The `_meta` that a caller sent, without what concerns its own connection: for an upstream. */
-export function passedOn(meta: JsonObject): JsonObject {
+/**
+ * The `_meta` of a call to an upstream: what its caller sent, without what concerns the caller's own
+ * connection, and where a traced call continues.
+ */
+export function passedOn({ meta, span }: Pick<ToolContext, "meta" | "span">): JsonObject {
   const passed: Record<string, unknown> = {};
   for (const key of Object.keys(meta)) {
     if (!OF_ONE_CONNECTION.has(key)) passed[key] = meta[key];
   }
+  if (span !== undefined) Object.assign(passed, span.carrier);
   return passed;
 }

@@ -1,6 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { Stopper } from "../../base/stop.ts";
+import type { Span } from "../../base/trace.ts";
 import { type Spent, stopReasonFor } from "../budget/turn-budget.ts";
 import type { TurnMeter } from "../budget/turn-meter.ts";
 import type {
@@ -50,6 +51,7 @@ export class RunningTurn implements Turn {
   readonly prompt: readonly ContentBlock[];
   readonly prompter: SessionClient | undefined;
   readonly _meta?: Meta;
+  span: Span | undefined;
   readonly stop = new Stopper();
   readonly #host: TurnHost;
   readonly #options: TurnOptions;

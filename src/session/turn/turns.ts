@@ -16,15 +16,18 @@ import { SessionError } from "../session-error.ts";
 import { WriteAgain } from "../write-again.ts";
 import { type SessionNotes, titleOf } from "../session-notes.ts";
 import type { Transcript } from "./transcript.ts";
+import type { TurnObserver } from "./turn-observer.ts";
 
 export interface TurnsOptions {
   readonly sessionId: string;
+  readonly agentName: string;
   readonly limits: SessionLimits;
   readonly log: Log;
   readonly audience: Audience;
   readonly transcript: Transcript;
   readonly notes: SessionNotes;
   readonly budgets: Budgets | undefined;
+  readonly observer: TurnObserver | undefined;
   readonly host: TurnHost;
   /** The agent's side of the session. Throws when the session is closed. */
   readonly agent: () => AgentSession;
@@ -229,6 +232,7 @@ export class Turns {
     inserted?.(turn.id);
     this.#announce(turn, "running");
     if (isWanted?.() === false) this.cancel(new TrunklineError("cancelled", NO_LONGER_WANTED));
+    const observed = this.#observe(turn);
     let end: TurnEnd | undefined;
     let failure: unknown;
     try {
@@ -252,11 +256,21 @@ export class Turns {
     } else if (turn.spentReason !== undefined) {
       end = { ...end, stopReason: turn.spentReason };
     }
+    observed?.ended(end?.stopReason ?? "interrupted");
     if (turn.failure === undefined) await this.#recordEnd(turn, end, failure);
     else this.#endLater(turn, failure);
     if (end !== undefined) return budget === undefined ? end : withBudget(end, budget);
     log.warn("session.turn-failed", { session: sessionId, turn: turn.id, error: failure });
     throw failure;
+  }
+
+  #observe(turn: RunningTurn): ReturnType<TurnObserver["begun"]> | undefined {
+    const { observer, sessionId, agentName } = this.#options;
+    const { id, _meta } = turn;
+    const it = { session: sessionId, turn: id, agent: agentName, meta: _meta };
+    const observed = observer?.begun(it);
+    turn.span = observed?.span;
+    return observed;
   }
 
   /** Throws where a budget is used up. */

@@ -21,7 +21,13 @@ export interface ConfigFile {
     readonly level?: "debug" | "info" | "warn" | "error";
     /** Log every message; also `TRUNKLINE_VERBOSE=1` or `REMOTE_JUGGLER_VERBOSE=1`. */
     readonly verbose?: boolean;
+    /**
+     * Log one line for each request: its door, client, method, tool and server, how long it took
+     * and how it ended, but no arguments.
+     */
+    readonly requests?: boolean;
   };
+  readonly telemetry?: TelemetrySettings;
   readonly audit?: {
     /**
      * File that the seals of the audit are appended to as well, best on another machine or an
@@ -102,6 +108,41 @@ export interface MessageLimit {
     /** Length of the window in milliseconds. */
     readonly windowMs: number;
   };
+}
+
+/** What is sent to other programs about the work of the gateway. */
+export interface TelemetrySettings {
+  readonly otlp?: OtlpSettings;
+}
+
+/** Traces, sent to an OpenTelemetry collector by OTLP over HTTP. */
+export interface OtlpSettings {
+  /** Whether traces are sent; nothing is sent by default. */
+  readonly enabled?: boolean;
+  /**
+   * URL of the collector, to which `/v1/traces` is added; default `OTEL_EXPORTER_OTLP_ENDPOINT`,
+   * else `http://127.0.0.1:4318`.
+   */
+  readonly endpoint?: string;
+  /**
+   * Headers of each request, beside those of `OTEL_EXPORTER_OTLP_HEADERS`. `${keychain:NAME}` and
+   * `${NAME}` stand for a secret of the keychain and for a variable.
+   */
+  readonly headers?: {
+    readonly [key: string]: string;
+  };
+  /** Name of this gateway in traces; default `OTEL_SERVICE_NAME`, else `trunkline`. */
+  readonly serviceName?: string;
+  /**
+   * Share of the traces that begin here which are sent, from 0 to 1; 1 by default. Where a client
+   * begins the trace, it decides.
+   */
+  readonly sample?: number;
+  /**
+   * Whether arguments and results of tools are sent too, with secrets masked; by default they are
+   * not.
+   */
+  readonly content?: boolean;
 }
 
 /** An MCP server: a program to start, or a URL. */
@@ -812,6 +853,7 @@ export const checkConfigFile: Check = (value) => {
       case "server":
       case "data":
       case "log":
+      case "telemetry":
       case "audit":
       case "serve":
       case "remote":
@@ -829,7 +871,7 @@ export const checkConfigFile: Check = (value) => {
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "audit", "serve", "remote", "sessions", "notifications", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "telemetry", "audit", "serve", "remote", "sessions", "notifications", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -876,9 +918,10 @@ export const checkConfigFile: Check = (value) => {
       switch (key3) {
         case "level":
         case "verbose":
+        case "requests":
           continue;
         default:
-          return { path: ["log", key3], says: unknownKey(key3, ["level", "verbose"]) };
+          return { path: ["log", key3], says: unknownKey(key3, ["level", "verbose", "requests"]) };
       }
     }
     const level: unknown = log.level;
@@ -893,6 +936,17 @@ export const checkConfigFile: Check = (value) => {
         return { path: ["log", "verbose"], says: "must be true or false" };
       }
     }
+    const requests: unknown = log.requests;
+    if (requests !== undefined) {
+      if (typeof requests !== "boolean") {
+        return { path: ["log", "requests"], says: "must be true or false" };
+      }
+    }
+  }
+  const telemetry: unknown = value.telemetry;
+  if (telemetry !== undefined) {
+    const problem = checkTelemetrySettings(telemetry);
+    if (problem !== undefined) return within(problem, "telemetry");
   }
   const audit: unknown = value.audit;
   if (audit !== undefined) {
@@ -915,18 +969,18 @@ export const checkConfigFile: Check = (value) => {
   }
   const serve: unknown = value.serve;
   if (serve !== undefined) {
-    const problem = checkServeSettings(serve);
-    if (problem !== undefined) return within(problem, "serve");
+    const problem2 = checkServeSettings(serve);
+    if (problem2 !== undefined) return within(problem2, "serve");
   }
   const remote: unknown = value.remote;
   if (remote !== undefined) {
-    const problem2 = checkRemoteSettings(remote);
-    if (problem2 !== undefined) return within(problem2, "remote");
+    const problem3 = checkRemoteSettings(remote);
+    if (problem3 !== undefined) return within(problem3, "remote");
   }
   const sessions: unknown = value.sessions;
   if (sessions !== undefined) {
-    const problem3 = checkSessionSettings(sessions);
-    if (problem3 !== undefined) return within(problem3, "sessions");
+    const problem4 = checkSessionSettings(sessions);
+    if (problem4 !== undefined) return within(problem4, "sessions");
   }
   const notifications: unknown = value.notifications;
   if (notifications !== undefined) {
@@ -935,22 +989,22 @@ export const checkConfigFile: Check = (value) => {
     }
     for (let i = 0; i < notifications.length; i++) {
       const item: unknown = notifications[i];
-      const problem4 = checkNotificationSettings(item);
-      if (problem4 !== undefined) return within(problem4, "notifications", i);
+      const problem5 = checkNotificationSettings(item);
+      if (problem5 !== undefined) return within(problem5, "notifications", i);
     }
   }
   const limits: unknown = value.limits;
   if (limits !== undefined) {
-    const problem5 = checkLimitSettings(limits);
-    if (problem5 !== undefined) return within(problem5, "limits");
+    const problem6 = checkLimitSettings(limits);
+    if (problem6 !== undefined) return within(problem6, "limits");
   }
   const mcpServers: unknown = value.mcpServers;
   if (mcpServers !== undefined) {
     if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
     for (const key5 in mcpServers) {
       const item2: unknown = mcpServers[key5];
-      const problem6 = checkMcpServer(item2);
-      if (problem6 !== undefined) return within(problem6, "mcpServers", key5);
+      const problem7 = checkMcpServer(item2);
+      if (problem7 !== undefined) return within(problem7, "mcpServers", key5);
     }
   }
   const agent: unknown = value.agent;
@@ -958,8 +1012,8 @@ export const checkConfigFile: Check = (value) => {
     if (typeof agent === "string") {
       if (agent === "") return { path: ["agent"], says: "must not be empty" };
     } else if (isObject(agent)) {
-      const problem7 = checkAgentSettings(agent);
-      if (problem7 !== undefined) return within(problem7, "agent");
+      const problem8 = checkAgentSettings(agent);
+      if (problem8 !== undefined) return within(problem8, "agent");
     } else {
       return { path: ["agent"], says: "must be a string or an object" };
     }
@@ -969,22 +1023,22 @@ export const checkConfigFile: Check = (value) => {
     if (!isObject(agents)) return { path: ["agents"], says: "must be an object" };
     for (const key6 in agents) {
       const item3: unknown = agents[key6];
-      const problem8 = checkAgentCommand(item3);
-      if (problem8 !== undefined) return within(problem8, "agents", key6);
+      const problem9 = checkAgentCommand(item3);
+      if (problem9 !== undefined) return within(problem9, "agents", key6);
     }
   }
   const models: unknown = value.models;
   if (models !== undefined) {
-    const problem9 = checkModelSettings(models);
-    if (problem9 !== undefined) return within(problem9, "models");
+    const problem10 = checkModelSettings(models);
+    if (problem10 !== undefined) return within(problem10, "models");
   }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
     for (const key7 in identities) {
       const item4: unknown = identities[key7];
-      const problem10 = checkIdentitySettings(item4);
-      if (problem10 !== undefined) return within(problem10, "identities", key7);
+      const problem11 = checkIdentitySettings(item4);
+      if (problem11 !== undefined) return within(problem11, "identities", key7);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -993,13 +1047,13 @@ export const checkConfigFile: Check = (value) => {
   }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem11 = checkBusSettings(bus);
-    if (problem11 !== undefined) return within(problem11, "bus");
+    const problem12 = checkBusSettings(bus);
+    if (problem12 !== undefined) return within(problem12, "bus");
   }
   const review: unknown = value.review;
   if (review !== undefined) {
-    const problem12 = checkReviewSettings(review);
-    if (problem12 !== undefined) return within(problem12, "review");
+    const problem13 = checkReviewSettings(review);
+    if (problem13 !== undefined) return within(problem13, "review");
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
@@ -1014,8 +1068,89 @@ export const checkConfigFile: Check = (value) => {
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem13 = checkToolPolicy(tools);
-      if (problem13 !== undefined) return within(problem13, "policy", "tools");
+      const problem14 = checkToolPolicy(tools);
+      if (problem14 !== undefined) return within(problem14, "policy", "tools");
+    }
+  }
+  return undefined;
+};
+
+export const checkTelemetrySettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "otlp":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["otlp"]) };
+    }
+  }
+  const otlp: unknown = value.otlp;
+  if (otlp !== undefined) {
+    const problem = checkOtlpSettings(otlp);
+    if (problem !== undefined) return within(problem, "otlp");
+  }
+  return undefined;
+};
+
+export const checkOtlpSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "enabled":
+      case "endpoint":
+      case "headers":
+      case "serviceName":
+      case "sample":
+      case "content":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["enabled", "endpoint", "headers", "serviceName", "sample", "content"]) };
+    }
+  }
+  const enabled: unknown = value.enabled;
+  if (enabled !== undefined) {
+    if (typeof enabled !== "boolean") {
+      return { path: ["enabled"], says: "must be true or false" };
+    }
+  }
+  const endpoint: unknown = value.endpoint;
+  if (endpoint !== undefined) {
+    if (typeof endpoint !== "string") return { path: ["endpoint"], says: "must be a string" };
+    if (!pattern1.test(endpoint)) {
+      return { path: ["endpoint"], says: "must match the pattern ^https?://" };
+    }
+    if (!isUri(endpoint)) return { path: ["endpoint"], says: "must be a URI" };
+  }
+  const headers: unknown = value.headers;
+  if (headers !== undefined) {
+    if (!isObject(headers)) return { path: ["headers"], says: "must be an object" };
+    for (const key2 in headers) {
+      const item: unknown = headers[key2];
+      if (typeof item !== "string") {
+        return { path: ["headers", key2], says: "must be a string" };
+      }
+    }
+  }
+  const serviceName: unknown = value.serviceName;
+  if (serviceName !== undefined) {
+    if (typeof serviceName !== "string") {
+      return { path: ["serviceName"], says: "must be a string" };
+    }
+    if (serviceName === "") return { path: ["serviceName"], says: "must not be empty" };
+  }
+  const sample: unknown = value.sample;
+  if (sample !== undefined) {
+    if (typeof sample !== "number" || !Number.isFinite(sample)) {
+      return { path: ["sample"], says: "must be a number" };
+    }
+    if (sample < 0) return { path: ["sample"], says: "must be at least 0" };
+    if (sample > 1) return { path: ["sample"], says: "must be at most 1" };
+  }
+  const content: unknown = value.content;
+  if (content !== undefined) {
+    if (typeof content !== "boolean") {
+      return { path: ["content"], says: "must be true or false" };
     }
   }
   return undefined;

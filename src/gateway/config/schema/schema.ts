@@ -10,6 +10,7 @@ import { REVIEW_SCHEMAS } from "./review-schemas.ts";
 import { SERVE_SCHEMAS } from "./serve-schemas.ts";
 import { SESSION_SCHEMAS } from "./session-schemas.ts";
 import { SETUP_SCHEMAS } from "./setup-schemas.ts";
+import { TELEMETRY_SCHEMAS } from "./telemetry-schemas.ts";
 
 /** Whether clients share an MCP server. */
 const INSTANCE = {
@@ -102,8 +103,17 @@ export const schemas = {
               "Log every message; also `TRUNKLINE_VERBOSE=1` or `REMOTE_JUGGLER_VERBOSE=1`.",
             "x-project": true,
           },
+          requests: {
+            type: "boolean",
+            default: false,
+            description:
+              "Log one line for each request: its door, client, method, tool and server, how long it " +
+              "took and how it ended, but no arguments.",
+            "x-project": true,
+          },
         },
       },
+      telemetry: { $ref: "#TelemetrySettings" },
       audit: {
         type: "object",
         additionalProperties: false,
@@ -170,6 +180,7 @@ export const schemas = {
   },
 
   ...LIMIT_SCHEMAS,
+  ...TELEMETRY_SCHEMAS,
 
   McpServer: {
     description: "An MCP server: a program to start, or a URL.",

@@ -191,6 +191,11 @@ export class McpClient {
     return this.#requests.call("tools/call", params, context, plainToolResult, around);
   }
 
+  /** Waits for the end of a task that this server has, whoever has begun it. */
+  resumeTask(taskId: string, context: ToolContext): Promise<ToolResult> {
+    return this.#requests.resume(taskId, context).then(plainToolResult);
+  }
+
   readResource(uri: string, context: ToolContext): Promise<JsonObject> {
     return this.#requests.call("resources/read", { uri }, context, plainResult);
   }

@@ -65,6 +65,7 @@ class FollowedTask implements TaskListener, StopListener {
   #isDue = false;
   #wake: (() => void) | undefined;
   #misses = 0;
+  #isLost = false;
 
   constructor(id: string, created: JsonObject, link: TaskLink) {
     this.#id = id;
@@ -86,7 +87,8 @@ class FollowedTask implements TaskListener, StopListener {
       for (const id of this.#pages) context.pageDone?.(id);
       return this.#task;
     } catch (error) {
-      this.#request("tasks/cancel", {}, { timeout: TIMEOUT }).catch(() => {});
+      // A task whose server cannot be reached may be wanted when it can be again.
+      if (!this.#isLost) this.#request("tasks/cancel", {}, { timeout: TIMEOUT }).catch(() => {});
       throw error;
     } finally {
       forget();
@@ -102,6 +104,7 @@ class FollowedTask implements TaskListener, StopListener {
   }
 
   lost(): void {
+    this.#isLost = true;
     this.#failed.reject(new TrunklineError("closed", "The connection is closed"));
   }
 

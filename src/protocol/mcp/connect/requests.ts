@@ -134,13 +134,22 @@ export class ClientRequests {
         (error: unknown) => work.error(error),
       );
     }
-    const _meta = { ...passedOn(context.meta), progressToken: token };
+    const _meta = { ...passedOn(context), progressToken: token };
     // The settler maps the answer, which saves a promise for each call.
     return this.#peer.request(
       anObject(name),
       { ...params, _meta },
       work,
     ) as Promise<unknown> as Promise<R>;
+  }
+
+  /** Goes on with a call of a tool that the server has answered with a task before. */
+  resume(taskId: string, context: ToolContext): Promise<JsonObject> {
+    const token = this.#calls.begin(context);
+    const isTheirs = this.codec.has.tasks === "server's choice";
+    // Whether it is over already is not known: look at once.
+    const task = { taskId, status: "working", pollIntervalMs: 0 };
+    return this.#finish("tools/call", isTheirs ? task : { task }, context, token);
   }
 
   /** For the work. */
@@ -177,7 +186,7 @@ export class ClientRequests {
     progressToken: number,
   ): Promise<JsonObject> {
     const stop = { stop: context.stop };
-    const own = { ...passedOn(context.meta), progressToken };
+    const own = { ...passedOn(context), progressToken };
     const extensions = name === "tools/call" ? TASKS_CAPABILITY : undefined;
     const _meta = { ...own, ...this.codec.requestMeta(this.#info, context, extensions) };
     const ask = (more: JsonObject): Promise<JsonObject> =>
@@ -199,6 +208,7 @@ export class ClientRequests {
       if (name !== "tools/call") {
         throw RpcError.of(STANDARD.internal, `the server answered '${name}' with a task`);
       }
+      if (typeof begun.taskId === "string") context.remoteTask?.(begun.taskId);
       return await followTask(begun, {
         context,
         request: (method, params, options) => this.#ofTask(method, params, context, options),
@@ -219,6 +229,7 @@ export class ClientRequests {
     // Some servers answer at once though a task was asked for.
     if (typeof task?.taskId !== "string") return begun;
     const { taskId } = task;
+    context.remoteTask?.(taskId);
     const release = this.#calls.bindTask(taskId, token);
     try {
       return await this.call("tasks/result", { taskId }, context, (result) => result);

@@ -25,8 +25,10 @@ export interface Asking {
   readonly context: McpToolContext;
   /** The work itself. Its result is shaped for the client's revision. */
   readonly work: (context: McpToolContext) => JsonObject | Promise<JsonObject>;
-  /** Turns the work into a task once its first questions are answered, and returns the answer. */
+  /** Turns the work into a task, and returns the answer. */
   readonly goOn?: (rounds: Rounds<JsonObject>, context: McpToolContext) => Promise<JsonObject>;
+  /** It becomes a task when its first questions are answered, or when its server makes one of it. */
+  readonly goOnWhen?: "asked" | "remote";
 }
 
 /**
@@ -99,10 +101,16 @@ export class InputRequired {
 
   /** The result, or undefined where the client must be asked first. */
   async #progress(
-    { goOn }: Asking,
+    { goOn, goOnWhen }: Asking,
     rounds: Rounds<JsonObject>,
     context: McpToolContext,
   ): Promise<JsonObject | undefined> {
+    if (goOn !== undefined && goOnWhen === "remote") {
+      const isTask = context.untilRemote().then(() => undefined);
+      const pause = await Promise.race([isTask, rounds.pause()]);
+      if (pause === undefined) return await goOn(rounds, context);
+      return pause.kind === "done" ? pause.result : undefined;
+    }
     if (goOn !== undefined) {
       await rounds.begun;
       await turn();

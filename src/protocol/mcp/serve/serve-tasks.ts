@@ -11,7 +11,7 @@ import { EVENTS, METHODS } from "../methods.ts";
 import { hasTasksExtension, TASKS_CAPABILITY } from "../meta.ts";
 import { pageOf } from "./list-result.ts";
 import type { McpRequest } from "./request.ts";
-import { relatedTo } from "./serve-tools.ts";
+import { relatedTo, resume } from "./serve-tools.ts";
 import type { TaskParams } from "../schema.gen.ts";
 import type { KnownTask } from "./task.ts";
 
@@ -60,12 +60,10 @@ export function tellOfTasks(
  * MCP 2025-11-25, basic/utilities/tasks § Task Isolation and Access Control: the id cannot be guessed,
  * and only the principal that began the task finds it, on any connection.
  */
-async function find(
-  door: McpDoor,
-  { client, params, call }: McpRequest<TaskParams>,
-): Promise<KnownTask> {
+async function find(door: McpDoor, request: McpRequest<TaskParams>): Promise<KnownTask> {
+  const { client, params, call } = request;
   requireTasks(client);
-  return door.tasks.find(params.taskId, call.state.principal.id);
+  return door.tasks.find(params.taskId, call.state.principal.id, resume(door, request));
 }
 
 /** The task, or undefined where it is not kept any more. */

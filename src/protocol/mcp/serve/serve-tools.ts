@@ -1,7 +1,13 @@
 import type { Route } from "../../../rpc/route.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
-import { CannotAsk, errorResult, type Tool, type ToolResult } from "../../../tool/tool.ts";
+import {
+  CannotAsk,
+  errorResult,
+  type RemoteTask,
+  type Tool,
+  type ToolResult,
+} from "../../../tool/tool.ts";
 import { type Client, missingCapability } from "./client.ts";
 import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
@@ -14,6 +20,7 @@ import { type McpRequest, rethrow } from "./request.ts";
 import type { CallToolParams } from "../schema.gen.ts";
 import { Rounds, turn } from "./rounds.ts";
 import type { Task } from "./task.ts";
+import type { ResumedWork } from "./tasks.ts";
 import type { Ask, McpToolContext } from "./tool-context.ts";
 
 type CallRequest = McpRequest<CallToolParams>;
@@ -69,7 +76,7 @@ function mayAsk({ capabilities }: Client): boolean {
 function callInRounds(
   door: McpDoor,
   request: CallRequest,
-  goOn?: Asking["goOn"],
+  task: Pick<Asking, "goOn" | "goOnWhen"> = {},
 ): JsonObject | Promise<JsonObject> {
   const { params, call } = request;
   return door.inputRequired.serve({
@@ -78,7 +85,7 @@ function callInRounds(
     principal: call.state.principal.id,
     context: door.contextOf(request),
     work: (context) => run(door, request, context),
-    ...(goOn === undefined ? {} : { goOn }),
+    ...task,
   });
 }
 
@@ -105,22 +112,24 @@ function callAsTaskIfWeChoose(
   tool: Tool,
 ): JsonObject | Promise<JsonObject> | undefined {
   const { client, call } = request;
-  // It is the upstream that chooses, and it has not been called yet.
-  if (tool.task === "if-asked") return undefined;
   if (!hasTasksExtension(client.capabilities)) {
-    if (tool.task === "optional") return undefined;
+    if (tool.task !== "required") return undefined;
     throw missingCapability(TASKS_CAPABILITY);
   }
   const answer = (task: Task): JsonObject => client.codec.shapeNewTask(task);
-  if (tool.asksFirst === true && mayAsk(client)) {
-    return callInRounds(door, request, async (rounds, context) => {
+  // Of "if-asked", it is the upstream that chooses, and it has not been called yet.
+  const isTheirs = tool.task === "if-asked";
+  if (isTheirs || (tool.asksFirst === true && mayAsk(client))) {
+    const goOn: Asking["goOn"] = async (rounds, context) => {
       context.becomeTask();
       const { id: owner } = call.state.principal;
       const stop = (reason: Error): void => context.stopped(reason);
-      return answer(await door.tasks.start({ owner, begin: () => rounds, stop }));
-    });
+      const remote = remoteOf(tool, context.remote);
+      return answer(await door.tasks.start({ owner, begin: () => rounds, stop, remote }));
+    };
+    return callInRounds(door, request, { goOn, goOnWhen: isTheirs ? "remote" : "asked" });
   }
-  const begun = begin(door, request, undefined);
+  const begun = begin(door, request, tool, undefined);
   return begun instanceof Promise ? begun.then(answer) : answer(begun);
 }
 
@@ -139,11 +148,16 @@ function callAsTaskIfAsked(
     call.state.tasks.add(task.id);
     return client.codec.shapeNewTask(task);
   };
-  const begun = begin(door, request, params.task.ttl);
+  const begun = begin(door, request, tool, params.task.ttl);
   return begun instanceof Promise ? begun.then(answer) : answer(begun);
 }
 
-function begin(door: McpDoor, request: CallRequest, ttl: unknown): Task | Promise<Task> {
+function begin(
+  door: McpDoor,
+  request: CallRequest,
+  tool: Tool,
+  ttl: unknown,
+): Task | Promise<Task> {
   const { call } = request;
   const context = door.contextOf(request);
   context.becomeTask();
@@ -157,7 +171,36 @@ function begin(door: McpDoor, request: CallRequest, ttl: unknown): Task | Promis
     },
     stop: (reason) => context.stopped(reason),
     ttl,
+    ...(tool.resume === undefined
+      ? {}
+      : { remote: context.untilRemote().then((taskId) => remoteOf(tool, taskId)) }),
   });
+}
+
+/** Where a task goes on when this process ends; undefined where it ends with it. */
+function remoteOf(tool: Tool, taskId: string | undefined): RemoteTask | undefined {
+  const { definition, source, resume } = tool;
+  if (taskId === undefined || source === undefined || resume === undefined) return undefined;
+  return { tool: definition.name, server: source.server, taskId };
+}
+
+/** Goes on with a task that a process has begun which has ended since. */
+export function resume(
+  door: McpDoor,
+  { client, call }: McpRequest<unknown>,
+): (remote: RemoteTask) => ResumedWork {
+  return (remote) => {
+    // The request that asks for the task is not the one that began it: its `_meta` says nothing of it.
+    const context = door.contextOf({ client, call, params: undefined });
+    context.becomeTask();
+    context.detach();
+    const begin = (): Rounds<JsonObject> =>
+      new Rounds(async (ask: Ask) => {
+        context.askThrough(ask);
+        return client.codec.shapeToolResult(await door.offer.tools.resume(remote, context));
+      });
+    return { begin, stop: (reason) => context.stopped(reason) };
+  };
 }
 
 /** Calls the tool, and shapes its answer for the client's revision. */

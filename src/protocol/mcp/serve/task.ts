@@ -1,5 +1,5 @@
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import { CannotAsk, type Question, ToolFault } from "../../../tool/tool.ts";
+import { CannotAsk, type Question, type RemoteTask, ToolFault } from "../../../tool/tool.ts";
 import { missingCapability } from "./client.ts";
 import type { JsonObject } from "../json-object.ts";
 import { neededFor } from "./question.ts";
@@ -158,6 +158,10 @@ export interface TaskRecord {
   readonly status: TaskStatus;
   readonly result?: JsonObject | undefined;
   readonly error?: TaskError | undefined;
+  /** Where it goes on, also when its process ends. */
+  readonly remote?: RemoteTask | undefined;
+  /** The process has ended that worked on it, and it goes on elsewhere. */
+  readonly isLost?: true;
 }
 
 /** Where tasks are kept, so that they outlive the process that works on them. */
@@ -166,7 +170,11 @@ export interface TaskStore {
   begin(task: TaskRecord): Promise<void>;
   /** Resolves when what became of the task is on disk. */
   end(task: TaskRecord): Promise<void>;
-  /** A task that is kept. One whose process died while it worked has failed. */
+  /** Resolves when it is on disk where a task goes on. */
+  goesOn(id: string, remote: RemoteTask): Promise<void>;
+  /** Makes a lost task this process's to work on. False where another process was faster. */
+  adopt(id: string): Promise<boolean>;
+  /** A task that is kept. One whose process died while it worked has failed, unless it goes on elsewhere. */
   find(id: string): Promise<TaskRecord | undefined>;
 }
 

@@ -9,7 +9,7 @@ import { Offer } from "../../../tool/offer/offer.ts";
 import { textResult } from "../../../tool/tool.ts";
 import { McpDoor } from "./door.ts";
 import { TASKS_CAPABILITY } from "../meta.ts";
-import type { TaskStore } from "./task.ts";
+import type { TaskRecord, TaskStore } from "./task.ts";
 import { covers } from "../../../../test/support/requirement.ts";
 
 const MODERN = {
@@ -142,5 +142,50 @@ describe("Tasks", { timeout: 20_000 }, () => {
       waiting.audit.map(({ outcome }) => outcome),
       ["begun", "ok"],
     );
+  });
+
+  it("are taken over from a process that has ended, for their owner only", async () => {
+    const remote = { tool: "slow", server: "far", taskId: "there-1" };
+    const now = new Date().toISOString();
+    const times = { createdAt: now, lastUpdatedAt: now };
+    const record = { id: "ours-1", owner: "", ttl: null, status: "working", ...times } as const;
+    const adopted: string[] = [];
+    let stored: TaskRecord = { ...record, remote, isLost: true };
+    const store: TaskStore = {
+      begin: async () => {},
+      end: async (ended) => {
+        stored = ended;
+      },
+      goesOn: async () => {},
+      adopt: async (id) => adopted.push(id) === 1,
+      find: async (id) => (id === record.id ? stored : undefined),
+    };
+    const offer = new Offer();
+    const resumed: string[] = [];
+    const done = Promise.withResolvers<string>();
+    offer.tools.add({
+      definition: { name: "slow", inputSchema: { type: "object" } },
+      source: { server: "far", name: "slow" },
+      call: () => textResult("called again"),
+      resume: async (taskId) => {
+        resumed.push(taskId);
+        return textResult(await done.promise);
+      },
+    });
+    const door = new McpDoor({ offer, tasks: { store } });
+    await assert.rejects(async () => door.tasks.find("ours-1", "somebody else"), /no task has/);
+    assert.deepEqual(adopted, []);
+    await using client = await RawClient.connect(door, MODERN);
+    const looks = [1, 2].map(() => client.request("tasks/get", { taskId: "ours-1" }));
+    for (const { result } of await Promise.all(looks)) assert.equal(result.status, "working");
+    done.resolve("at last");
+    let status = "working";
+    while (status === "working") {
+      const { result } = await client.request("tasks/get", { taskId: "ours-1" });
+      status = String(result.status);
+      if (status === "completed") assert.equal(result.result.content[0].text, "at last");
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.deepEqual(resumed, ["there-1"]);
   });
 });

@@ -1,6 +1,7 @@
 import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../json-object.ts";
+import type { RemoteTask } from "../../../tool/tool.ts";
 import type { Rounds } from "./rounds.ts";
 import { type KnownTask, Task, type TaskRecord, type TaskStore } from "./task.ts";
 
@@ -9,12 +10,18 @@ const KEPT = 5 * 60_000;
 const LONGEST_TTL = 24 * 60 * 60_000;
 const MOST = 10_000;
 
-export interface NewTask {
-  readonly owner: string;
+/** The work of a task. */
+export interface ResumedWork {
   /** Starts the work, or returns work that has started. */
   readonly begin: () => Rounds<JsonObject>;
   /** Ends it before its time. */
   readonly stop: (reason: Error) => void;
+}
+
+export interface NewTask extends ResumedWork {
+  readonly owner: string;
+  /** Where it goes on when this process ends. A promise may never be settled. */
+  readonly remote?: RemoteTask | undefined | Promise<RemoteTask | undefined>;
   /** Milliseconds that the client gives the task; no limit when left out. */
   readonly ttl?: unknown;
 }
@@ -39,7 +46,7 @@ export class Tasks {
   /** Creates a task. It is stored before it begins, since the client is promised to find it. */
   start(work: NewTask): Task | Promise<Task> {
     if (this.#tasks.size >= MOST) throw RpcError.of(STANDARD.internal, "too many tasks");
-    const { owner, ttl } = work;
+    const { owner, ttl, remote } = work;
     const now = new Date().toISOString();
     const record: TaskRecord = {
       id: crypto.randomUUID(),
@@ -48,6 +55,7 @@ export class Tasks {
       lastUpdatedAt: now,
       ttl: typeof ttl === "number" && ttl > 0 ? Math.min(ttl, LONGEST_TTL) : null,
       status: "working",
+      ...(remote instanceof Promise ? {} : { remote }),
     };
     const stored = this.#options.store?.begin(record);
     return stored === undefined
@@ -55,11 +63,18 @@ export class Tasks {
       : stored.then(() => this.#begin(record, work));
   }
 
-  /** Finds a task of a principal, whichever process runs it. */
-  find(id: string, owner: string): KnownTask | Promise<KnownTask> {
+  /**
+   * Finds a task of a principal, whichever process runs it. One that goes on elsewhere although its
+   * process has ended is taken over where `resume` says how.
+   */
+  find(
+    id: string,
+    owner: string,
+    resume?: (remote: RemoteTask) => ResumedWork,
+  ): KnownTask | Promise<KnownTask> {
     const task = this.#tasks.get(id);
     if (task !== undefined) return theirs(id, owner, task);
-    return this.#findStored(id, owner);
+    return this.#findStored(id, owner, resume);
   }
 
   /** Cancels the tasks of a principal whose access was revoked. */
@@ -74,7 +89,7 @@ export class Tasks {
     return () => this.#listeners.delete(listener);
   }
 
-  #begin(record: TaskRecord, { begin, stop }: NewTask): Task {
+  #begin(record: TaskRecord, { begin, stop, remote }: Omit<NewTask, "owner">): Task {
     const { id, owner, createdAt, ttl } = record;
     const task = new Task({
       id,
@@ -89,19 +104,36 @@ export class Tasks {
       },
     });
     this.#tasks.set(id, task);
+    if (remote instanceof Promise) {
+      const { store, report } = this.#options;
+      remote
+        .then((known) => (known === undefined ? undefined : store?.goesOn(id, known)))
+        .catch((error: unknown) => report?.("task.not-stored", { task: id, error }));
+    }
     if (ttl !== null) {
+      const left = Math.max(0, Date.parse(createdAt) + ttl - Date.now());
       setTimeout(() => {
         task.cancel();
         this.#tasks.delete(id);
-      }, ttl).unref();
+      }, left).unref();
     }
     return task;
   }
 
-  async #findStored(id: string, owner: string): Promise<KnownTask> {
+  async #findStored(
+    id: string,
+    owner: string,
+    resume: ((remote: RemoteTask) => ResumedWork) | undefined,
+  ): Promise<KnownTask> {
     const find = async () => this.#options.store?.find(id);
     const record = await find();
-    if (record === undefined) return theirs(id, owner, undefined);
+    if (record?.owner !== owner) return theirs(id, owner, undefined);
+    if (record.isLost === true && record.remote !== undefined && resume !== undefined) {
+      const isOurs = await this.#options.store?.adopt(id);
+      const task = isOurs === true ? this.#begin(record, resume(record.remote)) : undefined;
+      const found = task ?? this.#tasks.get(id);
+      if (found !== undefined) return found;
+    }
     const { StoredTask } = await import("./stored-task.ts");
     return theirs(id, owner, new StoredTask(record, find));
   }

@@ -1,6 +1,7 @@
 import { background } from "../../../base/background.ts";
 import { type Stop, Stopper, type StopListener } from "../../../base/stop.ts";
 import type { LogLevel } from "../../../base/log.ts";
+import type { Span } from "../../../base/trace.ts";
 import type { Call } from "../../../rpc/call.ts";
 import { type Method, method } from "../../../rpc/method.ts";
 import { ROOM } from "../../../wire/channel.ts";
@@ -24,6 +25,7 @@ export class McpToolContext implements ToolContext, StopListener {
   readonly session?: string;
   readonly folder: string | undefined;
   project?: Project | undefined;
+  span?: Span | undefined;
   readonly #client: Client;
   readonly #rootsTimeout: number;
   #meta: JsonObject;
@@ -32,6 +34,8 @@ export class McpToolContext implements ToolContext, StopListener {
   /** Set for work that spans several requests: cancelling any of them stops it. */
   #stopper: Stopper | undefined;
   #isTask = false;
+  #remote: string | undefined;
+  #remoteKnown: PromiseWithResolvers<string> | undefined;
   #hasProgressed = false;
   #isBehind = false;
 
@@ -90,6 +94,27 @@ export class McpToolContext implements ToolContext, StopListener {
     this.#call = next.#call;
     this.#meta = next.#meta;
     if (this.#stopper !== undefined) next.#call.add(this);
+  }
+
+  /** The work goes on whatever becomes of the request that has begun it. */
+  detach(): void {
+    this.#stopper ??= new Stopper();
+  }
+
+  /** The id of the task as which the tool's server goes on with the call, once it does. */
+  get remote(): string | undefined {
+    return this.#remote;
+  }
+
+  untilRemote(): Promise<string> {
+    this.#remoteKnown ??= Promise.withResolvers();
+    if (this.#remote !== undefined) this.#remoteKnown.resolve(this.#remote);
+    return this.#remoteKnown.promise;
+  }
+
+  remoteTask(taskId: string): void {
+    this.#remote = taskId;
+    this.#remoteKnown?.resolve(taskId);
   }
 
   /** Continues as a task: its request has been answered. */

@@ -6,6 +6,7 @@ import { type PeerLimits, resolvePeerOptions } from "../../../../rpc/peer-option
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import { readHttpBody } from "../../../../wire/channel/http-body.ts";
 import { isObject } from "../../json-object.ts";
+import { TRACE_HEADER } from "../../meta.ts";
 import { describesClient } from "../client.ts";
 import { Connection } from "../connection.ts";
 import { OWNER, type Principal } from "../../../../base/principal.ts";
@@ -176,6 +177,8 @@ export class McpHttp {
       }
       const value = parseMessage(body, this.#peerLimits);
       if (value instanceof RpcError) return refuse(response, 400, value);
+      const { traceparent } = request.headers;
+      if (traceparent !== undefined) keepTraceHeader(value, traceparent);
       return receive(value, body, request, response, principal);
     });
     return undefined;
@@ -196,6 +199,14 @@ export class McpHttp {
     this.#legacy.keepAlive();
     this.#sse.keepAlive();
   }
+}
+
+/** Keeps the header beside the parameters: the message is all that a handler sees of the request. */
+function keepTraceHeader(message: unknown, traceparent: unknown): void {
+  if (!isObject(message) || !isObject(message.params)) return;
+  const meta = isObject(message.params._meta) ? message.params._meta : undefined;
+  const params = message.params as Record<string, unknown>;
+  params._meta = { ...meta, [TRACE_HEADER]: traceparent };
 }
 
 /** Too many bytes of unfinished requests are buffered. */

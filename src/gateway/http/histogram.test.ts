@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { Histogram } from "./histogram.ts";
+
+describe("Histogram", () => {
+  it("counts each duration in all buckets that it fits into", () => {
+    const histogram = new Histogram("h_seconds", "Help.", ["tool"]);
+    for (const milliseconds of [0.5, 5, 400, 400_000]) histogram.observe(milliseconds, "echo");
+    const lines = histogram.render().split("\n");
+    for (const line of [
+      "# TYPE h_seconds histogram",
+      'h_seconds_bucket{tool="echo",le="0.001"} 1',
+      'h_seconds_bucket{tool="echo",le="0.005"} 2',
+      'h_seconds_bucket{tool="echo",le="0.1"} 2',
+      'h_seconds_bucket{tool="echo",le="0.5"} 3',
+      'h_seconds_bucket{tool="echo",le="300"} 3',
+      'h_seconds_bucket{tool="echo",le="+Inf"} 4',
+      'h_seconds_sum{tool="echo"} 400.4055',
+      'h_seconds_count{tool="echo"} 4',
+    ]) {
+      assert.ok(lines.includes(line), line);
+    }
+  });
+
+  it("escapes what would break out of a label", () => {
+    const histogram = new Histogram("h", "Help.", ["tool"]);
+    histogram.observe(1, 'a"} 1\nb \\');
+    assert.ok(histogram.render().includes(String.raw`h_count{tool="a\"} 1\nb \\"} 1`));
+  });
+
+  it("counts what comes after too many series together", () => {
+    const histogram = new Histogram("h", "Help.", ["tool", "server"]);
+    for (let i = 0; i < 600; i++) histogram.observe(1, `tool-${i}`, "s");
+    histogram.observe(1, "tool-0", "s");
+    const counts = histogram.render().match(/^h_count.*$/gm) ?? [];
+    assert.equal(counts.length, 501);
+    assert.ok(counts.includes('h_count{tool="tool-0",server="s"} 2'));
+    assert.ok(counts.includes('h_count{tool="other",server="other"} 100'));
+  });
+});

@@ -1,0 +1,28 @@
+import type { House } from "../house.ts";
+import { Observers } from "./observers.ts";
+
+/** Has observed what the configuration wants to have observed. Before anything is opened. */
+export async function observe(house: House): Promise<void> {
+  const { config, log, report } = house;
+  const observers = (house.observers ??= new Observers());
+  if (config.log.requests === true) {
+    const { RequestLog } = await import("./request-log.ts");
+    observers.add(new RequestLog());
+  }
+  const settings = config.telemetry?.otlp;
+  if (settings?.enabled !== true) return;
+  const { openTelemetry } = await import("./open-telemetry.ts");
+  observers.add(
+    openTelemetry({
+      settings,
+      env: process.env,
+      report,
+      resolve: async (headers) => {
+        const { resolveTexts } = await import("../../upstream/references.ts");
+        const { secretNamed } = await import("../tool/upstreams.ts");
+        const secret = (name: string) => secretNamed(name, log);
+        return resolveTexts("telemetry.otlp.headers", headers, { env: process.env, secret });
+      },
+    }),
+  );
+}

@@ -1,0 +1,69 @@
+import type { RequestEnd, RequestObserver } from "../../rpc/peer-options.ts";
+import type { TurnObserver } from "../../session/turn/turn-observer.ts";
+import type { CallObserver } from "../../tool/call-observer.ts";
+
+/** Whoever observes the work of a house: traces, metrics, the request log. */
+export interface Observer {
+  readonly calls?: CallObserver;
+  readonly turns?: TurnObserver;
+  /** Observes the requests of a door. */
+  readonly requests?: (door: string) => RequestObserver;
+  /** Spans that the collector took, and those that it never got. */
+  readonly spans?: { readonly exported: number; readonly dropped: number } | undefined;
+  /** Hands over what it still has; takes a bounded time. */
+  readonly flush?: () => Promise<void>;
+}
+
+/** All observers of a house as one. Only there where something is observed. */
+export class Observers implements Required<Observer> {
+  readonly #all: Observer[] = [];
+
+  add(observer: Observer): void {
+    this.#all.push(observer);
+  }
+
+  get spans(): Observer["spans"] {
+    return this.#all.find(({ spans }) => spans !== undefined)?.spans;
+  }
+
+  readonly calls: CallObserver = {
+    begun: (call) => {
+      for (const { calls } of this.#all) {
+        const span = calls?.begun?.(call);
+        if (span !== undefined) return span;
+      }
+      return undefined;
+    },
+    ended: (call, end) => {
+      for (const { calls } of this.#all) calls?.ended(call, end);
+    },
+  };
+
+  readonly turns: TurnObserver = {
+    begun: (turn) => {
+      const begun = this.#all.flatMap(({ turns }) => turns?.begun(turn) ?? []);
+      return {
+        span: begun.find(({ span }) => span !== undefined)?.span,
+        ended: (stopReason) => {
+          for (const each of begun) each.ended(stopReason);
+        },
+      };
+    },
+  };
+
+  readonly requests = (door: string): RequestObserver => {
+    const all = this.#all.flatMap(({ requests }) => requests?.(door) ?? []);
+    return {
+      begun: (method, params, state) => {
+        const ends = all.map((each) => each.begun(method, params, state));
+        return (end: RequestEnd) => {
+          for (const each of ends) each(end);
+        };
+      },
+    };
+  };
+
+  readonly flush = async (): Promise<void> => {
+    await Promise.all(this.#all.flatMap(({ flush }) => flush?.() ?? []));
+  };
+}

@@ -1,0 +1,256 @@
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+
+import type { SpanAttributes } from "../../base/trace.ts";
+import { type EndedSpan, exportRequest } from "./otlp-json.ts";
+
+export interface ExporterOptions {
+  /** The whole address, with its path. */
+  readonly url: string;
+  /** Asked for with each export, so that a secret is in memory only while it is sent. */
+  readonly headers: () => Promise<Readonly<Record<string, string>>>;
+  readonly resource: SpanAttributes;
+  readonly report: (event: string, fields: Record<string, unknown>) => void;
+  readonly limits?: Partial<ExporterLimits>;
+}
+
+export interface ExporterLimits {
+  /** Spans that wait; further ones are dropped. */
+  readonly queue: number;
+  readonly batch: number;
+  /** Milliseconds for which spans are gathered. */
+  readonly gather: number;
+  /** Attempts for one batch. */
+  readonly attempts: number;
+  /** Milliseconds before the second attempt; doubled for each further one. */
+  readonly firstWait: number;
+  readonly longestWait: number;
+  /** Milliseconds for one request. */
+  readonly timeout: number;
+  /** Milliseconds between two reports of dropped spans. */
+  readonly reportEvery: number;
+}
+
+const LIMITS: ExporterLimits = {
+  queue: 4_096,
+  batch: 512,
+  gather: 1_000,
+  attempts: 5,
+  firstWait: 1_000,
+  longestWait: 30_000,
+  timeout: 10_000,
+  reportEvery: 60_000,
+};
+
+/** OTLP/HTTP § Failures: the statuses after which the same request may be sent again. */
+const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+const LATE = "the collector did not take them in time";
+
+/** Characters of an answer that are read. */
+const MAX_ANSWER = 64 * 1024;
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly body: string;
+}
+
+/** Sends spans to a collector by OTLP over HTTP, as JSON, in batches. What it cannot send, it drops. */
+export class OtlpExporter {
+  readonly #options: ExporterOptions;
+  readonly #limits: ExporterLimits;
+  #queue: EndedSpan[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #sending: Promise<void> | undefined;
+  /** Ends the pause before the next attempt. */
+  #wake: (() => void) | undefined;
+  /** Ends what is being sent. */
+  #working = new AbortController();
+  #exported = 0;
+  #dropped = 0;
+  #reportedAt = -Infinity;
+  #reported = 0;
+
+  constructor(options: ExporterOptions) {
+    this.#options = options;
+    this.#limits = { ...LIMITS, ...options.limits };
+  }
+
+  /** Spans that the collector took, and those that it never got. */
+  get counts(): { readonly exported: number; readonly dropped: number } {
+    return { exported: this.#exported, dropped: this.#dropped };
+  }
+
+  add(span: EndedSpan): void {
+    const { queue, batch, gather } = this.#limits;
+    if (this.#queue.length >= queue) {
+      this.#drop(1, "too many spans wait for the collector");
+      return;
+    }
+    this.#queue.push(span);
+    if (this.#sending !== undefined) return;
+    if (this.#queue.length >= batch) this.#send();
+    else this.#timer ??= setTimeout(() => this.#send(), gather).unref();
+  }
+
+  /** Sends what waits. What the collector has not taken after so many milliseconds is dropped. */
+  async flush(milliseconds: number): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, milliseconds);
+    const drained = this.#drain().then(() => true);
+    const isDone = await Promise.race([drained, late.promise]);
+    clearTimeout(timer);
+    if (isDone !== true) this.#giveUp();
+  }
+
+  async #drain(): Promise<void> {
+    const { signal } = this.#working;
+    while (!signal.aborted) {
+      if (this.#sending === undefined && this.#queue.length > 0) this.#send();
+      if (this.#sending === undefined) return;
+      this.#wake?.();
+      await this.#sending;
+    }
+  }
+
+  /** Ends the request that is under way, too. */
+  #giveUp(): void {
+    this.#working.abort();
+    this.#working = new AbortController();
+    this.#wake?.();
+    if (this.#queue.length > 0) this.#drop(this.#queue.splice(0).length, LATE);
+  }
+
+  #send(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#sending = this.#sendAll().finally(() => {
+      this.#sending = undefined;
+      // Some may have come while the last batch was sent.
+      if (this.#queue.length > 0) {
+        this.#timer ??= setTimeout(() => this.#send(), this.#limits.gather).unref();
+      }
+    });
+  }
+
+  async #sendAll(): Promise<void> {
+    do {
+      const spans = this.#queue.splice(0, this.#limits.batch);
+      const problem = await this.#sendBatch(spans);
+      if (problem !== undefined) this.#drop(spans.length, problem);
+    } while (this.#queue.length >= this.#limits.batch);
+  }
+
+  /** Returns why the batch could not be sent. */
+  async #sendBatch(spans: readonly EndedSpan[]): Promise<string | undefined> {
+    const { attempts, firstWait, longestWait } = this.#limits;
+    const body = exportRequest(spans, this.#options.resource);
+    const { signal } = this.#working;
+    for (let attempt = 1; ; attempt++) {
+      let problem: string;
+      let wait = Math.min(firstWait * 2 ** (attempt - 1), longestWait);
+      try {
+        const answer = await this.#post(body, signal);
+        if (answer.status >= 200 && answer.status < 300) {
+          this.#took(spans.length, answer.body);
+          return undefined;
+        }
+        problem = `the collector answered with status ${answer.status}`;
+        if (!RETRIED.has(answer.status)) return problem;
+        const asked = Number(answer.retryAfter) * 1_000;
+        if (asked > 0) wait = Math.min(asked, longestWait);
+      } catch (error) {
+        problem = signal.aborted ? LATE : String(error instanceof Error ? error.message : error);
+      }
+      if (attempt >= attempts || signal.aborted) return problem;
+      await this.#pause(wait);
+      if (signal.aborted) return problem;
+    }
+  }
+
+  /** OTLP/HTTP § Partial Success: a collector may refuse some of the spans that it was sent. */
+  #took(count: number, body: string): void {
+    let rejected = 0;
+    let why = "";
+    try {
+      const { partialSuccess } = JSON.parse(body) as {
+        partialSuccess?: { rejectedSpans?: unknown; errorMessage?: string };
+      };
+      const refused = Number(partialSuccess?.rejectedSpans ?? 0);
+      if (refused > 0) rejected = Math.min(refused, count);
+      why = `${partialSuccess?.errorMessage ?? ""}`;
+    } catch {
+      // Collectors may answer without a body.
+    }
+    this.#exported += count - rejected;
+    if (rejected > 0) this.#drop(rejected, `the collector refused them: ${why.slice(0, 500)}`);
+  }
+
+  #pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.#wake = undefined;
+        resolve();
+      };
+      const timer = setTimeout(wake, milliseconds).unref();
+      this.#wake = wake;
+    });
+  }
+
+  async #post(body: string, working: AbortSignal): Promise<Answer> {
+    const { url, headers } = this.#options;
+    const signal = AbortSignal.any([working, AbortSignal.timeout(this.#limits.timeout)]);
+    const more = await beforeAbort(headers(), signal);
+    const request = url.startsWith("https:") ? httpsRequest : httpRequest;
+    return new Promise((resolve, reject) => {
+      const sent = request(url, {
+        method: "POST",
+        // A connection for each batch: none is left when the program ends.
+        agent: false,
+        signal,
+        headers: {
+          ...more,
+          "content-type": "application/json",
+          "content-length": Buffer.byteLength(body),
+        },
+      });
+      sent.on("error", reject);
+      sent.on("response", (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (part: string) => {
+          if (text.length < MAX_ANSWER) text += part;
+        });
+        response.on("error", reject);
+        response.on("end", () => {
+          const { statusCode: status = 0, headers: answered } = response;
+          resolve({ status, retryAfter: answered["retry-after"], body: text });
+        });
+      });
+      sent.end(body);
+    });
+  }
+
+  #drop(count: number, why: string): void {
+    this.#dropped += count;
+    const now = performance.now();
+    if (now - this.#reportedAt < this.#limits.reportEvery) return;
+    this.#reportedAt = now;
+    const { url, report } = this.#options;
+    const { origin } = new URL(url);
+    report("telemetry.dropped", { spans: this.#dropped - this.#reported, collector: origin, why });
+    this.#reported = this.#dropped;
+  }
+}
+
+/** A keychain may wait for a person. */
+function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}

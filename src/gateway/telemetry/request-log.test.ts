@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleContext } from "../../../test/samples/sample-context.ts";
+import type { CallEnd } from "../../tool/call-observer.ts";
+import { textResult, type Tool } from "../../tool/tool.ts";
+import { RequestLog } from "./request-log.ts";
+
+const ENDED: CallEnd = { outcome: "ok", reason: undefined, milliseconds: 2.5, result: undefined };
+
+const TOOL: Tool = {
+  definition: { name: "echo", inputSchema: {} },
+  source: { server: "files", name: "echo" },
+  call: () => textResult(""),
+};
+
+class Sample {
+  readonly lines: Record<string, unknown>[] = [];
+  readonly log = new RequestLog((fields) => this.lines.push(fields));
+
+  called(door: string): void {
+    const caller = { door, name: "editor" };
+    const context = new SampleContext({ caller });
+    this.log.calls.ended({ name: "echo", args: { key: "hidden" }, context, tool: TOOL }, ENDED);
+  }
+}
+
+describe("RequestLog", () => {
+  it("has a line for each request, with the server of its tool and without its arguments", () => {
+    const sample = new Sample();
+    const params = { name: "echo", arguments: { key: "hidden" } };
+    const state = { client: { name: "editor" }, principal: {} };
+    const end = sample.log.requests("mcp").begun("tools/call", params, state);
+    sample.called("mcp");
+    end({ result: { content: [], isError: true } });
+    const [{ ms, ...line } = {}] = sample.lines;
+    assert.equal(typeof ms, "number");
+    const who = { door: "mcp", client: "editor" };
+    const what = { method: "tools/call", tool: "echo", server: "files", outcome: "tool-error" };
+    assert.deepEqual(line, { ...who, ...what });
+    assert.equal(JSON.stringify(sample.lines).includes("hidden"), false);
+  });
+
+  it("names how requests end that have no result, and shortens what clients make up", () => {
+    const sample = new Sample();
+    const observer = sample.log.requests("acp");
+    observer.begun("session/prompt", {}, { name: "zed", principal: {} })({ isCancelled: true });
+    observer.begun("x".repeat(5_000), null, undefined)({ error: -32601 });
+    assert.deepEqual(
+      sample.lines.map(({ outcome, client }) => [outcome, client]),
+      [
+        ["cancelled", "zed"],
+        ["-32601", undefined],
+      ],
+    );
+    assert.equal(String(sample.lines[1]?.method).length, 201);
+  });
+
+  it("has calls over the bus, which are no requests of a peer", () => {
+    const sample = new Sample();
+    sample.called("bus");
+    const [line] = sample.lines;
+    assert.deepEqual([line?.door, line?.tool, line?.ms], ["bus", "echo", 2.5]);
+  });
+});

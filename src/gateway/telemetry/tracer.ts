@@ -1,0 +1,138 @@
+import { randomFillSync } from "node:crypto";
+
+import { maskText } from "../../base/text/mask.ts";
+import type { Span, SpanAttributes, SpanEnd, TraceCarrier } from "../../base/trace.ts";
+import type { EndedSpan } from "./otlp-json.ts";
+import {
+  readParent,
+  type RemoteParent,
+  readTraceParent,
+  writeTraceParent,
+} from "./trace-context.ts";
+
+export interface TracerOptions {
+  /** The share of traces that begin here which are recorded, from 0 to 1. */
+  readonly sample: number;
+  readonly add: (span: EndedSpan) => void;
+}
+
+/** What a span begins with. */
+export interface SpanStart {
+  readonly name: string;
+  readonly attributes: SpanAttributes;
+  /** Where the caller says which span it belongs to. */
+  readonly meta: Readonly<Record<string, unknown>>;
+  /** The `traceparent` header of the HTTP request that brought it: a link, and not the parent. */
+  readonly header?: unknown;
+}
+
+type Parent = Pick<RemoteParent, "traceId" | "traceState" | "baggage"> & {
+  readonly spanId: string | undefined;
+};
+
+/** Characters of an attribute: an endpoint need not take everything that a caller makes up. */
+const LONGEST = 4_096;
+
+/** Makes the spans of this process. */
+export class Tracer {
+  readonly #options: TracerOptions;
+
+  constructor(options: TracerOptions) {
+    this.#options = options;
+  }
+
+  /** Begins work for a caller. Undefined where it is not recorded: its caller decides, else chance. */
+  begin({ name, attributes, meta, header }: SpanStart): Span | undefined {
+    const { sample, add } = this.#options;
+    const parent = readParent(meta);
+    if (!(parent?.isSampled ?? Math.random() < sample)) return undefined;
+    const link = readTraceParent(header);
+    const isLinked = link !== undefined && link.spanId !== parent?.spanId;
+    const links = isLinked ? [{ traceId: link.traceId, spanId: link.spanId }] : [];
+    const none = { spanId: undefined, traceState: undefined, baggage: undefined };
+    const from: Parent = parent ?? { ...none, traceId: randomHex(16) };
+    return new RecordedSpan(name, "server", from, attributes, links, add);
+  }
+}
+
+class RecordedSpan implements Span {
+  readonly carrier: TraceCarrier;
+  readonly #name: string;
+  readonly #kind: EndedSpan["kind"];
+  readonly #parent: Parent;
+  readonly #spanId = randomHex(8);
+  readonly #start = performance.timeOrigin + performance.now();
+  readonly #attributes: SpanAttributes;
+  readonly #links: EndedSpan["links"];
+  readonly #add: (span: EndedSpan) => void;
+  #isOver = false;
+
+  constructor(
+    name: string,
+    kind: EndedSpan["kind"],
+    parent: Parent,
+    attributes: SpanAttributes,
+    links: EndedSpan["links"],
+    add: (span: EndedSpan) => void,
+  ) {
+    this.#name = name;
+    this.#kind = kind;
+    this.#parent = parent;
+    this.#attributes = attributes;
+    this.#links = links;
+    this.#add = add;
+    const { traceId, traceState, baggage } = parent;
+    this.carrier = {
+      traceparent: writeTraceParent(traceId, this.#spanId),
+      ...(traceState === undefined ? {} : { tracestate: traceState }),
+      ...(baggage === undefined ? {} : { baggage }),
+    };
+  }
+
+  hop(name: string, attributes: SpanAttributes): Span {
+    const parent = { ...this.#parent, spanId: this.#spanId };
+    return new RecordedSpan(name, "client", parent, attributes, [], this.#add);
+  }
+
+  end({ error, says, attributes }: SpanEnd = {}): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const all = { ...this.#attributes, ...attributes };
+    if (error !== undefined) all["error.type"] = error;
+    const { traceId, spanId: parentSpanId, traceState } = this.#parent;
+    this.#add({
+      traceId,
+      spanId: this.#spanId,
+      parentSpanId,
+      traceState,
+      name: safe(this.#name),
+      kind: this.#kind,
+      start: this.#start,
+      end: performance.timeOrigin + performance.now(),
+      attributes: Object.fromEntries(Object.entries(all).map(([key, value]) => [key, safe(value)])),
+      links: this.#links,
+      failure: error === undefined ? undefined : safe(says ?? error),
+    });
+  }
+}
+
+/** What leaves the machine has no secret in it, and an end. */
+function safe<T>(value: T): T | string {
+  return typeof value === "string" ? maskText(value).slice(0, LONGEST) : value;
+}
+
+const random = new Uint8Array(4_096);
+let used = random.length;
+
+/** Random bytes are made in one go for many ids. */
+function randomHex(bytes: number): string {
+  if (used + bytes > random.length) {
+    randomFillSync(random);
+    used = 0;
+  }
+  let text = "";
+  for (const byte of random.subarray(used, (used += bytes))) {
+    text += byte < 16 ? `0${byte.toString(16)}` : byte.toString(16);
+  }
+  return text;
+}

@@ -1,0 +1,27 @@
+import type { Span } from "../base/trace.ts";
+import type { AuditEntry } from "./audit.ts";
+import type { Arguments, Tool, ToolContext, ToolResult } from "./tool.ts";
+
+/** One call on its way through the toolbox. */
+export interface ObservedCall {
+  readonly name: string;
+  readonly args: Arguments;
+  readonly context: ToolContext;
+  /** Undefined where there is no such tool. */
+  readonly tool: Tool | undefined;
+}
+
+export interface CallEnd {
+  readonly outcome: Exclude<AuditEntry["outcome"], "begun">;
+  /** Why, when it is not ok. */
+  readonly reason: string | undefined;
+  readonly milliseconds: number;
+  readonly result: ToolResult | undefined;
+}
+
+/** Observes calls: for traces, histograms and the request log. It must not throw. */
+export interface CallObserver {
+  /** A call has begun. Returns its span, where it is traced. */
+  begun?(call: ObservedCall): Span | undefined;
+  ended(call: ObservedCall, end: CallEnd): void;
+}
