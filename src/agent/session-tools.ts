@@ -15,7 +15,7 @@ import { runCommand } from "./tools/run-command.ts";
 import { searchFiles } from "./tools/search-files.ts";
 import { updatePlan } from "./tools/update-plan.ts";
 import { REVIEWS, ToolGroups } from "./tools/tool-groups.ts";
-import { addToolbox } from "./tools/toolbox-tools.ts";
+import { addToolbox, AGENT_NAME } from "./tools/toolbox-tools.ts";
 import { promptText } from "./turn/prompt-message.ts";
 import { webFetch, type WebRules } from "./web/web-fetch.ts";
 import type { Speaker } from "./turn/speaker.ts";
@@ -56,7 +56,7 @@ const BUILT_IN_TOOLS: readonly AgentTool[] = [
   updatePlan,
 ];
 
-export type OpenOffer = () => Promise<Pick<Offer, "tools" | "known" | "missing">>;
+export type OpenOffer = () => Promise<Pick<Offer, "tools" | "known" | "missing" | "profileFor">>;
 
 export interface SessionToolsOptions {
   readonly web?: WebRules | undefined;
@@ -111,13 +111,15 @@ export class SessionTools implements AsyncDisposable {
     ]);
     await this.#briefly([servers?.known(), offer?.known()]);
     const project = { folder: this.#cwd, folders: [this.#cwd] };
+    const subject = { door: "agent", client: AGENT_NAME, folder: this.#cwd, principal };
+    const profile = offer?.profileFor(subject);
     const left = [
       ...(servers === undefined
         ? []
         : addToolbox(tools, servers.tools, { principal, project, isBrought: true })),
       ...(offer === undefined
         ? []
-        : addToolbox(tools, offer.tools, { principal, project, isBrought: false })),
+        : addToolbox(tools, offer.tools, { principal, project, profile, isBrought: false })),
     ];
     this.groups.prepare(tools, promptText(prompt));
     if (left.length > 0) {
@@ -125,7 +127,7 @@ export class SessionTools implements AsyncDisposable {
       await this.#report(speaker, "too many tools", says, left.slice(0, 20).join(", "));
     }
     await this.reportServers(speaker, "it has not answered yet");
-    for (const { name, why } of offer?.missing() ?? []) {
+    for (const { name, why } of offer?.missing(profile) ?? []) {
       const says = `The tools of '${name}' are left out for now`;
       await this.#report(speaker, `missing ${name}`, says, why);
     }

@@ -33,6 +33,8 @@ export interface Principal {
   /** What it may do; without them, everything. */
   readonly scopes?: readonly Scope[] | undefined;
   readonly limits?: PrincipalLimits | undefined;
+  /** The name of the profile that its token was made with. */
+  readonly profile?: string | undefined;
 }
 
 /** Whoever can start our programs or read our files: on stdio, on the owner's socket, with the owner's token. */

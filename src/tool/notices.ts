@@ -7,6 +7,8 @@ export interface Notice {
   readonly data: unknown;
   /** Whose it is. */
   readonly logger: string;
+  /** The other server that it comes from, or is about. */
+  readonly server?: string;
   /** A sentence for people, where `data` is for programs. */
   readonly message?: string;
   /** Important enough for clients that have not asked for messages. */

@@ -5,6 +5,13 @@ import type { Arguments, Caller } from "./tool.ts";
 
 export type Decision = "allow" | "ask" | "deny";
 
+const STRICTEST: readonly Decision[] = ["deny", "ask", "allow"];
+
+/** Of two decisions on a call, the one that lets less through. */
+export function stricter(one: Decision, other: Decision): Decision {
+  return STRICTEST.find((decision) => decision === one || decision === other) ?? "deny";
+}
+
 /** A decision for the calls that match. A member that is left out matches every call. */
 export interface PolicyRule {
   /** The tool's name; `*` stands for any text. */

@@ -1,5 +1,5 @@
 import type { Completion, CompletionArgument } from "./resource.ts";
-import type { ToolContext } from "./tool.ts";
+import type { ToolContext, ToolSource } from "./tool.ts";
 
 /** A text that a person starts from, with blanks to fill in. */
 export interface PromptDefinition {
@@ -22,6 +22,8 @@ export interface PromptResult {
 
 export interface Prompt {
   readonly definition: PromptDefinition;
+  /** Set on another server's prompt. */
+  readonly source?: ToolSource;
   get(args: Readonly<Record<string, string>>, context: ToolContext): Promise<PromptResult>;
   complete?(argument: CompletionArgument): Promise<Completion | undefined>;
 }

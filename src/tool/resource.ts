@@ -39,6 +39,8 @@ export interface ResourceProvider {
   /** Undefined when this provider does not know the URI. */
   read(uri: string, context: ToolContext): Promise<ResourceResult | undefined>;
   complete?(uri: string, argument: CompletionArgument): Promise<Completion | undefined>;
+  /** The other server that a URI, or a template as it is written, belongs to; ours belong to none. */
+  serverOf?(uri: string): Promise<string | undefined>;
   /** Somebody watches the URI, or nobody does any more. */
   watch?(uri: string): void;
   unwatch?(uri: string): void;

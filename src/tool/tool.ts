@@ -3,6 +3,7 @@ import { hasBrand } from "../base/errors.ts";
 import type { Principal, Scope } from "../base/principal.ts";
 import type { LogLevel } from "../base/log.ts";
 import type { Span } from "../base/trace.ts";
+import type { Profile } from "./profile/profile.ts";
 import type { Project, ProjectUse } from "./project.ts";
 
 /** JSON Schema as a tool declares it, of any draft; kept as it came. */
@@ -108,6 +109,8 @@ export interface Question {
 export interface ToolContext {
   readonly caller: Caller;
   readonly session?: string;
+  /** What the caller sees of the offer, and what it may call; everything where it is left out. */
+  readonly profile?: Profile | undefined;
   /** The folder that the caller works in, where its door knows it without asking. */
   readonly folder?: string | undefined;
   /** The folders that the client says it works in, absolute. Undefined where it does not say. */

@@ -1,7 +1,6 @@
 import { Deadlines } from "../base/limit/deadlines.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
-import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { unparsedText } from "../base/text/unparsed-json.ts";
 import { visible } from "../base/text/visible.ts";
 import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
@@ -9,7 +8,9 @@ import { argumentProblem } from "./schema/argument-problem.ts";
 import { askPerson } from "./ask-person.ts";
 import type { Audit, AuditEntry } from "./audit.ts";
 import { auditEntry, short } from "./audit-entry.ts";
+import { decisionOn, needsProject, visibleTools } from "./call-decision.ts";
 import type { CallObserver, ObservedCall } from "./call-observer.ts";
+import { CallRates } from "./call-rates.ts";
 import {
   FAULT_META,
   INVALID_ARGUMENTS,
@@ -24,6 +25,7 @@ import {
 } from "./tool.ts";
 import { LimitedContext } from "./limited-context.ts";
 import { Policy } from "./policy.ts";
+import type { Profile } from "./profile/profile.ts";
 import {
   type AddressesOf,
   needOf,
@@ -48,7 +50,7 @@ export interface ToolboxOptions {
   /** Its tools belong to the caller that brought them: no scope of a token is needed. */
   readonly isPrivate?: boolean;
   /** Sources that may still bring a tool: a call of an unknown tool waits for them. */
-  readonly sources?: Required<Pick<ToolSources, "arrival" | "missing">>;
+  readonly sources?: Required<ToolSources>;
   /** Finds the repositories among a client's roots; without it, no root is one. */
   readonly repositoryOf?: RepositoryOf | undefined;
   /** Tells whether a principal may use a repository that is limited to some; without it, none has one. */
@@ -72,7 +74,7 @@ interface Passage extends ObservedCall {
  */
 export class Toolbox {
   readonly #registry: ToolRegistry;
-  readonly #rates = new WeakMap<Tool, RateLimiter>();
+  readonly #rates = new CallRates();
   readonly #deadlines = new Deadlines();
   readonly #audit: Audit | undefined;
   readonly #observer: CallObserver | undefined;
@@ -106,8 +108,12 @@ export class Toolbox {
     return this.#registry.add(tool);
   }
 
-  get(name: string): Tool | undefined {
-    return this.#registry.offered.get(name) ?? this.#fallback?.(name);
+  /** A tool by the name that it has for a caller. */
+  get(name: string, profile?: Profile): Tool | undefined {
+    if (profile === undefined) return this.#registry.offered.get(name) ?? this.#fallback?.(name);
+    const real = profile.toolNames.real(name);
+    const tool = real === undefined ? undefined : this.get(real);
+    return tool !== undefined && profile.hasTool(tool) ? tool : undefined;
   }
 
   /** Those that a principal may call, in the order they were added, the same between changes. */
@@ -118,22 +124,21 @@ export class Toolbox {
   }
 
   /** What its principal may call, without what the policy denies it whatever the arguments. */
-  listFor({ caller, project }: Pick<ToolContext, "caller" | "project">): readonly Tool[] {
-    const all = this.list(caller.principal);
-    if (!this.policy.denies) return all;
-    return all.filter(({ definition, source }) => {
-      const { name: tool } = definition;
-      return !this.policy.hides({ tool, server: source?.server, caller, project });
-    });
+  listFor(context: Pick<ToolContext, "caller" | "project" | "profile">): readonly Tool[] {
+    const tools = this.visibleTo(context);
+    return context.profile?.search?.list(tools) ?? tools;
+  }
+
+  /** The same, also where the caller's profile has it search for them. */
+  visibleTo(context: Pick<ToolContext, "caller" | "project" | "profile">): readonly Tool[] {
+    return visibleTools(this.policy, this.list(context.caller.principal), context);
   }
 
   /** Whether the policy has a person asked before this call. */
-  async asks(tool: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
+  async asks(shown: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
+    const tool = this.#real(shown, context);
     await this.#settleProject(tool, args, context);
-    const { definition, source } = tool;
-    const { caller, project } = context;
-    const subject = { tool: definition.name, server: source?.server, caller, project };
-    return this.policy.decide({ ...subject, args }) === "ask";
+    return decisionOn(this.policy, tool, args, context) === "ask";
   }
 
   /**
@@ -141,7 +146,8 @@ export class Toolbox {
    * anybody: our own do not lie, and of another's a person has said so, by a rule of the policy that
    * allows the call or by approving the tool.
    */
-  async isTrusted(tool: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
+  async isTrusted(shown: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
+    const tool = this.#real(shown, context);
     const { definition, source, bringer } = tool;
     if (source === undefined && bringer === undefined) return true;
     await this.#settleProject(tool, args, context);
@@ -151,8 +157,18 @@ export class Toolbox {
     return source !== undefined && this.#registry.vouchesFor(tool, source);
   }
 
+  /** A listed tool, under its own name: policies go by that. */
+  #real(shown: Tool, { profile }: ToolContext): Tool {
+    return this.get(shown.definition.name, profile) ?? shown;
+  }
+
   held(): readonly HeldTool[] {
     return this.#registry.held.list();
+  }
+
+  /** For whoever changes the policy or the profiles: lists may be others now. */
+  changed(): void {
+    this.#registry.offered.changed();
   }
 
   /** Calls back when other tools are offered than before. Returns how to stop it. */
@@ -167,9 +183,24 @@ export class Toolbox {
    * answered for at once.
    */
   call(name: string, args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult> {
-    const tool = this.get(name);
+    // Policy, schema and record are those of the tool that is meant.
+    const answer = context.profile?.search?.answer(name, args, {
+      find: () => this.#search(this.#begun(name, args, context, undefined)),
+      call: (...meant) => this.#call(...meant, context),
+    });
+    return answer ?? this.#call(name, args, context);
+  }
+
+  #begun(name: string, args: Arguments, context: ToolContext, tool: Tool | undefined): Passage {
     const passage: Passage = { name, args, context, tool, started: performance.now() };
     if (this.#observer?.begun !== undefined) context.span = this.#observer.begun(passage);
+    return passage;
+  }
+
+  #call(name: string, args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult> {
+    const tool = this.get(name, context.profile);
+    // On record it has its own name, whatever the caller's profile calls it.
+    const passage = this.#begun(tool?.definition.name ?? name, args, context, tool);
     if (tool === undefined) return this.#missing(passage);
     const refusal = this.#isPrivate ? undefined : toolRefusal(context.caller.principal, tool);
     if (refusal !== undefined) return this.#refuse(passage, refusal);
@@ -212,12 +243,8 @@ export class Toolbox {
 
   /** Settles, once, which project a call is about, where the tool or the policy goes by it. */
   #settleProject(tool: Tool, args: Arguments, context: ToolContext): Promise<void> | undefined {
-    const { caller, project } = context;
-    if (project !== undefined) return undefined;
-    if (!isAbout(tool, args)) {
-      const question = { tool: tool.definition.name, server: tool.source?.server, args, caller };
-      if (!this.policy.needsProject(question)) return undefined;
-    }
+    if (context.project !== undefined) return undefined;
+    if (!isAbout(tool, args) && !needsProject(this.policy, tool, args, context)) return undefined;
     return this.projectOf(context, args, tool.project).then((found) => {
       context.project = found;
     });
@@ -229,8 +256,7 @@ export class Toolbox {
     if (project?.refusal !== undefined && isAbout(tool, args)) {
       return this.#refuse(passage, project.refusal);
     }
-    const server = tool.source?.server;
-    switch (this.policy.decide({ tool: name, server, args, caller, project })) {
+    switch (decisionOn(this.policy, tool, args, context)) {
       case "allow":
         return this.#check(tool, passage);
       case "deny":
@@ -245,34 +271,53 @@ export class Toolbox {
     }
   }
 
+  /** Shows a caller what its lists would show: no policy decides on that. */
+  async #search(passage: Passage): Promise<ToolResult> {
+    const { args, context } = passage;
+    try {
+      await this.#sources?.known();
+      const { searchFor } = await import("./profile/tool-search.ts");
+      return this.#done(passage, searchFor(args, this.visibleTo(context)));
+    } catch (error) {
+      return this.#failed(passage, error);
+    }
+  }
+
+  /** A held tool, as far as a caller may know of it. */
+  #held(name: string, profile: Profile | undefined): HeldTool | undefined {
+    const held = this.#registry.held.get(profile?.toolNames.real(name) ?? name);
+    return held === undefined || profile?.hasTool(held.tool) === false ? undefined : held;
+  }
+
   #missing(passage: Passage): ToolResult | Promise<ToolResult> {
-    const held = this.#registry.held.get(passage.name);
+    const { profile } = passage.context;
+    const held = this.#held(passage.name, profile);
     if (held !== undefined) return this.#refuse(passage, heldBecause(held));
     if (this.#sources?.arrival() !== undefined) return this.#await(passage);
-    const missing = (this.#sources?.missing() ?? []).map(({ why }) => why);
-    const reason = [`Unknown tool: ${short(passage.name)}`, ...missing].join(". ");
+    const missing = (this.#sources?.missing(profile) ?? []).map(({ why }) => why);
+    const problem = profile?.problem === undefined ? [] : [profile.problem];
+    const reason = [`Unknown tool: ${short(passage.name)}`, ...missing, ...problem].join(". ");
     this.#record(passage, "refused", reason);
     throw new TrunklineError("not-found", reason);
   }
 
   async #await(passage: Passage): Promise<ToolResult> {
     const { name, args, context } = passage;
-    await this.#arrived(name, context);
+    await this.#arrived(name, context, context.profile);
     if (context.signal.aborted) return this.#failed(passage, context.signal.reason);
-    return this.call(name, args, context);
+    return this.#call(name, args, context);
   }
 
   /** A server that has not listed its tools yet may have the tool: wait for it. */
-  async #arrived(name: string, context: ToolContext): Promise<void> {
+  async #arrived(name: string, context: ToolContext, profile?: Profile): Promise<void> {
     const isThere = (): boolean =>
-      this.get(name) !== undefined || this.#registry.held.get(name) !== undefined;
+      this.get(name, profile) !== undefined || this.#held(name, profile) !== undefined;
     if (this.#sources !== undefined) await awaitTool(isThere, this.#sources, context);
   }
 
   #check(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
     const { name, args, context } = passage;
-    const { principal, client } = context.caller;
-    const wait = this.#rateOf(tool)?.take(`${principal.id} ${client}`) ?? 0;
+    const wait = this.#rates.take(tool, context);
     if (wait > 0) {
       const seconds = Math.ceil(wait / 1000);
       return this.#refuse(passage, `'${name}' is called too often: wait ${seconds} s`);
@@ -368,14 +413,6 @@ export class Toolbox {
     if (words === undefined) this.#report("tool.fault", { tool: name, error });
     this.#record(passage, "error", reason);
     return errorResult(reason);
-  }
-
-  #rateOf(tool: Tool): RateLimiter | undefined {
-    const rate = tool.limits?.rate;
-    if (rate === undefined) return undefined;
-    let limiter = this.#rates.get(tool);
-    if (limiter === undefined) this.#rates.set(tool, (limiter = new RateLimiter(rate)));
-    return limiter;
   }
 
   #record(

@@ -132,7 +132,7 @@ export class CatalogueRefresh {
     kind: CatalogueKind,
     after: Promise<unknown> = Promise.resolve(),
   ): Promise<boolean> {
-    let part: Partial<Catalogue>;
+    let part: Awaited<ReturnType<typeof ask>>;
     try {
       part = await ask(client, kind);
       await after;
@@ -145,7 +145,7 @@ export class CatalogueRefresh {
     if (kind === "tools") this.problem = undefined;
     const before = this.catalogue;
     if (this.#client !== client || (before === undefined && kind !== "tools")) return false;
-    const now: Catalogue = { ...EMPTY_CATALOGUE, ...before, ...part };
+    const now = { ...EMPTY_CATALOGUE, ...before, ...part } as Catalogue;
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(now)) return false;
     this.catalogue = now;
     this.#options.changed(kind);
@@ -160,10 +160,21 @@ export class CatalogueRefresh {
   }
 }
 
-async function ask(client: McpClient, kind: CatalogueKind): Promise<Partial<Catalogue>> {
+/** Characters that are kept; clients get fewer. */
+const LONGEST_INSTRUCTIONS = 16_384;
+
+async function ask(
+  client: McpClient,
+  kind: CatalogueKind,
+): Promise<{ readonly [K in keyof Catalogue]?: Catalogue[K] | undefined }> {
   switch (kind) {
     case "tools":
-      return { tools: await client.listTools(), hasTasks: client.hasTasks };
+      return {
+        tools: await client.listTools(),
+        hasTasks: client.hasTasks,
+        // Named also where there are none, so that those of before are forgotten.
+        instructions: client.instructions?.slice(0, LONGEST_INSTRUCTIONS),
+      };
     case "prompts":
       return { prompts: await client.listPrompts().catch(noneIfUnknown) };
     case "resources": {

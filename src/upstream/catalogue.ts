@@ -12,6 +12,8 @@ export interface Catalogue {
   readonly tools: Entries;
   /** Any call may be answered with a task, without a mark on the tool: since 2026-07-28 (SEP-2663). */
   readonly hasTasks?: boolean;
+  /** What it says about itself to a model; a very long text is cut. */
+  readonly instructions?: string;
   readonly prompts: Entries;
   readonly resources: Entries;
   readonly templates: Entries;

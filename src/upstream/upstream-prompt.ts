@@ -9,6 +9,7 @@ export function upstreamPrompt(upstream: Upstream, entry: Entry, name: string): 
   const original = String(entry.name);
   return {
     definition: { ...entry, name },
+    source: { server: upstream.name, name: original },
     get: (args, context) =>
       upstream
         .for(context)

@@ -61,6 +61,14 @@ export class UpstreamResources implements ResourceProvider {
     return owner && completion(owner, { type: "ref/resource", uri }, argument);
   }
 
+  async serverOf(uri: string): Promise<string | undefined> {
+    await this.#known();
+    const ofTemplate = this.#upstreams().find(({ catalogue }) =>
+      catalogue?.templates.some(({ uriTemplate }) => uriTemplate === uri),
+    );
+    return (ofTemplate ?? this.#ownerOf(uri))?.name;
+  }
+
   watch(uri: string): void {
     const owner = this.#ownerOf(uri);
     if (owner === undefined) return;

@@ -100,7 +100,7 @@ export class Upstream {
     });
     this.#messages = new Throttle(MESSAGES, () => {
       const data = "It said more than is passed on; some messages were left out";
-      options.logged?.({ level: "warn", logger: name, data });
+      options.logged?.({ level: "warn", logger: name, server: name, data });
     });
     this.#instances = new ClientInstances({
       main: this,
@@ -323,7 +323,7 @@ export class Upstream {
       logged: (level, data, logger = this.name) => {
         if (!this.#messages.take()) return;
         this.#log.debug("upstream.logged", { level, logger, data });
-        this.#options.logged?.({ level, logger, data });
+        this.#options.logged?.({ level, logger, server: this.name, data });
       },
       asked: (context) => this.#instances.asked(context),
       ambiguous: () => this.#instances.refused(),

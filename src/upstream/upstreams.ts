@@ -5,6 +5,7 @@ import type { Clients } from "../tool/offer/clients.ts";
 import type { Prompt } from "../tool/prompt.ts";
 import type { Registry } from "../tool/offer/registry.ts";
 import type { Resources } from "../tool/offer/resources.ts";
+import type { ServerInstructions } from "../tool/offer/server-instructions.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { MissingSource, ToolSources } from "../tool/offer/tool-sources.ts";
 import type { Toolbox } from "../tool/toolbox.ts";
@@ -26,6 +27,7 @@ export interface UpstreamOffer {
   readonly resources: Pick<Resources, "add" | "changed" | "updated">;
   readonly notices: Pick<Notices, "post">;
   readonly clients: Pick<Clients, "onGone">;
+  readonly instructions: Pick<ServerInstructions, "replace">;
 }
 
 export interface UpstreamsOptions {
@@ -185,7 +187,14 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
       log.warn("upstream.missing", { upstream: name, state, why: missing });
       const message = `${missing}. Its tools are not in the list; when they are, that will be told.`;
       const data = { server: name, state, message };
-      offer.notices.post({ level: "warn", logger: "trunkline", data, message, isNews: true });
+      offer.notices.post({
+        level: "warn",
+        logger: "trunkline",
+        server: name,
+        data,
+        message,
+        isNews: true,
+      });
     }
   }
 
@@ -204,6 +213,11 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
       offer.prompts.get(name) !== undefined && !this.#prompts.has(name);
     this.#tools.replace(this.#publications("tools", new Names(isTool), upstreamTool));
     this.#prompts.replace(this.#publications("prompts", new Names(isPrompt), upstreamPrompt));
+    const said = this.#all.flatMap(({ name: server, catalogue }) => {
+      const text = catalogue?.instructions;
+      return typeof text === "string" ? [{ server, text }] : [];
+    });
+    offer.instructions.replace(said);
   }
 
   #publications<T>(

@@ -70,6 +70,7 @@ const config = {
     helper: { command: process.execPath, args: [join(ROOT, "test/support/acp-agent.mjs")] },
   },
   notifications: [{ name: "bell", command: ["true"] }],
+  profiles: { reading: { servers: { allow: ["notes"] } } },
   identities: {
     work: { ...identityOf("ada"), organizations: ["acme"] },
     old: identityOf("lovelace"),

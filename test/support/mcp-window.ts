@@ -66,20 +66,28 @@ export class WindowPlace implements Disposable {
   }
 }
 
+interface WindowOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Further options of `trunkline mcp`. */
+  readonly args?: readonly string[];
+}
+
 /** An assistant that has started `trunkline mcp`, on the raw wire: it sees every message. */
 export class McpWindow implements AsyncDisposable {
   readonly program: Program;
   #last = 0;
 
-  constructor(place: WindowPlace, options: { env?: Record<string, string>; cwd?: string } = {}) {
+  constructor(place: WindowPlace, options: WindowOptions = {}) {
     const env = { ...place.env, ...options.env };
     const folder = options.cwd === undefined ? {} : { cwd: options.cwd };
-    this.program = new Program(["mcp", "--config", place.config], { env, ...folder });
+    const args = ["mcp", "--config", place.config, ...(options.args ?? [])];
+    this.program = new Program(args, { env, ...folder });
   }
 
   static async open(
     place: WindowPlace,
-    options: { env?: Record<string, string>; cwd?: string; name?: string } = {},
+    options: WindowOptions & { readonly name?: string } = {},
   ): Promise<McpWindow> {
     const window = new McpWindow(place, options);
     await window.ask("initialize", {

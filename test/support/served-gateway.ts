@@ -32,7 +32,12 @@ export class ServedGateway implements AsyncDisposable {
   }
 
   /** One request of the latest revision of MCP, which stands for itself. */
-  async mcp(id: number, method: string, params: object = {}): Promise<Record<string, never>> {
+  async mcp(
+    id: number,
+    method: string,
+    params: object = {},
+    headers: Readonly<Record<string, string>> = this.headers,
+  ): Promise<Record<string, never>> {
     const _meta = {
       "io.modelcontextprotocol/protocolVersion": "2026-07-28",
       "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
@@ -42,7 +47,7 @@ export class ServedGateway implements AsyncDisposable {
     const response = await fetch(this.ready.mcp, {
       method: "POST",
       headers: {
-        ...this.headers,
+        ...headers,
         "content-type": "application/json",
         accept: "application/json, text/event-stream",
         "mcp-protocol-version": "2026-07-28",

@@ -15,7 +15,13 @@ export const EVERYTHING = {
   args: [join(FOLDER, PROGRAM)],
 } as const;
 
-/** Fetches it when it is not there. Resolves to why it cannot be had, or to false. */
+/** How to start another of their servers, such as "filesystem". */
+export function referenceServer(name: "filesystem" | "memory", ...args: readonly string[]) {
+  const program = `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`;
+  return { command: process.execPath, args: [join(FOLDER, program), ...args] } as const;
+}
+
+/** Fetches them when they are not there. Resolves to why it cannot be had, or to false. */
 export async function everythingIsMissing(): Promise<string | false> {
   if (isInstalled()) return false;
   // Test files run side by side, and one installation serves them all.

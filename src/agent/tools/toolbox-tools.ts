@@ -1,4 +1,5 @@
 import type { Principal } from "../../base/principal.ts";
+import type { Profile } from "../../tool/profile/profile.ts";
 import type { Project } from "../../tool/project.ts";
 import {
   type Caller,
@@ -26,6 +27,8 @@ const MOST_TOOLS = 128;
 export interface AddToolboxOptions {
   readonly principal: Principal;
   readonly project: Project;
+  /** What the principal sees of the toolbox. */
+  readonly profile?: Profile | undefined;
   /** The tools are of MCP servers of the session, whose names may equal those of configured servers. */
   readonly isBrought: boolean;
 }
@@ -37,20 +40,24 @@ export interface AddToolboxOptions {
 export function addToolbox(
   tools: Map<string, AgentTool>,
   toolbox: Toolbox,
-  { principal, project, isBrought }: AddToolboxOptions,
+  { principal, project, profile, isBrought }: AddToolboxOptions,
 ): string[] {
   const left: string[] = [];
   const caller = callerFor(principal, "");
-  for (const tool of toolbox.listFor({ caller, project })) {
+  // The agent has groups of tools of its own to keep lists short, so it never searches.
+  for (const tool of toolbox.visibleTo({ caller, project, profile })) {
     const name = freeName(tools, tool.definition.name);
     if (tools.size >= MOST_TOOLS) left.push(tool.definition.name);
-    else tools.set(name, adapt(tool, name, toolbox, isBrought));
+    else tools.set(name, adapt(tool, name, toolbox, { isBrought, profile }));
   }
   return left;
 }
 
+/** The name of the built-in agent, to policies and profiles. */
+export const AGENT_NAME = "built-in agent";
+
 function callerFor(principal: Principal, client: string): Caller {
-  return { door: "agent", name: "built-in agent", principal, client };
+  return { door: "agent", name: AGENT_NAME, principal, client };
 }
 
 function freeName(tools: ReadonlyMap<string, AgentTool>, wanted: string): string {
@@ -62,7 +69,12 @@ function freeName(tools: ReadonlyMap<string, AgentTool>, wanted: string): string
   }
 }
 
-function adapt(tool: Tool, name: string, toolbox: Toolbox, isBrought: boolean): AgentTool {
+function adapt(
+  tool: Tool,
+  name: string,
+  toolbox: Toolbox,
+  { isBrought, profile }: Pick<AddToolboxOptions, "isBrought" | "profile">,
+): AgentTool {
   const { annotations = {}, description = "", title, inputSchema } = tool.definition;
   const { source, bringer } = tool;
   const called = tool.definition.name;
@@ -81,7 +93,7 @@ function adapt(tool: Tool, name: string, toolbox: Toolbox, isBrought: boolean): 
     timeout: 600_000,
     title: () => (owner === undefined ? "" : `${owner}: `) + (title ?? called),
     async call(args, work) {
-      const context = contextOf(work);
+      const context = { ...contextOf(work), profile };
       // MCP server/tools § Annotations are untrusted: `readOnlyHint` counts only for trusted tools. A policy
       // that asks shows the call to the person itself.
       const isFree =

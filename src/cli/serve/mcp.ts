@@ -12,6 +12,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const house = await openLastingHouse(invocation);
   await using _repair = repairIdentities(house.config.data, house.log);
   const { "orchestrator-addr": address, "certs-dir": certsDir } = invocation.values;
+  const profile = profileOf(invocation, house);
   if (typeof address === "string") {
     const { serveBridge } = await import("../../gateway/door/mcp-bridge.ts");
     await serveBridge(house, {
@@ -19,7 +20,7 @@ export async function run(invocation: Invocation): Promise<number> {
       certsDir: typeof certsDir === "string" ? certsDir : undefined,
       tell: (line) => invocation.err(`trunkline: ${line}\n`),
     });
-  } else if (certsDir === undefined) await serve(house, invocation.env);
+  } else if (certsDir === undefined) await serve(house, invocation.env, profile);
   else {
     const why = "certificates are only for a plugin bus";
     throw new TrunklineError(
@@ -31,11 +32,29 @@ export async function run(invocation: Invocation): Promise<number> {
 }
 
 /** Through the gateway of the data folder, if one runs that would do the same; otherwise alone. */
-async function serve(house: House, env: NodeJS.ProcessEnv): Promise<void> {
+async function serve(
+  house: House,
+  env: NodeJS.ProcessEnv,
+  profile: string | undefined,
+): Promise<void> {
   const sockets = gatewaySockets(house.config.data);
   // Whoever wants every message in the log wants it in this one.
   if (sockets.length > 0 && !house.config.log.verbose) {
-    if (await relayStdio(house, sockets, env)) return;
+    if (await relayStdio(house, sockets, env, profile)) return;
   }
-  await serveMcpOnStdio(house);
+  await serveMcpOnStdio(house, profile);
+}
+
+/** The profile that the client is to have. A wrong name is refused now, where somebody reads it. */
+function profileOf({ values }: Invocation, { config }: House): string | undefined {
+  const { profile, "orchestrator-addr": address } = values;
+  if (typeof profile !== "string") return undefined;
+  if (address !== undefined) {
+    const why = "the tools of a plugin bus have no profiles";
+    throw new TrunklineError("usage", `Cannot use '--profile' with '--orchestrator-addr': ${why}.`);
+  }
+  const names = Object.keys(config.profiles);
+  if (names.includes(profile)) return profile;
+  const there = `Profiles in the configuration: ${names.join(", ") || "none"}.`;
+  throw new TrunklineError("usage", `Cannot use the profile '${profile}': there is none. ${there}`);
 }

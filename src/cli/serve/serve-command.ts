@@ -87,9 +87,15 @@ export const mcp: Command = {
       describe:
         "With --orchestrator-addr: folder of its certificates, instead of the configured one",
     },
+    profile: {
+      type: "string",
+      value: "NAME",
+      describe: "Offer what this profile of the configuration shows",
+    },
   },
   examples: [
     { run: "trunkline mcp", explains: "Offer every tool to the program that started it." },
+    { run: "trunkline mcp --profile reading", explains: "Offer the tools of a profile." },
     {
       run: "claude mcp add trunkline -- trunkline mcp",
       explains: "Add Trunkline to Claude Code.",

@@ -55,6 +55,11 @@ export const token: Command = {
         tool: limit("TOOL", "Allow only this tool, and no resources or prompts"),
         folder: limit("DIR", "Allow only this folder and its subfolders"),
         repo: limit("PATTERN", "Allow only repositories whose URL matches"),
+        profile: {
+          type: "string",
+          value: "NAME",
+          describe: "Show and allow only what this profile of the configuration does",
+        },
         "budget-tokens": budget(
           "COUNT",
           "Tokens of models that its turns may use in a day: 200k, 2M",
@@ -91,6 +96,10 @@ export const token: Command = {
         {
           run: "trunkline token create guest --scope sessions --budget-tokens 2M --concurrent 3",
           explains: "For sessions that may use two million tokens a day, three at once.",
+        },
+        {
+          run: "trunkline token create reader --profile reading",
+          explains: "For a program that sees the tools of a profile.",
         },
         {
           run: "trunkline token create screen --scope sessions --scope admin --observe",

@@ -30,6 +30,7 @@ interface CreateValues extends BudgetValues {
   readonly json?: boolean;
   readonly expires?: string;
   readonly observe?: boolean;
+  readonly profile?: string;
   readonly scope?: readonly Scope[];
   readonly agent?: readonly string[];
   readonly tool?: readonly string[];
@@ -41,7 +42,12 @@ interface CreateValues extends BudgetValues {
 export async function create(invocation: Invocation<CreateValues>): Promise<number> {
   const { values, positionals, out, err } = invocation;
   const expires = values.expires === undefined ? undefined : expiryOf(values.expires);
-  const grant = { scopes: [...new Set(values.scope ?? DEFAULT_SCOPES)], ...limitsOf(invocation) };
+  const { profile } = values;
+  const grant = {
+    scopes: [...new Set(values.scope ?? DEFAULT_SCOPES)],
+    ...limitsOf(invocation),
+    ...(profile === undefined ? {} : { profile }),
+  };
   const { token, kept } = await (await open(invocation)).create(positionals[0], grant, expires);
   if (values.json) {
     out(`${JSON.stringify({ token, ...shownOf(kept) }, null, 2)}\n`);
@@ -51,6 +57,7 @@ export async function create(invocation: Invocation<CreateValues>): Promise<numb
   const end = kept.expires === undefined ? "" : `, valid until ${timeOf(kept.expires)}`;
   err(`Created token '${kept.name}' (${kept.id})${end}. It is not shown again.\n`);
   err(`It allows: ${grantText(kept)}.\n`);
+  await warnOfProfile(invocation);
   err("Send it with every request: Authorization: Bearer TOKEN\n");
   return 0;
 }
@@ -125,14 +132,28 @@ function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: Pr
   return Object.keys(limits).length === 0 ? {} : { limits };
 }
 
+/** The configuration of the gateway may be another one than that of this folder: so no error. */
+async function warnOfProfile(invocation: Invocation<CreateValues>): Promise<void> {
+  const { profile } = invocation.values;
+  if (profile === undefined) return;
+  const { config } = await quietHouse(invocation);
+  if (Object.hasOwn(config.profiles, profile)) return;
+  const next = "Until it is, the token is shown no tools.";
+  invocation.err(
+    `The profile '${visibleLine(profile)}' is not in the configuration yet. ${next}\n`,
+  );
+}
+
 /** What a token allows: "tools, review; agents: a". */
-function grantText({ scopes, limits = {} }: AccessToken): string {
+function grantText({ scopes, limits = {}, profile }: AccessToken): string {
   const { budget: _, concurrent: __, observe, ...named } = limits;
   const lists = Object.entries<readonly string[]>({ ...named }).map(
     ([name, list]) => `${name}: ${list.join(", ")}`,
   );
   const only = observe === true ? ["only observes sessions"] : [];
-  return visibleLine([scopes.join(", "), ...only, ...lists, ...budgetText(limits)].join("; "));
+  const shown = profile === undefined ? [] : [`profile: ${profile}`];
+  const parts = [scopes.join(", "), ...only, ...shown, ...lists, ...budgetText(limits)];
+  return visibleLine(parts.join("; "));
 }
 
 /** The end of a period that starts now: "30d". */
@@ -147,9 +168,10 @@ function expiryOf(text: string): Date {
 }
 
 /** A token as it is listed, without its hash. */
-function shownOf({ id, name, created, expires, lastUsed, scopes, limits }: AccessToken): object {
+function shownOf(token: AccessToken): object {
+  const { id, name, created, expires, lastUsed, scopes, limits, profile } = token;
   const isExpired = expires !== undefined && !(Date.parse(expires) > Date.now());
-  return { id, name, scopes, limits, created, expires, lastUsed, isExpired };
+  return { id, name, scopes, limits, profile, created, expires, lastUsed, isExpired };
 }
 
 function table(tokens: readonly AccessToken[], used: ReadonlyMap<string, Amounts>): string {

@@ -18,14 +18,32 @@ export const tools: Command = {
         "A tool of another server is held if its description changed since you approved it, or if " +
         "its name looks like that of another tool. Assistants do not get a held tool until you " +
         "check it with `trunkline tools diff` and approve it. Tools that your policy denies are " +
-        "marked.",
-      options: { json },
+        "marked.\n\n" +
+        "--cost shows what the definitions cost a model that gets all of them: the bytes of each as " +
+        "JSON, and a quarter of that as an estimate of its tokens.",
+      options: {
+        profile: {
+          type: "string",
+          value: "NAME",
+          describe: "List what a client with this profile of the configuration gets",
+        },
+        cost: {
+          type: "boolean",
+          describe: "Show bytes and estimated tokens of each tool, server and profile",
+        },
+        json,
+      },
       examples: [
         {
           run: "trunkline tools list",
           explains: "Prints name, server and description of each.",
         },
         { run: "trunkline tools list --json", explains: "Prints the complete definitions." },
+        {
+          run: "trunkline tools list --profile reading",
+          explains: "Prints what a client with that profile gets.",
+        },
+        { run: "trunkline tools list --cost", explains: "Prints what the lists cost a model." },
       ],
       load: async () => ({ run: (await import("./tools.ts")).list }),
     },

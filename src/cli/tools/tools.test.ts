@@ -28,6 +28,55 @@ describe("trunkline tools list", () => {
   });
 });
 
+describe("trunkline tools list --profile and --cost", () => {
+  const profiles = {
+    reading: {
+      servers: { allow: ["notes"] },
+      tools: { deny: ["fail"], rename: { read_note: "read" } },
+    },
+    searching: { search: true },
+  };
+
+  it("lists what a client with the profile gets", async () => {
+    await using line = await setUp({ profiles });
+    const { out } = await line.run("tools", "list", "--profile", "reading");
+    assert.equal(out, "read  notes  Reads a note\n");
+    const wrong = await line.run("tools", "list", "--profile", "writing");
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.err, /There is no profile 'writing'\. Profiles .*: reading, searching\./);
+  });
+
+  it("shows the cost of each tool, server and profile, and how it is estimated", async () => {
+    await using line = await setUp({ profiles });
+    const { out } = await line.run("tools", "list", "--cost");
+    assert.match(out, /^read_note +\d+ +\d+$/m);
+    assert.match(out, /^notes +\d+ +\d+$/m);
+    assert.match(out, /^total +[\d,]+ +[\d,]+$/m);
+    assert.match(out, /^reading +\d+ +\d+$/m);
+    assert.match(out, /bytes of JSON \/ 4/);
+    const json = await line.run("tools", "list", "--cost", "--profile", "reading", "--json");
+    const { tools, total, instructions } = JSON.parse(json.out) as {
+      tools: { name: string; server: string; bytes: number }[];
+      total: { bytes: number };
+      instructions: { bytes: number };
+    };
+    const [read] = tools;
+    assert.equal(read?.name, "read");
+    assert.equal(read.server, "notes");
+    const bytes = read.bytes + instructions.bytes;
+    assert.equal(total.bytes, bytes);
+  });
+
+  it("shows that a search costs less than the tools that it finds", async () => {
+    await using line = await setUp({ profiles });
+    const { profiles: lines, total } = JSON.parse(
+      (await line.run("tools", "list", "--cost", "--json")).out,
+    ) as { profiles: { name: string; tokens: number }[]; total: { tokens: number } };
+    const searching = lines.find(({ name }) => name === "searching");
+    assert.ok((searching?.tokens ?? Infinity) < total.tokens / 2);
+  });
+});
+
 describe("trunkline tools call", () => {
   it("prints the tool's answer, and exits with 1 if it fails", async () => {
     await using line = await setUp();

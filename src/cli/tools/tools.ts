@@ -4,6 +4,7 @@ import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
 import { TERMINAL, TerminalCaller } from "../../gateway/tool/terminal-caller.ts";
 import { confirm } from "../shell/ask.ts";
+import type { Profile } from "../../tool/profile/profile.ts";
 import type { Tool } from "../../tool/tool.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -24,22 +25,42 @@ interface Row {
 }
 
 /** `trunkline tools list` */
-export async function list(invocation: Invocation<{ readonly json?: boolean }>): Promise<number> {
+export async function list(invocation: Invocation<ListValues>): Promise<number> {
   const { values, out, err } = invocation;
   await using opened = await openTools(await quietHouse(invocation));
+  const profile = profileNamed(opened.offer, values.profile);
   await untilKnown(opened, err);
+  if (values.cost === true) {
+    const { printCost } = await import("./cost.ts");
+    return printCost(invocation, opened.offer, profile);
+  }
   if (values.json) {
-    out(`${JSON.stringify(asJson(opened), null, 2)}\n`);
+    out(`${JSON.stringify(asJson(opened, profile), null, 2)}\n`);
     return 0;
   }
-  const rows = rowsOf(opened);
+  const rows = rowsOf(opened, profile);
   if (rows.length === 0)
     err("There are no tools. Add MCP servers to `mcpServers` in the configuration.\n");
   else out(table(rows, invocation));
   for (const { why } of opened.offer.missing()) err(`${visibleLine(why)}\n`);
-  const held = opened.offer.tools.held().length;
+  const held = opened.offer.tools.held().length + opened.offer.instructions.held().length;
   if (held > 0) err(`${held} held: check them with \`trunkline tools diff\`.\n`);
   return 0;
+}
+
+interface ListValues {
+  readonly [name: string]: string | boolean | undefined;
+  readonly json?: boolean;
+  readonly cost?: boolean;
+  readonly profile?: string;
+}
+
+function profileNamed({ profiles }: OpenedTools["offer"], name?: string): Profile | undefined {
+  if (name === undefined) return undefined;
+  const found = profiles?.get(name);
+  if (found !== undefined) return found;
+  const there = `Profiles in the configuration: ${profiles?.names.join(", ") || "none"}.`;
+  throw new TrunklineError("usage", `There is no profile '${visibleLine(name)}'. ${there}`);
 }
 
 /**
@@ -58,7 +79,10 @@ export async function untilKnown(
   for (; arrival !== undefined; arrival = offer.arrival()) await arrival;
 }
 
-function rowsOf({ offer: { tools } }: OpenedTools): Row[] {
+function rowsOf({ offer: { tools } }: OpenedTools, profile: Profile | undefined): Row[] {
+  if (profile !== undefined) {
+    return tools.listFor({ caller: TERMINAL, profile }).map((tool) => rowOf(tool, ""));
+  }
   const allowed = new Set(tools.listFor({ caller: TERMINAL }));
   return [
     ...tools.list().map((tool) => rowOf(tool, allowed.has(tool) ? "" : "(denied) ")),
@@ -77,10 +101,11 @@ function rowOf({ definition, source, bringer = OURS }: Tool, mark: string): Row 
   return { name: visibleLine(name), source: visibleLine(source?.server ?? bringer), says, mark };
 }
 
-function asJson(opened: OpenedTools): object {
+function asJson(opened: OpenedTools, profile: Profile | undefined): object {
   const { tools } = opened.offer;
+  const all = profile === undefined ? tools.list() : tools.listFor({ caller: TERMINAL, profile });
   return {
-    tools: tools.list().map(({ definition, source, bringer = OURS }) => ({
+    tools: all.map(({ definition, source, bringer = OURS }) => ({
       ...definition,
       source: source?.server ?? bringer,
     })),

@@ -94,6 +94,13 @@ describe("Access", () => {
     assert.notEqual(one.principal.id, other.principal.id);
   });
 
+  it("gives the bearer of a token the profile that it was made with", async () => {
+    await using setup = await Setup.create();
+    const { token } = await setup.tokens.create("bot", { ...TOOLS, profile: "reading" });
+    const admitted = await setup.ask(`Bearer ${token}`);
+    assert.ok("principal" in admitted && admitted.principal.profile === "reading");
+  });
+
   it("gives the bearer of a signed token a name that no token of ours can have", async () => {
     await using setup = await Setup.create();
     const until = Date.now() + 60_000;

@@ -102,10 +102,12 @@ export class Access {
     if (mark !== undefined) return this.#owner(mark);
     const found = tokens.use(token);
     if (found === undefined) return this.#fail(request, "it was never valid, or no longer is");
-    const { id, name, scopes, limits } = found;
+    const { id, name, scopes, limits, profile } = found;
     const proof = { key: `token ${id}`, isLive: () => tokens.isLive(id) };
     const limited = limits === undefined ? {} : { limits };
-    return { principal: { id: proof.key, name, scopes, ...limited }, proof, standing: proof };
+    const shown = profile === undefined ? {} : { profile };
+    const principal: Principal = { id: proof.key, name, scopes, ...limited, ...shown };
+    return { principal, proof, standing: proof };
   }
 
   /** The owner, until the owner's token changes. */

@@ -12,6 +12,7 @@ import type {
   ModelSettings,
   NotificationSettings,
   PluginProgram,
+  ProfileSettings,
   RemoteSettings,
   ReviewSettings,
   ServeSettings,
@@ -74,6 +75,7 @@ export interface Config {
   };
   readonly identities: Readonly<Record<string, IdentitySettings>>;
   readonly "x-juggler"?: Readonly<Record<string, unknown>>;
+  readonly profiles: Readonly<Record<string, ProfileSettings>>;
   readonly bus: Omit<BusSettings, "clientCertificate" | "callTimeout" | "plugins"> & {
     readonly clientCertificate: "require" | "request";
     readonly callTimeout: number;
@@ -174,6 +176,7 @@ export function defaultConfig(data: string): Config {
     agents: {},
     models: { local: true, maxSteps: 100, toolTimeout: 120_000, cost: {}, providers: {} },
     identities: {},
+    profiles: {},
     bus: { clientCertificate: "require", callTimeout: 600_000, plugins: {} },
     review: { batch: 10, first: "newest", lease: 900, dropFiles: true },
     policy: { tools: { default: "allow", rules: [], approve: "first-use" } },

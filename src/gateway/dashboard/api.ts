@@ -344,6 +344,8 @@ export interface TokenRow {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly limits?: Readonly<Record<string, unknown>>;
+  /** The profile that its bearer has, by name. */
+  readonly profile?: string;
   readonly created: number;
   readonly expires?: number;
   readonly used?: number;

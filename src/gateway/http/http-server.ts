@@ -28,7 +28,7 @@ import { agentOf, DASHBOARD, ENTRIES, isForAll, knownPath, pathOf, PATHS, TOOLS 
 import { NotifyRoutes } from "../notify/notify-routes.ts";
 import { LazyRuns } from "../runs/lazy-runs.ts";
 import { LazySessions, reachIn } from "../session/lazy-sessions.ts";
-import { INSTRUCTIONS } from "../tool/instructions.ts";
+import { instructionsFor } from "../tool/instructions.ts";
 import { LazyTaskStore } from "../tool/lazy-tools.ts";
 import { repositoryAddresses } from "../tool/toolbox-parts.ts";
 import type { AcpConnection } from "../../protocol/acp/connection.ts";
@@ -103,7 +103,7 @@ export class HttpServer {
     this.#tasks = new LazyTaskStore(house);
     this.mcpDoor = new McpDoor({
       offer,
-      instructions: INSTRUCTIONS,
+      instructions: (profile) => instructionsFor(offer, profile),
       rootsTimeout: house.rootsTimeout,
       tasks: this.#tasks.options,
     });

@@ -68,8 +68,9 @@ export class GatewaySocket implements AsyncDisposable {
       background(this.#accept(socket), "Accepting a relay");
     });
     // Only what is applied while the gateway runs: with any other change, a window serves itself.
-    this.#unfollow = followConfig(house.reloading, house.log, ({ mcpServers, bus, policy }) => {
-      this.#config = { ...house.config, mcpServers, bus, policy };
+    this.#unfollow = followConfig(house.reloading, house.log, (live) => {
+      const { mcpServers, bus, policy, profiles } = live;
+      this.#config = { ...house.config, mcpServers, bus, policy, profiles };
     });
   }
 
@@ -126,7 +127,7 @@ export class GatewaySocket implements AsyncDisposable {
       const refused = this.#refusal(greeting);
       const welcome: Welcome = refused === undefined ? { isAccepted: true } : { refused };
       await channel.send(JSON.stringify(welcome));
-      if (refused === undefined) await this.#serve(channel, greeting.folder);
+      if (refused === undefined) await this.#serve(channel, greeting);
       else await channel[Symbol.asyncDispose]();
     } catch (error) {
       this.#house.log.warn("relay.refused", { error });
@@ -136,12 +137,14 @@ export class GatewaySocket implements AsyncDisposable {
   }
 
   #refusal(greeting: Greeting): string | undefined {
-    if (greeting.protocol !== "mcp" || !isAbsolute(greeting.folder)) return "does not serve this";
+    const { protocol, folder, profile = "" } = greeting;
+    const isKnown = protocol === "mcp" && isAbsolute(folder) && typeof profile === "string";
+    if (!isKnown) return "does not serve this";
     return differenceOf(termsOf(this.#config, this.#options.env), greeting);
   }
 
-  async #serve(channel: Channel<string>, folder: string): Promise<void> {
-    using connection = new Connection(OWNER, folder);
+  async #serve(channel: Channel<string>, { folder, profile }: Greeting): Promise<void> {
+    using connection = new Connection(OWNER, folder, profile);
     const options = this.#options.door.optionsFor(connection);
     const peer = new Peer(channel, connection, this.#house.withLimits(options));
     const gone = peer.ended.then(() => peer.close(0));

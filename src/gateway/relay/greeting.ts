@@ -6,6 +6,8 @@ export interface Greeting extends Terms {
   readonly protocol: "mcp";
   /** The folder that the client has started the process in. */
   readonly folder: string;
+  /** The profile that the process was started with. */
+  readonly profile?: string | undefined;
 }
 
 /** The first message of whoever only wants to know how the servers are. The answer is a `ServersNow`. */

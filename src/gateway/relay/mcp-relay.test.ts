@@ -52,7 +52,12 @@ class Rig {
         const connection = new Connection(undefined, "/");
         const options = new McpDoor({ offer }).optionsFor(connection);
         const peer = new Peer(channel, connection, { ...options, firstId });
-        return { peer, offer, [Symbol.asyncDispose]: async () => connection[Symbol.dispose]() };
+        return {
+          peer,
+          offer,
+          tool: (name) => offer.tools.get(name),
+          [Symbol.asyncDispose]: async () => connection[Symbol.dispose](),
+        };
       },
       tookOver: () => {},
     });

@@ -1,6 +1,5 @@
 import { background } from "../../base/background.ts";
 import { errorResult } from "../../tool/tool.ts";
-import type { Offer } from "../../tool/offer/offer.ts";
 import {
   type Channel,
   type FrameFault,
@@ -57,7 +56,7 @@ export class OwnServer implements Channel<string> {
     server.#cancelQuestions();
     server.#opened = await open(server, conversation.nextQuestion);
     await server.#setUp();
-    await server.#goOn(server.#opened.offer);
+    await server.#goOn(server.#opened);
     background(server.#compareLists(), "Comparing what is offered");
     return server;
   }
@@ -131,11 +130,11 @@ export class OwnServer implements Channel<string> {
   }
 
   /** Repeats what the client waits for, except calls that may have been carried out. */
-  async #goOn(offer: Offer): Promise<void> {
+  async #goOn(opened: OpenedMcp): Promise<void> {
     const open = [...this.#conversation.open];
-    if (open.some(([, { method }]) => method === "tools/call")) await offer.known();
+    if (open.some(([, { method }]) => method === "tools/call")) await opened.offer.known();
     for (const [idText, request] of open) {
-      if (mayRepeat(request, offer)) await this.#sink?.message(request.text);
+      if (mayRepeat(request, opened)) await this.#sink?.message(request.text);
       else this.#client.send(lostAnswer(idText, request));
     }
   }
@@ -175,12 +174,12 @@ export class OwnServer implements Channel<string> {
 }
 
 /** Lists, reads and the like can be repeated. Of tools, those that say so. */
-function mayRepeat({ method, text }: OpenRequest, offer: Offer): boolean {
+function mayRepeat({ method, text }: OpenRequest, opened: Pick<OpenedMcp, "tool">): boolean {
   if (method !== "tools/call") return true;
   const { name, requestState, task } = paramsOf(text);
   // The answers that go with a state, and tasks, were with the gateway.
   if (typeof name !== "string" || requestState !== undefined || task !== undefined) return false;
-  const { readOnlyHint, idempotentHint } = offer.tools.get(name)?.definition.annotations ?? {};
+  const { readOnlyHint, idempotentHint } = opened.tool(name)?.definition.annotations ?? {};
   return readOnlyHint === true || idempotentHint === true;
 }
 

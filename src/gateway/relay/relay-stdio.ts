@@ -14,12 +14,13 @@ export async function relayStdio(
   house: House,
   sockets: readonly string[],
   env: NodeJS.ProcessEnv,
+  profile?: string,
 ): Promise<boolean> {
   const { config, log } = house;
   const { limits } = config;
   const gateway = await reachGateway({
     sockets,
-    greeting: { protocol: "mcp", folder: process.cwd(), ...termsOf(config, env) },
+    greeting: { protocol: "mcp", folder: process.cwd(), profile, ...termsOf(config, env) },
     // An answer is the result of another server, which may be as long as a message, and its envelope.
     limits: { ...limits, maxMessage: 2 * limits.maxMessage },
     refused: (why) => log.info("relay.alone", { why: `The gateway ${why}` }),
@@ -28,7 +29,7 @@ export async function relayStdio(
   const relay = new McpRelay({
     client: stdioChannel(limits),
     gateway,
-    open: (channel, firstId) => openMcp(house, channel, firstId),
+    open: (channel, firstId) => openMcp(house, channel, { firstId, profile }),
     tookOver: () => log.info("relay.took-over"),
   });
   await untilOver(relay);

@@ -39,6 +39,11 @@ export class LazyResources implements ResourceProvider {
     return this.#real?.complete?.(uri, argument);
   };
 
+  readonly serverOf: NonNullable<ResourceProvider["serverOf"]> = async (uri) => {
+    await this.#open();
+    return this.#real?.serverOf?.(uri);
+  };
+
   watch(uri: string): void {
     this.#watched.add(uri);
     const watch = (): void => {

@@ -4,6 +4,7 @@ import type { House } from "../house.ts";
 import { offerIdentities } from "./identities-offer.ts";
 import { LazyApprover } from "./lazy-approver.ts";
 import { openAudit, repositoryAddresses, repositoryOf } from "./toolbox-parts.ts";
+import { profilesOf } from "./profiles-of.ts";
 import { ReviewsOffer } from "./reviews-offer.ts";
 import { type OpenedOffer, openOffer } from "./upstreams.ts";
 import type { Approvals } from "../../store/approval/approvals.ts";
@@ -19,6 +20,8 @@ export interface OpenToolsOptions {
   readonly hasOwnBus?: boolean;
   /** Serves programs of any project, and not only of the one that it runs in. */
   readonly isShared?: boolean;
+  /** Clients may name a profile, also where the configuration has none. */
+  readonly hasProfiles?: boolean;
   /** Opens the approvals also where no server is configured whose tools could need one. */
   readonly needsApprovals?: boolean;
 }
@@ -61,6 +64,10 @@ export async function openTools(
     repositoryOf,
     addressesOf: repositoryAddresses,
   });
+  const opensProfiles = options.hasProfiles === true || options.isShared === true;
+  if (opensProfiles || Object.keys(config.profiles).length > 0) {
+    offer.profiles = await profilesOf(config);
+  }
   // Our tools come first: a tool of another server with the same name is renamed.
   const folder = options.isShared === true ? undefined : process.cwd();
   opening.use(new ReviewsOffer(house, offer, { folder }));

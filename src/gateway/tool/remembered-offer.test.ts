@@ -25,7 +25,8 @@ const REMEMBERED: Remembered = {
       task: "optional",
     },
   ],
-  prompts: [{ name: "greet" }],
+  prompts: [{ definition: { name: "greet" }, source: { server: "a", name: "greet" } }],
+  instructions: [{ server: "a", text: "Greet first" }],
 };
 
 type Settings = Pick<Config, "data" | "mcpServers" | "policy">;

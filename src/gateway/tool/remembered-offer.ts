@@ -11,7 +11,8 @@ import { dirname, join, sep } from "node:path";
 
 import { VERSION } from "../../base/version.ts";
 import { approvalsPath } from "../../store/store-files.ts";
-import type { PromptDefinition } from "../../tool/prompt.ts";
+import type { ServerText } from "../../tool/offer/server-instructions.ts";
+import type { Prompt } from "../../tool/prompt.ts";
 import type { Tool, ToolSource } from "../../tool/tool.ts";
 import { hashOf, sourceOf } from "../../upstream/catalogue-key.ts";
 import type { Config } from "../config/config.ts";
@@ -21,10 +22,15 @@ export interface RememberedTool extends Omit<Tool, "call"> {
   readonly source: ToolSource;
 }
 
-/** The tools and prompts of other servers, as lists show them. */
+/** A prompt without its code. */
+export type RememberedPrompt = Pick<Prompt, "definition" | "source">;
+
+/** The tools and prompts of other servers, as lists show them, and what the servers say. */
 export interface Remembered {
   readonly tools: readonly RememberedTool[];
-  readonly prompts: readonly PromptDefinition[];
+  readonly prompts: readonly RememberedPrompt[];
+  /** Only what was approved. */
+  readonly instructions: readonly ServerText[];
 }
 
 interface Saved extends Remembered {
@@ -32,6 +38,8 @@ interface Saved extends Remembered {
   readonly inputs: readonly number[];
 }
 
+/** Of the file's form. */
+const FORM = 2;
 /** Offers that are kept: one for each set of servers, such as that of a project. */
 const MOST = 16;
 /** Milliseconds: the resolution of file time stamps. */
@@ -57,7 +65,7 @@ export class RememberedOffer {
     const sources = Object.entries(mcpServers).map(([name, settings]) => {
       return [name, sourceOf(settings), settings.disabled, settings.timeout];
     });
-    const key = hashOf(JSON.stringify([policy.tools.approve, sources]));
+    const key = hashOf(JSON.stringify([FORM, policy.tools.approve, sources]));
     this.#path = `${data}${sep}offers${sep}${key}.json`;
     // A catalogue is never written to but replaced, which shows in the folder. Looking at each would
     // take so much memory that the first collection comes before the first list.
@@ -74,11 +82,12 @@ export class RememberedOffer {
     if (!this.#areSettled || !isOurs(this.#path)) return undefined;
     try {
       const saved = JSON.parse(readFileSync(this.#path, "utf8")) as Partial<Saved>;
-      const { version, inputs, tools, prompts } = saved;
+      const { version, inputs, tools, prompts, instructions } = saved;
       if (version !== VERSION || !Array.isArray(inputs)) return undefined;
       const isSame = this.#inputs.every((number, index) => number === inputs[index]);
       if (!isSame || inputs.length !== this.#inputs.length) return undefined;
-      return Array.isArray(tools) && Array.isArray(prompts) ? { tools, prompts } : undefined;
+      const isWhole = [tools, prompts, instructions].every((part) => Array.isArray(part));
+      return isWhole ? ({ tools, prompts, instructions } as Remembered) : undefined;
     } catch {
       // A damaged cache is made again.
       return undefined;

@@ -36,7 +36,8 @@ function memoryOf(...names: string[]): Remembered {
       const { definition, source = { server: "", name } } = toolOf(name, "");
       return { definition, source };
     }),
-    prompts: names.map((name) => promptOf(name, "").definition),
+    prompts: names.map((name) => ({ definition: promptOf(name, "").definition })),
+    instructions: [],
   };
 }
 
@@ -137,8 +138,7 @@ describe("StandIns", () => {
     assert.deepEqual(await resources.list(), [{ uri: "x:1", name: "one" }]);
     assert.deepEqual(await resources.templates(), [{ uriTemplate: "x:{n}", name: "n" }]);
     assert.ok(await resources.read("x:1", new SampleContext()));
-    const [provider] = resources.providersFor(OWNER);
-    const completion = await provider?.complete?.("x:{n}", { name: "n", value: "" });
+    const completion = await resources.complete("x:{n}", { name: "n", value: "" }, OWNER);
     assert.deepEqual(completion, { values: ["1"] });
     assert.equal(await house.changed(), 0);
   });
@@ -175,10 +175,13 @@ describe("StandIns", () => {
     standIns.tools.add({ ...toolOf("a", ""), task: "required" });
     standIns.prompts.add("a", promptOf("a", ""));
     remove();
+    const instructions = [{ server: "a", text: "Be kind" }];
+    standIns.instructions.replace(instructions);
     const [tool] = memoryOf("a").tools;
     assert.deepEqual(standIns.remember(), {
       tools: [{ ...tool, task: "required" }],
-      prompts: [{ name: "a" }],
+      prompts: [{ definition: { name: "a" } }],
+      instructions,
     });
   });
 });

@@ -60,6 +60,10 @@ export class StandIns implements UpstreamOffer {
     post: (notice) => this.#offer.notices.post(notice),
   };
 
+  readonly instructions: UpstreamOffer["instructions"] = {
+    replace: (all) => this.#offer.instructions.replace(all),
+  };
+
   readonly clients: UpstreamOffer["clients"] = {
     onGone: (listener) => this.#offer.clients.onGone(listener),
   };
@@ -73,15 +77,19 @@ export class StandIns implements UpstreamOffer {
         const { source } = tool;
         return source === undefined ? [] : [{ ...described(tool), source }];
       }),
-      prompts: prompts.map(({ definition }) => definition),
+      prompts: prompts.map(({ definition, source }) => ({
+        definition,
+        ...(source === undefined ? {} : { source }),
+      })),
+      instructions: this.#offer.instructions.list(),
     };
   }
 
   /** Offers from memory. False when something of ours is in the way: then nothing is offered. */
-  fill({ tools, prompts }: Remembered): boolean {
+  fill({ tools, prompts, instructions }: Remembered): boolean {
     const isFree =
       tools.every(({ definition: { name } }) => this.#offer.tools.get(name) === undefined) &&
-      prompts.every(({ name }) => this.#offer.prompts.get(name) === undefined);
+      prompts.every(({ definition: { name } }) => this.#offer.prompts.get(name) === undefined);
     if (!isFree) return false;
     for (const tool of tools) {
       const { name } = tool.definition;
@@ -102,16 +110,18 @@ export class StandIns implements UpstreamOffer {
       });
       this.#tools.set(name, { text: () => textOf(tool), remove, real: undefined });
     }
-    for (const definition of prompts) {
+    for (const remembered of prompts) {
+      const { definition } = remembered;
       const { name } = definition;
       const real = this.#real(this.#prompts, name);
       const remove = this.#offer.prompts.add(name, {
-        definition,
+        ...remembered,
         get: async (args, context) => (await real()).get(args, context),
         complete: async (argument) => (await real()).complete?.(argument),
       });
       this.#prompts.set(name, { text: () => JSON.stringify(definition), remove, real: undefined });
     }
+    this.#offer.instructions.replace(instructions);
     this.#resources = new LazyResources(this.#open, this.#offer.resources);
     return true;
   }

@@ -11,8 +11,9 @@ import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Upstreams } from "../../upstream/upstreams.ts";
 import type { Config } from "../config/config.ts";
 import { toolPolicy } from "../config/tool-policy.ts";
-import { followConfig, type Reloading } from "../config/follow-config.ts";
+import { followConfig, type LiveConfig, type Reloading } from "../config/follow-config.ts";
 import type { House } from "../house.ts";
+import { profilesOf } from "./profiles-of.ts";
 import { type Remembered, RememberedOffer } from "./remembered-offer.ts";
 import { StandIns } from "./stand-ins.ts";
 import { watchFiles } from "../config/watch-files.ts";
@@ -71,12 +72,15 @@ class HouseOffer implements OpenedOffer {
   #configuring: Promise<void> | undefined;
   #followsLogins = false;
   #isOver = false;
+  /** What decides on the lists of clients, as text. */
+  #shown: string;
 
   constructor(house: House, options: OpenOfferOptions) {
     this.offer = options.offer ?? new Offer(options.toolbox);
     this.#house = house;
     this.#options = options;
     this.#table = enabledServers(house.config.mcpServers);
+    this.#shown = JSON.stringify([house.config.policy, house.config.profiles]);
     this.#standIns = new StandIns(this.offer, () => this.#opened());
   }
 
@@ -104,9 +108,10 @@ class HouseOffer implements OpenedOffer {
       await (beforeRemembered === undefined ? this.#opened() : this.#recall(beforeRemembered));
     }
     this.#ends.push(
-      followConfig(reloading, this.#house.log, (config) => {
+      followConfig(reloading, this.#house.log, async (config) => {
         this.offer.tools.policy = new Policy(toolPolicy(config));
-        return this.#configure(enabledServers(config.mcpServers));
+        await this.#applyProfiles(config);
+        await this.#configure(enabledServers(config.mcpServers));
       }),
     );
   }
@@ -116,6 +121,15 @@ class HouseOffer implements OpenedOffer {
     for (const end of this.#ends) end();
     await this.#configuring?.catch(() => {});
     await this.#upstreams?.[Symbol.asyncDispose]();
+  }
+
+  /** Clients see other lists with another policy, and with other profiles. */
+  async #applyProfiles(config: LiveConfig): Promise<void> {
+    const text = JSON.stringify([config.policy, config.profiles]);
+    if (text === this.#shown) return;
+    this.#shown = text;
+    const isNeeded = this.offer.profiles !== undefined || Object.keys(config.profiles).length > 0;
+    this.offer.profiles = isNeeded ? await profilesOf(config) : undefined;
   }
 
   /** Offers what is remembered of the servers. Where nothing is, asks them and remembers it. */

@@ -6,6 +6,7 @@ import { Peer } from "../../rpc/peer.ts";
 import { FAULT_META, errorResult, textResult, type Tool, ToolFault } from "../../tool/tool.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
+import { Profiles } from "../../tool/profile/profiles.ts";
 import { sampleTool } from "../../../test/samples/sample-context.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
@@ -19,8 +20,9 @@ class Client implements AsyncDisposable {
   readonly #waiting: ((text: string) => void)[] = [];
   readonly unasked: string[] = [];
 
-  constructor(tools: readonly Tool[], options: ToolboxOptions = {}) {
+  constructor(tools: readonly Tool[], options: ToolboxOptions = {}, profiles?: Profiles) {
     const offer = new Offer(options);
+    if (profiles !== undefined) offer.profiles = profiles;
     for (const tool of tools) offer.tools.add(tool);
     const [near, far] = memoryPair();
     const info = {
@@ -237,5 +239,25 @@ describe("RemoteJuggler's action dialect", () => {
       success: true,
       output: '{"a":1}',
     });
+  });
+});
+
+describe("a client with a profile", () => {
+  it("gets and calls what it shows", async () => {
+    const profiles = new Profiles({ p: { for: { doors: ["acp"] }, tools: { deny: ["b"] } } });
+    const tools = ["a", "b"].map((name) => sampleTool(name, () => textResult(name)));
+    await using client = new Client(tools, {}, profiles);
+    const { result } = await client.ask({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "acp/initialize",
+      params: { clientInfo: { name: "ide", version: "1" } },
+    });
+    const listed = (result as unknown as { tools: { name: string }[] }).tools.map(
+      ({ name }) => name,
+    );
+    assert.deepEqual(listed, ["a"]);
+    assert.deepEqual((await client.call("a"))["result"], { success: true, output: "a" });
+    assert.match(JSON.stringify(await client.call("b")), /Unknown tool: b/);
   });
 });

@@ -18,6 +18,7 @@ import {
   type ToolResult,
 } from "../../tool/tool.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
+import type { Profile } from "../../tool/profile/profile.ts";
 import {
   executeAction,
   type ExecuteActionResult,
@@ -66,19 +67,32 @@ export function jugglerRoutes<S>(options: JugglerOptions): Route<S>[] {
       name = words.filter((word) => word !== "").join(" ") || "unknown";
       const offer = await options.offer();
       await offer.known();
-      const tools = offer.tools.listFor({ caller: callerNamed(name) });
+      const caller = callerNamed(name);
+      const profile = profileFor(offer, caller, options.folder);
+      const tools = offer.tools.listFor({ caller, profile });
       return { serverInfo: info, tools: tools.map(({ definition }) => definition) };
     }),
     route(
       executeAction,
       async (params, call: Call<S>) => {
         const folder = folderOf(params, options.folder);
-        const context = new JugglerToolContext(callerNamed(name), call, folder);
-        return await execute(params, context, await options.offer());
+        const offer = await options.offer();
+        const caller = callerNamed(name);
+        const profile = profileFor(offer, caller, options.folder);
+        const context = new JugglerToolContext(caller, call, { folder, profile });
+        return await execute(params, context, offer);
       },
       { lanes: new Lanes(), key: laneOf },
     ),
   ];
+}
+
+function profileFor(
+  offer: Offer,
+  { name, principal }: Caller,
+  folder: string | undefined,
+): Profile | undefined {
+  return offer.profileFor({ door: "acp", client: name, folder, principal });
 }
 
 /** RemoteJuggler handles one request at a time: a status after a switch sees the switch. */
@@ -103,7 +117,7 @@ async function execute(
 ): Promise<ExecuteActionResult> {
   const { tool, arguments: args = {} } = params;
   // Its server may not have listed its tools yet.
-  if (offer.tools.get(tool) === undefined) await offer.known();
+  if (offer.tools.get(tool, toolContext.profile) === undefined) await offer.known();
   let result: ToolResult;
   try {
     result = await offer.tools.call(tool, args, toolContext);

@@ -1,5 +1,6 @@
 import type { Stop } from "../../base/stop.ts";
 import type { Span } from "../../base/trace.ts";
+import type { Profile } from "../../tool/profile/profile.ts";
 import type { Project } from "../../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
 
@@ -11,13 +12,19 @@ export class JugglerToolContext implements ToolContext {
   readonly caller: Caller;
   readonly meta = {};
   readonly folder: string | undefined;
+  readonly profile: Profile | undefined;
   project?: Project | undefined;
   span?: Span | undefined;
   readonly #call: Work;
 
-  constructor(caller: Caller, call: Work, folder: string | undefined) {
+  constructor(
+    caller: Caller,
+    call: Work,
+    { folder, profile }: Pick<ToolContext, "folder" | "profile">,
+  ) {
     this.caller = caller;
     this.folder = folder;
+    this.profile = profile;
     this.#call = call;
   }
 

@@ -17,10 +17,12 @@ export interface AccessToken {
   /** What the bearer may do. */
   readonly scopes: readonly Scope[];
   readonly limits?: PrincipalLimits;
+  /** The profile of its bearer, by name. */
+  readonly profile?: string;
 }
 
 /** What a new token allows. */
-export type Grant = Pick<AccessToken, "scopes" | "limits">;
+export type Grant = Pick<AccessToken, "scopes" | "limits" | "profile">;
 
 /** The scopes of tokens that were created before scopes existed. */
 const ALL_OF_BEFORE: readonly Scope[] = ["tools", "sessions", "programs", "review", "dashboard"];
@@ -68,7 +70,7 @@ export function readAccessToken(value: unknown): AccessToken | undefined {
 
 function isAccessToken(value: object): boolean {
   const { id, name, sha256, created, expires, lastUsed } = value as Record<string, unknown>;
-  const { scopes, limits } = value as Record<string, unknown>;
+  const { scopes, limits, profile } = value as Record<string, unknown>;
   return (
     typeof id === "string" &&
     typeof name === "string" &&
@@ -79,6 +81,7 @@ function isAccessToken(value: object): boolean {
     (lastUsed === undefined || typeof lastUsed === "string") &&
     isTexts(scopes) &&
     scopes.every((scope) => (SCOPES as readonly string[]).includes(scope)) &&
+    (profile === undefined || typeof profile === "string") &&
     areLimits(limits)
   );
 }

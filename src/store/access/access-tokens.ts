@@ -85,7 +85,7 @@ export class AccessTokens implements AsyncDisposable {
   /** Creates a token. Its text is only in the result; the file has its hash. */
   async create(
     name: string | undefined,
-    { scopes, limits }: Grant,
+    { scopes, limits, profile }: Grant,
     expires?: Date,
   ): Promise<{ readonly token: string; readonly kept: AccessToken }> {
     const problem = name === undefined ? undefined : nameProblem(name);
@@ -110,6 +110,7 @@ export class AccessTokens implements AsyncDisposable {
         ...(expires === undefined ? {} : { expires: expires.toISOString() }),
         scopes,
         ...(limits === undefined ? {} : { limits }),
+        ...(profile === undefined ? {} : { profile }),
       };
       return { tokens: [...tokens, made], result: made };
     });

@@ -1,8 +1,12 @@
+import { TrunklineError } from "../../base/errors.ts";
 import { Notices } from "../notices.ts";
+import type { Profile, ProfileSubject } from "../profile/profile.ts";
+import type { Profiles } from "../profile/profiles.ts";
 import type { Prompt } from "../prompt.ts";
 import { Clients } from "./clients.ts";
 import { Registry } from "./registry.ts";
 import { Resources } from "./resources.ts";
+import { ServerInstructions } from "./server-instructions.ts";
 import type { MissingSource, ToolSources } from "./tool-sources.ts";
 import { Toolbox, type ToolboxOptions } from "../toolbox.ts";
 
@@ -13,11 +17,36 @@ export class Offer implements Required<ToolSources> {
   readonly prompts = new Registry<Prompt>("prompt");
   readonly notices = new Notices();
   readonly clients = new Clients();
+  readonly instructions: ServerInstructions;
+  #profiles: Profiles | undefined;
   readonly #sources: ToolSources[] = [];
 
   constructor(options: ToolboxOptions = {}) {
     this.tools = new Toolbox({ ...options, sources: this });
     this.resources = new Resources(options.report);
+    this.instructions = new ServerInstructions(options.approver);
+  }
+
+  /** The profiles of clients. Undefined where none is configured. */
+  get profiles(): Profiles | undefined {
+    return this.#profiles;
+  }
+
+  /** Clients are told that their lists may be others now. */
+  set profiles(profiles: Profiles | undefined) {
+    this.#profiles = profiles;
+    this.tools.changed();
+    this.prompts.changed();
+    this.resources.changed();
+  }
+
+  /** What a client sees of all this; undefined for one that sees everything. */
+  profileFor(subject: ProfileSubject): Profile | undefined {
+    if (this.#profiles !== undefined) return this.#profiles.choose(subject);
+    const name = subject.principal.profile ?? subject.named;
+    if (name === undefined) return undefined;
+    // Only a program that serves no clients with profiles gets here.
+    throw new TrunklineError("config", `The profile '${name}' cannot be used here.`);
   }
 
   /**
@@ -34,8 +63,9 @@ export class Offer implements Required<ToolSources> {
     return all.length <= 1 ? all[0] : Promise.race(all);
   }
 
-  missing(): readonly MissingSource[] {
-    return this.#sources.flatMap((each) => each.missing?.() ?? []);
+  missing(profile?: Profile): readonly MissingSource[] {
+    const all = this.#sources.flatMap((each) => each.missing?.() ?? []);
+    return profile === undefined ? all : all.filter(({ name }) => profile.hasServer(name));
   }
 
   /** Lists, and calls of tools that are not known yet, wait for these sources. */

@@ -26,11 +26,11 @@ export class Registry<T> {
   add(name: string, entry: T): () => void {
     if (this.#entries.has(name)) throw new Error(`There is a ${this.#kind} '${name}' already`);
     this.#entries.set(name, entry);
-    this.#changed();
+    this.changed();
     return () => {
       if (this.#entries.get(name) !== entry) return;
       this.#entries.delete(name);
-      this.#changed();
+      this.changed();
     };
   }
 
@@ -39,7 +39,8 @@ export class Registry<T> {
     return this.#changes.on(listener);
   }
 
-  #changed(): void {
+  /** Announces a change: also for whoever changes what clients see of the entries. */
+  changed(): void {
     this.#list = undefined;
     this.#changes.make();
   }

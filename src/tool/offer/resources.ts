@@ -1,6 +1,9 @@
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { Announcement } from "./registry.ts";
+import type { Profile } from "../profile/profile.ts";
 import type {
+  Completion,
+  CompletionArgument,
   ResourceDefinition,
   ResourceProvider,
   ResourceResult,
@@ -35,13 +38,19 @@ export class Resources {
     };
   }
 
-  /** What a principal may read. */
-  list(principal = OWNER): Promise<ResourceDefinition[]> {
-    return this.#gather(principal, (provider) => provider.list());
+  /** What a principal may read, as far as its profile shows it. */
+  list(principal = OWNER, profile?: Profile): Promise<ResourceDefinition[]> {
+    return this.#gather(principal, async (provider) => {
+      const all = await provider.list();
+      return profile?.resourcesOf(provider, all, ({ uri }) => uri) ?? all;
+    });
   }
 
-  templates(principal = OWNER): Promise<ResourceTemplateDefinition[]> {
-    return this.#gather(principal, (provider) => provider.templates?.() ?? []);
+  templates(principal = OWNER, profile?: Profile): Promise<ResourceTemplateDefinition[]> {
+    return this.#gather(principal, async (provider) => {
+      const all = (await provider.templates?.()) ?? [];
+      return profile?.resourcesOf(provider, all, ({ uriTemplate }) => uriTemplate) ?? all;
+    });
   }
 
   /**
@@ -50,8 +59,9 @@ export class Resources {
    */
   async read(uri: string, context: ToolContext): Promise<ResourceResult | undefined> {
     const failures: unknown[] = [];
-    for (const provider of this.providersFor(context.caller.principal)) {
+    for (const provider of this.#providersFor(context.caller.principal)) {
       try {
+        if ((await context.profile?.hasResourceOf(provider, uri)) === false) continue;
         const result = await provider.read(uri, context);
         if (result !== undefined) return result;
       } catch (error) {
@@ -64,7 +74,32 @@ export class Resources {
     return undefined;
   }
 
-  providersFor(principal: Principal): ResourceProvider[] {
+  /** What a provider suggests for an argument of a template; undefined when none does. */
+  async complete(
+    uri: string,
+    argument: CompletionArgument,
+    principal: Principal,
+    profile?: Profile,
+  ): Promise<Completion | undefined> {
+    for (const provider of this.#providersFor(principal)) {
+      if ((await profile?.hasResourceOf(provider, uri)) === false) continue;
+      const completion = await provider.complete?.(uri, argument);
+      if (completion !== undefined) return completion;
+    }
+    return undefined;
+  }
+
+  /** Whether a client may be told that a resource has changed. */
+  async isShown(uri: string, principal: Principal, profile: Profile | undefined): Promise<boolean> {
+    if (profile === undefined) return true;
+    for (const provider of this.#providersFor(principal)) {
+      const server = await provider.serverOf?.(uri);
+      if (server !== undefined) return profile.hasResource(uri, server);
+    }
+    return profile.hasResource(uri);
+  }
+
+  #providersFor(principal: Principal): ResourceProvider[] {
     return [...this.#providers].filter(({ scope }) => mayHave(principal, scope));
   }
 
@@ -127,7 +162,7 @@ export class Resources {
     principal: Principal,
     ask: (provider: ResourceProvider) => readonly T[] | Promise<readonly T[]>,
   ): Promise<T[]> {
-    const lists = this.providersFor(principal).map(async (provider) => {
+    const lists = this.#providersFor(principal).map(async (provider) => {
       try {
         return await ask(provider);
       } catch (error) {

@@ -1,4 +1,5 @@
 import type { StopListener } from "../../base/stop.ts";
+import type { Profile } from "../profile/profile.ts";
 import type { ToolContext } from "../tool.ts";
 
 /** A source of tools that has not listed them yet. */
@@ -20,8 +21,8 @@ export interface ToolSources {
    * still coming.
    */
   arrival?(): Promise<void> | undefined;
-  /** The sources whose tools are not known. */
-  missing?(): readonly MissingSource[];
+  /** The sources whose tools are not known, as far as a profile shows them. */
+  missing?(profile?: Profile): readonly MissingSource[];
 }
 
 /**
@@ -39,13 +40,13 @@ const STEP = 1 / 1_000_000;
 export async function awaitTool(
   isThere: () => boolean,
   sources: Required<Pick<ToolSources, "arrival" | "missing">>,
-  context: Pick<ToolContext, "stop" | "progress">,
+  context: Pick<ToolContext, "stop" | "progress" | "profile">,
 ): Promise<void> {
   const stopped = Promise.withResolvers<"stopped">();
   const listener: StopListener = { stopped: () => stopped.resolve("stopped") };
   let told = 0;
   const telling = setInterval(() => {
-    const missing = sources.missing().map(({ why }) => why);
+    const missing = sources.missing(context.profile).map(({ why }) => why);
     context.progress(++told * STEP, undefined, missing.join(". "));
   }, TELL_EVERY);
   context.stop.add(listener);

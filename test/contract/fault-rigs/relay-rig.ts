@@ -42,7 +42,7 @@ async function openWindow({ home, house }: FaultHouse): Promise<Window> {
   const relay = new McpRelay({
     client: near,
     gateway,
-    open: (channel, firstId) => openMcp(house, channel, firstId),
+    open: (channel, firstId) => openMcp(house, channel, { firstId }),
     tookOver: () => {},
   });
   const ask = askOn(client);

@@ -66,10 +66,18 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
   const policy = (value: unknown): unknown => {
     return edit(value, "tools", (tools) => edit(tools, "rules", rules));
   };
+  const list = (value: unknown): unknown => (Array.isArray(value) ? value.map(expand) : value);
+  const profile = (value: unknown): unknown => {
+    const chosen = edit(value, "for", (wanted) => edit(wanted, "projects", list));
+    return edit(chosen, "policy", (own) => edit(own, "rules", rules));
+  };
+  const profiles = (value: unknown): unknown => {
+    if (!isValues(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, profile(item)]));
+  };
   const serve = (value: unknown): unknown => {
     return edit(value, "tls", (tls) => edit(edit(tls, "certFile", expand), "keyFile", expand));
   };
-  const list = (value: unknown): unknown => (Array.isArray(value) ? value.map(expand) : value);
   const agent = (value: unknown): unknown => {
     const files = (each: unknown): unknown =>
       ["write", "hide", "show"].reduce((edited, key) => edit(edited, key, list), each);
@@ -86,6 +94,7 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
   edited = edit(edited, "mcpServers", programs);
   edited = edit(edited, "agents", programs);
   edited = edit(edited, "agent", agent);
+  edited = edit(edited, "profiles", profiles);
   return edit(edited, "policy", policy) as Values;
 }
 

@@ -61,6 +61,13 @@ export interface ConfigFile {
   readonly "x-juggler"?: {
     readonly [key: string]: unknown;
   };
+  /**
+   * What clients see and may call, by name. A client gets the profile of its token or of `trunkline
+   * mcp --profile`, else the first whose `for` fits it, else everything.
+   */
+  readonly profiles?: {
+    readonly [key: string]: ProfileSettings;
+  };
   readonly bus?: BusSettings;
   readonly review?: ReviewSettings;
   readonly policy?: {
@@ -784,6 +791,94 @@ export interface ReviewSettings {
   readonly dropFiles?: boolean;
 }
 
+/** What a client sees of the tools, prompts and resources, and what it may call. */
+export interface ProfileSettings {
+  readonly for?: {
+    /**
+     * Names that programs give themselves, such as `claude-code`; `*` stands for any text. A
+     * program can choose any name.
+     */
+    readonly clients?: readonly string[];
+    /** Names of access tokens; `*` stands for any text. */
+    readonly tokens?: readonly string[];
+    /**
+     * Ways in: `mcp` is `trunkline mcp`, `http` is MCP over HTTP, `acp` RemoteJuggler's actions of
+     * `trunkline acp`, `agent` the built-in agent.
+     */
+    readonly doors?: readonly ("mcp" | "http" | "acp" | "agent")[];
+    /**
+     * Folders that `trunkline mcp` was started in or a session works in, or folders above those;
+     * over HTTP there is none. A relative path counts from this file's folder.
+     */
+    readonly projects?: readonly string[];
+  };
+  readonly servers?: {
+    /**
+     * MCP servers and plugins, by name, and `trunkline` for its own tools, that are offered; `*`
+     * stands for any text. Default: all.
+     */
+    readonly allow?: readonly string[];
+    /** Servers that are not offered, also where `allow` fits them. */
+    readonly deny?: readonly string[];
+  };
+  readonly tools?: {
+    /**
+     * Tools, by name or as `SERVER/NAME`, that are offered; `*` stands for any text. Default: all.
+     */
+    readonly allow?: readonly string[];
+    /** Tools that are not offered, also where `allow` fits them. */
+    readonly deny?: readonly string[];
+    /** New names, by the present ones. What else has the new name already is not offered then. */
+    readonly rename?: {
+      readonly [key: string]: string;
+    };
+  };
+  readonly prompts?: {
+    /**
+     * Prompts, by name or as `SERVER/NAME`, that are offered; `*` stands for any text. Default:
+     * all.
+     */
+    readonly allow?: readonly string[];
+    /** Prompts that are not offered, also where `allow` fits them. */
+    readonly deny?: readonly string[];
+    /** New names, by the present ones. What else has the new name already is not offered then. */
+    readonly rename?: {
+      readonly [key: string]: string;
+    };
+  };
+  readonly resources?: {
+    /** Resources, by URI, that are offered; `*` stands for any text. Default: all. */
+    readonly allow?: readonly string[];
+    /** Resources that are not offered, also where `allow` fits them. */
+    readonly deny?: readonly string[];
+  };
+  readonly policy?: {
+    /** Decision for calls that no rule matches: `allow`. */
+    readonly default?: Decision;
+    /**
+     * Rules like those of `policy.tools`, beside them: of the two decisions, the stricter counts.
+     */
+    readonly rules?: readonly ToolRule[];
+  };
+  /** How often each client may call; every entry that fits a tool counts. */
+  readonly rates?: readonly ProfileRate[];
+  /**
+   * Whether the client gets two tools instead of all: `search_tools`, which finds tools, and
+   * `call_tool`, which calls them.
+   */
+  readonly search?: boolean;
+}
+
+/** Calls in a time window, of all tools that fit together. */
+export interface ProfileRate {
+  /** Name of the tool; `*` stands for any text. Default: all. */
+  readonly tool?: string;
+  /** Calls of one client. */
+  readonly calls: number;
+  /** Length of the window. */
+  readonly seconds: number;
+}
+
 /** Who may call which tool. */
 export interface ToolPolicy {
   /** Decision for calls that no rule matches. */
@@ -843,7 +938,8 @@ const pattern17 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
 const pattern18 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
 const pattern19 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
 const pattern20 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
-const pattern21 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
+const pattern21 = new RegExp("^[A-Za-z0-9_.-]{1,128}$", "u");
+const pattern22 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -866,12 +962,13 @@ export const checkConfigFile: Check = (value) => {
       case "models":
       case "identities":
       case "x-juggler":
+      case "profiles":
       case "bus":
       case "review":
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "telemetry", "audit", "serve", "remote", "sessions", "notifications", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "telemetry", "audit", "serve", "remote", "sessions", "notifications", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "profiles", "bus", "review", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -1045,31 +1142,40 @@ export const checkConfigFile: Check = (value) => {
   if (xJuggler !== undefined) {
     if (!isObject(xJuggler)) return { path: ["x-juggler"], says: "must be an object" };
   }
+  const profiles: unknown = value.profiles;
+  if (profiles !== undefined) {
+    if (!isObject(profiles)) return { path: ["profiles"], says: "must be an object" };
+    for (const key8 in profiles) {
+      const item5: unknown = profiles[key8];
+      const problem12 = checkProfileSettings(item5);
+      if (problem12 !== undefined) return within(problem12, "profiles", key8);
+    }
+  }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem12 = checkBusSettings(bus);
-    if (problem12 !== undefined) return within(problem12, "bus");
+    const problem13 = checkBusSettings(bus);
+    if (problem13 !== undefined) return within(problem13, "bus");
   }
   const review: unknown = value.review;
   if (review !== undefined) {
-    const problem13 = checkReviewSettings(review);
-    if (problem13 !== undefined) return within(problem13, "review");
+    const problem14 = checkReviewSettings(review);
+    if (problem14 !== undefined) return within(problem14, "review");
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
     if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
-    for (const key8 in policy) {
-      switch (key8) {
+    for (const key9 in policy) {
+      switch (key9) {
         case "tools":
           continue;
         default:
-          return { path: ["policy", key8], says: unknownKey(key8, ["tools"]) };
+          return { path: ["policy", key9], says: unknownKey(key9, ["tools"]) };
       }
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem14 = checkToolPolicy(tools);
-      if (problem14 !== undefined) return within(problem14, "policy", "tools");
+      const problem15 = checkToolPolicy(tools);
+      if (problem15 !== undefined) return within(problem15, "policy", "tools");
     }
   }
   return undefined;
@@ -3150,6 +3256,392 @@ export const checkMatchRule: Check = (value) => {
   return undefined;
 };
 
+export const checkProfileSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "for":
+      case "servers":
+      case "tools":
+      case "prompts":
+      case "resources":
+      case "policy":
+      case "rates":
+      case "search":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["for", "servers", "tools", "prompts", "resources", "policy", "rates", "search"]) };
+    }
+  }
+  const for2: unknown = value.for;
+  if (for2 !== undefined) {
+    if (!isObject(for2)) return { path: ["for"], says: "must be an object" };
+    for (const key2 in for2) {
+      switch (key2) {
+        case "clients":
+        case "tokens":
+        case "doors":
+        case "projects":
+          continue;
+        default:
+          return { path: ["for", key2], says: unknownKey(key2, ["clients", "tokens", "doors", "projects"]) };
+      }
+    }
+    const clients: unknown = for2.clients;
+    if (clients !== undefined) {
+      if (!Array.isArray(clients)) return { path: ["for", "clients"], says: "must be a list" };
+      for (let i = 0; i < clients.length; i++) {
+        const item: unknown = clients[i];
+        if (typeof item !== "string") {
+          return { path: ["for", "clients", i], says: "must be a string" };
+        }
+        if (item === "") return { path: ["for", "clients", i], says: "must not be empty" };
+      }
+    }
+    const tokens: unknown = for2.tokens;
+    if (tokens !== undefined) {
+      if (!Array.isArray(tokens)) return { path: ["for", "tokens"], says: "must be a list" };
+      for (let i2 = 0; i2 < tokens.length; i2++) {
+        const item2: unknown = tokens[i2];
+        if (typeof item2 !== "string") {
+          return { path: ["for", "tokens", i2], says: "must be a string" };
+        }
+        if (item2 === "") return { path: ["for", "tokens", i2], says: "must not be empty" };
+      }
+    }
+    const doors: unknown = for2.doors;
+    if (doors !== undefined) {
+      if (!Array.isArray(doors)) return { path: ["for", "doors"], says: "must be a list" };
+      for (let i3 = 0; i3 < doors.length; i3++) {
+        const item3: unknown = doors[i3];
+        if (item3 !== "mcp" && item3 !== "http" && item3 !== "acp" && item3 !== "agent") {
+          return { path: ["for", "doors", i3], says: "must be one of: mcp, http, acp, agent" };
+        }
+      }
+    }
+    const projects: unknown = for2.projects;
+    if (projects !== undefined) {
+      if (!Array.isArray(projects)) {
+        return { path: ["for", "projects"], says: "must be a list" };
+      }
+      for (let i4 = 0; i4 < projects.length; i4++) {
+        const item4: unknown = projects[i4];
+        if (typeof item4 !== "string") {
+          return { path: ["for", "projects", i4], says: "must be a string" };
+        }
+        if (item4 === "") return { path: ["for", "projects", i4], says: "must not be empty" };
+      }
+    }
+  }
+  const servers: unknown = value.servers;
+  if (servers !== undefined) {
+    if (!isObject(servers)) return { path: ["servers"], says: "must be an object" };
+    for (const key3 in servers) {
+      switch (key3) {
+        case "allow":
+        case "deny":
+          continue;
+        default:
+          return { path: ["servers", key3], says: unknownKey(key3, ["allow", "deny"]) };
+      }
+    }
+    const allow: unknown = servers.allow;
+    if (allow !== undefined) {
+      if (!Array.isArray(allow)) return { path: ["servers", "allow"], says: "must be a list" };
+      for (let i5 = 0; i5 < allow.length; i5++) {
+        const item5: unknown = allow[i5];
+        if (typeof item5 !== "string") {
+          return { path: ["servers", "allow", i5], says: "must be a string" };
+        }
+        if (item5 === "") return { path: ["servers", "allow", i5], says: "must not be empty" };
+      }
+    }
+    const deny: unknown = servers.deny;
+    if (deny !== undefined) {
+      if (!Array.isArray(deny)) return { path: ["servers", "deny"], says: "must be a list" };
+      for (let i6 = 0; i6 < deny.length; i6++) {
+        const item6: unknown = deny[i6];
+        if (typeof item6 !== "string") {
+          return { path: ["servers", "deny", i6], says: "must be a string" };
+        }
+        if (item6 === "") return { path: ["servers", "deny", i6], says: "must not be empty" };
+      }
+    }
+  }
+  const tools: unknown = value.tools;
+  if (tools !== undefined) {
+    if (!isObject(tools)) return { path: ["tools"], says: "must be an object" };
+    for (const key4 in tools) {
+      switch (key4) {
+        case "allow":
+        case "deny":
+        case "rename":
+          continue;
+        default:
+          return { path: ["tools", key4], says: unknownKey(key4, ["allow", "deny", "rename"]) };
+      }
+    }
+    const allow2: unknown = tools.allow;
+    if (allow2 !== undefined) {
+      if (!Array.isArray(allow2)) return { path: ["tools", "allow"], says: "must be a list" };
+      for (let i7 = 0; i7 < allow2.length; i7++) {
+        const item7: unknown = allow2[i7];
+        if (typeof item7 !== "string") {
+          return { path: ["tools", "allow", i7], says: "must be a string" };
+        }
+        if (item7 === "") return { path: ["tools", "allow", i7], says: "must not be empty" };
+      }
+    }
+    const deny2: unknown = tools.deny;
+    if (deny2 !== undefined) {
+      if (!Array.isArray(deny2)) return { path: ["tools", "deny"], says: "must be a list" };
+      for (let i8 = 0; i8 < deny2.length; i8++) {
+        const item8: unknown = deny2[i8];
+        if (typeof item8 !== "string") {
+          return { path: ["tools", "deny", i8], says: "must be a string" };
+        }
+        if (item8 === "") return { path: ["tools", "deny", i8], says: "must not be empty" };
+      }
+    }
+    const rename: unknown = tools.rename;
+    if (rename !== undefined) {
+      if (!isObject(rename)) return { path: ["tools", "rename"], says: "must be an object" };
+      for (const key5 in rename) {
+        const item9: unknown = rename[key5];
+        if (typeof item9 !== "string") {
+          return { path: ["tools", "rename", key5], says: "must be a string" };
+        }
+        if (!pattern21.test(item9)) {
+          return { path: ["tools", "rename", key5], says: "must match the pattern ^[A-Za-z0-9_.-]{1,128}$" };
+        }
+      }
+    }
+  }
+  const prompts: unknown = value.prompts;
+  if (prompts !== undefined) {
+    if (!isObject(prompts)) return { path: ["prompts"], says: "must be an object" };
+    for (const key6 in prompts) {
+      switch (key6) {
+        case "allow":
+        case "deny":
+        case "rename":
+          continue;
+        default:
+          return { path: ["prompts", key6], says: unknownKey(key6, ["allow", "deny", "rename"]) };
+      }
+    }
+    const allow3: unknown = prompts.allow;
+    if (allow3 !== undefined) {
+      if (!Array.isArray(allow3)) return { path: ["prompts", "allow"], says: "must be a list" };
+      for (let i9 = 0; i9 < allow3.length; i9++) {
+        const item10: unknown = allow3[i9];
+        if (typeof item10 !== "string") {
+          return { path: ["prompts", "allow", i9], says: "must be a string" };
+        }
+        if (item10 === "") return { path: ["prompts", "allow", i9], says: "must not be empty" };
+      }
+    }
+    const deny3: unknown = prompts.deny;
+    if (deny3 !== undefined) {
+      if (!Array.isArray(deny3)) return { path: ["prompts", "deny"], says: "must be a list" };
+      for (let i10 = 0; i10 < deny3.length; i10++) {
+        const item11: unknown = deny3[i10];
+        if (typeof item11 !== "string") {
+          return { path: ["prompts", "deny", i10], says: "must be a string" };
+        }
+        if (item11 === "") return { path: ["prompts", "deny", i10], says: "must not be empty" };
+      }
+    }
+    const rename2: unknown = prompts.rename;
+    if (rename2 !== undefined) {
+      if (!isObject(rename2)) return { path: ["prompts", "rename"], says: "must be an object" };
+      for (const key7 in rename2) {
+        const item12: unknown = rename2[key7];
+        if (typeof item12 !== "string") {
+          return { path: ["prompts", "rename", key7], says: "must be a string" };
+        }
+        if (!pattern21.test(item12)) {
+          return { path: ["prompts", "rename", key7], says: "must match the pattern ^[A-Za-z0-9_.-]{1,128}$" };
+        }
+      }
+    }
+  }
+  const resources: unknown = value.resources;
+  if (resources !== undefined) {
+    if (!isObject(resources)) return { path: ["resources"], says: "must be an object" };
+    for (const key8 in resources) {
+      switch (key8) {
+        case "allow":
+        case "deny":
+          continue;
+        default:
+          return { path: ["resources", key8], says: unknownKey(key8, ["allow", "deny"]) };
+      }
+    }
+    const allow4: unknown = resources.allow;
+    if (allow4 !== undefined) {
+      if (!Array.isArray(allow4)) {
+        return { path: ["resources", "allow"], says: "must be a list" };
+      }
+      for (let i11 = 0; i11 < allow4.length; i11++) {
+        const item13: unknown = allow4[i11];
+        if (typeof item13 !== "string") {
+          return { path: ["resources", "allow", i11], says: "must be a string" };
+        }
+        if (item13 === "") {
+          return { path: ["resources", "allow", i11], says: "must not be empty" };
+        }
+      }
+    }
+    const deny4: unknown = resources.deny;
+    if (deny4 !== undefined) {
+      if (!Array.isArray(deny4)) return { path: ["resources", "deny"], says: "must be a list" };
+      for (let i12 = 0; i12 < deny4.length; i12++) {
+        const item14: unknown = deny4[i12];
+        if (typeof item14 !== "string") {
+          return { path: ["resources", "deny", i12], says: "must be a string" };
+        }
+        if (item14 === "") return { path: ["resources", "deny", i12], says: "must not be empty" };
+      }
+    }
+  }
+  const policy: unknown = value.policy;
+  if (policy !== undefined) {
+    if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
+    for (const key9 in policy) {
+      switch (key9) {
+        case "default":
+        case "rules":
+          continue;
+        default:
+          return { path: ["policy", key9], says: unknownKey(key9, ["default", "rules"]) };
+      }
+    }
+    const default2: unknown = policy.default;
+    if (default2 !== undefined) {
+      const problem = checkDecision(default2);
+      if (problem !== undefined) return within(problem, "policy", "default");
+    }
+    const rules: unknown = policy.rules;
+    if (rules !== undefined) {
+      if (!Array.isArray(rules)) return { path: ["policy", "rules"], says: "must be a list" };
+      for (let i13 = 0; i13 < rules.length; i13++) {
+        const item15: unknown = rules[i13];
+        const problem2 = checkToolRule(item15);
+        if (problem2 !== undefined) return within(problem2, "policy", "rules", i13);
+      }
+    }
+  }
+  const rates: unknown = value.rates;
+  if (rates !== undefined) {
+    if (!Array.isArray(rates)) return { path: ["rates"], says: "must be a list" };
+    for (let i14 = 0; i14 < rates.length; i14++) {
+      const item16: unknown = rates[i14];
+      const problem3 = checkProfileRate(item16);
+      if (problem3 !== undefined) return within(problem3, "rates", i14);
+    }
+  }
+  const search: unknown = value.search;
+  if (search !== undefined) {
+    if (typeof search !== "boolean") {
+      return { path: ["search"], says: "must be true or false" };
+    }
+  }
+  return undefined;
+};
+
+export const checkDecision: Check = (value) => {
+  if (value !== "allow" && value !== "ask" && value !== "deny") {
+    return { path: [], says: "must be one of: allow, ask, deny" };
+  }
+  return undefined;
+};
+
+export const checkToolRule: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "tool":
+      case "server":
+      case "caller":
+      case "project":
+      case "arguments":
+      case "decision":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["tool", "server", "caller", "project", "arguments", "decision"]) };
+    }
+  }
+  const tool: unknown = value.tool;
+  if (tool === undefined) return { path: ["tool"], says: "is missing" };
+  if (typeof tool !== "string") return { path: ["tool"], says: "must be a string" };
+  if (tool === "") return { path: ["tool"], says: "must not be empty" };
+  const server: unknown = value.server;
+  if (server !== undefined) {
+    if (typeof server !== "string") return { path: ["server"], says: "must be a string" };
+    if (server === "") return { path: ["server"], says: "must not be empty" };
+  }
+  const caller: unknown = value.caller;
+  if (caller !== undefined) {
+    if (typeof caller !== "string") return { path: ["caller"], says: "must be a string" };
+    if (caller === "") return { path: ["caller"], says: "must not be empty" };
+  }
+  const project: unknown = value.project;
+  if (project !== undefined) {
+    if (typeof project !== "string") return { path: ["project"], says: "must be a string" };
+    if (project === "") return { path: ["project"], says: "must not be empty" };
+  }
+  const arguments2: unknown = value.arguments;
+  if (arguments2 !== undefined) {
+    if (!isObject(arguments2)) return { path: ["arguments"], says: "must be an object" };
+    for (const key2 in arguments2) {
+      const item: unknown = arguments2[key2];
+      if (typeof item !== "string") {
+        return { path: ["arguments", key2], says: "must be a string" };
+      }
+    }
+  }
+  const decision: unknown = value.decision;
+  if (decision === undefined) return { path: ["decision"], says: "is missing" };
+  const problem = checkDecision(decision);
+  if (problem !== undefined) return within(problem, "decision");
+  return undefined;
+};
+
+export const checkProfileRate: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "tool":
+      case "calls":
+      case "seconds":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["tool", "calls", "seconds"]) };
+    }
+  }
+  const tool: unknown = value.tool;
+  if (tool !== undefined) {
+    if (typeof tool !== "string") return { path: ["tool"], says: "must be a string" };
+    if (tool === "") return { path: ["tool"], says: "must not be empty" };
+  }
+  const calls: unknown = value.calls;
+  if (calls === undefined) return { path: ["calls"], says: "is missing" };
+  if (typeof calls !== "number" || !Number.isInteger(calls)) {
+    return { path: ["calls"], says: "must be an integer" };
+  }
+  if (calls < 1) return { path: ["calls"], says: "must be at least 1" };
+  if (calls > 1000000) return { path: ["calls"], says: "must be at most 1000000" };
+  const seconds: unknown = value.seconds;
+  if (seconds === undefined) return { path: ["seconds"], says: "is missing" };
+  if (typeof seconds !== "number" || !Number.isFinite(seconds)) {
+    return { path: ["seconds"], says: "must be a number" };
+  }
+  if (seconds < 1) return { path: ["seconds"], says: "must be at least 1" };
+  if (seconds > 86400) return { path: ["seconds"], says: "must be at most 86400" };
+  return undefined;
+};
+
 export const checkBusSettings: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
@@ -3168,7 +3660,7 @@ export const checkBusSettings: Check = (value) => {
   const listen: unknown = value.listen;
   if (listen !== undefined) {
     if (typeof listen !== "string") return { path: ["listen"], says: "must be a string" };
-    if (!pattern21.test(listen)) {
+    if (!pattern22.test(listen)) {
       return { path: ["listen"], says: "must be HOST:PORT, quic://HOST:PORT or tls://HOST:PORT" };
     }
   }
@@ -3658,63 +4150,5 @@ export const checkToolPolicy: Check = (value) => {
       return { path: ["approve"], says: "must be one of: first-use, always" };
     }
   }
-  return undefined;
-};
-
-export const checkDecision: Check = (value) => {
-  if (value !== "allow" && value !== "ask" && value !== "deny") {
-    return { path: [], says: "must be one of: allow, ask, deny" };
-  }
-  return undefined;
-};
-
-export const checkToolRule: Check = (value) => {
-  if (!isObject(value)) return { path: [], says: "must be an object" };
-  for (const key in value) {
-    switch (key) {
-      case "tool":
-      case "server":
-      case "caller":
-      case "project":
-      case "arguments":
-      case "decision":
-        continue;
-      default:
-        return { path: [key], says: unknownKey(key, ["tool", "server", "caller", "project", "arguments", "decision"]) };
-    }
-  }
-  const tool: unknown = value.tool;
-  if (tool === undefined) return { path: ["tool"], says: "is missing" };
-  if (typeof tool !== "string") return { path: ["tool"], says: "must be a string" };
-  if (tool === "") return { path: ["tool"], says: "must not be empty" };
-  const server: unknown = value.server;
-  if (server !== undefined) {
-    if (typeof server !== "string") return { path: ["server"], says: "must be a string" };
-    if (server === "") return { path: ["server"], says: "must not be empty" };
-  }
-  const caller: unknown = value.caller;
-  if (caller !== undefined) {
-    if (typeof caller !== "string") return { path: ["caller"], says: "must be a string" };
-    if (caller === "") return { path: ["caller"], says: "must not be empty" };
-  }
-  const project: unknown = value.project;
-  if (project !== undefined) {
-    if (typeof project !== "string") return { path: ["project"], says: "must be a string" };
-    if (project === "") return { path: ["project"], says: "must not be empty" };
-  }
-  const arguments2: unknown = value.arguments;
-  if (arguments2 !== undefined) {
-    if (!isObject(arguments2)) return { path: ["arguments"], says: "must be an object" };
-    for (const key2 in arguments2) {
-      const item: unknown = arguments2[key2];
-      if (typeof item !== "string") {
-        return { path: ["arguments", key2], says: "must be a string" };
-      }
-    }
-  }
-  const decision: unknown = value.decision;
-  if (decision === undefined) return { path: ["decision"], says: "is missing" };
-  const problem = checkDecision(decision);
-  if (problem !== undefined) return within(problem, "decision");
   return undefined;
 };

@@ -4,6 +4,7 @@ import { IDENTITY_SCHEMAS } from "./identity-schemas.ts";
 import { LIMIT_SCHEMAS } from "./limit-schemas.ts";
 import { MODEL_SCHEMAS } from "./model-schemas.ts";
 import { NOTIFY_SCHEMAS } from "./notify-schemas.ts";
+import { PROFILE_SCHEMAS } from "./profile-schemas.ts";
 import { REMOTE_SCHEMAS } from "./remote-schemas.ts";
 import { OAUTH_SCHEMAS } from "./oauth-schemas.ts";
 import { REVIEW_SCHEMAS } from "./review-schemas.ts";
@@ -169,6 +170,14 @@ export const schemas = {
         description: "Other parts of RemoteJuggler's configuration, as imported.",
         "x-project": false,
       },
+      profiles: {
+        type: "object",
+        additionalProperties: { $ref: "#ProfileSettings" },
+        default: {},
+        description:
+          "What clients see and may call, by name. A client gets the profile of its token or of " +
+          "`trunkline mcp --profile`, else the first whose `for` fits it, else everything.",
+      },
       bus: { $ref: "#BusSettings" },
       review: { $ref: "#ReviewSettings" },
       policy: {
@@ -277,6 +286,7 @@ export const schemas = {
   ...NOTIFY_SCHEMAS,
   ...SETUP_SCHEMAS,
   ...REVIEW_SCHEMAS,
+  ...PROFILE_SCHEMAS,
 
   ToolPolicy: {
     description: "Who may call which tool.",

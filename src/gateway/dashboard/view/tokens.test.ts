@@ -38,6 +38,8 @@ describe("tokens that are made on the dashboard", () => {
     await assert.rejects(create(tokens, { name: "a", scopes: ["programs"] }, admin), /'programs'/);
     const limited: Principal = { ...admin, limits: { folders: ["/work"] } };
     await assert.rejects(create(tokens, { name: "a", scopes: ["admin"] }, limited), /is limited/);
+    const shown: Principal = { ...admin, profile: "reading" };
+    await assert.rejects(create(tokens, { name: "a", scopes: ["admin"] }, shown), /is limited/);
     assert.deepEqual(tokens.list(), []);
   });
 

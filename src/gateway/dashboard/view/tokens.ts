@@ -58,7 +58,7 @@ export function tokenRoutes(tokens: AccessTokens): readonly ApiRoute[] {
 /** Nobody gives away more than they have. */
 function mayGive(principal: Principal, scopes: readonly Scope[]): void {
   for (const scope of scopes) needScope(principal, scope, `A token with the scope '${scope}'`);
-  if (principal.limits === undefined) return;
+  if (principal.limits === undefined && principal.profile === undefined) return;
   const next = "Create it on the machine itself: trunkline token create";
   const why = "this token is limited, and the new one would not be";
   throw new TrunklineError("untrusted", `Cannot create a token: ${why}. ${next}`);
@@ -66,12 +66,13 @@ function mayGive(principal: Principal, scopes: readonly Scope[]): void {
 
 /** Never the hash: nobody needs it. */
 function rowOf(token: AccessToken): TokenRow {
-  const { id, name, scopes, limits, created, expires, lastUsed } = token;
+  const { id, name, scopes, limits, profile, created, expires, lastUsed } = token;
   return {
     id,
     name,
     scopes,
     ...(limits === undefined ? {} : { limits: { ...limits } }),
+    ...(profile === undefined ? {} : { profile }),
     created: Date.parse(created),
     ...(expires === undefined ? {} : { expires: Date.parse(expires) }),
     ...(lastUsed === undefined ? {} : { used: Date.parse(lastUsed) }),

@@ -3,6 +3,7 @@ import { mayUseAll, OWNER, type Principal } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { unifiedDiff } from "../../../base/text/unified-diff.ts";
 import type { Described, Seen } from "../../../store/approval/approval.ts";
+import { INSTRUCTIONS_NAME } from "../../../tool/offer/server-instructions.ts";
 import { type Decision, Policy, type PolicyRule } from "../../../tool/policy.ts";
 import type { Tool } from "../../../tool/tool.ts";
 import { toolPolicy } from "../../config/tool-policy.ts";
@@ -74,14 +75,21 @@ export class Tools {
     ];
   }
 
-  /** Tools that a person has to look at. */
+  /** Tools and instructions of other servers that a person has to look at. */
   approvals(): ApprovalRow[] {
     const { offer, approvals } = this.#sources.tools;
-    return offer.tools.held().map(({ tool, source, why, like }) => {
-      const { server, name } = source;
+    const tools = offer.tools.held().map(({ tool, source, why, like }) => {
+      return { ...source, why, like, definition: tool.definition };
+    });
+    const instructions = offer.instructions.held().map((server) => {
+      const name = INSTRUCTIONS_NAME;
+      const why = approvals?.why(server, name) ?? "new";
+      return { server, name, why, like: undefined, definition: { name } };
+    });
+    return [...tools, ...instructions].map(({ server, name, why, like, definition }) => {
       const now = approvals?.last(server, name);
       const before = why === "changed" ? approvals?.diff(server, name)?.before : undefined;
-      const print = now?.fingerprint.slice(0, 16) ?? tool.definition.name;
+      const print = now?.fingerprint.slice(0, 16) ?? definition.name;
       return {
         id: `${server}/${name}@${print}`,
         server,
@@ -89,20 +97,21 @@ export class Tools {
         why,
         ...(like === undefined ? {} : { like }),
         at: Date.parse(now?.time ?? "") || 0,
-        diff: unifiedDiff(
-          name,
-          textOf(before),
-          textOf(now) ?? JSON.stringify(tool.definition, null, 2),
-        ),
+        diff: unifiedDiff(name, textOf(before), textOf(now) ?? JSON.stringify(definition, null, 2)),
       };
     });
   }
 
   #tools(principal: Principal): ToolRow[] {
-    const { tools } = this.#sources.tools.offer;
+    const { offer } = this.#sources.tools;
+    const { tools } = offer;
+    // Who was given a profile sees no more here than elsewhere.
+    const subject = { door: "http", client: PERSON.name, principal };
+    const profile = principal.profile === undefined ? undefined : offer.profileFor(subject);
+    const listed = tools.list(principal).filter((tool) => profile?.hasTool(tool) !== false);
     const held = mayUseAll(principal) ? tools.held().map(({ tool }) => tool) : [];
     const isHeld = new Set(held);
-    return [...tools.list(principal), ...held].map((tool) => this.#row(tool, isHeld.has(tool)));
+    return [...listed, ...held].map((tool) => this.#row(tool, isHeld.has(tool)));
   }
 
   #row({ definition, source, bringer }: Tool, isHeld: boolean): ToolRow {

@@ -30,11 +30,14 @@ export class Connection implements Disposable {
   readonly principal: Principal;
   /** The folder that we were started in by the client, where it started us. */
   readonly folder: string | undefined;
+  /** The profile that the client was started with. */
+  readonly profile: string | undefined;
   readonly roots = new SessionRoots();
 
-  constructor(principal: Principal = OWNER, folder?: string) {
+  constructor(principal: Principal = OWNER, folder?: string, profile?: string) {
     this.principal = principal;
     this.folder = folder;
+    this.profile = profile;
   }
 
   /** Whether its client has sent an `initialize` that was answered. */

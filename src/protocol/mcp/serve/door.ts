@@ -5,6 +5,8 @@ import type { Peer } from "../../../rpc/peer.ts";
 import type { PeerOptions } from "../../../rpc/peer-options.ts";
 import { routes } from "../../../rpc/route.ts";
 import type { Offer } from "../../../tool/offer/offer.ts";
+import type { Profile } from "../../../tool/profile/profile.ts";
+import type { Client } from "./client.ts";
 import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
 import { mcpDialect } from "../dialect.ts";
@@ -24,7 +26,8 @@ import { McpToolContext } from "./tool-context.ts";
 export interface McpDoorOptions {
   readonly offer: Offer;
   readonly info?: Implementation;
-  readonly instructions?: string;
+  /** What a client is told at first; its profile says what it sees. */
+  readonly instructions?: (profile: Profile | undefined) => string;
   /** The capabilities in the answer to `initialize`, for revisions in which they must not be ours. */
   readonly capabilities?: Readonly<Partial<Record<Revision, JsonObject>>>;
   /** The same of a method that there is not. */
@@ -43,7 +46,7 @@ const ROOTS_TIMEOUT = 10_000;
 export class McpDoor {
   readonly offer: Offer;
   readonly info: Implementation;
-  readonly instructions: string | undefined;
+  readonly instructions: McpDoorOptions["instructions"];
   readonly capabilities: NonNullable<McpDoorOptions["capabilities"]>;
   readonly routes: McpRoutes;
   readonly inputRequired: InputRequired;
@@ -76,8 +79,18 @@ export class McpDoor {
   }
 
   /** The context of a tool, resource or prompt that works for a request. */
-  contextOf({ client, call, params }: McpRequest<unknown>): McpToolContext {
-    return new McpToolContext(client, call, params, this.#rootsTimeout);
+  contextOf(request: McpRequest<unknown>): McpToolContext {
+    const { client, call, params } = request;
+    const profile = this.profileOf(client, call.state);
+    return new McpToolContext(client, call, params, { profile, rootsTimeout: this.#rootsTimeout });
+  }
+
+  /** What a client sees of the offer. */
+  profileOf(client: Pick<Client, "name">, connection: Connection): Profile | undefined {
+    const { principal, folder, profile: named } = connection;
+    // Only who was started by its client knows the folder that the client works in.
+    const door = folder === undefined ? "http" : "mcp";
+    return this.offer.profileFor({ door, client: client.name, folder, principal, named });
   }
 
   /** The options of the peer that serves one connection. */
@@ -104,7 +117,7 @@ export class McpDoor {
     connection.onEnd(resources.onChange(tell(EVENTS.resourcesChanged)));
     connection.onEnd(prompts.onChange(tell(EVENTS.promptsChanged)));
     connection.onEnd(tellOfTasks(this, connection, peer));
-    relayNotices(this.offer.notices, connection, peer);
+    relayNotices(this, connection, peer);
   }
 
   /** Resolves when a long-lived call is cancelled, its client is gone, or the door closes. */

@@ -36,9 +36,9 @@ describe("pageOf()", () => {
 
 describe("missingSources()", () => {
   it("is empty if all servers answered, and otherwise names those that did not", () => {
-    assert.deepEqual(missingSources({ missing: () => [] }), {});
+    assert.deepEqual(missingSources({ missing: () => [] }, undefined), {});
     const missing = () => [{ name: "a", why: "'a' is still starting" }] as const;
-    const told = missingSources({ missing });
+    const told = missingSources({ missing }, undefined);
     assert.deepEqual(told, { _meta: { [MISSING_META]: ["'a' is still starting"] } });
   });
 });

@@ -1,6 +1,7 @@
 import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Offer } from "../../../tool/offer/offer.ts";
+import type { Profile } from "../../../tool/profile/profile.ts";
 import { MISSING_META } from "../../../tool/offer/tool-sources.ts";
 import type { JsonObject } from "../json-object.ts";
 import type { Caching } from "../revision/codec.ts";
@@ -31,7 +32,10 @@ export function pageOf<T>(
 }
 
 /** The part of a list's result that names servers and plugins which have not been heard yet. */
-export function missingSources(offer: Pick<Offer, "missing">): JsonObject {
-  const missing = offer.missing().map(({ why }) => why);
+export function missingSources(
+  offer: Pick<Offer, "missing">,
+  profile: Profile | undefined,
+): JsonObject {
+  const missing = offer.missing(profile).map(({ why }) => why);
   return missing.length === 0 ? {} : { _meta: { [MISSING_META]: missing } };
 }

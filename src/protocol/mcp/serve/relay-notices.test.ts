@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { Peer } from "../../../rpc/peer.ts";
-import { Notices } from "../../../tool/notices.ts";
+import { Offer } from "../../../tool/offer/offer.ts";
 import { memoryPair } from "../../../wire/channel/memory.ts";
 import { Connection } from "./connection.ts";
+import { McpDoor } from "./door.ts";
 import { mcpDialect } from "../dialect.ts";
 import { relayNotices } from "./relay-notices.ts";
 
@@ -15,10 +16,11 @@ describe("relayNotices()", () => {
     connection.agree("2025-11-25", {}, {});
     connection.logLevel = "info";
     const peer = new Peer(near, connection, { dialect: mcpDialect, routes: new Map() });
-    const notices = new Notices();
-    relayNotices(notices, connection, peer);
+    const door = new McpDoor({ offer: new Offer() });
+    const { notices } = door.offer;
+    relayNotices(door, connection, peer);
     // A second time is no second allowance.
-    relayNotices(notices, connection, peer);
+    relayNotices(door, connection, peer);
     const post = (data: unknown): void => notices.post({ level: "warn", logger: "a", data });
     for (let time = 0; time < 1_000; time++) post("x".repeat(100));
     const heard: string[] = [];
@@ -48,7 +50,8 @@ describe("relayNotices()", () => {
     const connection = new Connection();
     connection.agree("2024-11-05", {}, {});
     const peer = new Peer(near, connection, { dialect: mcpDialect, routes: new Map() });
-    const notices = new Notices();
+    const door = new McpDoor({ offer: new Offer() });
+    const { notices } = door.offer;
     const news = {
       level: "info",
       logger: "a",
@@ -56,7 +59,7 @@ describe("relayNotices()", () => {
       data: { n: 1 },
       isNews: true,
     } as const;
-    relayNotices(notices, connection, peer);
+    relayNotices(door, connection, peer);
     notices.post(news);
     notices.post({ level: "error", logger: "a", data: "not asked for" });
     connection.logLevel = "warning";

@@ -1,9 +1,9 @@
 import { background } from "../../../base/background.ts";
 import type { Peer } from "../../../rpc/peer.ts";
-import type { Notices } from "../../../tool/notices.ts";
 import { mayHave } from "../../../tool/tool-access.ts";
 import { ROOM } from "../../../wire/channel.ts";
 import type { Connection } from "./connection.ts";
+import type { McpDoor } from "./door.ts";
 import { isWanted, MCP_LEVELS } from "../log-levels.ts";
 import { EVENTS } from "../methods.ts";
 
@@ -17,7 +17,7 @@ const relaying = new WeakSet<Connection>();
  * client reads too slowly.
  */
 export function relayNotices(
-  notices: Notices,
+  door: Pick<McpDoor, "offer" | "profileOf">,
   connection: Connection,
   peer: Peer<Connection>,
 ): void {
@@ -25,8 +25,10 @@ export function relayNotices(
   relaying.add(connection);
   let isBehind = false;
   const { principal, folder } = connection;
-  const stop = notices.on(({ level, logger, data, message, scope, concerns, isNews = false }) => {
+  const stop = door.offer.notices.on((notice) => {
+    const { level, logger, data, message, scope, server, concerns, isNews = false } = notice;
     if (!mayHave(principal, scope)) return;
+    if (door.profileOf(connection.client, connection)?.hasServer(server) === false) return;
     if (folder !== undefined && concerns?.(folder) === false) return;
     if (isBehind || !(isNews || connection.hasSetLevel)) return;
     if (!isWanted(level, connection.client.logLevel)) return;

@@ -1,4 +1,3 @@
-import type { Principal } from "../../../base/principal.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import type { Route } from "../../../rpc/route.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
@@ -21,18 +20,20 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
   return [
     routes.serve(
       METHODS.listResources,
-      async ({ params, call }) => {
+      async ({ params, client, call }) => {
         const { principal } = call.state;
-        const { page, next } = pageOf(await offer.resources.list(principal), params.cursor);
+        const all = await offer.resources.list(principal, door.profileOf(client, call.state));
+        const { page, next } = pageOf(all, params.cursor);
         return { resources: page, ...next };
       },
       caching,
     ),
     routes.serve(
       METHODS.listTemplates,
-      async ({ params, call }) => {
+      async ({ params, client, call }) => {
         const { principal } = call.state;
-        const { page, next } = pageOf(await offer.resources.templates(principal), params.cursor);
+        const all = await offer.resources.templates(principal, door.profileOf(client, call.state));
+        const { page, next } = pageOf(all, params.cursor);
         return { resourceTemplates: page, ...next };
       },
       caching,
@@ -51,19 +52,24 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
     ),
     routes.serve(
       METHODS.listPrompts,
-      async ({ params, call }) => {
+      async ({ params, client, call }) => {
         await offer.known();
+        const profile = door.profileOf(client, call.state);
         const all = mayHave(call.state.principal) ? offer.prompts.list() : [];
-        const { page, next } = pageOf(all, params.cursor);
-        const prompts = page.map(({ definition }) => definition);
-        return { prompts, ...next, ...missingSources(offer) };
+        const shown = all.filter((prompt) => profile?.hasPrompt(prompt) !== false);
+        const { page, next } = pageOf(shown, params.cursor);
+        const prompts = page.map(({ definition }) => {
+          if (profile === undefined) return definition;
+          return { ...definition, name: profile.promptNames.shown(definition.name) };
+        });
+        return { prompts, ...next, ...missingSources(offer, profile) };
       },
       caching,
     ),
     routes.serve(METHODS.getPrompt, (request) =>
       inRounds(door, request, "prompts/get", async (context) => {
         const { name, arguments: args = {} } = request.params;
-        const prompt = promptFor(door, name, request.call.state.principal);
+        const prompt = promptFor(door, name, request);
         if (prompt === undefined) {
           throw RpcError.of(STANDARD.invalidParams, `Unknown prompt: ${name}`);
         }
@@ -80,9 +86,8 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
         return prompt.get(args, context);
       }),
     ),
-    routes.serve(METHODS.complete, async ({ params, call }) => {
-      const { principal } = call.state;
-      const completion = (await complete(door, params, principal)) ?? {
+    routes.serve(METHODS.complete, async (request) => {
+      const completion = (await complete(door, request)) ?? {
         values: [],
         total: 0,
         hasMore: false,
@@ -112,26 +117,31 @@ function inRounds<P extends { readonly _meta?: unknown }>(
   });
 }
 
-function promptFor(door: McpDoor, name: string, principal: Principal): Prompt | undefined {
-  return mayHave(principal) ? door.offer.prompts.get(name) : undefined;
+function promptFor(
+  door: McpDoor,
+  name: string,
+  { client, call }: Pick<McpRequest<unknown>, "client" | "call">,
+): Prompt | undefined {
+  if (!mayHave(call.state.principal)) return undefined;
+  const profile = door.profileOf(client, call.state);
+  if (profile === undefined) return door.offer.prompts.get(name);
+  const prompt = door.offer.prompts.get(profile.promptNames.real(name) ?? "");
+  return prompt !== undefined && profile.hasPrompt(prompt) ? prompt : undefined;
 }
 
 async function complete(
   door: McpDoor,
-  params: CompleteParams,
-  principal: Principal,
+  request: McpRequest<CompleteParams>,
 ): Promise<Completion | undefined> {
-  const { ref, argument, context } = params;
+  const { ref, argument, context } = request.params;
   const asked = {
     ...argument,
     ...(context?.arguments === undefined ? {} : { context: context.arguments }),
   };
   if (ref.type === "ref/prompt") {
-    return promptFor(door, ref.name ?? "", principal)?.complete?.(asked);
+    return promptFor(door, ref.name ?? "", request)?.complete?.(asked);
   }
-  for (const provider of door.offer.resources.providersFor(principal)) {
-    const completion = await provider.complete?.(ref.uri ?? "", asked);
-    if (completion !== undefined) return completion;
-  }
-  return undefined;
+  const { client, call } = request;
+  const profile = door.profileOf(client, call.state);
+  return door.offer.resources.complete(ref.uri ?? "", asked, call.state.principal, profile);
 }

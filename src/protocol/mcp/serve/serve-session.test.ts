@@ -7,7 +7,7 @@ import { type Json, RawClient } from "../../../../test/upstream/raw-client.ts";
 import { REVISIONS, SESSION_REVISIONS } from "../revision/revisions.ts";
 import { McpDoor } from "./door.ts";
 
-const door = (): McpDoor => new McpDoor({ offer: fixtureOffer(), instructions: "Be kind" });
+const door = (): McpDoor => new McpDoor({ offer: fixtureOffer(), instructions: () => "Be kind" });
 
 /** What a client of a revision is told when it comes. */
 async function met(revision: (typeof REVISIONS)[number]): Promise<Json> {

@@ -1,5 +1,6 @@
 import { type Route, route } from "../../../rpc/route.ts";
 import { method } from "../../../rpc/method.ts";
+import type { Client } from "./client.ts";
 import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
@@ -10,8 +11,11 @@ import { REVISIONS } from "../revision/revisions.ts";
 
 /** initialize, server/discover, ping and logging/setLevel. */
 export function serveSession(door: McpDoor): Route<Connection>[] {
-  const { routes, info, instructions } = door;
-  const said = instructions === undefined ? {} : { instructions };
+  const { routes, info } = door;
+  const said = (client: Client, connection: Connection): JsonObject => {
+    const instructions = door.instructions?.(door.profileOf(client, connection));
+    return instructions === undefined ? {} : { instructions };
+  };
   return [
     routes.serve(METHODS.initialize, ({ params, call }) => {
       // MCP 2025-11-25, basic/lifecycle § Initialization.
@@ -22,21 +26,21 @@ export function serveSession(door: McpDoor): Route<Connection>[] {
         protocolVersion: codec.revision,
         capabilities: door.capabilities[codec.revision] ?? codec.serverCapabilities,
         serverInfo: info,
-        ...said,
+        ...said(call.state.client, call.state),
       };
     }),
     routes.serve(
       METHODS.discover,
-      ({ client }) => {
+      ({ client, call }) => {
         const capabilities = client.codec.serverCapabilities;
-        return { supportedVersions: REVISIONS, capabilities, ...said };
+        return { supportedVersions: REVISIONS, capabilities, ...said(client, call.state) };
       },
       { caching: UNCACHED },
     ),
     routes.serve(METHODS.ping, () => ({})),
     routes.serve(METHODS.setLevel, ({ params, call }) => {
       call.state.logLevel = params.level;
-      relayNotices(door.offer.notices, call.state, call.peer);
+      relayNotices(door, call.state, call.peer);
       return {};
     }),
     route(method<JsonObject>("notifications/initialized"), () => {}),

@@ -37,7 +37,7 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
           const context = door.contextOf(request);
           const { page, next } = pageOf(offer.tools.listFor(context), params.cursor);
           const tools = page.map((tool) => client.codec.shapeTool(describe(tool)));
-          return { tools, ...next, ...missingSources(offer) };
+          return { tools, ...next, ...missingSources(offer, context.profile) };
         };
         return offer.known()?.then(list) ?? list();
       },
@@ -54,8 +54,8 @@ function describe(tool: Tool): Tool["definition"] {
 }
 
 function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<JsonObject> {
-  const { client, params } = request;
-  const tool = door.offer.tools.get(params.name);
+  const { client, params, call } = request;
+  const tool = door.offer.tools.get(params.name, door.profileOf(client, call.state));
   if (tool?.task !== undefined) {
     const asTask = callAsTask(door, request, tool);
     if (asTask !== undefined) return asTask;

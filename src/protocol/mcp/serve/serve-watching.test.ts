@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { fixtureOffer } from "../../../../test/conformance/fixture/offer.ts";
 import { covers } from "../../../../test/support/requirement.ts";
 import { RawClient } from "../../../../test/upstream/raw-client.ts";
+import { Profiles } from "../../../tool/profile/profiles.ts";
 import { McpDoor } from "./door.ts";
 
 const WATCHED = "test://watched-resource";
@@ -27,6 +28,49 @@ describe("resources/subscribe", { timeout: 10_000 }, () => {
     });
     await client.request("resources/unsubscribe", { uri: WATCHED });
     assert.equal(await trigger(), 1);
+  });
+});
+
+describe("updates of a resource that a profile hides", { timeout: 10_000 }, () => {
+  const HIDING = new Profiles({ p: { for: {}, resources: { deny: [WATCHED] } } });
+
+  it("cannot be subscribed to", async () => {
+    const { offer } = door();
+    offer.profiles = HIDING;
+    await using client = await RawClient.connect(new McpDoor({ offer }), {
+      revision: "2025-11-25",
+    });
+    const { error } = await client.request("resources/subscribe", { uri: WATCHED });
+    assert.match(error.message, /not found/);
+    const read = await client.request("resources/read", { uri: WATCHED });
+    assert.deepEqual(read["error"], error);
+  });
+
+  it("are not told of any more once the profile hides it", async () => {
+    const { offer } = door();
+    await using client = await RawClient.connect(new McpDoor({ offer }), {
+      revision: "2025-11-25",
+    });
+    await client.request("resources/subscribe", { uri: WATCHED });
+    await client.callTool("test_trigger_resource_update");
+    assert.equal(client.told("notifications/resources/updated").length, 1);
+    offer.profiles = HIDING;
+    await client.callTool("test_trigger_resource_update");
+    await client.request("ping");
+    assert.equal(client.told("notifications/resources/updated").length, 1);
+  });
+
+  it("are not acknowledged by a subscription", async () => {
+    const { offer } = door();
+    offer.profiles = HIDING;
+    await using client = await RawClient.connect(new McpDoor({ offer }), {
+      revision: "2026-07-28",
+    });
+    const notifications = { toolsListChanged: true, resourceSubscriptions: [WATCHED] };
+    client.send("subscriptions/listen", { notifications });
+    await client.until(({ messages }) => messages.length > 0);
+    const [acknowledged] = client.told("notifications/subscriptions/acknowledged");
+    assert.deepEqual(acknowledged?.["params"].notifications, { toolsListChanged: true });
   });
 });
 

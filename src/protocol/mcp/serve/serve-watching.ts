@@ -1,3 +1,4 @@
+import { background } from "../../../base/background.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import type { Route } from "../../../rpc/route.ts";
@@ -19,15 +20,20 @@ type Filter = ListenParams["notifications"];
 export function serveWatching(door: McpDoor): Route<Connection>[] {
   const { offer, routes } = door;
   return [
-    routes.serve(METHODS.subscribe, ({ params: { uri }, call }) => {
+    routes.serve(METHODS.subscribe, async ({ params: { uri }, client, call }) => {
       const { watches, principal } = call.state;
       if (!mayWatch(principal)) {
         throw RpcError.of(STANDARD.invalidParams, "this token may not read resources");
       }
+      if (!(await isShown(door, uri, { client, call }))) {
+        throw new RpcError(client.codec.resourceNotFound.code, `Resource not found: ${uri}`, {
+          uri,
+        });
+      }
       if (!watches.has(uri)) {
-        const tell = (): void => {
+        const tell = ifShown(door, uri, { client, call }, () => {
           call.peer.notify(EVENTS.resourceUpdated, { uri });
-        };
+        });
         watches.set(uri, offer.resources.watch(uri, tell));
       }
       return {};
@@ -53,7 +59,12 @@ async function listen(
   const { principal } = call.state;
   const owner = principal.id;
   const { resourceSubscriptions = [], ...others } = params.notifications;
-  const wanted = mayWatch(principal) ? { ...others, resourceSubscriptions } : others;
+  const shown = await Promise.all(
+    resourceSubscriptions.map(async (uri) => {
+      return (await isShown(door, uri, { client, call })) ? [uri] : [];
+    }),
+  );
+  const wanted = mayWatch(principal) ? { ...others, resourceSubscriptions: shown.flat() } : others;
   if (wanted.taskIds !== undefined) requireTasks(client);
   const known = await Promise.all((wanted.taskIds ?? []).map((id) => keptTask(door, id, owner)));
   const followed = known.filter((task) => task !== undefined);
@@ -73,7 +84,8 @@ async function listen(
     stops.push(offer.resources.onChange(tellOf(EVENTS.resourcesChanged)));
   }
   for (const uri of honoured.resourceSubscriptions ?? []) {
-    stops.push(offer.resources.watch(uri, tellOf(EVENTS.resourceUpdated, { uri })));
+    const tell = tellOf(EVENTS.resourceUpdated, { uri });
+    stops.push(offer.resources.watch(uri, ifShown(door, uri, { client, call }, tell)));
   }
   const ids = new Set(honoured.taskIds);
   if (ids.size > 0) {
@@ -92,6 +104,29 @@ async function listen(
     for (const stop of stops) stop();
   }
   return tag;
+}
+
+type Watcher = Pick<McpRequest<unknown>, "client" | "call">;
+
+/** Whether the client's profile shows the resource, as the profile is now. */
+async function isShown(door: McpDoor, uri: string, { client, call }: Watcher): Promise<boolean> {
+  const profile = door.profileOf(client, call.state);
+  if (profile === undefined) return true;
+  return door.offer.resources.isShown(uri, call.state.principal, profile);
+}
+
+/** Tells of an update only while the client may see the resource. */
+function ifShown(door: McpDoor, uri: string, watcher: Watcher, tell: () => void): () => void {
+  return () => {
+    if (door.profileOf(watcher.client, watcher.call.state) === undefined) {
+      tell();
+      return;
+    }
+    const told = isShown(door, uri, watcher).then((is) => {
+      if (is) tell();
+    });
+    background(told, "Telling of a changed resource");
+  };
 }
 
 /** Whether there is any resource that a principal might read. */

@@ -5,6 +5,7 @@ import type { Span } from "../../../base/trace.ts";
 import type { Call } from "../../../rpc/call.ts";
 import { type Method, method } from "../../../rpc/method.ts";
 import { ROOM } from "../../../wire/channel.ts";
+import type { Profile } from "../../../tool/profile/profile.ts";
 import type { Project } from "../../../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
 import type { Client } from "./client.ts";
@@ -19,11 +20,19 @@ import { foldersOf, ROOTS_QUESTION } from "./roots.ts";
 /** Sends a question by `input_required`, where the client takes no requests. */
 export type Ask = (question: Question) => Promise<unknown>;
 
+export interface ContextOptions {
+  /** What the client sees of the offer. */
+  readonly profile: Profile | undefined;
+  /** Milliseconds for the answer to `roots/list`. */
+  readonly rootsTimeout: number;
+}
+
 /** What a tool may do while it runs, towards one MCP client. */
 export class McpToolContext implements ToolContext, StopListener {
   readonly caller: Caller;
   readonly session?: string;
   readonly folder: string | undefined;
+  readonly profile: Profile | undefined;
   project?: Project | undefined;
   span?: Span | undefined;
   readonly #client: Client;
@@ -39,7 +48,7 @@ export class McpToolContext implements ToolContext, StopListener {
   #hasProgressed = false;
   #isBehind = false;
 
-  constructor(client: Client, call: Call<Connection>, params: unknown, rootsTimeout: number) {
+  constructor(client: Client, call: Call<Connection>, params: unknown, options: ContextOptions) {
     const { id, principal, folder } = call.state;
     const { name = client.name } = principal;
     // In a revision without sessions too, whoever has started us is the same client all the time.
@@ -50,10 +59,11 @@ export class McpToolContext implements ToolContext, StopListener {
       this.caller = { door: "mcp", name, principal, client: `mcp ${principal.id} ${client.name}` };
     }
     this.folder = folder;
+    this.profile = options.profile;
     this.#client = client;
     this.#meta = metaOf(params);
     this.#call = call;
-    this.#rootsTimeout = rootsTimeout;
+    this.#rootsTimeout = options.rootsTimeout;
   }
 
   get meta(): JsonObject {

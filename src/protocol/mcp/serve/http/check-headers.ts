@@ -43,7 +43,7 @@ export function headerProblem(
 /** The same for arguments that the tool's schema marks (§ Custom Headers from Tool Parameters). */
 export function paramHeaderProblem(
   headers: IncomingHttpHeaders,
-  tools: Toolbox,
+  tools: Pick<Toolbox, "get">,
   params: unknown,
 ): RpcError | undefined {
   if (!isObject(params) || typeof params.name !== "string") return undefined;

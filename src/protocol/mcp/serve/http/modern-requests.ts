@@ -60,12 +60,15 @@ export class ModernRequests {
     const id = String(message.id);
     const problem = envelopeProblem(headers, method, params);
     if (problem !== undefined) return refuse(response, 400, problem, { id });
+    const connection = principal === OWNER ? this.#connection : new Connection(principal);
     if (method === "tools/call") {
-      const mismatch = paramHeaderProblem(headers, this.#options.door.offer.tools, params);
+      const { door } = this.#options;
+      const profile = door.profileOf(describedClient(params), connection);
+      const tools = { get: (name: string) => door.offer.tools.get(name, profile) };
+      const mismatch = paramHeaderProblem(headers, tools, params);
       if (mismatch !== undefined) return refuse(response, 400, mismatch, { id });
     }
     const exchange = new ModernExchange(response, this.#options.channelLimits);
-    const connection = principal === OWNER ? this.#connection : new Connection(principal);
     const peer = new Peer(exchange, connection, this.#peerOptions);
     background(peer.accept(value, text), "Taking a message");
     if (exchange.isAnswered) return undefined;

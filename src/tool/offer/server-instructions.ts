@@ -1,0 +1,52 @@
+import type { Profile } from "../profile/profile.ts";
+import type { Approver } from "../tool-registry.ts";
+
+/** What another server says about itself to a model. */
+export interface ServerText {
+  readonly server: string;
+  readonly text: string;
+}
+
+/**
+ * Stands for the name of a tool where a person approves instructions: `trunkline tools approve
+ * notes/@instructions`.
+ */
+export const INSTRUCTIONS_NAME = "@instructions";
+
+/**
+ * The instructions of other servers. A model follows them, so they need the same approval as the
+ * description of a tool: what a server says anew or otherwise is held until a person has looked.
+ */
+export class ServerInstructions {
+  readonly #approver: Approver | undefined;
+  #all: readonly ServerText[] = [];
+
+  constructor(approver: Approver | undefined) {
+    this.#approver = approver;
+  }
+
+  /** Takes what all servers say now, in the order in which it is passed on. */
+  replace(all: readonly ServerText[]): void {
+    this.#all = all;
+    // Judged at once, so that what is seen first is on record before it can change.
+    for (const one of all) this.#isApproved(one);
+  }
+
+  /** What may be passed on to a client. */
+  list(profile?: Profile): readonly ServerText[] {
+    return this.#all.filter((one) => {
+      return profile?.hasServer(one.server) !== false && this.#isApproved(one);
+    });
+  }
+
+  /** The servers whose instructions wait for a person. */
+  held(): readonly string[] {
+    return this.#all.filter((one) => !this.#isApproved(one)).map(({ server }) => server);
+  }
+
+  #isApproved({ server, text }: ServerText): boolean {
+    if (this.#approver === undefined) return true;
+    const described = { name: INSTRUCTIONS_NAME, description: text, inputSchema: {} };
+    return this.#approver.judge(server, described) === "approved";
+  }
+}

@@ -1,0 +1,44 @@
+import { Profile, type ProfileSettings, type ProfileSubject } from "./profile.ts";
+
+/** The configured profiles, in their order. */
+export class Profiles {
+  readonly #all: ReadonlyMap<string, Profile>;
+  readonly #missing = new Map<string, Profile>();
+
+  constructor(table: Readonly<Record<string, ProfileSettings>>) {
+    const entries = Object.entries(table);
+    this.#all = new Map(entries.map(([name, settings]) => [name, new Profile(name, settings)]));
+  }
+
+  get names(): readonly string[] {
+    return [...this.#all.keys()];
+  }
+
+  get(name: string): Profile | undefined {
+    return this.#all.get(name);
+  }
+
+  /**
+   * The one rule: the profile that the client was given by name (its token's, or that of
+   * `trunkline mcp --profile`), else the first whose `for` fits it, else none, and it sees everything.
+   * A name that is not configured offers nothing: who took a profile away did not mean to give more.
+   */
+  choose(subject: ProfileSubject): Profile | undefined {
+    const name = subject.principal.profile ?? subject.named;
+    if (name !== undefined) return this.#all.get(name) ?? this.#nothing(name);
+    for (const profile of this.#all.values()) if (profile.fits(subject)) return profile;
+    return undefined;
+  }
+
+  #nothing(name: string): Profile {
+    let profile = this.#missing.get(name);
+    if (profile === undefined) {
+      const problem =
+        `There is no profile '${name}' in the configuration, so nothing is offered. ` +
+        `Add it to \`profiles\`, or use one of: ${this.names.join(", ") || "none"}`;
+      profile = new Profile(name, { servers: { allow: [] } }, problem);
+      this.#missing.set(name, profile);
+    }
+    return profile;
+  }
+}

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { stem, wordsOf, wordsOfQuery } from "./words.ts";
+
+describe("wordsOf()", () => {
+  const cases: readonly (readonly [string, string, readonly string[]])[] = [
+    [
+      "splits at punctuation",
+      "API-get-self, list_files/now",
+      ["api", "get", "self", "list", "fil", "now"],
+    ],
+    ["splits at case", "linear_createIssueURLMap", ["linear", "creat", "issu", "url", "map"]],
+    ["leaves out words that say nothing", "Use this to get the file", ["get", "fil"]],
+    ["takes several words for one", "open a Pull Request", ["open", "pr"]],
+    ["takes the same from a name", "merge_pull_request", ["merg", "pr"]],
+    ["leaves out what is too long to be a word", `a ${"x".repeat(41)} b1`, ["b1"]],
+    ["keeps words of other languages", "Größe ändern", ["größe", "ändern"]],
+  ];
+  for (const [what, text, words] of cases) {
+    it(what, () => assert.deepEqual(wordsOf(text), words));
+  }
+});
+
+describe("wordsOfQuery()", () => {
+  it("takes a question for what it asks for", () => {
+    assert.deepEqual(wordsOfQuery("Which branches are there?"), ["list", "branch"]);
+    assert.deepEqual(wordsOfQuery("who is it"), ["get", "user"]);
+  });
+});
+
+describe("stem()", () => {
+  const families = [
+    ["create", "creates", "created", "creating", "creation"],
+    ["list", "lists", "listed", "listing"],
+    ["query", "queries"],
+    ["branch", "branches"],
+    ["stop", "stopped", "stopping"],
+  ];
+  for (const family of families) {
+    it(`is the same for ${family.join(", ")}`, () => {
+      assert.equal(new Set(family.map(stem)).size, 1, family.map(stem).join(" "));
+    });
+  }
+
+  it("keeps short words and what is no English word", () => {
+    for (const word of ["pr", "css", "k8s", "größe"]) assert.equal(stem(word), word);
+  });
+});

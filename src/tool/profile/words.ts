@@ -1,0 +1,119 @@
+/** Words of a text as a search compares them: lower case, split at case and punctuation, stemmed. */
+export function wordsOf(text: string): string[] {
+  const spaced = text
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, "$1 $2")
+    .toLowerCase()
+    .replaceAll(/['’]s\b|['’]/g, "")
+    .replaceAll(/[_\-/.]+/g, " ")
+    .replaceAll(PHRASE, (phrase) => ` ${PHRASES[phrase] ?? ""} `);
+  const words: string[] = [];
+  for (const [word] of spaced.matchAll(/[\p{L}\p{N}]+/gu)) {
+    if (word.length > LONGEST || STOP.has(word)) continue;
+    words.push(stem(word));
+  }
+  return words;
+}
+
+/** The same of a query, in which a word that asks stands for what it asks for. */
+export function wordsOfQuery(text: string): string[] {
+  return wordsOf(text.replaceAll(QUESTION, (word) => QUESTIONS[word.toLowerCase()] ?? ""));
+}
+
+const QUESTIONS: Readonly<Record<string, string>> = {
+  which: "list",
+  what: "get",
+  who: "get user",
+  when: "get time",
+  where: "get location",
+};
+
+const QUESTION = new RegExp(`\\b(?:${Object.keys(QUESTIONS).join("|")})\\b`, "gi");
+
+/** Several words that mean what one does. */
+const PHRASES: Readonly<Record<string, string>> = {
+  "pull request": "pr",
+  "pull requests": "pr",
+  "merge request": "mr",
+  "merge requests": "mr",
+  "get rid of": "delete",
+  "throw away": "delete",
+  "put away": "archive",
+  "look for": "search",
+  "look up": "search",
+  "looking for": "search",
+  "log in": "login",
+  "sign in": "login",
+  "log out": "logout",
+  "sign out": "logout",
+  "set up": "setup",
+  "turn on": "enable",
+  "switch on": "enable",
+  "turn off": "disable",
+  "switch off": "disable",
+  "how many": "count",
+  "how far": "distance",
+  "web page": "page",
+  "web site": "site",
+  "roll back": "rollback",
+  "shut down": "stop",
+  "take over": "assign",
+  "check out": "checkout",
+  "read me": "readme",
+  "fill in": "fill",
+  "fill out": "fill",
+  "hand over": "assign",
+};
+
+const PHRASE = new RegExp(`\\b(?:${Object.keys(PHRASES).join("|")})\\b`, "g");
+
+/** No word; it would only cost. */
+const LONGEST = 40;
+
+const STOP: ReadonlySet<string> = new Set(
+  (
+    "a an and are as at be been but by can could did do does for from had has have her here him his how i if " +
+    "in into is it its just let me my of on or our out please she should so some than that the their them " +
+    "then there these they this those to too up us via want was we were what when where which who will with " +
+    "would you your about any also after before need like given using use used only not no"
+  ).split(" "),
+);
+
+/**
+ * The stem of an English word, roughly: endings are cut until words of one family meet (`creates`,
+ * `creating`, `created` → `creat`). What matters is that both sides are cut the same way.
+ */
+export function stem(word: string): string {
+  if (word.length < 4 || !/^[a-z]+$/.test(word)) return word;
+  let cut = word;
+  if (cut.endsWith("ies")) cut = `${cut.slice(0, -3)}y`;
+  else if (cut.endsWith("sses") || cut.endsWith("shes") || cut.endsWith("ches"))
+    cut = cut.slice(0, -2);
+  else if (cut.endsWith("xes")) cut = cut.slice(0, -2);
+  else if (cut.endsWith("s") && !/(?:ss|us|is)$/.test(cut)) cut = cut.slice(0, -1);
+  for (const [ending, least] of ENDINGS) {
+    if (cut.endsWith(ending) && cut.length - ending.length >= least) {
+      cut = undoubled(cut.slice(0, -ending.length));
+      break;
+    }
+  }
+  return cut.length > 3 && cut.endsWith("e") ? cut.slice(0, -1) : cut;
+}
+
+/** Endings, and how many letters must be left. */
+const ENDINGS: readonly (readonly [string, number])[] = [
+  ["ations", 4],
+  ["ation", 4],
+  ["ing", 3],
+  ["ed", 3],
+  ["ment", 4],
+  ["ion", 4],
+  ["er", 4],
+  ["or", 4],
+  ["ly", 4],
+];
+
+/** `runn` → `run`, `stopp` → `stop`. */
+function undoubled(word: string): string {
+  return /([bdgmnprt])\1$/.test(word) ? word.slice(0, -1) : word;
+}
