@@ -19,9 +19,8 @@ export async function observe(house: House): Promise<void> {
       report,
       resolve: async (headers) => {
         const { resolveTexts } = await import("../../upstream/references.ts");
-        const { secretNamed } = await import("../tool/upstreams.ts");
-        const secret = (name: string) => secretNamed(name, log);
-        return resolveTexts("telemetry.otlp.headers", headers, { env: process.env, secret });
+        const { serverReferences } = await import("../tool/server-references.ts");
+        return resolveTexts("telemetry.otlp.headers", headers, serverReferences(log));
       },
     }),
   );
