@@ -179,6 +179,13 @@ export class ToolFault extends Error {
   }
 }
 
+/** The fault of a task whose server is not there any more after a restart. */
+export function lostTask({ tool, server }: RemoteTask): ToolFault {
+  const why = `MCP server '${server}' does not offer '${tool}' any more`;
+  // JSON-RPC 2.0 § 5.1: internal error.
+  return new ToolFault(-32603, `Trunkline was restarted while the task was working, and ${why}.`);
+}
+
 /** An answer of one text. */
 export function textResult(text: string): ToolResult {
   return { content: [{ type: "text", text }] };

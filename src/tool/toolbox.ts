@@ -17,6 +17,7 @@ import {
   type Arguments,
   CannotAsk,
   errorResult,
+  lostTask,
   type RemoteTask,
   type Tool,
   type ToolContext,
@@ -58,10 +59,6 @@ export interface ToolboxOptions {
   /** Gets the cause of a fault in a tool; the caller is told only that there was one. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
-
-/** JSON-RPC 2.0 § 5.1. */
-const INTERNAL = -32603;
-const RESTARTED = "Trunkline was restarted while the task was working";
 
 interface Passage extends ObservedCall {
   readonly started: number;
@@ -225,8 +222,7 @@ export class Toolbox {
     const tool = this.get(name);
     const passage: Passage = { name, args: {}, context, tool, started: performance.now() };
     if (tool?.resume === undefined || tool.source?.server !== server) {
-      const why = `and MCP server '${server}' does not offer '${name}' any more`;
-      return this.#failed(passage, new ToolFault(INTERNAL, `${RESTARTED}, ${why}.`));
+      return this.#failed(passage, lostTask(task));
     }
     const refusal = toolRefusal(context.caller.principal, tool);
     if (refusal !== undefined) return this.#refuse(passage, refusal);

@@ -175,11 +175,12 @@ export class OtlpExporter {
     let why = "";
     try {
       const { partialSuccess } = JSON.parse(body) as {
-        partialSuccess?: { rejectedSpans?: unknown; errorMessage?: string };
+        partialSuccess?: { rejectedSpans?: unknown; errorMessage?: unknown };
       };
       const refused = Number(partialSuccess?.rejectedSpans ?? 0);
       if (refused > 0) rejected = Math.min(refused, count);
-      why = `${partialSuccess?.errorMessage ?? ""}`;
+      const said: unknown = partialSuccess?.errorMessage;
+      if (typeof said === "string") why = said;
     } catch {
       // Collectors may answer without a body.
     }

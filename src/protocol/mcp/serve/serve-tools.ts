@@ -179,8 +179,8 @@ function begin(
 
 /** Where a task goes on when this process ends; undefined where it ends with it. */
 function remoteOf(tool: Tool, taskId: string | undefined): RemoteTask | undefined {
-  const { definition, source, resume } = tool;
-  if (taskId === undefined || source === undefined || resume === undefined) return undefined;
+  const { definition, source } = tool;
+  if (taskId === undefined || source === undefined || tool.resume === undefined) return undefined;
   return { tool: definition.name, server: source.server, taskId };
 }
 
