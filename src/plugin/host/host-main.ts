@@ -55,8 +55,16 @@ function end(key: string): void {
   const worker = workers.get(key);
   if (worker === undefined) return;
   worker.stdin?.end();
-  const late = setTimeout(() => void worker.terminate(), GRACE);
+  const late = setTimeout(() => kill(key), GRACE);
   worker.once("exit", () => clearTimeout(late));
+}
+
+/** Its exit is told when it comes. */
+function kill(key: string): void {
+  workers
+    .get(key)
+    ?.terminate()
+    .catch(() => {});
 }
 
 createInterface({ input: process.stdin })
@@ -64,7 +72,7 @@ createInterface({ input: process.stdin })
     const command = JSON.parse(line) as HostCommand;
     if ("start" in command) start(command.start);
     else if ("end" in command) end(command.end);
-    else void workers.get(command.kill)?.terminate();
+    else kill(command.kill);
   })
   // Its owner has gone.
   .on("close", () => process.exit(0));
