@@ -24,6 +24,7 @@ import { boundedReport, GUEST_LIMITS, GuestGuard } from "./guest-guard.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Events } from "./serve/events.ts";
 import { expectPlugin, Guests, problemOfId } from "./guests.ts";
+import { PluginHost } from "./host/plugin-host.ts";
 import { FirstStarts } from "./plugin/first-starts.ts";
 import type { PluginOffer } from "./plugin/introduce.ts";
 import { limitStorage, routeStorage } from "./storage/route-storage.ts";
@@ -88,6 +89,8 @@ export class Orchestrator implements AsyncDisposable {
   readonly #firstStarts: FirstStarts;
   readonly #ending = new AsyncDisposableStack();
   #listener: Listener | undefined;
+  #sharedListener: Promise<Listener> | undefined;
+  readonly #host: PluginHost;
   #plugins: readonly Plugin[] = [];
   #configuring: Promise<void> = Promise.resolve();
 
@@ -110,6 +113,7 @@ export class Orchestrator implements AsyncDisposable {
     this.#tools = new PluginTools(offer, manifestOf);
     const folder = options.folder ?? join(options.certsDir, "run");
     this.#folders = this.#ending.use(new PluginFolders(folder, this.#certificates));
+    this.#host = this.#ending.use(new PluginHost());
     const patience = options.firstList ?? FIRST_LIST;
     this.#firstStarts = new FirstStarts({ plugins: () => this.#plugins, manifestOf, patience });
   }
@@ -118,7 +122,7 @@ export class Orchestrator implements AsyncDisposable {
   static async open(options: OrchestratorOptions): Promise<Orchestrator> {
     const orchestrator = new Orchestrator(options);
     try {
-      await orchestrator.#listen();
+      orchestrator.#listener = await orchestrator.#listen(options.listen);
       await orchestrator.#note();
     } catch (error) {
       await orchestrator[Symbol.asyncDispose]();
@@ -175,18 +179,19 @@ export class Orchestrator implements AsyncDisposable {
     await this.#ending.disposeAsync();
   }
 
-  async #listen(): Promise<void> {
-    const { listen, clientCertificate, transport } = this.#options;
+  async #listen(listen: string): Promise<Listener> {
+    const { clientCertificate, transport } = this.#options;
     const service = this.#service();
+    let listener: Listener | undefined;
     const failed = (error: unknown): void => this.#log.error("bus.not-renewed", { error });
     const followed = await this.#certificates.follow(
       NAME,
       {},
-      async (credentials) => this.#listener?.renew(credentials),
+      async (credentials) => listener?.renew(credentials),
       failed,
     );
     this.#ending.defer(followed.stop);
-    this.#listener = this.#ending.use(
+    listener = this.#ending.use(
       await transport.listen(listen, {
         credentials: followed.credentials,
         clientCertificate,
@@ -201,6 +206,18 @@ export class Orchestrator implements AsyncDisposable {
         lost: (reason) => this.#log.error("bus.listener-lost", { reason: reason.message }),
       }),
     );
+    return listener;
+  }
+
+  /** Where plugins that share a process dial: over TLS, so that none of them needs an engine. */
+  async #sharedAddress(): Promise<string> {
+    this.#sharedListener ??= this.#listen("tls://localhost:0");
+    try {
+      return (await this.#sharedListener).address;
+    } catch (error) {
+      this.#sharedListener = undefined;
+      throw error;
+    }
   }
 
   /** So that `trunkline plugin` finds it. It works without, too. */
@@ -273,7 +290,9 @@ export class Orchestrator implements AsyncDisposable {
       log: this.#log,
       offer,
       folder: () => this.#folders.make(settings.id),
-      orchestratorAddress: () => plainAddress(this.address),
+      host: this.#host,
+      orchestratorAddress: () =>
+        settings.module === undefined ? plainAddress(this.address) : this.#sharedAddress(),
       dial: async (address, name, signal) => {
         const credentials = await this.#certificates.of(name);
         const connection = await transport.connect(address, { credentials, signal, held });

@@ -1,4 +1,4 @@
-import { askPluginId, findPlugin } from "../../plugin/installed-plugin.ts";
+import { askPluginId, findPlugin, type PluginProgram } from "../../plugin/installed-plugin.ts";
 import { addEntry, type EntrySection, removeEntry } from "../config/edit-entry.ts";
 import { readPairs } from "../config/read-pairs.ts";
 import type { Editing } from "../config/tell-edited.ts";
@@ -13,6 +13,7 @@ type PluginValues = Editing & {
   readonly id?: string;
   readonly env?: readonly string[];
   readonly mcp?: boolean;
+  readonly "own-process"?: boolean;
   readonly replace?: boolean;
 };
 
@@ -23,14 +24,20 @@ export async function add(invocation: Invocation<PluginValues>): Promise<number>
   const [where = "", ...args] = positionals;
   const { command, args: first = [] } = findPlugin(where, cwd);
   const id = values.id ?? (await askPluginId({ command, args: first }));
-  const all = [...first, ...args];
-  const env = await readPairs("--env", values.env);
-  const settings = {
-    command,
-    ...(all.length === 0 ? {} : { args: all }),
-    ...(values.env === undefined ? {} : { env }),
-  };
+  const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
+  const settings = { ...programOf({ command, args: first }, args, values), ...env };
   return addEntry(invocation, PLUGINS, id, settings, SHOWN);
+}
+
+/** A script for Node is a module, which can share a process with others. */
+function programOf(
+  { command, args: [module, ...none] = [] }: PluginProgram,
+  more: readonly string[],
+  values: PluginValues,
+) {
+  const args = more.length === 0 ? {} : { args: [...more] };
+  if (module === undefined || none.length > 0) return { command, ...args };
+  return { module, ...args, ...(values["own-process"] === true ? { process: "own" } : {}) };
 }
 
 /** `trunkline plugin add --mcp -- COMMAND…` */

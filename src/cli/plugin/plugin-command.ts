@@ -67,6 +67,10 @@ export const plugin: Command = {
           type: "boolean",
           describe: "PLUGIN is the command of an MCP server on standard streams",
         },
+        "own-process": {
+          type: "boolean",
+          describe: "Give a script a process of its own, instead of a worker in a shared one",
+        },
         replace: { type: "boolean", describe: "Replace a plugin with the same id" },
         project,
         json,

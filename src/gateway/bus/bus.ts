@@ -125,8 +125,17 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
 }
 
 /** An MCP server is wrapped by this program, which is a plugin then. */
-function programOf(id: string, program: PluginProgram): Pick<PluginSettings, "binary" | "args"> {
+function programOf(
+  id: string,
+  program: PluginProgram,
+): Pick<PluginSettings, "module" | "binary" | "args"> {
   if ("command" in program) return { binary: program.command, args: program.args ?? [] };
+  if ("module" in program) {
+    const { module, args = [], process: place = "shared" } = program;
+    return place === "own"
+      ? { binary: process.execPath, args: [module, ...args] }
+      : { module, binary: process.execPath, args };
+  }
   const [binary, ...own] = selfCommand();
   return { binary, args: [...own, "plugin", "wrap", "--id", id, "--", ...program.mcp] };
 }

@@ -44,7 +44,7 @@ function goodHandlers(): BusHandlers {
     id: "tools.good",
     version: "1.0.0",
     tools: {
-      say: { description: "Says it", input: TEXT, call: ({ text }) => String(text) },
+      say: { description: "Says it", input: TEXT, call: ({ text }) => text },
       count: {
         description: "Counts until it is cancelled, or to three",
         async *stream(_: object, { signal }) {

@@ -4,10 +4,11 @@ import { TrunklineError } from "../../base/errors.ts";
 import { LastWords } from "../../base/process/stderr-log.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { usualVariables } from "../../base/process/environment.ts";
+import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
 import type { PluginSettings } from "./settings.ts";
 
 export interface PluginProcess {
-  readonly child: OwnedChild;
+  readonly child: PluginRun;
   /** Where it serves, as it says itself. */
   readonly address: string;
 }
@@ -22,6 +23,8 @@ export interface PluginStart {
   readonly signal: AbortSignal;
   /** What it says beside its READY line. */
   readonly said: (line: string) => void;
+  /** The process for those that share one. */
+  readonly host?: PluginHost | undefined;
 }
 
 /** So much of a plugin's last words is told with the reason of its end. */
@@ -31,32 +34,20 @@ const READY = /^READY\s+(\S+)\s*$/;
 
 /** Starts a plugin and waits until it says where it serves. When it does not, it is ended. */
 export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
-  const { settings, signal, timeout, said } = start;
+  const { signal, timeout, said } = start;
   signal.throwIfAborted();
   const ready = Promise.withResolvers<string>();
   ready.promise.catch(() => {});
   const words = new LastWords();
-  const child = await OwnedChild.start({
-    command: settings.binary,
-    args: [
-      ...settings.args,
-      `--orchestrator-addr=${start.orchestratorAddress}`,
-      "--listen-addr=localhost:0",
-      `--certs-dir=${start.certsDir}`,
-    ],
-    env: { ...usualVariables(), ...settings.env },
-    stderr: (line) => {
-      const address = READY.exec(line)?.[1];
-      if (address !== undefined) {
-        ready.resolve(address);
-        return;
-      }
-      words.add(line);
-      said(line);
-    },
+  const child = await launch(start, (line) => {
+    const address = READY.exec(line)?.[1];
+    if (address !== undefined) {
+      ready.resolve(address);
+      return;
+    }
+    words.add(line);
+    said(line);
   });
-  // Nobody reads what it prints there, and a full pipe would hold it.
-  child.stdout.resume();
   const late = setTimeout(() => {
     ready.reject(fault(`did not say READY within ${timeout} ms`));
   }, timeout);
@@ -81,6 +72,27 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
     clearTimeout(late);
     signal.removeEventListener("abort", stop);
   }
+}
+
+/** Starts the program, or the module in the process that it shares with others. */
+async function launch(start: PluginStart, stderr: (line: string) => void): Promise<PluginRun> {
+  const { settings, host, orchestratorAddress, certsDir } = start;
+  const { module, binary } = settings;
+  const isShared = module !== undefined && host !== undefined;
+  // Plugins that share a process use TLS: QUIC would take an engine, and so a process, for each.
+  const listen = isShared ? "tls://localhost:0" : "localhost:0";
+  const args = [
+    ...settings.args,
+    `--orchestrator-addr=${orchestratorAddress}`,
+    `--listen-addr=${listen}`,
+    `--certs-dir=${certsDir}`,
+  ];
+  const env = { ...usualVariables(), ...settings.env };
+  if (isShared) return host.start({ file: module, args, env, stderr });
+  const child = await OwnedChild.start({ command: binary, args, env, stderr });
+  // Nobody reads what it prints there, and a full pipe would hold it.
+  child.stdout.resume();
+  return child;
 }
 
 function fault(what: string): TrunklineError {

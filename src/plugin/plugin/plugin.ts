@@ -1,10 +1,10 @@
 import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
-import type { OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { StderrLog } from "../../base/process/stderr-log.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
+import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
 import { HealthCheck } from "./health-check.ts";
 import { introduce, type PluginOffer } from "./introduce.ts";
 import type { PluginFolder } from "./plugin-folder.ts";
@@ -42,7 +42,9 @@ export interface PluginOptions {
   /** Makes the folder in which it finds its certificates. */
   readonly folder: () => Promise<PluginFolder>;
   /** Where the bus listens; asked for at each start. */
-  readonly orchestratorAddress: () => string;
+  readonly orchestratorAddress: () => string | Promise<string>;
+  /** The process of plugins that share one. */
+  readonly host?: PluginHost | undefined;
   readonly dial: (address: string, name: string, signal: AbortSignal) => Promise<Connection>;
   /** What must be up before it. */
   readonly needs: () => readonly Plugin[];
@@ -58,7 +60,7 @@ const LONGEST_WAIT = 5_000;
 
 /** What there is while a plugin is up. */
 interface Running {
-  readonly child: OwnedChild;
+  readonly child: PluginRun;
   readonly folder: PluginFolder;
   readonly link: PluginLink;
   readonly address: string;
@@ -232,10 +234,12 @@ export class Plugin {
   }
 
   async #startIn(folder: PluginFolder): Promise<PluginProcess> {
+    const orchestratorAddress = await this.#options.orchestratorAddress();
     const start = (): Promise<PluginProcess> =>
       startPlugin({
         settings: this.settings,
-        orchestratorAddress: this.#options.orchestratorAddress(),
+        host: this.#options.host,
+        orchestratorAddress,
         certsDir: folder.path,
         timeout: this.#limits.ready,
         signal: this.#stopping.signal,

@@ -3,6 +3,8 @@ import type { BackoffLimits } from "../../base/limit/backoff.ts";
 /** One configured plugin. */
 export interface PluginSettings {
   readonly id: string;
+  /** The module to run in the process that plugins share; else the program is started. */
+  readonly module?: string;
   /** The program to start. */
   readonly binary: string;
   readonly args: readonly string[];

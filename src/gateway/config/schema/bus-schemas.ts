@@ -104,8 +104,8 @@ export const BUS_SCHEMAS = {
   },
 
   PluginProgram: {
-    description: "A plugin: a program of its own, or an MCP server that is made one.",
-    anyOf: [{ $ref: "#PluginCommand" }, { $ref: "#PluginMcp" }],
+    description: "A plugin: a program, a module for Node, or an MCP server that is made one.",
+    anyOf: [{ $ref: "#PluginCommand" }, { $ref: "#PluginModule" }, { $ref: "#PluginMcp" }],
   },
 
   PluginCommand: {
@@ -114,6 +114,26 @@ export const BUS_SCHEMAS = {
     additionalProperties: false,
     required: ["command"],
     properties: { ...PROGRAM, ...PLUGIN },
+  },
+
+  PluginModule: {
+    description:
+      "A plugin that is a module for Node. It shares a process with others, in a worker of its own.",
+    type: "object",
+    additionalProperties: false,
+    required: ["module"],
+    properties: {
+      module: { type: "string", minLength: 1, description: "The module, as an absolute path." },
+      args: PROGRAM.args,
+      env: PROGRAM.env,
+      process: {
+        enum: ["shared", "own"],
+        description:
+          "`own` gives it a process of its own, for a module that changes the whole process, such as " +
+          "its working directory; `shared` when left out.",
+      },
+      ...PLUGIN,
+    },
   },
 
   PluginMcp: {

@@ -331,8 +331,8 @@ export interface BusSettings {
   };
 }
 
-/** A plugin: a program of its own, or an MCP server that is made one. */
-export type PluginProgram = PluginCommand | PluginMcp;
+/** A plugin: a program, a module for Node, or an MCP server that is made one. */
+export type PluginProgram = PluginCommand | PluginModule | PluginMcp;
 
 /** A plugin: a program that is started and offers tools on the bus. */
 export interface PluginCommand {
@@ -344,6 +344,37 @@ export interface PluginCommand {
   readonly env?: {
     readonly [key: string]: string;
   };
+  /** Sent to it when it boots. */
+  readonly config?: {
+    readonly [key: string]: string;
+  };
+  /** Whether it is started; true when left out. */
+  readonly enabled?: boolean;
+  /** Plugins that have to be ready before it is started. */
+  readonly dependsOn?: readonly string[];
+  /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
+  readonly needsTools?: readonly string[];
+  /** Kinds of storage that it provides, in addition to those in its manifest. */
+  readonly providesStorage?: readonly string[];
+  /** AI providers that it implements, in addition to those in its manifest. */
+  readonly providesAi?: readonly string[];
+}
+
+/** A plugin that is a module for Node. It shares a process with others, in a worker of its own. */
+export interface PluginModule {
+  /** The module, as an absolute path. */
+  readonly module: string;
+  /** Its arguments. */
+  readonly args?: readonly string[];
+  /** Environment variables it gets in addition to the usual ones. */
+  readonly env?: {
+    readonly [key: string]: string;
+  };
+  /**
+   * `own` gives it a process of its own, for a module that changes the whole process, such as its
+   * working directory; `shared` when left out.
+   */
+  readonly process?: "shared" | "own";
   /** Sent to it when it boots. */
   readonly config?: {
     readonly [key: string]: string;
@@ -3706,9 +3737,10 @@ export const checkBusSettings: Check = (value) => {
 
 export const checkPluginProgram: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
-  if (!fitsPluginCommand(value) && !fitsPluginMcp(value)) {
+  if (!fitsPluginCommand(value) && !fitsPluginModule(value) && !fitsPluginMcp(value)) {
     const problem = closest(value, [
       { required: ["command"], check: checkPluginCommand },
+      { required: ["module"], check: checkPluginModule },
       { required: ["mcp"], check: checkPluginMcp },
     ]);
     return problem;
@@ -3753,6 +3785,96 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return false;
     }
+  }
+  const config: unknown = value.config;
+  if (config !== undefined) {
+    if (!isObject(config)) return false;
+    for (const key3 in config) {
+      const item3: unknown = config[key3];
+      if (typeof item3 !== "string") return false;
+    }
+  }
+  const enabled: unknown = value.enabled;
+  if (enabled !== undefined) {
+    if (typeof enabled !== "boolean") return false;
+  }
+  const dependsOn: unknown = value.dependsOn;
+  if (dependsOn !== undefined) {
+    if (!Array.isArray(dependsOn)) return false;
+    for (let i2 = 0; i2 < dependsOn.length; i2++) {
+      const item4: unknown = dependsOn[i2];
+      if (typeof item4 !== "string") return false;
+    }
+  }
+  const needsTools: unknown = value.needsTools;
+  if (needsTools !== undefined) {
+    if (!Array.isArray(needsTools)) return false;
+    for (let i3 = 0; i3 < needsTools.length; i3++) {
+      const item5: unknown = needsTools[i3];
+      if (typeof item5 !== "string") return false;
+    }
+  }
+  const providesStorage: unknown = value.providesStorage;
+  if (providesStorage !== undefined) {
+    if (!Array.isArray(providesStorage)) return false;
+    for (let i4 = 0; i4 < providesStorage.length; i4++) {
+      const item6: unknown = providesStorage[i4];
+      if (typeof item6 !== "string") return false;
+    }
+  }
+  const providesAi: unknown = value.providesAi;
+  if (providesAi !== undefined) {
+    if (!Array.isArray(providesAi)) return false;
+    for (let i5 = 0; i5 < providesAi.length; i5++) {
+      const item7: unknown = providesAi[i5];
+      if (typeof item7 !== "string") return false;
+    }
+  }
+  return true;
+};
+
+const fitsPluginModule: (value: unknown) => boolean = (value) => {
+  if (!isObject(value)) return false;
+  for (const key in value) {
+    switch (key) {
+      case "module":
+      case "args":
+      case "env":
+      case "process":
+      case "config":
+      case "enabled":
+      case "dependsOn":
+      case "needsTools":
+      case "providesStorage":
+      case "providesAi":
+        continue;
+      default:
+        return false;
+    }
+  }
+  const module: unknown = value.module;
+  if (module === undefined) return false;
+  if (typeof module !== "string") return false;
+  if (module === "") return false;
+  const args: unknown = value.args;
+  if (args !== undefined) {
+    if (!Array.isArray(args)) return false;
+    for (let i = 0; i < args.length; i++) {
+      const item: unknown = args[i];
+      if (typeof item !== "string") return false;
+    }
+  }
+  const env: unknown = value.env;
+  if (env !== undefined) {
+    if (!isObject(env)) return false;
+    for (const key2 in env) {
+      const item2: unknown = env[key2];
+      if (typeof item2 !== "string") return false;
+    }
+  }
+  const process2: unknown = value.process;
+  if (process2 !== undefined) {
+    if (process2 !== "shared" && process2 !== "own") return false;
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -3917,6 +4039,112 @@ export const checkPluginCommand: Check = (value) => {
     for (const key2 in env) {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
+    }
+  }
+  const config: unknown = value.config;
+  if (config !== undefined) {
+    if (!isObject(config)) return { path: ["config"], says: "must be an object" };
+    for (const key3 in config) {
+      const item3: unknown = config[key3];
+      if (typeof item3 !== "string") {
+        return { path: ["config", key3], says: "must be a string" };
+      }
+    }
+  }
+  const enabled: unknown = value.enabled;
+  if (enabled !== undefined) {
+    if (typeof enabled !== "boolean") {
+      return { path: ["enabled"], says: "must be true or false" };
+    }
+  }
+  const dependsOn: unknown = value.dependsOn;
+  if (dependsOn !== undefined) {
+    if (!Array.isArray(dependsOn)) return { path: ["dependsOn"], says: "must be a list" };
+    for (let i2 = 0; i2 < dependsOn.length; i2++) {
+      const item4: unknown = dependsOn[i2];
+      if (typeof item4 !== "string") {
+        return { path: ["dependsOn", i2], says: "must be a string" };
+      }
+    }
+  }
+  const needsTools: unknown = value.needsTools;
+  if (needsTools !== undefined) {
+    if (!Array.isArray(needsTools)) return { path: ["needsTools"], says: "must be a list" };
+    for (let i3 = 0; i3 < needsTools.length; i3++) {
+      const item5: unknown = needsTools[i3];
+      if (typeof item5 !== "string") {
+        return { path: ["needsTools", i3], says: "must be a string" };
+      }
+    }
+  }
+  const providesStorage: unknown = value.providesStorage;
+  if (providesStorage !== undefined) {
+    if (!Array.isArray(providesStorage)) {
+      return { path: ["providesStorage"], says: "must be a list" };
+    }
+    for (let i4 = 0; i4 < providesStorage.length; i4++) {
+      const item6: unknown = providesStorage[i4];
+      if (typeof item6 !== "string") {
+        return { path: ["providesStorage", i4], says: "must be a string" };
+      }
+    }
+  }
+  const providesAi: unknown = value.providesAi;
+  if (providesAi !== undefined) {
+    if (!Array.isArray(providesAi)) return { path: ["providesAi"], says: "must be a list" };
+    for (let i5 = 0; i5 < providesAi.length; i5++) {
+      const item7: unknown = providesAi[i5];
+      if (typeof item7 !== "string") {
+        return { path: ["providesAi", i5], says: "must be a string" };
+      }
+    }
+  }
+  return undefined;
+};
+
+export const checkPluginModule: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "module":
+      case "args":
+      case "env":
+      case "process":
+      case "config":
+      case "enabled":
+      case "dependsOn":
+      case "needsTools":
+      case "providesStorage":
+      case "providesAi":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["module", "args", "env", "process", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi"]) };
+    }
+  }
+  const module: unknown = value.module;
+  if (module === undefined) return { path: ["module"], says: "is missing" };
+  if (typeof module !== "string") return { path: ["module"], says: "must be a string" };
+  if (module === "") return { path: ["module"], says: "must not be empty" };
+  const args: unknown = value.args;
+  if (args !== undefined) {
+    if (!Array.isArray(args)) return { path: ["args"], says: "must be a list" };
+    for (let i = 0; i < args.length; i++) {
+      const item: unknown = args[i];
+      if (typeof item !== "string") return { path: ["args", i], says: "must be a string" };
+    }
+  }
+  const env: unknown = value.env;
+  if (env !== undefined) {
+    if (!isObject(env)) return { path: ["env"], says: "must be an object" };
+    for (const key2 in env) {
+      const item2: unknown = env[key2];
+      if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
+    }
+  }
+  const process2: unknown = value.process;
+  if (process2 !== undefined) {
+    if (process2 !== "shared" && process2 !== "own") {
+      return { path: ["process"], says: "must be one of: shared, own" };
     }
   }
   const config: unknown = value.config;

@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { PluginHost, type PluginRun } from "./plugin-host.ts";
+
+/** Says what it was started with, does what its first argument says, and ends with its input. */
+const MODULE = `
+const [what] = process.argv.slice(2);
+process.stderr.write("READY " + what + " " + process.env.NAME + " " + process.pid + "\\n");
+process.stdin.on("end", () => process.exit(0)).resume();
+if (what === "throw") setImmediate(() => { throw new Error("it broke"); });
+if (what === "loop") setImmediate(() => { for (;;); });
+if (what === "exit") process.exit(7);
+if (what === "forge") require("node:fs").writeSync(1, 'rubbish\\n{"key":"1","exit":0}\\nnull\\n');
+if (what === "stubborn") process.stdin.removeAllListeners("end"), setInterval(() => {}, 1000);
+`;
+
+interface Started extends PluginRun {
+  readonly lines: readonly string[];
+  /** Resolves with what it said first. */
+  readonly ready: Promise<string>;
+}
+
+async function open() {
+  const home = await mkdtempDisposable(join(tmpdir(), "trunkline-host-"));
+  const file = join(home.path, "module.cjs");
+  await writeFile(file, MODULE);
+  const host = new PluginHost();
+  const start = async (what: string): Promise<Started> => {
+    const lines: string[] = [];
+    const ready = Promise.withResolvers<string>();
+    const stderr = (line: string): void => {
+      lines.push(line);
+      ready.resolve(line);
+    };
+    const run = await host.start({ file, args: [what], env: { NAME: `of ${what}` }, stderr });
+    return { ...run, lines, ready: ready.promise };
+  };
+  return {
+    ...{ host, start },
+    async [Symbol.asyncDispose]() {
+      await host[Symbol.asyncDispose]();
+      await home.remove();
+    },
+  };
+}
+
+describe("PluginHost", () => {
+  it("runs modules in one process, each with its own arguments and environment", async () => {
+    await using rig = await open();
+    const [one, two] = [await rig.start("one"), await rig.start("two")];
+    assert.equal(await one.ready, `READY one of one ${one.pid}`);
+    assert.equal(await two.ready, `READY two of two ${one.pid}`);
+    await one.end();
+    assert.equal(await one.exit, 0);
+    await two.end();
+  });
+
+  it("ends a module that throws, exits or loops, and leaves the others alone", async () => {
+    await using rig = await open();
+    const other = await rig.start("other");
+    await other.ready;
+    const thrown = await rig.start("throw");
+    assert.equal(await thrown.exit, 1);
+    assert.equal(thrown.lines.at(-1), "it broke");
+    assert.equal(await (await rig.start("exit")).exit, 7);
+    const looping = await rig.start("loop");
+    await looping.ready;
+    looping.kill();
+    assert.equal(await looping.exit, 1);
+    const later = await rig.start("later");
+    assert.equal(await later.ready, `READY later of later ${other.pid}`);
+    await Promise.all([other.end(), later.end()]);
+    assert.equal(await other.exit, 0);
+  });
+
+  it("ends a module that does not end with its input", async () => {
+    await using rig = await open();
+    const stubborn = await rig.start("stubborn");
+    await stubborn.ready;
+    await stubborn.end();
+    assert.equal(await stubborn.exit, 1);
+  });
+
+  it("tells all that they have ended when the process is killed, and starts another", async () => {
+    await using rig = await open();
+    const [one, two] = [await rig.start("one"), await rig.start("two")];
+    await Promise.all([one.ready, two.ready]);
+    process.kill(one.pid, "SIGKILL");
+    assert.deepEqual(await Promise.all([one.exit, two.exit]), ["SIGKILL", "SIGKILL"]);
+    const again = await rig.start("again");
+    await again.ready;
+    assert.notEqual(again.pid, one.pid);
+  });
+
+  it("is not confused by what a module writes past its own output", async () => {
+    await using rig = await open();
+    const forging = await rig.start("forge");
+    await forging.ready;
+    await forging.end();
+    assert.equal(await forging.exit, 0);
+    assert.equal(forging.lines.length, 1);
+  });
+
+  it("needs no process once no module is left", async () => {
+    await using rig = await open();
+    const one = await rig.start("one");
+    await one.ready;
+    await one.end();
+    const two = await rig.start("two");
+    await two.ready;
+    assert.notEqual(two.pid, one.pid);
+  });
+});

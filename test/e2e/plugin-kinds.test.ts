@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { pathToFileURL } from "node:url";
+
+import { Bridge, BusHome, OrchestratorProgram } from "../support/bus-home.ts";
+import { Program } from "../support/program.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const BUILT = join(ROOT, "dist/trunkline.js");
+const SERVER = join(ROOT, "test/support/tools-server.mjs");
+
+const SHARED = `
+import { definePlugin } from SDK;
+const { NAME } = process.env;
+definePlugin({
+  id: "tools." + NAME,
+  version: "1.0.0",
+  tools: {
+    ["who_" + NAME]: { description: "Who it is", call: () => NAME + " " + process.pid },
+    ["ask_" + NAME]: {
+      description: "Calls another tool",
+      call: async ({ tool }, { callTool }) =>
+        callTool(tool).then(({ text }) => text, ({ message }) => message),
+    },
+  },
+});
+`;
+
+describe("an MCP server as a plugin, and a plugin as an MCP server", { timeout: 600_000 }, () => {
+  it("both take one line, and lead back to each other", async () => {
+    await using home = new BusHome();
+    const tools = join(home.path, "tools.json");
+    writeFileSync(tools, JSON.stringify([{ name: "hello", description: "Says hello" }]));
+    const server = [process.execPath, SERVER, tools, home.record];
+    // The MCP server is wrapped as a plugin, and that plugin is served as an MCP server again.
+    const words = [BUILT, "--id", "mcp.hello", "--", "plugin", "wrap", "--id", "mcp.hello", "--"];
+    const given = ["--data", home.data, ...words, ...server];
+    await using bridge = new Bridge(new Program(["plugin", "mcp", ...given]));
+    const { result } = await bridge.ask("tools/list");
+    assert.deepEqual(
+      result?.tools?.map(({ name }) => name),
+      ["hello"],
+      bridge.program.stderr,
+    );
+    const called = await bridge.call("hello", { to: "Ada" });
+    assert.equal(called.result?.content?.[0]?.text, '{"to":"Ada"}');
+    assert.deepEqual(home.recorded(), ["hello"]);
+  });
+
+  it("says why a server cannot be a plugin", async () => {
+    await using home = new BusHome();
+    const given = ["--data", home.data, "--", process.execPath, "--version"];
+    await using program = new Program(["plugin", "wrap", ...given, "--manifest"]);
+    program.child.stdin.end();
+    assert.equal(await program.exit, 1);
+    assert.match(program.stderr, /Cannot use '\S+' as an MCP server: /);
+  });
+});
+
+describe("plugins that share a process", { timeout: 600_000 }, () => {
+  it("have certificates of their own, and come back when their process is killed", async () => {
+    await using home = new BusHome();
+    const file = join(home.path, "shared.mjs");
+    const sdk = JSON.stringify(pathToFileURL(join(ROOT, "dist/plugin.mjs")).href);
+    writeFileSync(file, SHARED.replace("SDK", sdk));
+    const module = (name: string) => ({ module: file, env: { NAME: name } });
+    const plugins = { "tools.one": module("one"), "tools.two": module("two") };
+    const config = join(home.path, "config.json");
+    writeFileSync(config, JSON.stringify({ bus: { plugins } }));
+    const args = ["--config", config, "--data", home.data, "--listen", "localhost:0"];
+    await using orchestrator = new OrchestratorProgram(
+      home,
+      new Program(["orchestrator", "--json", ...args]),
+    );
+    await orchestrator.logged("plugin.up", 2);
+    const call = async (name: string): Promise<string> =>
+      (await home.run("plugin", "call", name, "--args", '{"tool":"who_one"}')).out;
+    const [one, two] = [await call("who_one"), await call("who_two")];
+    const pid = one.split(" ")[1];
+    assert.deepEqual([one, two], [`one ${pid}`, `two ${pid}`]);
+    // Its certificate says who it is: it may call its own tools, and not the other's.
+    assert.equal(await call("ask_one"), `one ${pid}`);
+    assert.match(await call("ask_two"), /'tools\.two' may not call 'who_one'/);
+    process.kill(Number(pid), "SIGKILL");
+    await orchestrator.logged("plugin.up", 4);
+    assert.match(await call("who_two"), /^two \d+$/);
+  });
+});
