@@ -52,12 +52,13 @@ class Conversation implements AsyncDisposable {
     llm: FakeLlm,
     args: readonly string[] = [],
   ) {
+    const entry = agent.entry(command, llm.url);
     this.editor = new AcpEditor(place, {
       args,
       isShared: args.some((arg) => arg.endsWith(SHARED)),
       config: {
         agent: agent.name,
-        agents: { [agent.name]: agent.entry(command, llm.url) },
+        agents: { [agent.name]: { ...entry, env: { ...entry.env, ...agent.allTools } } },
         limits: { messages: PATIENT },
       },
       capabilities: { fs: { readTextFile: true, writeTextFile: true } },
@@ -179,7 +180,7 @@ export function drives(agent: OtherAgent): void {
       let sessionId = "";
       const where = { cwd: place.folder, mcpServers: [] };
       {
-        await using program = new OwnProgram(place, entry as never);
+        await using program = new OwnProgram(place, entry);
         theirs = await program.converse("greet me");
         await using conversation = open("--data", join(place.home, SHARED));
         const { editor } = conversation;

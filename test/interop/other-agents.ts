@@ -3,15 +3,25 @@ import { existsSync } from "node:fs";
 import type { ScriptedCall } from "../agent/fake-llm.ts";
 import { Packages } from "../support/packages.ts";
 
+export interface AgentEntry {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
 /** Somebody else's agent, from npm, that speaks ACP and asks a model that we give it. */
 export interface OtherAgent {
   readonly name: string;
   /** Installs it; its program, or undefined where there is none for this machine. */
   install(): Promise<string | undefined>;
   /** Its entry under `agents`. */
-  entry(command: string, llm: string): object;
+  entry(command: string, llm: string): AgentEntry;
   /** What the model says to have a file written. */
   write(path: string, content: string): ScriptedCall;
+  /** What the model says to have a file read. */
+  read(path: string): ScriptedCall;
+  /** What the model says to have one line of a file replaced. */
+  edit(path: string, before: string, after: string): ScriptedCall;
   /** What the model says to have a command run. */
   run(command: string): ScriptedCall;
   /** The mode that it begins with, in which it asks before it writes; one in which it does not. */
@@ -26,6 +36,8 @@ export interface OtherAgent {
   readonly locked?: RegExp;
   /** How a turn ends in which the person refuses a call. */
   readonly refused?: "cancelled";
+  /** Variables with which it tells the model of all tools at once, where it does not. */
+  readonly allTools?: Readonly<Record<string, string>>;
   /** A command of its own that lists the tools of MCP servers, where the model is told of them otherwise. */
   readonly listsTools?: string;
 }
@@ -63,24 +75,27 @@ export const claude: OtherAgent = {
       ANTHROPIC_API_KEY: "none",
       // It refuses to work for root elsewhere.
       IS_SANDBOX: "1",
-      // The model is told of the tools of MCP servers at once.
-      ENABLE_TOOL_SEARCH: "false",
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
     },
+  }),
+  read: (path) => ({ name: "Read", arguments: { file_path: path } }),
+  edit: (path, before, after) => ({
+    name: "Edit",
+    arguments: { file_path: path, old_string: before, new_string: after },
   }),
   write: (name, content) => ({ name: "Write", arguments: { file_path: name, content } }),
   run: (command) => ({ name: "Bash", arguments: { command, description: "Runs it" } }),
   modes: ["default", "acceptEdits"],
   models: ["default", "haiku"],
+  allTools: { ENABLE_TOOL_SEARCH: "false" },
   called: { default: "claude-opus-5-5", haiku: "claude-haiku-5-5" },
   writesItself: true,
 };
 
 /** A patch in codex's own format, as a command that it recognises. */
-function patch(path: string, content: string): string {
-  const added = content.split("\n").map((line) => `+${line}`);
-  const lines = ["*** Begin Patch", `*** Add File: ${path}`, ...added, "*** End Patch"];
-  return `apply_patch <<'EOF'\n${lines.join("\n")}\nEOF\n`;
+function patch(...lines: readonly string[]): ScriptedCall {
+  const text = ["*** Begin Patch", ...lines, "*** End Patch"].join("\n");
+  return { name: "exec_command", arguments: { cmd: `apply_patch <<'EOF'\n${text}\nEOF\n` } };
 }
 
 export const codex: OtherAgent = {
@@ -108,7 +123,9 @@ export const codex: OtherAgent = {
       TMPDIR: "/var/tmp",
     },
   }),
-  write: (path, content) => ({ name: "exec_command", arguments: { cmd: patch(path, content) } }),
+  read: (path) => ({ name: "exec_command", arguments: { cmd: `cat ${path}` } }),
+  edit: (path, before, after) => patch(`*** Update File: ${path}`, "@@", `-${before}`, `+${after}`),
+  write: (path, content) => patch(`*** Add File: ${path}`, `+${content}`),
   run: (cmd) => ({
     name: "exec_command",
     arguments: { cmd, sandbox_permissions: "require_escalated", justification: "Runs it" },
@@ -139,7 +156,7 @@ export const opencode: OtherAgent = {
         },
         enabled_providers: ["fake"],
         model: "fake/fake-1",
-        permission: { edit: "ask" },
+        permission: { edit: "ask", bash: "ask" },
         agent: { trusted: { mode: "primary", permission: { edit: "allow" } } },
         autoupdate: false,
       }),
@@ -147,6 +164,11 @@ export const opencode: OtherAgent = {
       OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
       OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
     },
+  }),
+  read: (filePath) => ({ name: "read", arguments: { filePath } }),
+  edit: (filePath, before, after) => ({
+    name: "edit",
+    arguments: { filePath, oldString: before, newString: after },
   }),
   write: (filePath, content) => ({ name: "write", arguments: { filePath, content } }),
   run: (command) => ({ name: "bash", arguments: { command, description: "Runs it" } }),
@@ -169,6 +191,8 @@ export const goose: OtherAgent = {
       OPENAI_API_KEY: "none",
     },
   }),
+  read: (path) => ({ name: "read", arguments: { path } }),
+  edit: (path, before, after) => ({ name: "edit", arguments: { path, before, after } }),
   write: (path, content) => ({ name: "write", arguments: { path, content } }),
   run: (command) => ({ name: "shell", arguments: { command } }),
   modes: ["approve", "auto"],

@@ -5,12 +5,7 @@ import { createInterface } from "node:readline";
 import type { Place } from "../support/acp-editor.ts";
 import type { Json } from "../support/acp-house.ts";
 import { gone } from "../support/running-at.ts";
-
-interface Entry {
-  readonly command: string;
-  readonly args?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-}
+import type { AgentEntry } from "./other-agents.ts";
 
 /** An agent that a person has started without Trunkline, in the folder of a place. */
 export class OwnProgram implements AsyncDisposable {
@@ -19,7 +14,7 @@ export class OwnProgram implements AsyncDisposable {
   readonly #answers = new Map<number, (answer: Json) => void>();
   #lastId = 0;
 
-  constructor(place: Place, { command, args = [], env = {} }: Entry) {
+  constructor(place: Place, { command, args, env }: AgentEntry) {
     this.#place = place;
     const { PATH } = process.env;
     this.child = spawn(command, args, {

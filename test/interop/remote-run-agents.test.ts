@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer, request, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -10,6 +7,7 @@ import { FakeLlm } from "../agent/fake-llm.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { openingOf, promptOf, RunRig } from "../support/remote-run/run-rig.ts";
 import { toCall } from "./fake-prompts.ts";
+import { ModelProxy } from "./model-proxy.ts";
 import { goose, notHere, opencode, type OtherAgent } from "./other-agents.ts";
 
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
@@ -64,7 +62,7 @@ async function workBehind(agent: OtherAgent, command: string): Promise<void> {
     ...toCall("look around", { toolCalls: [agent.run(LOOK)] }, "It has run."),
     { content: "A title", when: () => true },
   ]);
-  await using provider = await Provider.start(llm.url);
+  await using provider = await ModelProxy.start(llm.url);
   const patient = Object.fromEntries(
     ["initialize", "session/new"].map((name) => [name, { timeout: 240_000 }]),
   );
@@ -101,41 +99,4 @@ async function workBehind(agent: OtherAgent, command: string): Promise<void> {
   const changed = project.git("diff", "--name-only", `${project.revision}..FETCH_HEAD`);
   assert.deepEqual(changed.split("\n"), ["new.txt", "seen.txt"]);
   assert.deepEqual([...provider.keys], [`Bearer ${KEY}`]);
-}
-
-/** A proxy in front of the model, which records the keys of requests: the model's own log hides them. */
-class Provider implements AsyncDisposable {
-  readonly keys = new Set<string | undefined>();
-  readonly #server: Server;
-
-  private constructor(server: Server) {
-    this.#server = server;
-  }
-
-  static async start(model: string): Promise<Provider> {
-    const server = createServer((incoming, outgoing) => {
-      const { method, url = "/", headers } = incoming;
-      provider.keys.add(headers.authorization);
-      const passed = request(new URL(url, model), { method, headers }, (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
-        answer.pipe(outgoing);
-      });
-      passed.on("error", () => outgoing.destroy());
-      incoming.pipe(passed);
-    });
-    const provider = new Provider(server);
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    return provider;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, "close");
-  }
 }

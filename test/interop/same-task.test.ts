@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { FakeLlm, type Request, type Scripted } from "../agent/fake-llm.ts";
+import { AcpEditor, type AcpEditorOptions, Place } from "../support/acp-editor.ts";
+import type { Json } from "../support/acp-house.ts";
+import { isTurn, to } from "./fake-prompts.ts";
+import { ModelProxy } from "./model-proxy.ts";
+import { claude, codex, goose, opencode, type OtherAgent } from "./other-agents.ts";
+
+type Calls = Pick<OtherAgent, "read" | "edit" | "run">;
+
+/** Somebody who does the task. */
+interface Worker {
+  readonly name: string;
+  readonly calls: Calls;
+  readonly options: (model: string) => AcpEditorOptions;
+}
+
+interface Result {
+  readonly name: string;
+  readonly seconds: number;
+  readonly requests: number;
+  readonly tools: number;
+  readonly questions: number;
+  /** Bytes sent to the model; those of the first request that has tools. */
+  readonly sent: number;
+  readonly first: number;
+}
+
+const BUILT_IN: Calls = {
+  read: (path) => ({ name: "read_file", arguments: { path } }),
+  edit: (path, before, after) => ({
+    name: "edit_file",
+    arguments: { path, old_string: before, new_string: after },
+  }),
+  run: (command) => ({ name: "run_command", arguments: { command } }),
+};
+const PATIENT = Object.fromEntries(
+  ["initialize", "session/new"].map((name) => [name, { timeout: 240_000 }]),
+);
+const TASK = "Correct the greeting, and check it.";
+
+function version(of: string): string {
+  const { version: own, ...packages } = JSON.parse(
+    readFileSync(join(import.meta.dirname, of, "package.json"), "utf8"),
+  );
+  const { dependencies, optionalDependencies } = packages;
+  return own ?? Object.values({ ...dependencies, ...optionalDependencies })[0];
+}
+
+/** The model reads three files in one answer, edits one of them, runs a command, and has done. */
+function script({ read, edit, run }: Calls, folder: string): Scripted[] {
+  const path = (name: string): string => join(folder, name);
+  const answers: [results: number, answer: Scripted][] = [
+    [0, { toolCalls: ["greeting.txt", "one.txt", "two.txt"].map((name) => read(path(name))) }],
+    [3, { toolCalls: [edit(path("greeting.txt"), "Good mornign.", "Good morning.")] }],
+    [4, { toolCalls: [run("grep -c morning greeting.txt > checked.txt")] }],
+    [5, { content: "It is corrected." }],
+  ];
+  const results = ({ messages }: Request): number =>
+    messages.filter(({ role }) => role === "tool").length;
+  const steps = answers.map(([count, answer]) => {
+    const asked = to(TASK, answer);
+    const when = (request: Request): boolean =>
+      asked.when?.(request) === true && results(request) === count;
+    return { ...asked, when };
+  });
+  return [...steps, { content: "A title", when: () => true }];
+}
+
+async function work({ name, calls, options }: Worker): Promise<Result> {
+  using place = new Place();
+  writeFileSync(join(place.folder, "greeting.txt"), "Good mornign.\n");
+  for (const other of ["one", "two"]) writeFileSync(join(place.folder, `${other}.txt`), other);
+  await using llm = await FakeLlm.start(script(calls, place.folder));
+  await using proxy = await ModelProxy.start(llm.url);
+  let questions = 0;
+  await using editor = new AcpEditor(place, {
+    ...options(proxy.url),
+    answers: {
+      "session/request_permission": ({ options: choices }) => {
+        questions++;
+        const { optionId } = choices.find(({ kind }: Json) => kind === "allow_once");
+        return { outcome: { outcome: "selected", optionId } };
+      },
+    },
+  });
+  const session = await editor.begin();
+  const start = performance.now();
+  await editor.prompt(session, TASK);
+  const seconds = (performance.now() - start) / 1000;
+  assert.equal(readFileSync(join(place.folder, "greeting.txt"), "utf8"), "Good morning.\n", name);
+  assert.equal(readFileSync(join(place.folder, "checked.txt"), "utf8"), "1\n", name);
+  assert.match(editor.text(), /It is corrected\.$/, name);
+  const tools = new Set(editor.updates("tool_call").map(({ toolCallId }) => toolCallId)).size;
+  const turns = llm.requests.filter(isTurn);
+  const sent = proxy.sent.reduce((all, bytes) => all + bytes, 0);
+  // A title is asked for with a request that is smaller.
+  const first = proxy.sent.filter((bytes) => bytes > sent / proxy.sent.length / 2)[0] ?? 0;
+  return { name, seconds, requests: turns.length, tools, questions, sent, first };
+}
+
+function table(results: readonly Result[]): string {
+  const heads = ["", "time s", "requests", "tool calls", "questions", "KB sent", "KB first"];
+  const rows = results.map(({ name, seconds, requests, tools, questions, sent, first }) => [
+    ...[name, seconds.toFixed(1), `${requests}`, `${tools}`, `${questions}`],
+    ...[sent, first].map((bytes) => (bytes / 1000).toFixed(1)),
+  ]);
+  const all = [heads, ...rows];
+  const widths = heads.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, at) => (at === 0 ? cell.padEnd : cell.padStart).call(cell, widths[at] ?? 0))
+      .join("  ");
+  return all.map(line).join("\n");
+}
+
+describe("the same task, with the same scripted model", { timeout: 900_000 }, () => {
+  it("is done by the built-in agent in as few steps as by others, with less sent to the model", async (t) => {
+    const workers: Worker[] = [
+      {
+        name: `trunkline ${version("../..")}`,
+        calls: BUILT_IN,
+        options: (model) => ({ env: { OPENAI_API_KEY: "none", OPENAI_BASE_URL: `${model}/v1` } }),
+      },
+    ];
+    for (const agent of [goose, opencode, claude, codex]) {
+      const command = await agent.install();
+      if (command === undefined) continue;
+      const config = (model: string) => ({
+        agent: agent.name,
+        agents: { [agent.name]: agent.entry(command, model) },
+        limits: { messages: PATIENT },
+      });
+      const name = `${agent.name} ${version(agent.name)}`;
+      workers.push({ name, calls: agent, options: (model) => ({ config: config(model) }) });
+    }
+    const results: Result[] = [];
+    for (const worker of workers) results.push(await work(worker));
+    t.diagnostic(`\n${table(results)}`);
+    const [own, ...others] = results;
+    assert.ok(own !== undefined);
+    assert.deepEqual([own.requests, own.tools, own.questions], [4, 5, 2]);
+    for (const other of others) {
+      assert.ok(own.requests <= other.requests, `${other.name} asks the model less often`);
+      assert.ok(own.tools <= other.tools, `${other.name} calls less`);
+      assert.ok(own.sent <= other.sent, `${other.name} sends less`);
+    }
+  });
+});
