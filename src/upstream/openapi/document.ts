@@ -16,7 +16,7 @@ export class OpenApiDocument {
     const { openapi, swagger, paths } = value;
     if (swagger !== undefined) {
       const next = "Convert it to OpenAPI 3, such as with `npx swagger2openapi FILE`";
-      throw refused(`is of Swagger ${String(swagger)}. ${next}`);
+      throw refused(`is of Swagger ${textOf(swagger) ?? "2"}. ${next}`);
     }
     if (typeof openapi !== "string" || !/^3\.[012]\b/.test(openapi)) {
       throw refused("does not say that it is of OpenAPI 3 ('openapi')");

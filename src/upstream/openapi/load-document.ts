@@ -43,7 +43,8 @@ export function serverOf(servers: unknown, from: URL | undefined): URL | undefin
   const filled = first.url.replace(/\{([^}]+)\}/g, (whole, name: string) => {
     const variable =
       isObject(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined;
-    return isObject(variable) && variable.default !== undefined ? String(variable.default) : whole;
+    const value = isObject(variable) ? variable.default : undefined;
+    return typeof value === "string" || typeof value === "number" ? String(value) : whole;
   });
   return URL.parse(filled, from?.href) ?? undefined;
 }

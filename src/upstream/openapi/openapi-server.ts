@@ -2,7 +2,7 @@ import type { Channel, ChannelLimits } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import type { OpenApiSettings } from "../settings.ts";
 import { withCredentials } from "./credentials.ts";
-import { isObject, type Json } from "./document.ts";
+import { isObject, type Json, textOf } from "./document.ts";
 import { httpCall } from "./http-call.ts";
 import { type LoadedDocument, loadDocument, serverOf, trimmed } from "./load-document.ts";
 import { BadArguments, type OperationRequest, requestFor } from "./operation-request.ts";
@@ -76,7 +76,7 @@ export class OpenApiServer {
     switch (method) {
       case "initialize": {
         const { title, version } = this.#info;
-        const serverInfo = { name: String(title ?? "OpenAPI"), version: String(version ?? "") };
+        const serverInfo = { name: textOf(title) ?? "OpenAPI", version: textOf(version) ?? "" };
         const capabilities = { tools: {} };
         return { result: { protocolVersion: "2025-11-25", capabilities, serverInfo } };
       }

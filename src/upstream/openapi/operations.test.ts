@@ -57,7 +57,11 @@ describe("operationsOf()", () => {
     });
     assert.equal(get?.tool.description, "Deprecated.\n\nRead\n\nAll of it.\n\n(GET /a)");
     assert.equal(get?.tool.title, "Read");
-    assert.equal((post?.tool.annotations as { readOnlyHint: boolean }).readOnlyHint, false);
+    assert.deepEqual(post?.tool.annotations, {
+      readOnlyHint: false,
+      idempotentHint: false,
+      openWorldHint: true,
+    });
   });
 
   it("takes parameters of the path and of the operation, and tells equal names apart", () => {

@@ -63,7 +63,7 @@ export class SchemaClosure {
         );
       } else if (DATA.has(key)) converted[key] = value;
       else if (Array.isArray(value)) {
-        converted[key] = value.map((item) => (isObject(item) ? this.convert(item) : item));
+        converted[key] = value.map((item: unknown) => (isObject(item) ? this.convert(item) : item));
       } else converted[key] = isObject(value) ? this.convert(value) : value;
     }
     return modernised(schema, converted);
@@ -109,7 +109,7 @@ function modernised(schema: Json, converted: Record<string, unknown>): Record<st
   ] as const) {
     if (typeof schema[exclusive] !== "boolean") continue;
     delete converted[exclusive];
-    if (schema[exclusive] !== true || schema[bound] === undefined) continue;
+    if (!schema[exclusive] || schema[bound] === undefined) continue;
     converted[exclusive] = schema[bound];
     delete converted[bound];
   }
