@@ -59,6 +59,11 @@ export function isOtherMachine(address: string): boolean {
   return net.isIPv4(address) && networks.check(address, "ipv4");
 }
 
+/** Whether a URL names this machine. */
+export function isLoopback({ hostname }: URL): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+}
+
 let blocked: BlockList | undefined;
 
 /**

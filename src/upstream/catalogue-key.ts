@@ -13,9 +13,10 @@ export function cataloguePath(folder: string, name: string): string {
  * anywhere is a hash: here too, there may be secrets.
  */
 export function sourceOf(settings: UpstreamSettings): readonly unknown[] {
-  return "command" in settings
-    ? [settings.command, settings.args ?? [], settings.cwd ?? ""]
-    : [settings.url];
+  if ("command" in settings) return [settings.command, settings.args ?? [], settings.cwd ?? ""];
+  if (!("openapi" in settings)) return [settings.url];
+  const { openapi, url, include, exclude } = settings;
+  return [openapi, url ?? "", include ?? [], exclude ?? []];
 }
 
 /**

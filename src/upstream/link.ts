@@ -4,7 +4,12 @@ import type { Channel, ChannelLimits } from "../wire/channel.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import type { HttpAuthorization } from "./http/http-authorization.ts";
 import type { HttpChannelOptions } from "./http/http-channel.ts";
-import type { AddressSettings, CommandSettings, UpstreamSettings } from "./settings.ts";
+import type {
+  AddressSettings,
+  CommandSettings,
+  OpenApiSettings,
+  UpstreamSettings,
+} from "./settings.ts";
 
 /** A connection to one upstream, with the process that was started for it, if any. */
 export interface Link {
@@ -44,6 +49,7 @@ export function openLink(
   authorization?: HttpAuthorization,
 ): Promise<Link> {
   if ("command" in settings) return startProgram(settings, events, limits);
+  if ("openapi" in settings) return openDocument(settings, limits);
   return openAddress(settings, { limits, authorization });
 }
 
@@ -69,6 +75,14 @@ async function startProgram(
     end: () => child.end(),
     kill: () => child.kill(),
   };
+}
+
+async function openDocument(
+  settings: OpenApiSettings,
+  limits: Partial<ChannelLimits>,
+): Promise<Link> {
+  const { OpenApiServer } = await import("./openapi/openapi-server.ts");
+  return await OpenApiServer.open(settings, limits);
 }
 
 async function openAddress(

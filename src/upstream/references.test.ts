@@ -7,6 +7,7 @@ import { type References, withReferences } from "./references.ts";
 const KNOWN: References = {
   env: { TOKEN: "t", EMPTY: "", HOST: "a.example" },
   secret: async (name) => (name === "mine" ? "s" : undefined),
+  token: async (name, { origin }) => `${name} at ${origin}`,
 };
 
 describe("withReferences()", () => {
@@ -29,6 +30,22 @@ describe("withReferences()", () => {
       url: "https://a.example/mcp",
       headers: { authorization: "Bearer t" },
     });
+  });
+
+  it("puts the token of an identity where an address is known that it goes to", async () => {
+    const auth = { key: "${identity:work}" };
+    const api = { openapi: "./api.json", url: "https://${HOST}/v1", auth };
+    const found = await withReferences(api, KNOWN);
+    assert.deepEqual("auth" in found && found.auth, { key: "work at https://a.example" });
+    const web = await withReferences({ openapi: "https://b.example/api.json", auth }, KNOWN);
+    assert.deepEqual("auth" in web && web.auth, { key: "work at https://b.example" });
+    for (const settings of [
+      { openapi: "./api.json", auth },
+      { command: "x", env: { KEY: "${identity:work}" } },
+      { url: "https://${identity:work}.example" },
+    ]) {
+      await assert.rejects(withReferences(settings, KNOWN), /the token of identity 'work', but/);
+    }
   });
 
   it("does not read a value for references again", async () => {

@@ -8,10 +8,12 @@ export interface References {
   readonly env: NodeJS.ProcessEnv;
   /** A secret by its name; undefined if there is none. */
   readonly secret: (name: string) => Promise<string | undefined>;
+  /** The token of an identity, for an address. Throws where that may not get it. */
+  readonly token: (identity: string, address: URL) => Promise<string>;
 }
 
-/** `${NAME}`, `${env:NAME}`, `${NAME:-default}`, `${input:NAME}` and `${keychain:NAME}`. */
-const REFERENCE = /\$\{(?:(env|input|keychain):)?([\w.-]+)(?::-([^}]*))?\}/g;
+/** `${NAME}`, `${env:NAME}`, `${NAME:-default}`, `${input:…}`, `${keychain:…}` and `${identity:…}`. */
+const REFERENCE = /\$\{(?:(env|input|keychain|identity):)?([\w.-]+)(?::-([^}]*))?\}/g;
 
 /**
  * The settings of a server with the values that they refer to, as the configurations of editors have
@@ -21,13 +23,32 @@ export async function withReferences(
   settings: UpstreamSettings,
   references: References,
 ): Promise<UpstreamSettings> {
-  const text = (key: string, value: string): Promise<string> => resolve(key, value, references);
+  let to: URL | undefined;
+  const text = (key: string, value: string): Promise<string> => {
+    return resolve(key, value, references, to);
+  };
+  const address = async (value: string): Promise<string> => {
+    const url = await text("url", value);
+    to = /^https?:\/\//.test(url) ? (URL.parse(url) ?? undefined) : undefined;
+    if (to !== undefined) return url;
+    throw new TrunklineError("config", "Its 'url' is not the address of a web server");
+  };
+  if ("openapi" in settings) {
+    const openapi = await text("openapi", settings.openapi);
+    const url = settings.url === undefined ? undefined : await address(settings.url);
+    // A document of the web is called at its own origin only.
+    if (url === undefined && /^https?:\/\//i.test(openapi)) to = URL.parse(openapi) ?? undefined;
+    return {
+      ...settings,
+      openapi,
+      ...(url === undefined ? {} : { url }),
+      headers: await resolveTexts("headers", settings.headers, references, to),
+      auth: await resolveTexts("auth", settings.auth, references, to),
+    };
+  }
   if ("url" in settings) {
-    const url = await text("url", settings.url);
-    if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-      throw new TrunklineError("config", "Its 'url' is not the address of a web server");
-    }
-    const headers = await resolveTexts("headers", settings.headers, references);
+    const url = await address(settings.url);
+    const headers = await resolveTexts("headers", settings.headers, references, to);
     const { oauth } = settings;
     if (oauth?.clientSecret === undefined) return { ...settings, url, headers };
     const clientSecret = await text("oauth.clientSecret", oauth.clientSecret);
@@ -38,31 +59,57 @@ export async function withReferences(
   return { ...settings, args, env: await resolveTexts("env", settings.env, references) };
 }
 
-/** Texts by name with the values that they refer to. `key` is where they are in the settings. */
+/**
+ * Texts by name with the values that they refer to. `key` is where they are in the settings, and `to` is
+ * where they are sent: without it, they may have no token of an identity.
+ */
 export async function resolveTexts(
   key: string,
   texts: Readonly<Record<string, string>> | undefined,
   references: References,
+  to?: URL,
 ): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const [name, value] of Object.entries(texts ?? {})) {
-    found[name] = await resolve(`${key}.${name}`, value, references);
+    found[name] = await resolve(`${key}.${name}`, value, references, to);
   }
   return found;
 }
 
-async function resolve(key: string, text: string, references: References): Promise<string> {
+async function resolve(
+  key: string,
+  text: string,
+  references: References,
+  to: URL | undefined,
+): Promise<string> {
   if (!text.includes("${")) return text;
   let resolved = "";
   let end = 0;
   for (const match of text.matchAll(REFERENCE)) {
     const [whole, kind, name = "", fallback] = match;
-    const value = (await valueOf(kind, name, references)) ?? fallback;
+    const value =
+      kind === "identity"
+        ? await tokenOf(key, name, references, to)
+        : ((await valueOf(kind, name, references)) ?? fallback);
     if (value === undefined) throw missing(key, whole, kind, name);
     resolved += text.slice(end, match.index) + value;
     end = match.index + whole.length;
   }
   return resolved + text.slice(end);
+}
+
+async function tokenOf(
+  key: string,
+  name: string,
+  { token }: References,
+  to: URL | undefined,
+): Promise<string> {
+  if (to !== undefined) return await token(name, to);
+  const why = "it is only known for a server with a 'url' where that may be sent";
+  throw new TrunklineError(
+    "config",
+    `Its '${key}' has the token of identity '${name}', but ${why}`,
+  );
 }
 
 async function valueOf(

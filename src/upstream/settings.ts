@@ -48,8 +48,34 @@ export interface AddressSettings extends ServerSettings {
   readonly oauth?: OAuthSettings;
 }
 
+/** An API that an OpenAPI document describes. Its operations are the tools. */
+export interface OpenApiSettings extends ServerSettings {
+  /** A file or a URL. */
+  readonly openapi: string;
+  /** The address of the API, where the document does not say it. */
+  readonly url?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Credentials, by the names of the document's security schemes. */
+  readonly auth?: Readonly<Record<string, string>>;
+  /** Patterns of the operations that are offered; all when left out. */
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+}
+
 /** One entry of `mcpServers`. */
-export type UpstreamSettings = CommandSettings | AddressSettings;
+export type UpstreamSettings = CommandSettings | AddressSettings | OpenApiSettings;
+
+/** Whether it is an MCP server that is reached over HTTP. */
+export function isAddress<T extends object>(settings: T): settings is T & AddressSettings {
+  return "url" in settings && !("openapi" in settings);
+}
+
+/** What is started or reached, for people. */
+export function shownSource(settings: UpstreamSettings): string {
+  if ("openapi" in settings) return settings.openapi;
+  if ("url" in settings) return settings.url;
+  return [settings.command, ...(settings.args ?? [])].join(" ");
+}
 
 /** Retries and timeouts of one upstream. */
 export interface UpstreamLimits extends BackoffLimits {

@@ -151,7 +151,7 @@ export class Scripts {
   }
 
   readonly open: OpenLink = async (settings): Promise<Link> => {
-    const name = "command" in settings ? settings.command : settings.url;
+    const name = "command" in settings ? settings.command : (settings.url ?? "");
     const script = this.#scripts[name];
     const server = new ScriptedServer(typeof script === "function" ? script() : (script ?? {}));
     this.started.push({ name, server });

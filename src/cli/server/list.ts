@@ -1,6 +1,5 @@
 import { maskText } from "../../base/text/mask.ts";
 import { loadConfig } from "../../gateway/config/load.ts";
-import type { Config } from "../../gateway/config/config.ts";
 import { keyText } from "../../gateway/config/layer.ts";
 import { gatewaySockets } from "../../gateway/relay/gateway-sockets.ts";
 import { serversNow } from "../../gateway/relay/reach-gateway.ts";
@@ -9,6 +8,7 @@ import type { LoginState } from "../../upstream/oauth/login.ts";
 import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
 import { fileOf } from "../config/edit-entry.ts";
 import { inputOf } from "../config/tell-edited.ts";
+import { isAddress, shownSource } from "../../upstream/settings.ts";
 import type { Invocation } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";
 
@@ -24,7 +24,7 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
   const running = await serversNow(gatewaySockets(loaded.config.data));
   const logins = new ServerLogins({ data: loaded.config.data, env: invocation.env });
   const known = Object.entries(loaded.config.mcpServers).map(async ([name, settings]) => {
-    const part = "url" in settings ? "url" : "command";
+    const part = ["openapi", "command", "url"].find((key) => key in settings) ?? "";
     const origin = loaded.origins.get(keyText(["mcpServers", name, part]));
     const tools = approvals.filter(({ server }) => server === name);
     const held = tools.filter(({ held: waiting }) => waiting !== undefined).length;
@@ -35,11 +35,11 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
       ...(settings.disabled === true ? { disabled: true } : {}),
       instance: switched?.instance ?? settings.instance ?? "shared",
       ...(switched === undefined ? {} : { isSwitched: true }),
-      runs: maskText(commandLine(settings)),
+      runs: maskText(shownSource(settings)),
       from: origin === undefined ? "" : fileOf(invocation, origin.where),
       tools: tools.length,
       held,
-      ...("url" in settings && URL.canParse(settings.url)
+      ...(isAddress(settings) && URL.canParse(settings.url)
         ? { login: await logins.of(name, new URL(settings.url)).state() }
         : {}),
     };
@@ -56,7 +56,9 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
         return [name, shown, each, loginText(login ?? {}), from, runs];
       },
     );
-    out(table([["NAME", "TOOLS", "INSTANCE", "LOGIN", "FROM", "COMMAND OR URL"], ...rows]));
+    out(
+      table([["NAME", "TOOLS", "INSTANCE", "LOGIN", "FROM", "COMMAND, URL OR DOCUMENT"], ...rows]),
+    );
     if (servers.some(({ held }) => held > 0))
       err("Check held tools with `trunkline tools diff`.\n");
   }
@@ -74,9 +76,4 @@ function loginText({ issuer, ended, wanted, expiresAt, isRenewed }: LoginState):
   if (issuer === undefined) return "";
   if (isRenewed !== true && expiresAt !== undefined && expiresAt < Date.now()) return "expired";
   return wanted === undefined ? "logged in" : "logged in, wants more";
-}
-
-function commandLine(settings: Config["mcpServers"][string]): string {
-  if ("url" in settings) return settings.url;
-  return [settings.command, ...(settings.args ?? [])].join(" ");
 }

@@ -9,7 +9,7 @@ import { logIn } from "../../upstream/oauth/log-in.ts";
 import { OAuthHttp } from "../../upstream/oauth/oauth-http.ts";
 import { revokeLogin } from "../../upstream/oauth/token-requests.ts";
 import { withReferences } from "../../upstream/references.ts";
-import type { AddressSettings } from "../../upstream/settings.ts";
+import { type AddressSettings, isAddress } from "../../upstream/settings.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { openPage } from "../shell/open-page.ts";
@@ -108,9 +108,10 @@ async function reach(invocation: Invocation, doing: string): Promise<Reached> {
   const house: House = await quietHouse(invocation);
   const settings = namedServer(house.config, name, doing);
   const cannot = (why: string) => new TrunklineError("usage", `Cannot ${doing} '${name}': ${why}.`);
-  if (!("url" in settings)) throw cannot("it is a program, which gets secrets as variables");
-  const resolved = await withReferences(settings, serverReferences(house.log));
-  if (!("url" in resolved)) throw cannot("it has no address");
+  if ("command" in settings) throw cannot("it is a program, which gets secrets as variables");
+  if (!isAddress(settings)) throw cannot("an API gets its credentials from 'auth' and 'headers'");
+  const resolved = await withReferences(settings, serverReferences(house, invocation.env));
+  if (!isAddress(resolved)) throw cannot("it has no address");
   const headers = Object.keys(resolved.headers ?? {}).map((header) => header.toLowerCase());
   if (headers.includes("authorization")) {
     throw cannot("its 'Authorization' header is configured. Remove that from 'headers' first");

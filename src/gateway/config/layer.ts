@@ -53,7 +53,11 @@ function isServer(parent: KeyPath): boolean {
 }
 
 function changesKind(old: Values, value: Values): boolean {
-  return ("command" in old && "url" in value) || ("url" in old && "command" in value);
+  const isProgram = (each: Values): boolean => "command" in each;
+  const isReached = (each: Values): boolean => "url" in each || "openapi" in each;
+  const isOther = (isProgram(old) && isReached(value)) || (isReached(old) && isProgram(value));
+  // The `url` of an API may be set by itself, and does not make it an MCP server.
+  return isOther || ("openapi" in value && !("openapi" in old));
 }
 
 /** Who set each value: the strongest layer that has it. */

@@ -3,7 +3,7 @@ import { Observers } from "./observers.ts";
 
 /** Has observed what the configuration wants to have observed. Before anything is opened. */
 export async function observe(house: House): Promise<void> {
-  const { config, log, report } = house;
+  const { config, report } = house;
   const observers = (house.observers ??= new Observers());
   if (config.log.requests === true) {
     const { RequestLog } = await import("./request-log.ts");
@@ -20,7 +20,7 @@ export async function observe(house: House): Promise<void> {
       resolve: async (headers) => {
         const { resolveTexts } = await import("../../upstream/references.ts");
         const { serverReferences } = await import("../tool/server-references.ts");
-        return resolveTexts("telemetry.otlp.headers", headers, serverReferences(log));
+        return resolveTexts("telemetry.otlp.headers", headers, serverReferences(house));
       },
     }),
   );

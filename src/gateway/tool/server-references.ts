@@ -1,13 +1,41 @@
-import type { Log } from "../../base/log.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { isLoopback } from "../../base/private-address.ts";
 import type { References } from "../../upstream/references.ts";
+import type { House } from "../house.ts";
 
-/** What the settings of MCP servers may refer to: variables, and secrets that the person has stored. */
-export function serverReferences(log: Log): References {
+/**
+ * What the settings of MCP servers may refer to: variables, secrets that the person has stored, and
+ * tokens of identities.
+ */
+export function serverReferences(house: House, env: NodeJS.ProcessEnv = process.env): References {
   return {
-    env: process.env,
+    env,
     secret: async (name) => {
       const { keysInKeychain } = await import("../../agent/models/model-keys.ts");
-      return (await keysInKeychain([name], { env: process.env, log })).get(name);
+      return (await keysInKeychain([name], { env, log: house.log })).get(name);
     },
+    token: (name, address) => tokenFor(house, env, name, address),
   };
+}
+
+/** A token goes to the host of its identity and to that of its API, and nowhere else. */
+async function tokenFor(
+  house: House,
+  env: NodeJS.ProcessEnv,
+  name: string,
+  address: URL,
+): Promise<string> {
+  const { currentIdentities } = await import("../open-identities.ts");
+  await using commands = await currentIdentities(house, house.config.data, env);
+  const identity = commands.identities.find(name);
+  const { host } = identity;
+  const isSafe = address.protocol === "https:" || isLoopback(address);
+  if (host === undefined || !isSafe || ![host, `api.${host}`].includes(address.host)) {
+    const why = `its token is for ${host ?? "no host"}, and not for ${address.origin}`;
+    throw new TrunklineError("untrusted", `Cannot use identity '${name}': ${why}`);
+  }
+  const found = await commands.tokens.find(identity);
+  if (found !== undefined) return found.token;
+  const next = `Set one with \`trunkline identity token set ${name}\``;
+  throw new TrunklineError("untrusted", `Identity '${name}' has no token. ${next}`);
 }

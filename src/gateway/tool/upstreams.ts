@@ -6,7 +6,7 @@ import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { Policy } from "../../tool/policy.ts";
 import type { HttpAuthorization } from "../../upstream/http/http-authorization.ts";
-import type { AddressSettings } from "../../upstream/settings.ts";
+import { type AddressSettings, isAddress } from "../../upstream/settings.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Upstreams } from "../../upstream/upstreams.ts";
 import type { Config } from "../config/config.ts";
@@ -186,7 +186,7 @@ class HouseOffer implements OpenedOffer {
     const { serverReferences } = await import("./server-references.ts");
     const { withReferences } = await import("../../upstream/references.ts");
     const { config, log } = this.#house;
-    const references = serverReferences(log);
+    const references = serverReferences(this.#house);
     const upstreams = new Upstreams({
       offer: this.#standIns,
       folder: join(config.data, "upstreams"),
@@ -194,7 +194,7 @@ class HouseOffer implements OpenedOffer {
       channelLimits: config.limits,
       open: async (settings, events, limits, name) => {
         const resolved = await withReferences(settings, references);
-        const tokens = "url" in resolved ? await this.#tokensFor(name, resolved) : undefined;
+        const tokens = isAddress(resolved) ? await this.#tokensFor(name, resolved) : undefined;
         return openLink(resolved, events, limits, tokens);
       },
     });
@@ -207,7 +207,7 @@ class HouseOffer implements OpenedOffer {
     for (const { name, state } of this.status()) {
       const isDown = state === "waiting" || state === "resting";
       const settings = this.#table[name];
-      if (!isDown || settings === undefined || !("url" in settings)) continue;
+      if (!isDown || settings === undefined || !isAddress(settings)) continue;
       this.restart(name).catch(() => {});
     }
   }

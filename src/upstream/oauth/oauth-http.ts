@@ -3,7 +3,7 @@ import { request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { isPrivateAddress } from "../../base/private-address.ts";
+import { isLoopback, isPrivateAddress } from "../../base/private-address.ts";
 import {
   publicLookup,
   type PublicLookupOptions,
@@ -119,11 +119,6 @@ export class OAuthHttp {
       },
     };
   }
-}
-
-/** Whether a URL names this machine. */
-export function isLoopback({ hostname }: URL): boolean {
-  return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 }
 
 /** Whether the host itself says that it is private. What a name resolves to may change at any time. */

@@ -54,7 +54,8 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
     return typeof value === "string" && /^(?:\.\.?|~)\//.test(value) ? expand(value) : value;
   };
   const program = (value: unknown): unknown => {
-    return edit(edit(value, "command", expandCommand), "cwd", expand);
+    const started = edit(edit(value, "command", expandCommand), "cwd", expand);
+    return edit(started, "openapi", expandCommand);
   };
   const programs = (value: unknown): unknown => {
     if (!isValues(value)) return value;

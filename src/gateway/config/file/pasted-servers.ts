@@ -3,7 +3,7 @@ import { isValues, type KeyPath, type Values } from "../layer.ts";
 /** The keys of an entry of `mcpServers`. A test compares them with the schema. */
 export const SERVER_KEYS: ReadonlySet<string> = new Set([
   ...["type", "command", "args", "env", "cwd", "url", "headers", "oauth", "instance"],
-  ...["disabled", "timeout", "autoApprove"],
+  ...["disabled", "timeout", "autoApprove", "openapi", "auth", "include", "exclude"],
 ]);
 
 /** What other programs call the same keys. */

@@ -152,8 +152,8 @@ export interface OtlpSettings {
   readonly content?: boolean;
 }
 
-/** An MCP server: a program to start, or a URL. */
-export type McpServer = McpCommand | McpAddress;
+/** An MCP server: a program to start, a URL, or an API with an OpenAPI document. */
+export type McpServer = McpCommand | McpAddress | OpenApiServer;
 
 /** An MCP server that is started and used on its standard streams. */
 export interface McpCommand {
@@ -169,7 +169,8 @@ export interface McpCommand {
   /**
    * Environment variables it gets in addition to the usual ones. Here, in `args`, `url` and
    * `headers`, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for a variable, and
-   * `${keychain:NAME}` for a secret that `trunkline models key set NAME` has stored.
+   * `${keychain:NAME}` for a secret that `trunkline models key set NAME` has stored; in `headers`
+   * and `auth`, `${identity:NAME}` for the token of an identity.
    */
   readonly env?: {
     readonly [key: string]: string;
@@ -252,6 +253,54 @@ export interface OAuthSettings {
    * client is registered with one. By default any free port.
    */
   readonly callbackPort?: number;
+}
+
+/** An API whose operations are offered as tools. */
+export interface OpenApiServer {
+  /** With `openapi`; optional. */
+  readonly type?: "openapi";
+  /**
+   * OpenAPI 3 document, as JSON or YAML: a URL, or a file. A path that begins with `./`, `../` or
+   * `~/` counts from this file's folder or the home folder.
+   */
+  readonly openapi: string;
+  /** Its address. */
+  readonly url?: string;
+  /** Headers to send with every request. */
+  readonly headers?: {
+    readonly [key: string]: string;
+  };
+  /**
+   * With `openapi`: credentials by the names of the document's security schemes, as
+   * `${keychain:NAME}`. `NAME:PASSWORD` for basic authentication.
+   */
+  readonly auth?: {
+    readonly [key: string]: string;
+  };
+  /**
+   * With `openapi`: the operations to offer, such as `issues_*` or `GET /issues/*`; all by default.
+   */
+  readonly include?: readonly string[];
+  /** With `openapi`: the operations to leave out. */
+  readonly exclude?: readonly string[];
+  /**
+   * `shared`, the default: all clients of a gateway use one instance of the server; `client`: each
+   * has its own. A shared server that asks questions while several clients use it changes to
+   * `client` by itself.
+   */
+  readonly instance?: "shared" | "client";
+  /** Whether the server is left out; `enabled: false` means the same. */
+  readonly disabled?: boolean;
+  /**
+   * Seconds that a call may take without progress. Some programs have milliseconds here, so 1,000
+   * and more count as those.
+   */
+  readonly timeout?: number;
+  /**
+   * Tools of the server that may be called without a question, unless a rule of `policy.tools` says
+   * otherwise; `*` stands for any text. `alwaysAllow` means the same.
+   */
+  readonly autoApprove?: readonly string[];
 }
 
 /** A coding agent that is started and speaks ACP on its standard streams. */
@@ -2275,10 +2324,11 @@ export const checkMessageLimit: Check = (value) => {
 
 export const checkMcpServer: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
-  if (!fitsMcpCommand(value) && !fitsMcpAddress(value)) {
+  if (!fitsMcpCommand(value) && !fitsMcpAddress(value) && !fitsOpenApiServer(value)) {
     const problem = closest(value, [
       { required: ["command"], check: checkMcpCommand },
       { required: ["url"], check: checkMcpAddress },
+      { required: ["openapi"], check: checkOpenApiServer },
     ]);
     return problem;
   }
@@ -2489,6 +2539,111 @@ const fitsOAuthSettings: (value: unknown) => boolean = (value) => {
     if (callbackPort < 1) return false;
     if (callbackPort > 65535) return false;
   }
+  return true;
+};
+
+const fitsOpenApiServer: (value: unknown) => boolean = (value) => {
+  if (!isObject(value)) return false;
+  for (const key in value) {
+    switch (key) {
+      case "type":
+      case "openapi":
+      case "url":
+      case "headers":
+      case "auth":
+      case "include":
+      case "exclude":
+      case "instance":
+      case "disabled":
+      case "timeout":
+      case "autoApprove":
+        continue;
+      default:
+        return false;
+    }
+  }
+  const type: unknown = value.type;
+  if (type !== undefined) {
+    if (type !== "openapi") return false;
+  }
+  const openapi: unknown = value.openapi;
+  if (openapi === undefined) return false;
+  if (typeof openapi !== "string") return false;
+  if (openapi === "") return false;
+  const url: unknown = value.url;
+  if (url !== undefined) {
+    if (typeof url !== "string") return false;
+    if (!fitsOpenApiServer_1(url) && !fitsOpenApiServer_2(url)) return false;
+  }
+  const headers: unknown = value.headers;
+  if (headers !== undefined) {
+    if (!isObject(headers)) return false;
+    for (const key2 in headers) {
+      const item: unknown = headers[key2];
+      if (typeof item !== "string") return false;
+    }
+  }
+  const auth: unknown = value.auth;
+  if (auth !== undefined) {
+    if (!isObject(auth)) return false;
+    for (const key3 in auth) {
+      const item2: unknown = auth[key3];
+      if (typeof item2 !== "string") return false;
+    }
+  }
+  const include: unknown = value.include;
+  if (include !== undefined) {
+    if (!Array.isArray(include)) return false;
+    for (let i = 0; i < include.length; i++) {
+      const item3: unknown = include[i];
+      if (typeof item3 !== "string") return false;
+      if (item3 === "") return false;
+    }
+  }
+  const exclude: unknown = value.exclude;
+  if (exclude !== undefined) {
+    if (!Array.isArray(exclude)) return false;
+    for (let i2 = 0; i2 < exclude.length; i2++) {
+      const item4: unknown = exclude[i2];
+      if (typeof item4 !== "string") return false;
+      if (item4 === "") return false;
+    }
+  }
+  const instance: unknown = value.instance;
+  if (instance !== undefined) {
+    if (instance !== "shared" && instance !== "client") return false;
+  }
+  const disabled: unknown = value.disabled;
+  if (disabled !== undefined) {
+    if (typeof disabled !== "boolean") return false;
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isFinite(timeout)) return false;
+    if (timeout < 1) return false;
+  }
+  const autoApprove: unknown = value.autoApprove;
+  if (autoApprove !== undefined) {
+    if (!Array.isArray(autoApprove)) return false;
+    for (let i3 = 0; i3 < autoApprove.length; i3++) {
+      const item5: unknown = autoApprove[i3];
+      if (typeof item5 !== "string") return false;
+      if (item5 === "") return false;
+    }
+  }
+  return true;
+};
+
+const fitsOpenApiServer_1: (value: unknown) => boolean = (value) => {
+  if (typeof value !== "string") return false;
+  if (!pattern1.test(value)) return false;
+  if (!isUri(value)) return false;
+  return true;
+};
+
+const fitsOpenApiServer_2: (value: unknown) => boolean = (value) => {
+  if (typeof value !== "string") return false;
+  if (!pattern12.test(value)) return false;
   return true;
 };
 
@@ -2743,6 +2898,127 @@ export const checkOAuthSettings: Check = (value) => {
       return { path: ["callbackPort"], says: "must be at most 65535" };
     }
   }
+  return undefined;
+};
+
+export const checkOpenApiServer: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "type":
+      case "openapi":
+      case "url":
+      case "headers":
+      case "auth":
+      case "include":
+      case "exclude":
+      case "instance":
+      case "disabled":
+      case "timeout":
+      case "autoApprove":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["type", "openapi", "url", "headers", "auth", "include", "exclude", "instance", "disabled", "timeout", "autoApprove"]) };
+    }
+  }
+  const type: unknown = value.type;
+  if (type !== undefined) {
+    if (type !== "openapi") return { path: ["type"], says: "must be \"openapi\"" };
+  }
+  const openapi: unknown = value.openapi;
+  if (openapi === undefined) return { path: ["openapi"], says: "is missing" };
+  if (typeof openapi !== "string") return { path: ["openapi"], says: "must be a string" };
+  if (openapi === "") return { path: ["openapi"], says: "must not be empty" };
+  const url: unknown = value.url;
+  if (url !== undefined) {
+    if (typeof url !== "string") return { path: ["url"], says: "must be a string" };
+    if (!fitsOpenApiServer_1(url) && !fitsOpenApiServer_2(url)) {
+      const problem = closest(url, [
+        { required: [], check: checkOpenApiServer_1 },
+        { required: [], check: checkOpenApiServer_2 },
+      ]);
+      return within(problem, "url");
+    }
+  }
+  const headers: unknown = value.headers;
+  if (headers !== undefined) {
+    if (!isObject(headers)) return { path: ["headers"], says: "must be an object" };
+    for (const key2 in headers) {
+      const item: unknown = headers[key2];
+      if (typeof item !== "string") {
+        return { path: ["headers", key2], says: "must be a string" };
+      }
+    }
+  }
+  const auth: unknown = value.auth;
+  if (auth !== undefined) {
+    if (!isObject(auth)) return { path: ["auth"], says: "must be an object" };
+    for (const key3 in auth) {
+      const item2: unknown = auth[key3];
+      if (typeof item2 !== "string") return { path: ["auth", key3], says: "must be a string" };
+    }
+  }
+  const include: unknown = value.include;
+  if (include !== undefined) {
+    if (!Array.isArray(include)) return { path: ["include"], says: "must be a list" };
+    for (let i = 0; i < include.length; i++) {
+      const item3: unknown = include[i];
+      if (typeof item3 !== "string") return { path: ["include", i], says: "must be a string" };
+      if (item3 === "") return { path: ["include", i], says: "must not be empty" };
+    }
+  }
+  const exclude: unknown = value.exclude;
+  if (exclude !== undefined) {
+    if (!Array.isArray(exclude)) return { path: ["exclude"], says: "must be a list" };
+    for (let i2 = 0; i2 < exclude.length; i2++) {
+      const item4: unknown = exclude[i2];
+      if (typeof item4 !== "string") return { path: ["exclude", i2], says: "must be a string" };
+      if (item4 === "") return { path: ["exclude", i2], says: "must not be empty" };
+    }
+  }
+  const instance: unknown = value.instance;
+  if (instance !== undefined) {
+    if (instance !== "shared" && instance !== "client") {
+      return { path: ["instance"], says: "must be one of: shared, client" };
+    }
+  }
+  const disabled: unknown = value.disabled;
+  if (disabled !== undefined) {
+    if (typeof disabled !== "boolean") {
+      return { path: ["disabled"], says: "must be true or false" };
+    }
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isFinite(timeout)) {
+      return { path: ["timeout"], says: "must be a number" };
+    }
+    if (timeout < 1) return { path: ["timeout"], says: "must be at least 1" };
+  }
+  const autoApprove: unknown = value.autoApprove;
+  if (autoApprove !== undefined) {
+    if (!Array.isArray(autoApprove)) return { path: ["autoApprove"], says: "must be a list" };
+    for (let i3 = 0; i3 < autoApprove.length; i3++) {
+      const item5: unknown = autoApprove[i3];
+      if (typeof item5 !== "string") {
+        return { path: ["autoApprove", i3], says: "must be a string" };
+      }
+      if (item5 === "") return { path: ["autoApprove", i3], says: "must not be empty" };
+    }
+  }
+  return undefined;
+};
+
+const checkOpenApiServer_1: Check = (value) => {
+  if (typeof value !== "string") return { path: [], says: "must be a string" };
+  if (!pattern1.test(value)) return { path: [], says: "must match the pattern ^https?://" };
+  if (!isUri(value)) return { path: [], says: "must be a URI" };
+  return undefined;
+};
+
+const checkOpenApiServer_2: Check = (value) => {
+  if (typeof value !== "string") return { path: [], says: "must be a string" };
+  if (!pattern12.test(value)) return { path: [], says: "must match the pattern ^\\$\\{" };
   return undefined;
 };
 

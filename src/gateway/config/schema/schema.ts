@@ -192,8 +192,8 @@ export const schemas = {
   ...TELEMETRY_SCHEMAS,
 
   McpServer: {
-    description: "An MCP server: a program to start, or a URL.",
-    anyOf: [{ $ref: "#McpCommand" }, { $ref: "#McpAddress" }],
+    description: "An MCP server: a program to start, a URL, or an API with an OpenAPI document.",
+    anyOf: [{ $ref: "#McpCommand" }, { $ref: "#McpAddress" }, { $ref: "#OpenApiServer" }],
   },
 
   McpCommand: {
@@ -220,7 +220,8 @@ export const schemas = {
         description:
           "Environment variables it gets in addition to the usual ones. Here, in `args`, `url` and " +
           "`headers`, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for a variable, and " +
-          "`${keychain:NAME}` for a secret that `trunkline models key set NAME` has stored.",
+          "`${keychain:NAME}` for a secret that `trunkline models key set NAME` has stored; in " +
+          "`headers` and `auth`, `${identity:NAME}` for the token of an identity.",
       },
       cwd: {
         type: "string",
@@ -259,6 +260,55 @@ export const schemas = {
   },
 
   ...OAUTH_SCHEMAS,
+
+  OpenApiServer: {
+    description: "An API whose operations are offered as tools.",
+    type: "object",
+    additionalProperties: false,
+    required: ["openapi"],
+    properties: {
+      type: { enum: ["openapi"], description: "With `openapi`; optional." },
+      openapi: {
+        type: "string",
+        minLength: 1,
+        description:
+          "OpenAPI 3 document, as JSON or YAML: a URL, or a file. A path that begins with `./`, `../` " +
+          "or `~/` counts from this file's folder or the home folder.",
+      },
+      url: {
+        anyOf: [
+          { type: "string", format: "uri", pattern: "^https?://" },
+          { type: "string", pattern: "^\\$\\{" },
+        ],
+        description: "Its address.",
+      },
+      headers: {
+        type: "object",
+        additionalProperties: { type: "string" },
+        description: "Headers to send with every request.",
+      },
+      auth: {
+        type: "object",
+        additionalProperties: { type: "string" },
+        description:
+          "With `openapi`: credentials by the names of the document's security schemes, as " +
+          "`${keychain:NAME}`. `NAME:PASSWORD` for basic authentication.",
+      },
+      include: {
+        type: "array",
+        items: { type: "string", minLength: 1 },
+        description:
+          "With `openapi`: the operations to offer, such as `issues_*` or `GET /issues/*`; all by " +
+          "default.",
+      },
+      exclude: {
+        type: "array",
+        items: { type: "string", minLength: 1 },
+        description: "With `openapi`: the operations to leave out.",
+      },
+      ...SERVER,
+    },
+  },
 
   AgentCommand: {
     description: "A coding agent that is started and speaks ACP on its standard streams.",

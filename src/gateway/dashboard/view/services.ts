@@ -1,5 +1,6 @@
 import { mayUseAll } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
+import { shownSource } from "../../../upstream/settings.ts";
 import type { Config } from "../../config/config.ts";
 import { needAll } from "../access-rules.ts";
 import type { PluginRow, ServerRow } from "../api.ts";
@@ -81,7 +82,7 @@ export class Services {
         state: stateOf(status?.state),
         ...(says === undefined || status?.state === "up" ? {} : { says: maskText(says) }),
         tools: counts.get(name)?.length ?? 0,
-        where: maskText(whereIs(settings)),
+        where: maskText(shownSource(settings)),
         log: linesOf(status?.said ?? []),
       };
     });
@@ -108,11 +109,6 @@ export class Services {
 function stateOf(state: string | undefined): ServerRow["state"] {
   if (state === "up" || state === "starting") return state;
   return state === undefined || state === "idle" ? "off" : "down";
-}
-
-function whereIs(settings: Config["mcpServers"][string]): string {
-  if ("url" in settings) return settings.url;
-  return [settings.command, ...(settings.args ?? [])].join(" ");
 }
 
 function linesOf(lines: readonly string[]): string[] {

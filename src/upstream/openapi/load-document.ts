@@ -1,0 +1,103 @@
+import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import { isObject, type Json, listOf, OpenApiDocument, refused } from "./document.ts";
+import { httpCall } from "./http-call.ts";
+
+const LARGEST = 32 * 1024 * 1024;
+/** Milliseconds. */
+const PATIENCE = 20_000;
+
+export interface LoadedDocument {
+  readonly document: OpenApiDocument;
+  /** The address of the API, without a slash at its end. */
+  readonly base: string;
+}
+
+export interface LoadOptions {
+  /** A file or a URL. */
+  readonly openapi: string;
+  /** The address of the API, where it is not that of the document. */
+  readonly url?: string | undefined;
+  /** Sent for a document that is at the origin of the API. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Reads a document, and finds out where its API is. */
+export async function loadDocument({
+  openapi,
+  url,
+  headers,
+}: LoadOptions): Promise<LoadedDocument> {
+  const from = /^https?:\/\//i.test(openapi) ? new URL(openapi) : undefined;
+  const isOfApi = from !== undefined && (url === undefined || new URL(url).origin === from.origin);
+  const text =
+    from === undefined ? readFile(openapi) : await download(from, isOfApi ? headers : {});
+  const document = new OpenApiDocument(await parse(text));
+  return { document, base: url === undefined ? baseOf(document, from) : trimmed(url) };
+}
+
+/** The first of some `servers`; undefined if they name none. */
+export function serverOf(servers: unknown, from: URL | undefined): URL | undefined {
+  const [first] = listOf(servers);
+  if (!isObject(first) || typeof first.url !== "string") return undefined;
+  const { variables } = first;
+  const filled = first.url.replace(/\{([^}]+)\}/g, (whole, name: string) => {
+    const variable =
+      isObject(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined;
+    const value = isObject(variable) ? variable.default : undefined;
+    return typeof value === "string" || typeof value === "number" ? String(value) : whole;
+  });
+  return URL.parse(filled, from?.href) ?? undefined;
+}
+
+/** An address without a slash at its end. */
+export function trimmed(url: string | URL): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname.replace(/\/+$/, "");
+}
+
+/**
+ * A document of the web may send its operations, and the credentials for them, to its own origin only:
+ * it may change at any time.
+ */
+function baseOf({ value }: OpenApiDocument, from: URL | undefined): string {
+  const server = serverOf(value.servers ?? [{ url: "/" }], from);
+  const isWeb = server !== undefined && /^https?:$/.test(server.protocol);
+  if (!isWeb || /[{}]|%7[bd]/i.test(server.href)) {
+    throw refused("does not say where its API is ('servers'). Set 'url' of the server");
+  }
+  if (from !== undefined && server.origin !== from.origin) {
+    const next = `Set 'url' of the server to that, if you trust it`;
+    throw refused(`sends its calls elsewhere, to ${trimmed(server)}. ${next}`);
+  }
+  return trimmed(server);
+}
+
+function readFile(path: string): string {
+  const bytes = readRegularFile(path, { most: LARGEST });
+  if (bytes === undefined) throw refused(`is missing: there is no file '${path}'`);
+  return bytes.toString("utf8");
+}
+
+async function download(url: URL, headers: Readonly<Record<string, string>>): Promise<string> {
+  const signal = AbortSignal.timeout(PATIENCE);
+  const accept = "application/json, application/yaml, */*;q=0.5";
+  const request = { method: "GET", url, headers: { ...headers, accept } };
+  const { status, body, isCut } = await httpCall(request, LARGEST, signal).catch((error: Error) => {
+    throw refused(`cannot be read from ${url.origin}: ${error.message || String(error)}`);
+  });
+  if (status !== 200)
+    throw refused(`cannot be read: ${url.origin}${url.pathname} answered ${status}`);
+  if (isCut) throw refused(`is longer than ${LARGEST} bytes`);
+  return body.toString("utf8");
+}
+
+async function parse(text: string): Promise<Json> {
+  try {
+    if (/^\s*\{/.test(text)) return JSON.parse(text) as Json;
+    const yaml = await import("yaml");
+    return yaml.parse(text, { maxAliasCount: 1_000 }) as Json;
+  } catch (error) {
+    const [line = ""] = (error as Error).message.split("\n");
+    throw refused(`is neither JSON nor YAML: ${line}`);
+  }
+}

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { OpenApiDocument } from "./document.ts";
+import { type Operation, operationsOf } from "./operations.ts";
+
+function operations(paths: object, more: object = {}, filter = {}): Operation[] {
+  return operationsOf(new OpenApiDocument({ openapi: "3.1.0", paths, ...more }), filter);
+}
+
+function only(paths: object, more: object = {}): Operation {
+  const [first, ...others] = operations(paths, more);
+  assert.ok(first !== undefined && others.length === 0);
+  return first;
+}
+
+interface Schema {
+  readonly properties: Record<string, unknown>;
+  readonly required?: readonly string[];
+  readonly $defs?: unknown;
+}
+
+const schemaOf = ({ tool }: Operation): Schema => tool.inputSchema as Schema;
+const parameter = (name: string, place: string, more: object = {}): object => ({
+  name,
+  in: place,
+  schema: { type: "string" },
+  ...more,
+});
+
+describe("operationsOf()", () => {
+  it("names tools by their operations, or by method and path, each once", () => {
+    const long = "x".repeat(80);
+    const found = operations({
+      "/pets/{id}": { get: { operationId: "Show a pet!" }, delete: {} },
+      "/pets": { get: { operationId: "Show_a_pet" }, post: { operationId: "" } },
+      "/long": { get: { operationId: long }, put: { operationId: `${long}y` } },
+      "/": { get: { operationId: "äöü" } },
+    });
+    assert.deepEqual(
+      found.map(({ tool }) => tool.name),
+      [
+        ...["Show_a_pet", "delete_pets_id", "Show_a_pet_2", "post_pets"],
+        ...["x".repeat(64), `${"x".repeat(62)}_2`, "operation"],
+      ],
+    );
+  });
+
+  it("says which only read, and what they are for", () => {
+    const [get, post] = operations({
+      "/a": { get: { summary: "Read", description: "All of it.", deprecated: true }, post: {} },
+    });
+    assert.deepEqual(get?.tool.annotations, {
+      readOnlyHint: true,
+      idempotentHint: true,
+      openWorldHint: true,
+    });
+    assert.equal(get?.tool.description, "Deprecated.\n\nRead\n\nAll of it.\n\n(GET /a)");
+    assert.equal(get?.tool.title, "Read");
+    assert.deepEqual(post?.tool.annotations, {
+      readOnlyHint: false,
+      idempotentHint: false,
+      openWorldHint: true,
+    });
+  });
+
+  it("takes parameters of the path and of the operation, and tells equal names apart", () => {
+    const found = only(
+      {
+        "/a/{id}": {
+          parameters: [parameter("id", "path"), parameter("q", "query", { required: true })],
+          post: {
+            parameters: [
+              { $ref: "#/components/parameters/Id" },
+              parameter("q", "query", { description: "What to find" }),
+              parameter("body", "header"),
+              parameter("Authorization", "header"),
+              parameter("content-LENGTH", "header"),
+            ],
+            requestBody: {
+              required: true,
+              content: { "text/plain": {}, "application/json": { schema: { type: "object" } } },
+            },
+          },
+        },
+      },
+      { components: { parameters: { Id: parameter("id", "query") } } },
+    );
+    const { properties, required } = schemaOf(found);
+    assert.deepEqual(Object.keys(properties), ["id", "q", "query_id", "body", "request_body"]);
+    assert.deepEqual(required, ["id", "request_body"]);
+    assert.deepEqual(properties.q, { type: "string", description: "What to find" });
+    assert.equal(found.body?.mediaType, "application/json");
+  });
+
+  it("brings only the definitions that an operation needs", () => {
+    const schema = (name: string): object => ({ $ref: `#/components/schemas/${name}` });
+    const body = (name: string): object => ({
+      requestBody: { content: { "application/json": { schema: schema(name) } } },
+    });
+    const schemas = { A: { properties: { b: schema("B") } }, B: { type: "string" }, C: {} };
+    const [a, c] = operations(
+      { "/a": { post: body("A"), put: body("C") } },
+      { components: { schemas } },
+    );
+    assert.deepEqual(
+      [a, c].map((each) => Object.keys(schemaOf(each as Operation).$defs as object)),
+      [["C"], ["A", "B"]],
+    );
+  });
+
+  it("asks nobody for credentials", () => {
+    const components = {
+      securitySchemes: { key: { type: "apiKey", in: "header", name: "X-Key" } },
+    };
+    const security = [{ key: [] }, {}];
+    const paths = { "/a": { get: { parameters: [parameter("X-Key", "header")] } } };
+    const found = only(paths, { components, security });
+    assert.deepEqual(schemaOf(found).properties, {});
+    assert.deepEqual(found.security, [["key"], []]);
+    const open = only({ "/a": { get: { security: [] } } }, { components, security });
+    assert.deepEqual(open.security, []);
+  });
+
+  it("offers what is included and not excluded, by name or by method and path", () => {
+    const paths = {
+      "/pets": { get: { operationId: "pets/list" }, post: { operationId: "pets/add" } },
+      "/users": { get: {} },
+    };
+    const names = (filter: object): string[] =>
+      operations(paths, {}, filter).map(({ tool }) => tool.name);
+    assert.deepEqual(names({ include: ["pets*"] }), ["pets_list", "pets_add"]);
+    assert.deepEqual(names({ include: ["GET *"], exclude: ["get_users"] }), ["pets_list"]);
+    assert.deepEqual(names({ exclude: ["pets/*"] }), ["get_users"]);
+  });
+});

@@ -1,0 +1,266 @@
+import { glob } from "../../base/text/glob.ts";
+import { isObject, type Json, listOf, type OpenApiDocument, textOf } from "./document.ts";
+import { SchemaClosure } from "./schema-closure.ts";
+
+export type Place = "path" | "query" | "header" | "cookie";
+
+/** A parameter of an operation, and the argument that it is called here. */
+export interface Parameter {
+  readonly argument: string;
+  readonly name: string;
+  readonly in: Place;
+  readonly isRequired: boolean;
+  readonly style: string;
+  readonly isExploded: boolean;
+  /** The type of a value that is sent as a whole, such as JSON. */
+  readonly mediaType?: string;
+}
+
+export interface Body {
+  readonly argument: string;
+  readonly mediaType: string;
+  readonly isRequired: boolean;
+}
+
+/** One way of an API to be called, as a tool. */
+export interface Operation {
+  readonly tool: Json & { readonly name: string };
+  readonly method: string;
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  readonly body?: Body;
+  /** Alternatives, each a list of security schemes that are all needed. */
+  readonly security: readonly (readonly string[])[];
+  /** The `servers` that replace those of the document. */
+  readonly servers?: readonly unknown[];
+}
+
+export interface OperationFilter {
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+}
+
+const METHODS = ["get", "put", "post", "delete", "patch", "head", "options"] as const;
+const READS: ReadonlySet<string> = new Set(["get", "head", "options"]);
+/** RFC 9110, section 9.2.2. */
+const IDEMPOTENT: ReadonlySet<string> = new Set([...READS, "put", "delete"]);
+const LONGEST_NAME = 64;
+const LONGEST_DESCRIPTION = 2_000;
+/** OpenAPI 3.1, § Parameter Object: these have other ways; and HTTP's own are not an API's. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  ...["accept", "content-type", "authorization", "host", "content-length", "connection"],
+  ...["transfer-encoding", "te", "trailer", "upgrade", "expect", "cookie"],
+]);
+const DEFAULT_STYLE: Readonly<Record<Place, string>> = {
+  path: "simple",
+  query: "form",
+  header: "simple",
+  cookie: "form",
+};
+
+/** The operations of a document that are offered. */
+export function operationsOf(document: OpenApiDocument, filter: OperationFilter = {}): Operation[] {
+  const names = new Set<string>();
+  const operations: Operation[] = [];
+  for (const [path, value] of Object.entries((document.value.paths ?? {}) as Json)) {
+    const item = document.resolve(value);
+    for (const method of METHODS) {
+      const operation = item[method];
+      if (!isObject(operation)) continue;
+      const id = textOf(operation.operationId);
+      const name = uniqueName(nameOf(id ?? `${method} ${path}`), names);
+      if (!isIncluded([name, id ?? name, `${method.toUpperCase()} ${path}`], filter)) continue;
+      names.add(name);
+      operations.push(operationOf(document, { name, method, path, item, operation }));
+    }
+  }
+  return operations;
+}
+
+interface Found {
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+  readonly item: Json;
+  readonly operation: Json;
+}
+
+function operationOf(document: OpenApiDocument, found: Found): Operation {
+  const { name, method, path, item, operation } = found;
+  const closure = new SchemaClosure(document);
+  const properties: Record<string, unknown> = {};
+  const required: string[] = [];
+  const add = (argument: string, schema: unknown, about: unknown, isRequired: boolean): void => {
+    const description = textOf(about);
+    const known = isObject(schema) && description !== undefined && schema.description === undefined;
+    properties[argument] = known ? { ...schema, description: bounded(description) } : schema;
+    if (isRequired) required.push(argument);
+  };
+  const parameters: Parameter[] = [];
+  for (const value of parametersOf(document, item, operation)) {
+    const parameter = parameterOf(value, properties);
+    if (parameter === undefined || isCredential(document, parameter)) continue;
+    const { content } = value;
+    const schema = isObject(content)
+      ? document.resolve(Object.values(content)[0]).schema
+      : value.schema;
+    parameters.push(parameter);
+    add(parameter.argument, closure.convert(schema), value.description, parameter.isRequired);
+  }
+  const body = bodyOf(document, operation, properties);
+  if (body !== undefined) {
+    const { schema, description, ...rest } = body;
+    add(rest.argument, closure.convert(schema), description, rest.isRequired);
+  }
+  const { defs } = closure;
+  const servers = operation.servers ?? item.servers;
+  return {
+    tool: {
+      name,
+      ...(textOf(operation.summary) === undefined ? {} : { title: textOf(operation.summary) }),
+      description: describe(found),
+      inputSchema: {
+        type: "object",
+        properties,
+        ...(required.length === 0 ? {} : { required }),
+        additionalProperties: false,
+        ...(Object.keys(defs).length === 0 ? {} : { $defs: defs }),
+      },
+      annotations: {
+        readOnlyHint: READS.has(method),
+        idempotentHint: IDEMPOTENT.has(method),
+        openWorldHint: true,
+      },
+    },
+    method: method.toUpperCase(),
+    path,
+    parameters,
+    ...(body === undefined ? {} : { body: pickBody(body) }),
+    security: securityOf(operation.security ?? document.value.security),
+    ...(Array.isArray(servers) ? { servers } : {}),
+  };
+}
+
+/** The parameters of the path and of the operation, whose own take precedence. */
+function parametersOf(document: OpenApiDocument, item: Json, operation: Json): Json[] {
+  const all = new Map<string, Json>();
+  for (const value of [...listOf(item.parameters), ...listOf(operation.parameters)]) {
+    const parameter = document.resolve(value);
+    all.set(`${String(parameter.in)} ${String(parameter.name)}`, parameter);
+  }
+  return [...all.values()];
+}
+
+/** Undefined for what an API does not decide, such as the length of a body. */
+function parameterOf(value: Json, taken: Json): Parameter | undefined {
+  const { name, in: place, required, style, explode, content } = value;
+  if (typeof name !== "string" || !isPlace(place)) return undefined;
+  if (place === "header" && OWN_HEADERS.has(name.toLowerCase())) return undefined;
+  const used = typeof style === "string" ? style : DEFAULT_STYLE[place];
+  const [mediaType] = isObject(content) ? Object.keys(content) : [];
+  return {
+    argument:
+      Object.hasOwn(taken, name) || name === "__proto__"
+        ? freeName(`${place}_${name}`, taken)
+        : name,
+    name,
+    in: place,
+    isRequired: place === "path" || required === true,
+    style: used,
+    isExploded: typeof explode === "boolean" ? explode : used === "form",
+    ...(mediaType === undefined ? {} : { mediaType }),
+  };
+}
+
+/** Credentials are configured: a model is not asked for them. */
+function isCredential(document: OpenApiDocument, { name, in: place }: Parameter): boolean {
+  return Object.values(schemesOf(document)).some((scheme) => {
+    return scheme.type === "apiKey" && scheme.name === name && scheme.in === place;
+  });
+}
+
+/** The security schemes of a document, by name. */
+export function schemesOf(document: OpenApiDocument): Readonly<Record<string, Json>> {
+  const { components } = document.value;
+  const { securitySchemes } = isObject(components) ? components : {};
+  const schemes = Object.entries(isObject(securitySchemes) ? securitySchemes : {});
+  return Object.fromEntries(schemes.map(([name, scheme]) => [name, document.resolve(scheme)]));
+}
+
+type FoundBody = Body & { readonly schema: unknown; readonly description: unknown };
+
+function bodyOf(document: OpenApiDocument, operation: Json, taken: Json): FoundBody | undefined {
+  if (operation.requestBody === undefined) return undefined;
+  const { content, required, description } = document.resolve(operation.requestBody);
+  if (!isObject(content)) return undefined;
+  const types = Object.keys(content);
+  const mediaType =
+    PREFERRED.map((kind) => types.find((type) => kind.test(type))).find(Boolean) ?? types[0];
+  if (mediaType === undefined) return undefined;
+  const { schema } = document.resolve(content[mediaType]);
+  const argument = Object.hasOwn(taken, "body") ? freeName("request_body", taken) : "body";
+  return { argument, mediaType, isRequired: required === true, schema, description };
+}
+
+function pickBody({ argument, mediaType, isRequired }: FoundBody): Body {
+  return { argument, mediaType, isRequired };
+}
+
+const PREFERRED = [
+  /^application\/json\b/i,
+  /\+json\b/i,
+  /^application\/x-www-form-urlencoded\b/i,
+  /^multipart\/form-data\b/i,
+  /^text\//i,
+];
+
+/** `[]` needs nothing; a list has alternatives, and each may need several schemes together. */
+function securityOf(security: unknown): string[][] {
+  return listOf(security).map((each) => (isObject(each) ? Object.keys(each) : []));
+}
+
+function describe({ method, path, operation }: Found): string {
+  const { summary, description, deprecated } = operation;
+  const texts = [textOf(summary), textOf(description)].filter((text) => text !== undefined);
+  const call = `${method.toUpperCase()} ${path}`;
+  const mark = deprecated === true ? ["Deprecated."] : [];
+  return bounded([...mark, ...new Set(texts), `(${call})`].join("\n\n"));
+}
+
+function bounded(text: string): string {
+  return text.length <= LONGEST_DESCRIPTION ? text : `${text.slice(0, LONGEST_DESCRIPTION - 1)}…`;
+}
+
+/** The characters that all clients take in the name of a tool. */
+function nameOf(text: string): string {
+  const name = text.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^_+|_+$/g, "");
+  return (name || "operation").slice(0, LONGEST_NAME);
+}
+
+function uniqueName(name: string, taken: ReadonlySet<string>): string {
+  let unique = name;
+  for (let count = 2; taken.has(unique); count++) {
+    const end = `_${count}`;
+    unique = name.slice(0, LONGEST_NAME - end.length) + end;
+  }
+  return unique;
+}
+
+function freeName(name: string, taken: Json): string {
+  let free = name;
+  for (let count = 2; Object.hasOwn(taken, free); count++) free = `${name}_${count}`;
+  return free;
+}
+
+function isIncluded(names: readonly string[], { include, exclude = [] }: OperationFilter): boolean {
+  const fits = (patterns: readonly string[]): boolean =>
+    patterns.some((pattern) => {
+      const matches = glob(pattern);
+      return names.some((name) => matches(name));
+    });
+  return (include === undefined || fits(include)) && !fits(exclude);
+}
+
+function isPlace(value: unknown): value is Place {
+  return value === "path" || value === "query" || value === "header" || value === "cookie";
+}
