@@ -1,4 +1,4 @@
-import { UnparsedJson } from "../base/text/unparsed-json.ts";
+import { UnparsedJson, unparsedText } from "../base/text/unparsed-json.ts";
 import type { Content, ToolResult } from "./tool.ts";
 
 /**
@@ -19,4 +19,9 @@ export class TextResult extends UnparsedJson implements ToolResult {
   get content(): readonly Content[] {
     return (this.toJSON() as ToolResult).content;
   }
+}
+
+/** Whether what a tool returned is a result: tools of plugins and other servers are not typed. */
+export function isToolResult(value: ToolResult | undefined): boolean {
+  return unparsedText(value) !== undefined || Array.isArray(value?.content);
 }

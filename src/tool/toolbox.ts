@@ -1,7 +1,6 @@
 import { Deadlines } from "../base/limit/deadlines.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
-import { unparsedText } from "../base/text/unparsed-json.ts";
 import { visible } from "../base/text/visible.ts";
 import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
 import { argumentProblem } from "./schema/argument-problem.ts";
@@ -37,6 +36,7 @@ import {
   type RepositoryOf,
   resolveProject,
 } from "./project.ts";
+import { isToolResult } from "./text-result.ts";
 import { toolRefusal } from "./tool-access.ts";
 import { awaitTool, type ToolSources } from "./offer/tool-sources.ts";
 
@@ -376,11 +376,7 @@ export class Toolbox {
   }
 
   #done(passage: Passage, result: ToolResult): ToolResult {
-    // Tools of plugins and upstreams are not typed: check the result.
-    const isResult =
-      unparsedText(result) !== undefined ||
-      Array.isArray((result as ToolResult | undefined)?.content);
-    if (!isResult) {
+    if (!isToolResult(result)) {
       return this.#failed(passage, new TypeError("The tool's result has no content"));
     }
     this.#record(passage, result.isError === true ? "error" : "ok", undefined, result);

@@ -1,4 +1,5 @@
 import type { Config, Origin, OriginKind } from "./config.ts";
+import { isPlainConfig } from "./schema/plain-config.ts";
 
 /** A value of the configuration: keys, and indexes of lists. */
 export type KeyPath = readonly (string | number)[];
@@ -113,7 +114,7 @@ export async function checkedValues(layers: readonly Layer[]): Promise<Values> {
   for (const layer of layers) {
     if (Object.keys(layer.values).length === 0) continue;
     merged = mergeValues(merged, layer.values);
-    if (layer.isRight) continue;
+    if (layer.isRight || isPlainConfig?.(merged) === true) continue;
     const { checkConfigFile } = await import("./schema/schema.gen.ts");
     const problem = checkConfigFile(merged);
     if (problem !== undefined) throw layer.complain(problem.path, problem.says);
