@@ -1,7 +1,7 @@
 // A plugin as somebody would write one, with the tool that the caller of the bus calls.
 import { definePlugin } from "../../src/plugin/sdk/trunkline-plugin.ts";
 
-export default definePlugin({
+export const plugin = definePlugin({
   id: "bench",
   version: "1.0.0",
   tools: {

@@ -351,6 +351,15 @@ export interface PluginCommand {
   readonly providesStorage?: readonly string[];
   /** AI providers that it implements, in addition to those in its manifest. */
   readonly providesAi?: readonly string[];
+  /** Milliseconds that it may take for a call, instead of `bus.callTimeout`. */
+  readonly callTimeout?: number;
+  /**
+   * Calls of clients that it answers at once; 128 when left out. More wait, in order. Calls that
+   * plugins make and health checks do not count, and never wait.
+   */
+  readonly calls?: number;
+  /** Calls of clients that wait until it answers fewer; 2048 when left out. More are refused. */
+  readonly queue?: number;
 }
 
 /** An MCP server on standard streams as a plugin: its tools and prompts. */
@@ -375,6 +384,15 @@ export interface PluginMcp {
   readonly providesStorage?: readonly string[];
   /** AI providers that it implements, in addition to those in its manifest. */
   readonly providesAi?: readonly string[];
+  /** Milliseconds that it may take for a call, instead of `bus.callTimeout`. */
+  readonly callTimeout?: number;
+  /**
+   * Calls of clients that it answers at once; 128 when left out. More wait, in order. Calls that
+   * plugins make and health checks do not count, and never wait.
+   */
+  readonly calls?: number;
+  /** Calls of clients that wait until it answers fewer; 2048 when left out. More are refused. */
+  readonly queue?: number;
 }
 
 /** The language models of the built-in agent. */
@@ -3237,6 +3255,9 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       case "needsTools":
       case "providesStorage":
       case "providesAi":
+      case "callTimeout":
+      case "calls":
+      case "queue":
         continue;
       default:
         return false;
@@ -3306,6 +3327,24 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       if (typeof item7 !== "string") return false;
     }
   }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) return false;
+    if (callTimeout < 1000) return false;
+    if (callTimeout > 2147483647) return false;
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) return false;
+    if (calls < 1) return false;
+    if (calls > 2048) return false;
+  }
+  const queue: unknown = value.queue;
+  if (queue !== undefined) {
+    if (typeof queue !== "number" || !Number.isInteger(queue)) return false;
+    if (queue < 0) return false;
+    if (queue > 100000) return false;
+  }
   return true;
 };
 
@@ -3321,6 +3360,9 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
       case "needsTools":
       case "providesStorage":
       case "providesAi":
+      case "callTimeout":
+      case "calls":
+      case "queue":
         continue;
       default:
         return false;
@@ -3386,6 +3428,24 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
       if (typeof item7 !== "string") return false;
     }
   }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) return false;
+    if (callTimeout < 1000) return false;
+    if (callTimeout > 2147483647) return false;
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) return false;
+    if (calls < 1) return false;
+    if (calls > 2048) return false;
+  }
+  const queue: unknown = value.queue;
+  if (queue !== undefined) {
+    if (typeof queue !== "number" || !Number.isInteger(queue)) return false;
+    if (queue < 0) return false;
+    if (queue > 100000) return false;
+  }
   return true;
 };
 
@@ -3402,9 +3462,12 @@ export const checkPluginCommand: Check = (value) => {
       case "needsTools":
       case "providesStorage":
       case "providesAi":
+      case "callTimeout":
+      case "calls":
+      case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi"]) };
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const command: unknown = value.command;
@@ -3485,6 +3548,32 @@ export const checkPluginCommand: Check = (value) => {
       }
     }
   }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) {
+      return { path: ["callTimeout"], says: "must be an integer" };
+    }
+    if (callTimeout < 1000) return { path: ["callTimeout"], says: "must be at least 1000" };
+    if (callTimeout > 2147483647) {
+      return { path: ["callTimeout"], says: "must be at most 2147483647" };
+    }
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) {
+      return { path: ["calls"], says: "must be an integer" };
+    }
+    if (calls < 1) return { path: ["calls"], says: "must be at least 1" };
+    if (calls > 2048) return { path: ["calls"], says: "must be at most 2048" };
+  }
+  const queue: unknown = value.queue;
+  if (queue !== undefined) {
+    if (typeof queue !== "number" || !Number.isInteger(queue)) {
+      return { path: ["queue"], says: "must be an integer" };
+    }
+    if (queue < 0) return { path: ["queue"], says: "must be at least 0" };
+    if (queue > 100000) return { path: ["queue"], says: "must be at most 100000" };
+  }
   return undefined;
 };
 
@@ -3500,9 +3589,12 @@ export const checkPluginMcp: Check = (value) => {
       case "needsTools":
       case "providesStorage":
       case "providesAi":
+      case "callTimeout":
+      case "calls":
+      case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["mcp", "env", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi"]) };
+        return { path: [key], says: unknownKey(key, ["mcp", "env", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const mcp: unknown = value.mcp;
@@ -3578,6 +3670,32 @@ export const checkPluginMcp: Check = (value) => {
         return { path: ["providesAi", i5], says: "must be a string" };
       }
     }
+  }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) {
+      return { path: ["callTimeout"], says: "must be an integer" };
+    }
+    if (callTimeout < 1000) return { path: ["callTimeout"], says: "must be at least 1000" };
+    if (callTimeout > 2147483647) {
+      return { path: ["callTimeout"], says: "must be at most 2147483647" };
+    }
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) {
+      return { path: ["calls"], says: "must be an integer" };
+    }
+    if (calls < 1) return { path: ["calls"], says: "must be at least 1" };
+    if (calls > 2048) return { path: ["calls"], says: "must be at most 2048" };
+  }
+  const queue: unknown = value.queue;
+  if (queue !== undefined) {
+    if (typeof queue !== "number" || !Number.isInteger(queue)) {
+      return { path: ["queue"], says: "must be an integer" };
+    }
+    if (queue < 0) return { path: ["queue"], says: "must be at least 0" };
+    if (queue > 100000) return { path: ["queue"], says: "must be at most 100000" };
   }
   return undefined;
 };
