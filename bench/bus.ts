@@ -30,8 +30,8 @@ export const busBench: Bench = {
       ],
       variants: [
         { name: HTTP2, ...measure("http2") },
-        { name: QUIC, ...measure("bus", "quic") },
-        { name: TLS, ...measure("bus", "tls") },
+        { name: QUIC, ...measure("bus", "quic://") },
+        { name: TLS, ...measure("bus", "tls://") },
         { name: STDIO, ...measure("stdio") },
       ],
       comparisons: [
@@ -53,7 +53,7 @@ export const busPlugins: Bench = {
   plan: async ({ quick }) => {
     const calls = quick ? 2_000 : 6_000;
     const measure = (plugins: number) => ({
-      measure: () => measureCalls("bus", "quic", plugins, calls),
+      measure: () => measureCalls("bus", "quic://", plugins, calls),
     });
     return {
       describe: `the same over as many connections as plugins`,
@@ -89,7 +89,7 @@ interface Ready {
   readonly addresses: readonly string[];
 }
 
-async function measureCalls(
+export async function measureCalls(
   kind: string,
   scheme: string,
   plugins: number,

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { anchors } from "./anchors.ts";
 import { busBench, busPlugins } from "./bus.ts";
+import { busWholeWay } from "./bus-whole-way.ts";
 import { coldList } from "./cold-list.ts";
 import { coldRelay } from "./cold-relay.ts";
 import { coldStart } from "./cold-start.ts";
@@ -51,6 +52,7 @@ const BENCHES = [
   websocketIdle,
   busBench,
   busPlugins,
+  busWholeWay,
   identityBench,
   guardBench,
   runSetup,

@@ -49,6 +49,19 @@ export class StdioLoad {
     await this.#program.until(this.#answers.reach(end));
   }
 
+  /** Sends `count` requests, of which so many wait for an answer at any time. */
+  async window(count: number, atOnce: number): Promise<void> {
+    const end = this.#lastId + count;
+    const began = this.#lastId;
+    this.#send(Math.min(atOnce, count));
+    while (this.#lastId < end) {
+      const answered = this.#lastId - atOnce + 1;
+      await this.#program.until(this.#answers.reach(Math.max(answered, began + 1)));
+      this.#send(Math.min(end - this.#lastId, atOnce - (this.#lastId - this.#answers.count)));
+    }
+    await this.#program.until(this.#answers.reach(end));
+  }
+
   /** Sends one request after another. Returns the microseconds that each took. */
   async serial(count: number): Promise<number[]> {
     const times: number[] = [];

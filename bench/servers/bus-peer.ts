@@ -6,7 +6,7 @@ import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
 import { type BusService, serveExchange } from "../../src/protocol/bus/serve.ts";
 import { listen } from "../../src/wire/quic/transport.ts";
 
-const [scheme = "quic", count = "1", folder = mkdtempSync(join(tmpdir(), "trunkline-bench-"))] =
+const [scheme = "", count = "1", folder = mkdtempSync(join(tmpdir(), "trunkline-bench-"))] =
   process.argv.slice(2);
 const certificates = new BusCertificates(folder, console.error);
 const service: BusService = {
@@ -21,7 +21,7 @@ const service: BusService = {
 const credentials = await certificates.of("bench");
 const addresses: string[] = [];
 for (let made = 0; made < Number(count); made++) {
-  const { address } = await listen(`${scheme}://127.0.0.1:0`, {
+  const { address } = await listen(`${scheme}127.0.0.1:0`, {
     credentials,
     stream: (stream, connection) => void serveExchange(stream, connection, service),
   });

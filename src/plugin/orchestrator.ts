@@ -68,11 +68,8 @@ const FIRST_LIST = 5_000;
  * than a guest may have under way, and what is too much is refused.
  */
 const MOST_STREAMS = GUEST_LIMITS.exchanges + 64;
-/**
- * Connections of one plugin. Our own programs have one for each 64 exchanges that run; over TLS each
- * exchange has one of its own.
- */
-const MOST_CONNECTIONS = { quic: 48, tls: 320 };
+/** Connections of one plugin. Our own programs have one for each 64 exchanges that run. */
+const MOST_CONNECTIONS = 48;
 /** Bytes of unfinished answers of one plugin, on all connections to it. */
 const MOST_HELD = 256 * 1024 * 1024;
 
@@ -196,10 +193,7 @@ export class Orchestrator implements AsyncDisposable {
         credentials: followed.credentials,
         clientCertificate,
         limits: { maxStreams: MOST_STREAMS },
-        mostOfPeer: (peer) => {
-          const most = MOST_CONNECTIONS[parseAddress(listen).scheme];
-          return this.#guests.isPlugin(peer) ? most : undefined;
-        },
+        mostOfPeer: (peer) => (this.#guests.isPlugin(peer) ? MOST_CONNECTIONS : undefined),
         stream: (stream, connection) =>
           background(serveExchange(stream, connection, service), "Answering on the bus"),
         refused: (reason) => this.#report("bus.refused", { reason: reason.message }),
@@ -295,13 +289,21 @@ export class Orchestrator implements AsyncDisposable {
         settings.module === undefined ? plainAddress(this.address) : this.#sharedAddress(),
       dial: async (address, name, signal) => {
         const credentials = await this.#certificates.of(name);
-        const connection = await transport.connect(address, { credentials, signal, held });
+        const connection = await transport.connect(this.#dialled(address), {
+          ...{ credentials, signal, held },
+        });
         return expectPlugin(connection, settings.id);
       },
       needs: () => this.#plugins.filter(({ id }) => settings.dependsOn.includes(id)),
       changed: () => this.#publish(),
       ...(limits === undefined ? {} : { limits }),
     });
+  }
+
+  /** Plugins say no scheme. A bus that listens only over QUIC dials them over QUIC, too. */
+  #dialled(address: string): string {
+    const isOnlyQuic = parseAddress(this.#options.listen).scheme === "quic";
+    return isOnlyQuic && parseAddress(address).scheme === "any" ? `quic://${address}` : address;
   }
 
   #publish(): void {

@@ -127,7 +127,7 @@ describe("a QUIC engine that is killed", { timeout: 600_000 }, () => {
   let pluginPid: number;
   before(async () => {
     home = new BusHome();
-    orchestrator = await home.orchestrator([home.testPlugin()]);
+    orchestrator = await home.orchestrator([home.testPlugin()], "quic://localhost:0");
     pluginPid = Number((await orchestrator.logged("plugin.up")).pid);
     bridge = home.bridge(orchestrator.addr);
     await bridge.ask("tools/list");

@@ -34,6 +34,17 @@ describe("busPlan()", () => {
   });
 });
 
+describe("the limits of one plugin", () => {
+  it("are those that are configured, and no others", () => {
+    const one = { command: "x", callTimeout: 5_000, calls: 4 };
+    const [first, second] = busPlan(
+      configWith({ plugins: { one, two: { command: "x" } } }),
+    ).plugins;
+    assert.deepEqual(first?.limits, { call: 5_000, calls: 4 });
+    assert.equal(second !== undefined && "limits" in second, false);
+  });
+});
+
 describe("hasBus()", () => {
   it("is true with an address or an enabled plugin", () => {
     assert.equal(hasBus(configWith({})), false);

@@ -121,6 +121,7 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
       providesAi: program.providesAi ?? [],
       ...(program.needsTools === undefined ? {} : { needsTools: program.needsTools }),
       dependsOn: program.dependsOn ?? [],
+      ...limitsOf(program),
     }));
 }
 
@@ -138,4 +139,11 @@ function programOf(
   }
   const [binary, ...own] = selfCommand();
   return { binary, args: [...own, "plugin", "wrap", "--id", id, "--", ...program.mcp] };
+}
+
+/** Only what is configured: settings are compared to tell which plugins have changed. */
+function limitsOf(program: PluginProgram): Pick<PluginSettings, "limits"> {
+  const { callTimeout: call, calls, queue } = program;
+  const given = Object.entries({ call, calls, queue }).filter(([, value]) => value !== undefined);
+  return given.length === 0 ? {} : { limits: Object.fromEntries(given) };
 }

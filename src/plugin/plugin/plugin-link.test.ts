@@ -130,6 +130,38 @@ describe("PluginLink", { timeout: 60_000 }, () => {
     await assert.rejects(plugin.link.ask(CALL, OF_CLIENT), { code: "timeout" });
   });
 
+  it("refuses calls of clients at once if too many wait", async () => {
+    await using plugin = await SamplePlugin.open({ calls: 1, queue: 1 });
+    const both = [plugin.link.ask(CALL, OF_CLIENT), plugin.link.ask(CALL, OF_CLIENT)];
+    await assert.rejects(plugin.link.ask(CALL, OF_CLIENT), {
+      code: "limit",
+      message: /^Plugin 'sample' answers 1 calls, and 1 more wait for it\. .*'queue'/,
+    });
+    // Those of plugins do not wait, so the queue is not theirs.
+    const nested = plugin.link.ask(CALL, OF_PLUGIN);
+    await plugin.reached(2);
+    plugin.letGo();
+    await nested;
+    await plugin.reached(1);
+    plugin.letGo();
+    await Promise.all(both);
+  });
+
+  it("asks its successor what was still waiting when it ended", async () => {
+    await using plugin = await SamplePlugin.open({ calls: 1 });
+    await using next = await SamplePlugin.open();
+    const running = plugin.link.ask(CALL, OF_CLIENT);
+    const waiting = plugin.link.ask(CALL, OF_CLIENT);
+    await plugin.reached(1);
+    const drained = plugin.link.drain(30_000, new Error("It ends"), async () => next.link);
+    await next.reached(1);
+    next.letGo();
+    assert.equal((await waiting).response.case, "toolCall");
+    plugin.letGo();
+    await running;
+    await drained;
+  });
+
   it("lets running calls finish before it ends, and refuses waiting ones", async () => {
     await using plugin = await SamplePlugin.open({ calls: 1 });
     const running = plugin.link.ask(CALL, OF_CLIENT);

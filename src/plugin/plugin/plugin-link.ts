@@ -23,6 +23,9 @@ export interface OnBehalf {
   readonly isNested: boolean;
 }
 
+/** The link to the process that is started instead. */
+type Successor = () => PluginLink | Promise<PluginLink>;
+
 /** Connections for calls: enough for all that may run, so that none waits for a stream. */
 const MOST_CONNECTIONS = 40;
 /** Milliseconds that a plugin has at least to end by itself. */
@@ -48,6 +51,7 @@ export class PluginLink implements AsyncDisposable {
   readonly #slots: Slots;
   readonly #limits: PluginLimits;
   readonly #draining = new Stopper();
+  #successor: Successor | undefined;
   #nested = 0;
   #idle: PromiseWithResolvers<void> | undefined;
   #isOver = false;
@@ -75,7 +79,13 @@ export class PluginLink implements AsyncDisposable {
 
   async ask(request: Asked, options: AskOptions & OnBehalf): Promise<PluginResponse> {
     const entering = this.#enter(options);
-    if (entering !== undefined) await entering;
+    try {
+      if (entering !== undefined) await entering;
+    } catch (error) {
+      // It was not sent, so whoever comes after this one can answer it.
+      if (this.#successor === undefined || error !== this.#draining.reason) throw error;
+      return (await this.#successor()).ask(request, options);
+    }
     try {
       return await this.#calls.ask(request, options);
     } catch (error) {
@@ -107,11 +117,13 @@ export class PluginLink implements AsyncDisposable {
   }
 
   /**
-   * Lets what runs come to its end, and what waits learn that it will not be answered. Resolves to
-   * how many milliseconds are left, of which there is always at least a moment.
+   * Lets what runs come to its end. What waits is asked of the successor, if there will be one, else
+   * fails for the reason. Resolves to how many milliseconds are left, of which there is always at
+   * least a moment.
    */
-  async drain(timeout: number, reason: Error): Promise<number> {
+  async drain(timeout: number, reason: Error, successor?: Successor): Promise<number> {
     const began = performance.now();
+    this.#successor = successor;
     this.#draining.stop(reason);
     if (this.running > 0) {
       this.#idle = Promise.withResolvers();
@@ -129,7 +141,9 @@ export class PluginLink implements AsyncDisposable {
 
   #enter({ isNested, stop }: OnBehalf & { readonly stop?: Stop }): Promise<void> | undefined {
     if (!isNested) {
-      return this.#slots.taken < this.#slots.most ? this.#slots.take() : this.#queue(stop);
+      if (this.#slots.taken < this.#slots.most) return this.#slots.take();
+      this.#checkQueue();
+      return this.#queue(stop);
     }
     const { nestedCalls } = this.#limits;
     if (this.#nested >= nestedCalls) {
@@ -151,6 +165,14 @@ export class PluginLink implements AsyncDisposable {
   #explained(error: unknown): unknown {
     if (!this.#isOver || error instanceof LostError) return error;
     return new TrunklineError("unavailable", `${this.#name} has just ended`);
+  }
+
+  #checkQueue(): void {
+    const { calls, queue } = this.#limits;
+    if (this.#slots.waiting < queue) return;
+    const what = `answers ${calls} calls, and ${this.#slots.waiting} more wait for it`;
+    const hint = "Try again later, or raise 'calls' or 'queue' of the plugin in the configuration";
+    throw new TrunklineError("limit", `${this.#name} ${what}. ${hint}`);
   }
 
   /** Waits no longer for a slot than for an answer. */

@@ -10,7 +10,12 @@ import { introduce, type PluginOffer } from "./introduce.ts";
 import type { PluginFolder } from "./plugin-folder.ts";
 import { PluginLink } from "./plugin-link.ts";
 import { LONGEST_WORDS, type PluginProcess, startPlugin } from "./plugin-process.ts";
-import { DEFAULT_PLUGIN_LIMITS, type PluginLimits, type PluginSettings } from "./settings.ts";
+import {
+  type CallLimits,
+  DEFAULT_PLUGIN_LIMITS,
+  type PluginLimits,
+  type PluginSettings,
+} from "./settings.ts";
 
 /**
  * `idle` was not started yet; `waiting` failed and is started again soon; `resting` failed too often
@@ -35,6 +40,8 @@ export interface PluginStatus {
   /** Calls that it answers now, and calls that wait for one of those to end. */
   readonly calls: number;
   readonly waiting: number;
+  /** How many of both there may be, and the milliseconds that a call may take. */
+  readonly limits: CallLimits;
 }
 
 export interface PluginOptions {
@@ -95,7 +102,7 @@ export class Plugin {
     this.key = `${settings.id} ${crypto.randomUUID()}`;
     this.settings = settings;
     this.#options = options;
-    this.#limits = { ...DEFAULT_PLUGIN_LIMITS, ...options.limits };
+    this.#limits = { ...DEFAULT_PLUGIN_LIMITS, ...options.limits, ...settings.limits };
     this.#log = options.log.with({ plugin: settings.id });
     this.#stderrLog = new StderrLog(this.#log, "plugin");
     this.#backoff = new Backoff(this.#limits);
@@ -135,6 +142,7 @@ export class Plugin {
 
   status(): PluginStatus {
     const running = this.#running;
+    const { call, calls, queue } = this.#limits;
     return {
       id: this.id,
       state: this.#state,
@@ -147,6 +155,7 @@ export class Plugin {
       restarts: Math.max(0, this.#starts - 1),
       calls: running?.link.running ?? 0,
       waiting: running?.link.waiting ?? 0,
+      limits: { call, calls, queue },
     };
   }
 
@@ -168,7 +177,7 @@ export class Plugin {
     clearTimeout(this.#timer);
     this.#backoff.succeeded();
     await this.#starting?.catch(() => {});
-    await this.start(this.#end());
+    await this.start(this.#end(() => this.link()));
   }
 
   /** Ends it for good. */
@@ -283,14 +292,18 @@ export class Plugin {
     );
   }
 
-  /** Lets the calls that run come to their end, asks it to end, then ends it. */
-  async #end(): Promise<void> {
+  /**
+   * Lets the calls that run come to their end, asks it to end, then ends it. Calls that wait are
+   * asked of the successor, if there is one.
+   */
+  async #end(successor?: () => PluginLink | Promise<PluginLink>): Promise<void> {
     const running = this.#running;
     if (running === undefined) return;
     this.#running = undefined;
     const { child, folder, link, health } = running;
     health.stop();
-    const timeout = await link.drain(this.#limits.shutdown, this.#down("is being ended"));
+    const reason = this.#down("is being ended");
+    const timeout = await link.drain(this.#limits.shutdown, reason, successor);
     const value = { timeoutSeconds: Math.ceil(timeout / 1000) };
     await link.control.ask({ case: "shutdown", value }, { timeout }).catch((error: unknown) => {
       this.#log.info("plugin.no-clean-end", { error });

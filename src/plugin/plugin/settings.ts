@@ -19,6 +19,18 @@ export interface PluginSettings {
   readonly needsTools?: readonly string[];
   /** Plugins that must be up before it is started. */
   readonly dependsOn: readonly string[];
+  /** Limits of its own, instead of those of the bus. */
+  readonly limits?: Partial<CallLimits>;
+}
+
+/** How many calls of clients a plugin gets, and for how long they wait for it. */
+export interface CallLimits {
+  /** Milliseconds for its answer to a call, or the next piece of it. */
+  readonly call: number;
+  /** Calls of clients that it answers at once; more wait. */
+  readonly calls: number;
+  /** Calls of clients that wait for that; more are refused. */
+  readonly queue: number;
 }
 
 /** The settings of a plugin of which no more is said than how it is started. */
@@ -30,7 +42,7 @@ export function pluginSettings(
 }
 
 /** How hard one plugin is tried, and for how long it is waited for. In milliseconds. */
-export interface PluginLimits extends BackoffLimits {
+export interface PluginLimits extends BackoffLimits, CallLimits {
   /** From its start to its READY line. */
   readonly ready: number;
   /** For each step of getting to know each other. */
@@ -40,10 +52,6 @@ export interface PluginLimits extends BackoffLimits {
   readonly health: number;
   /** Looks in a row that may fail. */
   readonly mostUnhealthy: number;
-  /** For its answer to anything else, or the next piece of it. */
-  readonly call: number;
-  /** Calls of clients that it answers at once; more wait. */
-  readonly calls: number;
   /** Calls of plugins that it answers at once; more are refused. */
   readonly nestedCalls: number;
   /** For its own end, before it is ended. */
@@ -62,6 +70,7 @@ export const DEFAULT_PLUGIN_LIMITS: PluginLimits = {
   mostUnhealthy: 3,
   call: 600_000,
   calls: 128,
+  queue: 2_048,
   nestedCalls: 2_048,
   shutdown: 5_000,
 };

@@ -13,6 +13,7 @@ import { CONTROL, serveControl } from "./serve-control.ts";
 const STATUS: PluginStatus = {
   ...{ id: "notes", state: "up", since: "2026-01-01T00:00:00.000Z" },
   ...{ tools: 1, prompts: 0, restarts: 0, calls: 0, waiting: 0 },
+  limits: { call: 1_000, calls: 8, queue: 16 },
 };
 
 /** What a caller of that name gets. */

@@ -12,6 +12,7 @@ const IDLE = 10_000;
 
 export interface FurtherConnectionsOptions {
   readonly dial: () => Promise<Connection>;
+  readonly connected?: (connection: Connection) => void;
   /** Besides the first. */
   readonly most: number;
   /** Exchanges after which a connection is given up for a new one. */
@@ -61,6 +62,7 @@ export class FurtherConnections implements AsyncDisposable {
   async #connect(): Promise<Connection> {
     const connection = await this.#options.dial();
     this.#open.add(connection);
+    this.#options.connected?.(connection);
     background(
       connection.closed.then(() => this.#open.delete(connection)),
       "Forgetting a connection",

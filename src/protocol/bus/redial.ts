@@ -50,6 +50,7 @@ export class Redial implements AsyncDisposable {
   #dialling: Promise<Connection> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #failure: Error | undefined;
+  #probing: Promise<void> | undefined;
 
   constructor(options: RedialOptions) {
     this.#options = options;
@@ -57,6 +58,7 @@ export class Redial implements AsyncDisposable {
     this.#wasUp = options.isKnown ?? false;
     this.#further = new FurtherConnections({
       dial: () => options.dial(this.#stopping.signal),
+      connected: (connection) => this.#watch(connection),
       most: (options.mostConnections ?? MOST_CONNECTIONS) - 1,
       mostExchanges: this.#mostExchanges,
     });
@@ -117,7 +119,7 @@ export class Redial implements AsyncDisposable {
     this.#stopping.abort(over);
     for (const { reject } of this.#waiting) reject(over);
     clearTimeout(this.#timer);
-    await this.#dialling?.catch(() => {});
+    await Promise.all([this.#dialling?.catch(() => {}), this.#probing]);
     const further = this.#further[Symbol.asyncDispose]();
     const all = [...this.#draining, ...(this.#current === undefined ? [] : [this.#current])];
     this.#current = undefined;
@@ -161,6 +163,7 @@ export class Redial implements AsyncDisposable {
     this.#forgiven = 0;
     this.#backoff.succeeded();
     this.#failure = undefined;
+    this.#watch(connection);
     this.#options.connected?.(connection);
     for (const { resolve } of this.#waiting) resolve();
     if (before !== undefined && !before.isClosed) {
@@ -181,6 +184,29 @@ export class Redial implements AsyncDisposable {
       }),
       "Noting that a connection is closed",
     );
+  }
+
+  /**
+   * A network that gives us another address, such as a NAT or another Wi-Fi, leaves a connection that
+   * nobody answers on. Only a new one tells whether the other side is gone or only that way to it, so
+   * a slow peer loses nothing.
+   */
+  #watch(connection: Connection): void {
+    connection.watchQuiet?.(() => {
+      this.#probing ??= this.#probe(connection).finally(() => {
+        this.#probing = undefined;
+      });
+    });
+  }
+
+  async #probe(quiet: Connection): Promise<void> {
+    const { signal } = this.#stopping;
+    const other = await this.#options.dial(signal).catch(() => undefined);
+    if (other === undefined) return;
+    const isFound = quiet.isQuiet === true && !signal.aborted;
+    if (isFound && quiet === this.#current) this.#use(other);
+    else await other.close(0, "client closed");
+    if (isFound) quiet.giveUp?.();
   }
 
   #failed(reason: Error): void {

@@ -3,7 +3,8 @@ import { isIP } from "node:net";
 import { TrunklineError } from "../../base/errors.ts";
 import { ConnectionError } from "./connection-error.ts";
 
-export type Scheme = "quic" | "tls";
+/** `any` is an address without a scheme: QUIC, and on this machine TLS too. */
+export type Scheme = "quic" | "tls" | "any";
 
 export interface Address {
   readonly scheme: Scheme;
@@ -13,9 +14,9 @@ export interface Address {
 
 const FORM = /^(?:(quic|tls):\/\/)?(?:\[([^\]]+)\]|([^:/[\]]+)):(\d{1,5})$/;
 
-/** Reads `localhost:50100`, `quic://host:port`, `tls://[::1]:50101`. Without a scheme, QUIC. */
+/** Reads `localhost:50100`, `quic://host:port`, `tls://[::1]:50101`. */
 export function parseAddress(text: string): Address {
-  const [, scheme = "quic", bracketed, plain, port] = FORM.exec(text) ?? [];
+  const [, scheme = "any", bracketed, plain, port] = FORM.exec(text) ?? [];
   const host = bracketed ?? plain;
   if (host === undefined || Number(port) > 65_535) {
     const forms = "HOST:PORT, quic://HOST:PORT or tls://HOST:PORT";
@@ -25,7 +26,13 @@ export function parseAddress(text: string): Address {
 }
 
 export function formatAddress({ scheme, host, port }: Address): string {
-  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const where = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return scheme === "any" ? where : `${scheme}://${where}`;
+}
+
+/** Whether a host is this machine, and what is sent to it never leaves it. */
+export function isLoopback(host: string): boolean {
+  return /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/i.test(host);
 }
 
 /**

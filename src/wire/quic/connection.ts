@@ -62,6 +62,12 @@ export interface Connection extends AsyncDisposable {
   readonly isClosed: boolean;
   /** How many exchanges it has carried. Each costs the next ones time; a broken one counts many times. */
   readonly wear?: number;
+  /** Whether the other side acknowledges nothing at the moment, though an answer is awaited. */
+  readonly isQuiet?: boolean;
+  /** Called at intervals while it is so. */
+  watchQuiet?(quiet: () => void): void;
+  /** Ends it as one whose other side is out of reach; exchanges that run break. */
+  giveUp?(): void;
   /** Resolves with the reason when the connection is over. */
   readonly closed: Promise<ConnectionError>;
   /** Opens an exchange. It waits, if the other side has as many as it allows. */
@@ -141,3 +147,8 @@ export function resolveConnectionLimits(limits: Partial<ConnectionLimits> = {}):
 
 /** Orchestra's TLS: the protocol that both sides name in the handshake (RFC 9001 § 8.1). */
 export const BUS_ALPN = "orchestra-plugin";
+
+/** What is named over TLS, where streams share a socket in frames of our own. */
+export function tlsAlpn(alpn: string = BUS_ALPN): string {
+  return `${alpn}-frames`;
+}

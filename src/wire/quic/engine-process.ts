@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { background } from "../../base/background.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
-import { HEADER, readFrames, type TakeFrame, writeHeader } from "./control-frame.ts";
+import { readFrames, type TakeFrame } from "./control-frame.ts";
+import { FrameWriter } from "./frame-writer.ts";
 
 /** Put in by the bundler: the engine's code. */
 declare const __TRUNKLINE_QUIC_ENGINE__: string | undefined;
@@ -23,28 +24,19 @@ const take = (length) => {
 const code = take(take(4).readUInt32LE());
 new Function("require", code.toString())(require);`;
 
-const SLAB = 64 * 1024;
 const MOST_COMPLAINTS = 20;
-/** Larger payloads are passed on as they are, smaller ones gathered into one write. */
-const LARGE = 16 * 1024;
 
-/**
- * The process that runs the native code, so that a crash there does not end the program. Everything
- * sent in one turn of the event loop goes out in one write.
- */
+/** The process that runs the native code, so that a crash there does not end the program. */
 export class EngineProcess {
   readonly #child: OwnedChild;
   readonly #complaints: readonly string[];
-  #slab = Buffer.allocUnsafeSlow(SLAB);
-  #from = 0;
-  #to = 0;
-  #parts: Uint8Array[] = [];
-  #isScheduled = false;
+  readonly #writer: FrameWriter;
   #rest: Buffer | undefined;
 
   private constructor(child: OwnedChild, complaints: readonly string[]) {
     this.#child = child;
     this.#complaints = complaints;
+    this.#writer = new FrameWriter(child.stdin);
   }
 
   static async start(): Promise<EngineProcess> {
@@ -95,51 +87,12 @@ export class EngineProcess {
   }
 
   send(kind: number, flags: number, id: number, payload?: Uint8Array, lead?: number): void {
-    const ahead = HEADER + (lead === undefined ? 0 : 4);
-    const length = payload?.length ?? 0;
-    const isLarge = length >= LARGE;
-    this.#makeRoom(ahead + (isLarge ? 0 : length));
-    writeHeader(this.#slab, this.#to, kind, flags, id, ahead - HEADER + length);
-    if (lead !== undefined) this.#slab.writeUInt32LE(lead, this.#to + HEADER);
-    this.#to += ahead;
-    if (payload !== undefined && isLarge) {
-      this.#closePart();
-      this.#parts.push(payload);
-    } else if (payload !== undefined) {
-      this.#slab.set(payload, this.#to);
-      this.#to += length;
-    }
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    setImmediate(this.#flush);
+    this.#writer.send(kind, flags, id, payload, lead);
   }
 
   /** Lets the engine close its connections and end. */
   end(): Promise<void> {
-    this.#flush();
+    this.#writer.flush();
     return this.#child.end();
   }
-
-  #makeRoom(size: number): void {
-    if (this.#slab.length - this.#to >= size) return;
-    this.#closePart();
-    this.#slab = Buffer.allocUnsafeSlow(SLAB);
-    this.#from = this.#to = 0;
-  }
-
-  #closePart(): void {
-    if (this.#to > this.#from) this.#parts.push(this.#slab.subarray(this.#from, this.#to));
-    this.#from = this.#to;
-  }
-
-  readonly #flush = (): void => {
-    this.#isScheduled = false;
-    this.#closePart();
-    const parts = this.#parts;
-    this.#parts = [];
-    const { stdin } = this.#child;
-    if (parts.length > 1) stdin.cork();
-    for (const part of parts) stdin.write(part);
-    if (parts.length > 1) stdin.uncork();
-  };
 }

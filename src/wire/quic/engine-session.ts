@@ -3,7 +3,7 @@ import { COMMAND, EVENT, FIRST, LAST } from "./control-frame.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import type { HeldBytes } from "./stream/held-bytes.ts";
 import { QuicConnection } from "./quic-connection.ts";
-import type { QuicStream } from "./stream/quic-stream.ts";
+import type { MultiplexedStream } from "./stream/multiplexed-stream.ts";
 import type { Connected, DialSettings, Ending, ListenSettings, TlsSettings } from "./settings.ts";
 
 /** What a listener is told by the engine. */
@@ -13,7 +13,7 @@ export interface ListenerEvents {
   listening(port: number): void;
   renewed(problem: Ending | undefined): void;
   connected(connection: QuicConnection): void;
-  stream(stream: QuicStream, connection: QuicConnection): void;
+  stream(stream: MultiplexedStream, connection: QuicConnection): void;
   refused(ending: Ending): void;
   closed(ending: Ending): void;
 }
@@ -23,7 +23,7 @@ type EngineLink = Pick<EngineProcess, "pid" | "receive" | "send" | "end">;
 
 /** Everything that lives in one run of the engine, and ends with it. */
 export class EngineSession {
-  readonly streams = new Map<number, QuicStream>();
+  readonly streams = new Map<number, MultiplexedStream>();
   readonly #process: EngineLink;
   readonly #connections = new Map<number, QuicConnection>();
   readonly #takenBy = new Map<number, ListenerEvents>();
@@ -111,6 +111,8 @@ export class EngineSession {
         return this.streams.get(id)?.giveRoom(payload.readUInt32LE());
       case EVENT.reset:
         return this.streams.get(id)?.resetByPeer(payload.readUInt32LE());
+      case EVENT.quiet:
+        return this.#connections.get(id)?.heard(payload.readUInt32LE() === 0);
       case EVENT.connected:
         return this.#connected(id, JSON.parse(payload.toString()) as Connected);
       case EVENT.closed:

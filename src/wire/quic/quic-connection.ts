@@ -4,7 +4,8 @@ import { ConnectionError } from "./connection-error.ts";
 import { HeldBytes } from "./stream/held-bytes.ts";
 import type { EngineSession } from "./engine-session.ts";
 import { readPeerCertificate } from "./peer-certificate.ts";
-import { QuicStream } from "./stream/quic-stream.ts";
+import { WRITE_WINDOW } from "./control-frame.ts";
+import { MultiplexedStream, type StreamOwner } from "./stream/multiplexed-stream.ts";
 import type { Connected, Ending } from "./settings.ts";
 
 /**
@@ -14,8 +15,9 @@ import type { Connected, Ending } from "./settings.ts";
 const BROKEN_WEAR = 250;
 
 /** A connection whose native half is in the engine. */
-export class QuicConnection implements Connection {
+export class QuicConnection implements Connection, StreamOwner {
   readonly id: number;
+  readonly writeWindow = WRITE_WINDOW;
   readonly address: string;
   readonly held: HeldBytes;
   /** Resolves when the handshake is done, fails when it is refused. */
@@ -23,10 +25,12 @@ export class QuicConnection implements Connection {
   readonly #opened = Promise.withResolvers<this>();
   readonly #closed = Promise.withResolvers<ConnectionError>();
   readonly #session: EngineSession;
-  readonly #streams = new Map<number, QuicStream>();
+  readonly #streams = new Map<number, MultiplexedStream>();
   #certificate: Buffer | undefined;
   #peer: PeerCertificate | undefined;
   #isDraining = false;
+  #isQuiet = false;
+  #whenQuiet: () => void = () => {};
   #wear = 0;
   #state: "opening" | "open" | "closing" | "over" = "opening";
   #ending: Ending = { trouble: "closed", detail: "" };
@@ -51,6 +55,10 @@ export class QuicConnection implements Connection {
     return this.#peer;
   }
 
+  get lead(): number {
+    return this.id;
+  }
+
   get openStreams(): number {
     return this.#streams.size;
   }
@@ -67,7 +75,20 @@ export class QuicConnection implements Connection {
     return this.#closed.promise;
   }
 
-  openStream(): QuicStream {
+  get isQuiet(): boolean {
+    return this.#isQuiet;
+  }
+
+  watchQuiet(quiet: () => void): void {
+    this.#whenQuiet = quiet;
+  }
+
+  giveUp(): void {
+    this.#session.sendClose(this.id, 0, "");
+    this.end({ trouble: "silent", detail: "it is out of reach, and was found another way" });
+  }
+
+  openStream(): MultiplexedStream {
     this.#wear += 1;
     const stream = this.#add(this.#session.nextId(), false);
     if (this.isClosed) stream.fail(this.#trouble("open a stream", this.#ending));
@@ -75,7 +96,7 @@ export class QuicConnection implements Connection {
   }
 
   /** The peer opened a stream. */
-  acceptStream(id: number): QuicStream {
+  acceptStream(id: number): MultiplexedStream {
     return this.#add(id, true);
   }
 
@@ -111,6 +132,12 @@ export class QuicConnection implements Connection {
     this.#opened.resolve(this);
   }
 
+  /** The engine's word: whether the peer acknowledges what it is sent. */
+  heard(isHeard: boolean): void {
+    this.#isQuiet = !isHeard;
+    if (this.#isQuiet) this.#whenQuiet();
+  }
+
   /** The engine's word, or that the engine is gone. */
   end(ending: Ending): void {
     if (this.#state === "over") return;
@@ -123,7 +150,7 @@ export class QuicConnection implements Connection {
     this.#closed.resolve(error);
   }
 
-  forget(stream: QuicStream, isBroken: boolean): void {
+  forget(stream: MultiplexedStream, isBroken: boolean): void {
     if (isBroken) this.#wear += BROKEN_WEAR;
     this.#streams.delete(stream.id);
     this.#session.streams.delete(stream.id);
@@ -140,8 +167,8 @@ export class QuicConnection implements Connection {
     }
   }
 
-  #add(id: number, isOpened: boolean): QuicStream {
-    const stream = new QuicStream(this.#session, this, id, isOpened);
+  #add(id: number, isOpened: boolean): MultiplexedStream {
+    const stream = new MultiplexedStream(this.#session, this, id, isOpened);
     this.#streams.set(id, stream);
     this.#session.streams.set(id, stream);
     return stream;

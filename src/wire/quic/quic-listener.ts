@@ -13,7 +13,7 @@ import type { EngineSession, ListenerEvents } from "./engine-session.ts";
 import { PeerCount } from "./peer-certificate.ts";
 import type { QuicConnection } from "./quic-connection.ts";
 import type { QuicEngine } from "./quic-engine.ts";
-import type { QuicStream } from "./stream/quic-stream.ts";
+import type { MultiplexedStream } from "./stream/multiplexed-stream.ts";
 import type { Ending, ListenSettings } from "./settings.ts";
 
 const FIRST_WAIT = 50;
@@ -131,7 +131,7 @@ export class QuicListener implements Listener, ListenerEvents {
     this.#options.connected?.(connection);
   }
 
-  stream(stream: QuicStream, connection: QuicConnection): void {
+  stream(stream: MultiplexedStream, connection: QuicConnection): void {
     this.#options.stream(stream, connection);
   }
 

@@ -1,4 +1,4 @@
-import { type Address, formatAddress, parseAddress, resolveHost } from "./address.ts";
+import { type Address, formatAddress, isLoopback, parseAddress, resolveHost } from "./address.ts";
 import {
   BUS_ALPN,
   type Connection,
@@ -10,20 +10,21 @@ import {
 import { ConnectionError } from "./connection-error.ts";
 import type { QuicConnection } from "./quic-connection.ts";
 import { type QuicEngine, sharedEngine } from "./quic-engine.ts";
+import { LocalListener } from "./local-listener.ts";
 import { connectTls } from "./tls/connect-tls.ts";
 import { QuicListener } from "./quic-listener.ts";
 import { TlsListener } from "./tls/tls-listener.ts";
 
-/** Connects to `quic://host:port`, `tls://host:port`, or `host:port` for QUIC. */
+/** Connects to `quic://host:port`, `tls://host:port`, or `host:port` for QUIC or what is faster. */
 export async function connect(
   address: string,
   options: ConnectOptions,
   engine: QuicEngine = sharedEngine,
 ): Promise<Connection> {
   const parsed = parseAddress(address);
-  return parsed.scheme === "tls"
-    ? connectTls(parsed, options)
-    : connectQuic(parsed, options, engine);
+  if (parsed.scheme === "tls") return connectTls(parsed, options);
+  const isLocal = parsed.scheme === "any" && isLoopback(parsed.host);
+  return isLocal ? connectLocal(parsed, options, engine) : connectQuic(parsed, options, engine);
 }
 
 /** Listens at an address; port 0 picks a free one. */
@@ -34,9 +35,48 @@ export async function listen(
 ): Promise<Listener> {
   const { scheme, host, port } = parseAddress(address);
   const [ip = host] = await resolveHost(host);
-  return scheme === "tls"
-    ? TlsListener.open(ip, port, options)
+  if (scheme === "tls") return TlsListener.open(ip, port, options);
+  return scheme === "any" && isLoopback(host)
+    ? LocalListener.open(ip, port, options, engine)
     : QuicListener.open(ip, port, options, engine);
+}
+
+/** Milliseconds for a handshake on this machine, until the other transport is tried. */
+const LOCAL_HANDSHAKE = 4_000;
+/** What goes wrong where nothing of ours listens. */
+const NOBODY: ReadonlySet<string> = new Set(["refused", "timeout"]);
+
+/**
+ * Over TLS where that is served: it takes a third of QUIC's time and CPU on this machine, since it
+ * needs no engine. Programs of other makers serve only QUIC.
+ */
+async function connectLocal(
+  address: Address,
+  options: ConnectOptions,
+  engine: QuicEngine,
+): Promise<Connection> {
+  const { handshakeTimeout } = resolveConnectionLimits(options.limits);
+  const limits = {
+    ...options.limits,
+    handshakeTimeout: Math.min(LOCAL_HANDSHAKE, handshakeTimeout),
+  };
+  let failure: unknown;
+  try {
+    return await connectTls({ ...address, scheme: "tls" }, { ...options, limits });
+  } catch (error) {
+    if (options.signal?.aborted === true || troubleOf(error) === "unusable") throw error;
+    failure = error;
+  }
+  try {
+    return await connectQuic(address, options, engine);
+  } catch (error) {
+    // Who answered, if only over TLS, says more than that nobody does.
+    throw NOBODY.has(troubleOf(error)) && !NOBODY.has(troubleOf(failure)) ? failure : error;
+  }
+}
+
+function troubleOf(error: unknown): string {
+  return error instanceof ConnectionError ? error.trouble : "";
 }
 
 /** Troubles of one address of a host after which its next address is tried. */
@@ -78,7 +118,12 @@ async function connectHost(
     serverName,
     tls: { ...credentials, alpn },
   };
-  const connection = await engine.dial(settings, formatAddress(address), limits, options.held);
+  const connection = await engine.dial(
+    settings,
+    formatAddress({ ...address, scheme: "quic" }),
+    limits,
+    options.held,
+  );
   const giveUp = (): void => connection.cancel();
   signal?.addEventListener("abort", giveUp, { once: true });
   if (signal?.aborted === true) giveUp();

@@ -45,6 +45,27 @@ const PLUGIN = {
     items: { type: "string" },
     description: "AI providers that it implements, in addition to those in its manifest.",
   },
+  callTimeout: {
+    type: "integer",
+    minimum: 1_000,
+    maximum: 2_147_483_647,
+    description: "Milliseconds that it may take for a call, instead of `bus.callTimeout`.",
+  },
+  calls: {
+    type: "integer",
+    minimum: 1,
+    maximum: 2_048,
+    description:
+      "Calls of clients that it answers at once; 128 when left out. More wait, in order. Calls " +
+      "that plugins make and health checks do not count, and never wait.",
+  },
+  queue: {
+    type: "integer",
+    minimum: 0,
+    maximum: 100_000,
+    description:
+      "Calls of clients that wait until it answers fewer; 2048 when left out. More are refused.",
+  },
 } as const;
 
 /** The plugin bus as it is written in a configuration file. */

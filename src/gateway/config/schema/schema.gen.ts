@@ -407,6 +407,15 @@ export interface PluginCommand {
   readonly providesStorage?: readonly string[];
   /** AI providers that it implements, in addition to those in its manifest. */
   readonly providesAi?: readonly string[];
+  /** Milliseconds that it may take for a call, instead of `bus.callTimeout`. */
+  readonly callTimeout?: number;
+  /**
+   * Calls of clients that it answers at once; 128 when left out. More wait, in order. Calls that
+   * plugins make and health checks do not count, and never wait.
+   */
+  readonly calls?: number;
+  /** Calls of clients that wait until it answers fewer; 2048 when left out. More are refused. */
+  readonly queue?: number;
 }
 
 /** A plugin that is a module for Node. It shares a process with others, in a worker of its own. */
@@ -438,6 +447,15 @@ export interface PluginModule {
   readonly providesStorage?: readonly string[];
   /** AI providers that it implements, in addition to those in its manifest. */
   readonly providesAi?: readonly string[];
+  /** Milliseconds that it may take for a call, instead of `bus.callTimeout`. */
+  readonly callTimeout?: number;
+  /**
+   * Calls of clients that it answers at once; 128 when left out. More wait, in order. Calls that
+   * plugins make and health checks do not count, and never wait.
+   */
+  readonly calls?: number;
+  /** Calls of clients that wait until it answers fewer; 2048 when left out. More are refused. */
+  readonly queue?: number;
 }
 
 /** An MCP server on standard streams as a plugin: its tools and prompts. */
@@ -462,6 +480,15 @@ export interface PluginMcp {
   readonly providesStorage?: readonly string[];
   /** AI providers that it implements, in addition to those in its manifest. */
   readonly providesAi?: readonly string[];
+  /** Milliseconds that it may take for a call, instead of `bus.callTimeout`. */
+  readonly callTimeout?: number;
+  /**
+   * Calls of clients that it answers at once; 128 when left out. More wait, in order. Calls that
+   * plugins make and health checks do not count, and never wait.
+   */
+  readonly calls?: number;
+  /** Calls of clients that wait until it answers fewer; 2048 when left out. More are refused. */
+  readonly queue?: number;
 }
 
 /** The language models of the built-in agent. */
@@ -4037,6 +4064,9 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       case "needsTools":
       case "providesStorage":
       case "providesAi":
+      case "callTimeout":
+      case "calls":
+      case "queue":
         continue;
       default:
         return false;
@@ -4106,6 +4136,24 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       if (typeof item7 !== "string") return false;
     }
   }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) return false;
+    if (callTimeout < 1000) return false;
+    if (callTimeout > 2147483647) return false;
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) return false;
+    if (calls < 1) return false;
+    if (calls > 2048) return false;
+  }
+  const queue: unknown = value.queue;
+  if (queue !== undefined) {
+    if (typeof queue !== "number" || !Number.isInteger(queue)) return false;
+    if (queue < 0) return false;
+    if (queue > 100000) return false;
+  }
   return true;
 };
 
@@ -4123,6 +4171,9 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
       case "needsTools":
       case "providesStorage":
       case "providesAi":
+      case "callTimeout":
+      case "calls":
+      case "queue":
         continue;
       default:
         return false;
@@ -4196,6 +4247,24 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
       if (typeof item7 !== "string") return false;
     }
   }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) return false;
+    if (callTimeout < 1000) return false;
+    if (callTimeout > 2147483647) return false;
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) return false;
+    if (calls < 1) return false;
+    if (calls > 2048) return false;
+  }
+  const queue: unknown = value.queue;
+  if (queue !== undefined) {
+    if (typeof queue !== "number" || !Number.isInteger(queue)) return false;
+    if (queue < 0) return false;
+    if (queue > 100000) return false;
+  }
   return true;
 };
 
@@ -4211,6 +4280,9 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
       case "needsTools":
       case "providesStorage":
       case "providesAi":
+      case "callTimeout":
+      case "calls":
+      case "queue":
         continue;
       default:
         return false;
@@ -4276,6 +4348,24 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
       if (typeof item7 !== "string") return false;
     }
   }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) return false;
+    if (callTimeout < 1000) return false;
+    if (callTimeout > 2147483647) return false;
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) return false;
+    if (calls < 1) return false;
+    if (calls > 2048) return false;
+  }
+  const queue: unknown = value.queue;
+  if (queue !== undefined) {
+    if (typeof queue !== "number" || !Number.isInteger(queue)) return false;
+    if (queue < 0) return false;
+    if (queue > 100000) return false;
+  }
   return true;
 };
 
@@ -4292,9 +4382,12 @@ export const checkPluginCommand: Check = (value) => {
       case "needsTools":
       case "providesStorage":
       case "providesAi":
+      case "callTimeout":
+      case "calls":
+      case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi"]) };
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const command: unknown = value.command;
@@ -4375,6 +4468,32 @@ export const checkPluginCommand: Check = (value) => {
       }
     }
   }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) {
+      return { path: ["callTimeout"], says: "must be an integer" };
+    }
+    if (callTimeout < 1000) return { path: ["callTimeout"], says: "must be at least 1000" };
+    if (callTimeout > 2147483647) {
+      return { path: ["callTimeout"], says: "must be at most 2147483647" };
+    }
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) {
+      return { path: ["calls"], says: "must be an integer" };
+    }
+    if (calls < 1) return { path: ["calls"], says: "must be at least 1" };
+    if (calls > 2048) return { path: ["calls"], says: "must be at most 2048" };
+  }
+  const queue: unknown = value.queue;
+  if (queue !== undefined) {
+    if (typeof queue !== "number" || !Number.isInteger(queue)) {
+      return { path: ["queue"], says: "must be an integer" };
+    }
+    if (queue < 0) return { path: ["queue"], says: "must be at least 0" };
+    if (queue > 100000) return { path: ["queue"], says: "must be at most 100000" };
+  }
   return undefined;
 };
 
@@ -4392,9 +4511,12 @@ export const checkPluginModule: Check = (value) => {
       case "needsTools":
       case "providesStorage":
       case "providesAi":
+      case "callTimeout":
+      case "calls":
+      case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["module", "args", "env", "process", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi"]) };
+        return { path: [key], says: unknownKey(key, ["module", "args", "env", "process", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const module: unknown = value.module;
@@ -4481,6 +4603,32 @@ export const checkPluginModule: Check = (value) => {
       }
     }
   }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) {
+      return { path: ["callTimeout"], says: "must be an integer" };
+    }
+    if (callTimeout < 1000) return { path: ["callTimeout"], says: "must be at least 1000" };
+    if (callTimeout > 2147483647) {
+      return { path: ["callTimeout"], says: "must be at most 2147483647" };
+    }
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) {
+      return { path: ["calls"], says: "must be an integer" };
+    }
+    if (calls < 1) return { path: ["calls"], says: "must be at least 1" };
+    if (calls > 2048) return { path: ["calls"], says: "must be at most 2048" };
+  }
+  const queue: unknown = value.queue;
+  if (queue !== undefined) {
+    if (typeof queue !== "number" || !Number.isInteger(queue)) {
+      return { path: ["queue"], says: "must be an integer" };
+    }
+    if (queue < 0) return { path: ["queue"], says: "must be at least 0" };
+    if (queue > 100000) return { path: ["queue"], says: "must be at most 100000" };
+  }
   return undefined;
 };
 
@@ -4496,9 +4644,12 @@ export const checkPluginMcp: Check = (value) => {
       case "needsTools":
       case "providesStorage":
       case "providesAi":
+      case "callTimeout":
+      case "calls":
+      case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["mcp", "env", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi"]) };
+        return { path: [key], says: unknownKey(key, ["mcp", "env", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const mcp: unknown = value.mcp;
@@ -4574,6 +4725,32 @@ export const checkPluginMcp: Check = (value) => {
         return { path: ["providesAi", i5], says: "must be a string" };
       }
     }
+  }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) {
+      return { path: ["callTimeout"], says: "must be an integer" };
+    }
+    if (callTimeout < 1000) return { path: ["callTimeout"], says: "must be at least 1000" };
+    if (callTimeout > 2147483647) {
+      return { path: ["callTimeout"], says: "must be at most 2147483647" };
+    }
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) {
+      return { path: ["calls"], says: "must be an integer" };
+    }
+    if (calls < 1) return { path: ["calls"], says: "must be at least 1" };
+    if (calls > 2048) return { path: ["calls"], says: "must be at most 2048" };
+  }
+  const queue: unknown = value.queue;
+  if (queue !== undefined) {
+    if (typeof queue !== "number" || !Number.isInteger(queue)) {
+      return { path: ["queue"], says: "must be an integer" };
+    }
+    if (queue < 0) return { path: ["queue"], says: "must be at least 0" };
+    if (queue > 100000) return { path: ["queue"], says: "must be at most 100000" };
   }
   return undefined;
 };

@@ -4,7 +4,7 @@ import type { Endpoint } from "./endpoint.ts";
 import type { Engine } from "./engine.ts";
 import { DiscardedStream } from "./discarded-stream.ts";
 import { CloseReason, endingOf } from "./ending.ts";
-import { CHECKS, Liveness } from "./liveness.ts";
+import { CHECKS, Liveness, SOON } from "./liveness.ts";
 import { internals, native, NULL, type Pointer } from "./native.ts";
 import { NativeStream } from "./native-stream.ts";
 import { peerCertificate } from "./native-certificates.ts";
@@ -65,6 +65,7 @@ export class NativeConnection implements Waiting {
   #cutAt: number;
   #closeReason: CloseReason | undefined;
   readonly #liveness: Liveness;
+  #wasQuiet = false;
 
   constructor(engine: Engine, endpoint: Endpoint, options: NativeConnectionOptions) {
     this.engine = engine;
@@ -109,6 +110,7 @@ export class NativeConnection implements Waiting {
     this.engine.streams.set(id, stream);
     this.#waiting.push(stream);
     this.#openWaiting();
+    this.#checkSoon();
     return stream;
   }
 
@@ -288,8 +290,25 @@ export class NativeConnection implements Waiting {
     const { keepAlive } = this.#options;
     this.nextCheck = now + keepAlive / CHECKS;
     if (this.#liveness.check(now, this.#streams.size > 0)) this.engine.touch(this.endpoint);
+    this.#tellQuiet();
+    this.#checkSoon();
     if (!this.#liveness.isSilent) return;
     this.#cut({ trouble: "silent", detail: `nothing was heard for ${keepAlive} ms` });
+  }
+
+  /** Who dialled, and waits for an answer, wants to know soon that the peer is out of reach. */
+  #checkSoon(): void {
+    if (this.#options.listener !== undefined || this.#streams.size === 0) return;
+    const soon = this.engine.now + SOON;
+    if (this.#state === "open" && soon < this.nextCheck) this.#checkAt(soon);
+  }
+
+  /** Again and again while it is quiet: whoever looks for another way may find none at first. */
+  #tellQuiet(): void {
+    const { isQuiet } = this.#liveness;
+    if (this.#options.listener !== undefined || (!isQuiet && !this.#wasQuiet)) return;
+    this.#wasQuiet = isQuiet;
+    this.engine.pipe.eventNumber(EVENT.quiet, 0, this.id, isQuiet ? 1 : 0);
   }
 
   #close(): void {

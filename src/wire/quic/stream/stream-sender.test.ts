@@ -6,7 +6,10 @@ import { StreamSender } from "./stream-sender.ts";
 
 function open() {
   const pieces: [length: number, isLast: boolean][] = [];
-  const sender = new StreamSender((piece, isLast) => pieces.push([piece.length, isLast]));
+  const sender = new StreamSender(
+    (piece, isLast) => pieces.push([piece.length, isLast]),
+    WRITE_WINDOW,
+  );
   return { sender, pieces };
 }
 

@@ -1,4 +1,4 @@
-import { LONGEST_PAYLOAD, WRITE_WINDOW } from "../control-frame.ts";
+import { LONGEST_PAYLOAD } from "../control-frame.ts";
 
 /** Leaves room in a payload for what precedes the bytes that open a stream. */
 const PIECE = LONGEST_PAYLOAD - 4;
@@ -15,12 +15,13 @@ const SENT = Promise.resolve();
 export class StreamSender {
   readonly #send: (piece: Uint8Array, isLast: boolean) => void;
   readonly #waiting: Waiting[] = [];
-  #room = WRITE_WINDOW;
+  #room: number;
   #isEnded = false;
   #error: Error | undefined;
 
-  constructor(send: (piece: Uint8Array, isLast: boolean) => void) {
+  constructor(send: (piece: Uint8Array, isLast: boolean) => void, room: number) {
     this.#send = send;
+    this.#room = room;
   }
 
   /** Everything was passed on. */

@@ -1,40 +1,28 @@
 import { isIP, type LookupFunction } from "node:net";
 import { checkServerIdentity, connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { type Address, formatAddress, resolveHost } from "../address.ts";
-import { BUS_ALPN, type ConnectOptions, resolveConnectionLimits } from "../connection.ts";
+import { type ConnectOptions, resolveConnectionLimits, tlsAlpn } from "../connection.ts";
 import { ConnectionError, tlsTrouble, withCertificates } from "../connection-error.ts";
-import { PooledSocket } from "./pooled-socket.ts";
 import { TlsConnection } from "./tls-connection.ts";
 
-/** Connects over TLS 1.3, for networks that let no UDP through. */
+/** Connects over TLS 1.3: on this machine, and through networks that let no UDP through. */
 export async function connectTls(
   address: Address,
   options: ConnectOptions,
 ): Promise<TlsConnection> {
-  options.signal?.throwIfAborted();
+  const { signal, held } = options;
+  signal?.throwIfAborted();
   const limits = resolveConnectionLimits(options.limits);
-  const dial = (signal?: AbortSignal): Promise<PooledSocket> => dialOne(address, options, signal);
-  const first = await dial(options.signal);
-  return new TlsConnection(formatAddress(address), first, () => dial(), limits, options.held);
-}
-
-async function dialOne(
-  address: Address,
-  options: ConnectOptions,
-  signal: AbortSignal | undefined,
-): Promise<PooledSocket> {
-  const { handshakeTimeout, keepAlive } = resolveConnectionLimits(options.limits);
   const text = formatAddress(address);
   const addresses = await resolveHost(address.host);
   signal?.throwIfAborted();
   const socket = withCertificates(`connect to ${text}`, () =>
     connect({ ...settings(address, options), lookup: lookupOf(addresses) }),
   );
-  socket.setNoDelay(true).setKeepAlive(true, keepAlive);
   const late = setTimeout(() => {
     const detail = "the handshake took too long";
     socket.destroy(ConnectionError.of(`Cannot connect to ${text}`, { trouble: "timeout", detail }));
-  }, handshakeTimeout);
+  }, limits.handshakeTimeout);
   const giveUp = (): void => {
     const detail = "it was cancelled on this side";
     socket.destroy(
@@ -43,10 +31,11 @@ async function dialOne(
   };
   signal?.addEventListener("abort", giveUp, { once: true });
   try {
-    await secured(socket, text, options.alpn ?? BUS_ALPN);
-    const pooled = new PooledSocket(socket, text);
-    await pooled.ready;
-    return pooled;
+    await secured(socket, text, tlsAlpn(options.alpn));
+    const connection = new TlsConnection(socket, { address: text, limits, held });
+    connection.start();
+    await connection.ready;
+    return connection;
   } catch (error) {
     socket.destroy();
     if (options.credentials.cert !== undefined || !isBadCertificate(error)) throw error;
@@ -63,7 +52,7 @@ function isBadCertificate(error: unknown): boolean {
 }
 
 function settings(address: Address, options: ConnectOptions): ConnectionOptions {
-  const { credentials, alpn = BUS_ALPN, serverName = address.host } = options;
+  const { credentials, alpn, serverName = address.host } = options;
   const { ca, cert, key } = credentials;
   return {
     host: address.host,
@@ -75,7 +64,7 @@ function settings(address: Address, options: ConnectOptions): ConnectionOptions 
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
     minVersion: "TLSv1.3",
-    ALPNProtocols: [alpn],
+    ALPNProtocols: [tlsAlpn(alpn)],
   };
 }
 

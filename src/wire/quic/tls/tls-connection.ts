@@ -1,48 +1,91 @@
+import type { TLSSocket } from "node:tls";
 import { background } from "../../../base/background.ts";
-import type { BidiStream, Connection, ConnectionLimits, PeerCertificate } from "../connection.ts";
-import { ConnectionError } from "../connection-error.ts";
+import type { Connection, ConnectionLimits, PeerCertificate } from "../connection.ts";
+import { ConnectionError, tlsTrouble } from "../connection-error.ts";
+import { COMMAND, EVENT, FIRST, LAST, LONGEST_PAYLOAD, readFrames } from "../control-frame.ts";
+import { FrameWriter } from "../frame-writer.ts";
+import { readPeerCertificate } from "../peer-certificate.ts";
+import type { Ending } from "../settings.ts";
 import { HeldBytes } from "../stream/held-bytes.ts";
-import type { PooledSocket } from "./pooled-socket.ts";
-import { TlsStream, type TlsStreamHost } from "./tls-stream.ts";
+import { readInto } from "./read-into.ts";
+import {
+  type FrameCarrier,
+  MultiplexedStream,
+  type StreamOwner,
+} from "../stream/multiplexed-stream.ts";
 
-/** How many exchanges run at once; more wait. */
-export const MOST_SOCKETS = 64;
-const NO_MARK = new Uint8Array();
+export interface TlsConnectionOptions {
+  readonly address: string;
+  readonly limits: ConnectionLimits;
+  readonly held?: HeldBytes | undefined;
+  /** The other side opened a stream. Only a listener's connections have it. */
+  readonly accept?: (stream: MultiplexedStream, connection: TlsConnection) => void;
+}
+
+/** Bytes of a stream that are on their way before the reader says that it took some. */
+const WINDOW = 256 * 1024;
+/** Bytes that the other side may leave in our socket. Then it is cut off. */
+const MOST_UNSENT = 128 * 1024 * 1024;
+/** Milliseconds for what was sent last to leave. */
+const CLOSING = 5_000;
+
+type Frame = Parameters<FrameCarrier["send"]>;
 
 /**
- * A client's connection over TLS: as many TLS connections as exchanges run at once, each used again
- * when its exchange has ended.
+ * A connection over TLS 1.3. Its streams share one socket, in the frames that the QUIC engine's pipe
+ * has, too. Whoever dialled opens streams; the listener first says how many may be open at once.
  */
-export class TlsConnection implements Connection, TlsStreamHost {
+export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
   readonly address: string;
   readonly held: HeldBytes;
   readonly peer: PeerCertificate | undefined;
-  readonly #dial: () => Promise<PooledSocket>;
+  readonly writeWindow = WINDOW;
+  readonly lead = undefined;
+  /** Resolves when the other side has let us in. */
+  readonly ready: Promise<void>;
+  readonly #ready = Promise.withResolvers<void>();
   readonly #closed = Promise.withResolvers<ConnectionError>();
-  readonly #sockets = new Set<PooledSocket>();
-  readonly #idle: PooledSocket[] = [];
-  readonly #busy = new Map<TlsStream, PooledSocket | undefined>();
-  readonly #waiting: TlsStream[] = [];
-  #dialling = 0;
+  readonly #socket: TLSSocket;
+  readonly #writer: FrameWriter;
+  readonly #accept: TlsConnectionOptions["accept"];
+  readonly #streams = new Map<number, MultiplexedStream>();
+  /** Those of our own streams that the other side knows of. */
+  readonly #opened = new Set<number>();
+  /** Frames of those that wait for one of them to end. */
+  readonly #waiting = new Map<number, Frame[]>();
+  #maxStreams: number;
+  #rest: Buffer | undefined;
+  #lastId = 0;
+  #isReady: boolean;
   #isDraining = false;
   #over: ConnectionError | undefined;
 
-  constructor(
-    address: string,
-    first: PooledSocket,
-    dial: () => Promise<PooledSocket>,
-    limits: ConnectionLimits,
-    held: HeldBytes = new HeldBytes(limits.maxHeld),
-  ) {
+  constructor(socket: TLSSocket, { address, limits, held, accept }: TlsConnectionOptions) {
     this.address = address;
-    this.held = held;
-    this.peer = first.peer;
-    this.#dial = dial;
-    this.#add(first);
+    this.held = held ?? new HeldBytes(limits.maxHeld);
+    this.#socket = socket;
+    this.#writer = new FrameWriter(socket);
+    this.#accept = accept;
+    this.#maxStreams = limits.maxStreams;
+    this.#isReady = accept !== undefined;
+    this.ready = this.#ready.promise;
+    this.ready.catch(() => {});
+    const certificate = socket.getPeerX509Certificate();
+    this.peer = certificate === undefined ? undefined : readPeerCertificate(certificate.raw);
+    socket.setNoDelay(true).setKeepAlive(true, limits.keepAlive);
+    socket.on("error", (error) => this.#end(this.#troubleOf(error)));
+    socket.on("close", () => this.#end(this.#troubleOf(undefined)));
+    socket.on("end", () => this.#end(this.#troubleOf(undefined)));
+  }
+
+  /** Begins to read. A listener's connection tells the other side that it is let in. */
+  start(): void {
+    readInto(this.#socket, (bytes) => this.#receive(bytes));
+    if (this.#accept !== undefined) this.sendNumber(EVENT.connected, 0, this.#maxStreams);
   }
 
   get openStreams(): number {
-    return this.#busy.size + this.#waiting.length;
+    return this.#streams.size;
   }
 
   get isClosed(): boolean {
@@ -53,20 +96,20 @@ export class TlsConnection implements Connection, TlsStreamHost {
     return this.#closed.promise;
   }
 
-  openStream(): BidiStream {
-    const stream = new TlsStream(this, NO_MARK);
-    if (this.isClosed) {
-      stream.fail(this.#over ?? this.#trouble("it is being closed"));
-    } else {
-      this.#waiting.push(stream);
-      this.#serve();
+  openStream(): MultiplexedStream {
+    if (this.#accept !== undefined) {
+      throw new Error("Cannot open a stream to a client over TLS: only clients open them.");
     }
+    do this.#lastId = (this.#lastId + 1) >>> 0;
+    while (this.#streams.has(this.#lastId));
+    const stream = this.#add(this.#lastId, false);
+    if (this.isClosed) stream.fail(this.#over ?? this.#trouble("it is being closed"));
     return stream;
   }
 
   async drain(): Promise<void> {
     this.#isDraining = true;
-    if (this.openStreams === 0) await this.close();
+    if (this.#streams.size === 0) await this.close();
     await this.#closed.promise;
   }
 
@@ -79,80 +122,152 @@ export class TlsConnection implements Connection, TlsStreamHost {
     await this.close();
   }
 
-  done(stream: TlsStream, isBroken: boolean): void {
-    const socket = this.#busy.get(stream);
-    this.#busy.delete(stream);
-    const waiting = this.#waiting.indexOf(stream);
-    if (waiting >= 0) this.#waiting.splice(waiting, 1);
-    if (socket !== undefined && !isBroken && !socket.isOver) {
-      socket.release();
-      this.#idle.push(socket);
-    } else {
-      socket?.destroy();
+  /** Gives up requests that the peer left unfinished. Called at intervals. */
+  dropStale(): void {
+    for (const stream of [...this.#streams.values()]) {
+      if (!stream.isStale()) continue;
+      const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
+      stream.giveUp(new ConnectionError("timeout", message));
     }
-    if (this.#isDraining && this.openStreams === 0)
+  }
+
+  send(...frame: Frame): void {
+    const [, flags, id] = frame;
+    const waiting = this.#waiting.get(id);
+    if (waiting !== undefined) waiting.push(frame);
+    else if ((flags & FIRST) === 0 || this.#accept !== undefined) this.#write(frame);
+    else if (this.#opened.size < this.#maxStreams) this.#open(id, [frame]);
+    else this.#waiting.set(id, [frame]);
+  }
+
+  sendNumber(kind: number, id: number, value: number): void {
+    // One that the other side does not know of cannot be broken off there.
+    if (!this.#waiting.has(id)) this.#write([kind, 0, id, undefined, value]);
+  }
+
+  forget(stream: MultiplexedStream): void {
+    this.#streams.delete(stream.id);
+    this.#waiting.delete(stream.id);
+    if (this.#opened.delete(stream.id)) this.#openNext();
+    if (this.#isDraining && this.#streams.size === 0)
       background(this.close(), "Closing a connection");
-    else this.#serve();
   }
 
-  #serve(): void {
-    while (this.#waiting.length > 0) {
-      const socket = this.#idle.pop();
-      if (socket === undefined) break;
-      const stream = this.#waiting.shift();
-      if (stream === undefined) break;
-      this.#busy.set(stream, socket);
-      socket.carry(stream);
+  #write(frame: Frame): void {
+    if (this.#over !== undefined) return;
+    this.#writer.send(...frame);
+    if (this.#socket.writableLength > MOST_UNSENT) {
+      this.#cut({ trouble: "limit", detail: "it does not take what it is sent" });
     }
-    const isRoom = this.#sockets.size + this.#dialling < MOST_SOCKETS;
-    if (this.#waiting.length > this.#dialling && isRoom && !this.isClosed)
-      background(this.#dialMore(), "Dialling");
   }
 
-  async #dialMore(): Promise<void> {
-    this.#dialling += 1;
+  #open(id: number, frames: readonly Frame[]): void {
+    this.#opened.add(id);
+    for (const frame of frames) this.#write(frame);
+  }
+
+  #openNext(): void {
+    const [next] = this.#waiting;
+    if (next === undefined || this.#opened.size >= this.#maxStreams) return;
+    this.#waiting.delete(next[0]);
+    this.#open(...next);
+  }
+
+  #add(id: number, isOpened: boolean): MultiplexedStream {
+    const stream = new MultiplexedStream(this, this, id, isOpened);
+    this.#streams.set(id, stream);
+    return stream;
+  }
+
+  #receive(chunk: Buffer): void {
+    const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
     try {
-      const socket = await this.#dial();
-      this.#dialling -= 1;
-      if (this.#over === undefined) this.#add(socket);
-      else socket.destroy();
-    } catch (error) {
-      this.#dialling -= 1;
-      // Those that have a connection go on; without any, this one is over.
-      if (this.#sockets.size === 0) this.#end(error as ConnectionError);
+      const done = readFrames(bytes, this.#take);
+      this.#rest = done < bytes.length ? Buffer.from(bytes.subarray(done)) : undefined;
+    } catch {
+      this.#cut({ trouble: "protocol", detail: "it sent a frame that cannot be read" });
     }
-    this.#serve();
+    const length = (this.#rest?.length ?? 0) < 4 ? 0 : (this.#rest?.readUInt32LE() ?? 0);
+    if (length <= LONGEST_PAYLOAD) return;
+    const detail = `a frame of ${length} bytes was announced, the limit is ${LONGEST_PAYLOAD}`;
+    this.#cut({ trouble: "limit", detail });
   }
 
-  #add(socket: PooledSocket): void {
-    this.#sockets.add(socket);
-    this.#idle.push(socket);
-    background(
-      socket.closed.then((error) => this.#lost(socket, error)),
-      "Noting that a socket is closed",
-    );
+  readonly #take = (kind: number, flags: number, id: number, payload: Buffer): void => {
+    if (this.#over !== undefined) return;
+    switch (kind) {
+      case EVENT.data:
+        return this.#data(flags, id, payload);
+      case EVENT.room:
+        return this.#streams.get(id)?.giveRoom(payload.readUInt32LE());
+      case EVENT.reset:
+        return this.#streams.get(id)?.resetByPeer(payload.readUInt32LE());
+      case EVENT.connected:
+        if (this.#accept !== undefined) return;
+        this.#isReady = true;
+        this.#maxStreams = payload.readUInt32LE();
+        this.#ready.resolve();
+    }
+  };
+
+  #data(flags: number, id: number, payload: Buffer): void {
+    const isLast = (flags & LAST) !== 0;
+    const known = this.#streams.get(id);
+    if ((flags & FIRST) === 0 || this.#accept === undefined) {
+      // It may have ended while the bytes were on their way.
+      known?.receive(payload, isLast);
+      return;
+    }
+    if (known !== undefined || this.#streams.size >= this.#maxStreams) {
+      this.#cut({ trouble: "limit", detail: `it opened more than ${this.#maxStreams} streams` });
+      return;
+    }
+    if (this.isClosed) return this.sendNumber(COMMAND.reset, id, 0);
+    const stream = this.#add(id, true);
+    stream.receive(payload, isLast);
+    this.#accept(stream, this);
   }
 
-  #lost(socket: PooledSocket, error: ConnectionError): void {
-    this.#sockets.delete(socket);
-    const idle = this.#idle.indexOf(socket);
-    if (idle >= 0) this.#idle.splice(idle, 1);
-    for (const [stream, each] of this.#busy) if (each === socket) stream.fail(error);
-    if (this.#sockets.size === 0 && this.#dialling === 0) this.#end(error);
+  /** Ends it at once, because of something that the other side does. */
+  #cut(ending: Ending): void {
+    this.#end(ConnectionError.of(this.#what, ending));
+    this.#socket.destroy();
   }
 
   #end(error: ConnectionError): void {
     if (this.#over !== undefined) return;
+    this.#writer.flush();
     this.#over = error;
-    for (const stream of [...this.#waiting, ...this.#busy.keys()]) stream.fail(error);
-    for (const socket of this.#sockets) socket.end();
-    this.#closed.resolve(error);
+    this.#ready.reject(error);
+    for (const stream of [...this.#streams.values()]) stream.fail(error);
+    const late = setTimeout(() => this.#socket.destroy(), CLOSING);
+    const gone = (): void => {
+      clearTimeout(late);
+      this.#closed.resolve(error);
+    };
+    if (this.#socket.closed) gone();
+    else this.#socket.once("close", gone);
+    this.#socket.destroySoon();
+  }
+
+  get #what(): string {
+    const whom = this.#accept === undefined ? this.address : `a client of ${this.address}`;
+    return `Cannot continue with ${whom}`;
   }
 
   #trouble(detail: string): ConnectionError {
-    return ConnectionError.of(`Cannot continue with ${this.address}`, {
-      trouble: "closed",
-      detail,
-    });
+    return ConnectionError.of(this.#what, { trouble: "closed", detail });
+  }
+
+  #troubleOf(error: Error | undefined): ConnectionError {
+    if (!this.#isReady && (error === undefined || tlsTrouble(error) === "network")) {
+      const detail =
+        "the server hung up after the handshake: it does not accept our certificate, or we showed none";
+      return ConnectionError.of(this.#what, { trouble: "bad-certificate", detail });
+    }
+    if (error === undefined) {
+      return ConnectionError.of(this.#what, { trouble: "closed", detail: "", byPeer: true });
+    }
+    return ConnectionError.of(this.#what, { trouble: tlsTrouble(error), detail: error.message });
   }
 }

@@ -3,24 +3,24 @@ import { createServer, type Server, type TLSSocket } from "node:tls";
 import { background } from "../../../base/background.ts";
 import { formatAddress } from "../address.ts";
 import {
-  BUS_ALPN,
   type ConnectionLimits,
   type Credentials,
   type Listener,
   type ListenOptions,
   resolveConnectionLimits,
+  tlsAlpn,
 } from "../connection.ts";
 import { ConnectionError, tlsTrouble, withCertificates } from "../connection-error.ts";
 import { PeerCount } from "../peer-certificate.ts";
-import { TlsServerConnection } from "./tls-server-connection.ts";
+import { TlsConnection } from "./tls-connection.ts";
 
-/** Takes connections over TLS 1.3, for networks that let no UDP through. */
+/** Takes connections over TLS 1.3. */
 export class TlsListener implements Listener {
   readonly #options: ListenOptions;
   readonly #limits: ConnectionLimits;
   readonly #host: string;
   readonly #server: Server;
-  readonly #connections = new Set<TlsServerConnection>();
+  readonly #connections = new Set<TlsConnection>();
   readonly #peers: PeerCount;
   readonly #sweep: NodeJS.Timeout;
   #port = 0;
@@ -31,7 +31,8 @@ export class TlsListener implements Listener {
     this.#options = options;
     this.#limits = resolveConnectionLimits(options.limits);
     this.#peers = new PeerCount(options.mostOfPeer);
-    const { credentials, alpn = BUS_ALPN } = options;
+    const { credentials } = options;
+    const alpn = tlsAlpn(options.alpn);
     this.#server = createServer({
       ...context(credentials),
       minVersion: "TLSv1.3",
@@ -40,7 +41,6 @@ export class TlsListener implements Listener {
       rejectUnauthorized: false,
       ALPNProtocols: [alpn],
       handshakeTimeout: this.#limits.handshakeTimeout,
-      noDelay: true,
     });
     this.#server.maxConnections = this.#limits.maxConnections;
     this.#server.on("secureConnection", (socket) => this.#accept(socket, alpn));
@@ -106,7 +106,10 @@ export class TlsListener implements Listener {
       this.#options.refused?.(problem);
       return;
     }
-    const connection = new TlsServerConnection(socket, this.address, this.#limits, this.#options);
+    const connection = new TlsConnection(socket, {
+      ...{ address: this.address, limits: this.#limits },
+      accept: (stream, by) => this.#options.stream(stream, by),
+    });
     if (!this.#peers.add(connection)) {
       socket.destroy();
       const what = `Cannot let a client in at ${this.address}`;

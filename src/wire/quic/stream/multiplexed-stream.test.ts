@@ -17,7 +17,7 @@ function open() {
   return { engine, connection, stream: connection.openStream() };
 }
 
-describe("QuicStream", () => {
+describe("MultiplexedStream", () => {
   it("is opened with its first bytes, which name its connection", () => {
     const { engine, connection, stream } = open();
     assert.deepEqual(engine.commands, []);

@@ -2,33 +2,52 @@ import { type Stop, Stopper } from "../../../base/stop.ts";
 import type { BidiStream, Refuse } from "../connection.ts";
 import { ConnectionError } from "../connection-error.ts";
 import { COMMAND, FIRST, LAST } from "../control-frame.ts";
-import type { EngineSession } from "../engine-session.ts";
 import { StreamReceiver } from "./stream-receiver.ts";
 import { StreamSender } from "./stream-sender.ts";
-import type { QuicConnection } from "../quic-connection.ts";
+import type { HeldBytes } from "./held-bytes.ts";
 
-/** A stream whose native half is in the engine. */
-export class QuicStream implements BidiStream {
+/** What carries the frames of streams: the engine's pipe, or a socket. */
+export interface FrameCarrier {
+  send(kind: number, flags: number, id: number, payload?: Uint8Array, lead?: number): void;
+  sendNumber(kind: number, id: number, value: number): void;
+}
+
+/** The connection that a stream belongs to. */
+export interface StreamOwner {
+  readonly address: string;
+  readonly held: HeldBytes;
+  /** Goes before the first bytes of a stream, where the carrier has several connections. */
+  readonly lead: number | undefined;
+  /** Bytes that may be sent before the other side says that it took some. */
+  readonly writeWindow: number;
+  /** Both directions have ended, or the exchange broke. */
+  forget(stream: MultiplexedStream, isBroken: boolean): void;
+}
+
+/** A stream that shares its carrier with others. */
+export class MultiplexedStream implements BidiStream {
   readonly id: number;
-  readonly #session: EngineSession;
-  readonly #connection: QuicConnection;
+  readonly #carrier: FrameCarrier;
+  readonly #connection: StreamOwner;
   readonly #receiver: StreamReceiver;
-  readonly #sender = new StreamSender((piece, isLast) => this.#send(piece, isLast));
+  readonly #sender: StreamSender;
   #isOpened: boolean;
   #isPatient = false;
   readonly #stopper = new Stopper();
   #isOver = false;
 
-  constructor(session: EngineSession, connection: QuicConnection, id: number, isOpened: boolean) {
+  constructor(carrier: FrameCarrier, connection: StreamOwner, id: number, isOpened: boolean) {
     this.id = id;
-    this.#session = session;
+    this.#carrier = carrier;
     this.#connection = connection;
     this.#isOpened = isOpened;
     this.#receiver = new StreamReceiver({
       held: connection.held,
-      grant: (bytes) => session.sendNumber(COMMAND.credit, id, bytes),
+      grant: (bytes) => carrier.sendNumber(COMMAND.credit, id, bytes),
       breakOff: (error) => this.#breakOff(error),
     });
+    const send = (piece: Uint8Array, isLast: boolean): void => this.#send(piece, isLast);
+    this.#sender = new StreamSender(send, connection.writeWindow);
   }
 
   get stop(): Stop {
@@ -62,7 +81,7 @@ export class QuicStream implements BidiStream {
     this.#breakOff(new ConnectionError("cancelled", message), code);
   }
 
-  /** The engine's word: bytes came. They are lent. */
+  /** Bytes came. They are lent. */
   receive(bytes: Buffer, isLast: boolean): void {
     this.#receiver.push(bytes, isLast);
     this.#settle();
@@ -101,15 +120,15 @@ export class QuicStream implements BidiStream {
 
   #breakOff(error: ConnectionError, code = 0): void {
     if (this.#isOver) return;
-    if (this.#isOpened) this.#session.sendNumber(COMMAND.reset, this.id, code);
+    if (this.#isOpened) this.#carrier.sendNumber(COMMAND.reset, this.id, code);
     this.fail(error);
   }
 
   #send(piece: Uint8Array, isLast: boolean): void {
     const flags = (this.#isOpened ? 0 : FIRST) | (isLast ? LAST : 0);
-    const lead = this.#isOpened ? undefined : this.#connection.id;
+    const lead = this.#isOpened ? undefined : this.#connection.lead;
     this.#isOpened = true;
-    this.#session.send(COMMAND.write, flags, this.id, piece, lead);
+    this.#carrier.send(COMMAND.write, flags, this.id, piece, lead);
   }
 
   #settle(): void {
