@@ -26,6 +26,11 @@ describe("the schema", () => {
     for (const { path, description } of configKeys()) assert.notEqual(description, "", path);
   });
 
+  it("tells of a key once, also if several forms of a value have it", () => {
+    const told = configKeys().filter(({ path }) => path === "mcpServers.NAME.instance");
+    assert.equal(told.length, 1);
+  });
+
   it("opens only harmless settings to an untrusted project", () => {
     const open = configKeys().filter(({ path }) => projectAccess(path.split(".")) === "always");
     assert.deepEqual(

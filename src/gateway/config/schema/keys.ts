@@ -97,7 +97,9 @@ function groupOf(schema: Schema): Schema {
 
 /** Every key, maps and lists included, in the schema's order. */
 export function configKeys(): DocumentedKey[] {
-  const keys = [...keysOf(ROOT, "")].filter(({ path }) => path !== "$schema");
+  const all = [...keysOf(ROOT, "")].filter(({ path }) => path !== "$schema");
+  // Several forms of a value have some keys in common: those are told of once.
+  const keys = new Map(all.map((key) => [JSON.stringify(key), key])).values().toArray();
   const variables = new Map(settings().map(({ path, variable }) => [path.join("."), variable]));
   return keys.map((key) => ({ ...key, variable: variables.get(key.path) }));
 }
