@@ -110,7 +110,6 @@ export const schemas = {
             description:
               "Log one line for each request: its door, client, method, tool and server, how long it " +
               "took and how it ended, but no arguments.",
-            "x-project": true,
           },
         },
       },
