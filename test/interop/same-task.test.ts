@@ -21,11 +21,12 @@ interface Worker {
 
 interface Result {
   readonly name: string;
-  readonly seconds: number;
+  /** Seconds from the start of the programs to the answer to session/new, and those of the two tasks. */
+  readonly seconds: readonly number[];
   readonly requests: number;
   readonly tools: number;
   readonly questions: number;
-  /** Bytes sent to the model; those of the first request that has tools. */
+  /** Bytes sent to the model for the first task, and the first request for it. */
   readonly sent: number;
   readonly first: number;
 }
@@ -41,7 +42,12 @@ const BUILT_IN: Calls = {
 const PATIENT = Object.fromEntries(
   ["initialize", "session/new"].map((name) => [name, { timeout: 240_000 }]),
 );
-const TASK = "Correct the greeting, and check it.";
+/** The second time, the agent has loaded what it needs. */
+const FILES = ["morning.txt", "evening.txt"];
+
+function taskFor(file: string): string {
+  return `Correct ${file}, and check it.`;
+}
 
 function version(of: string): string {
   const { version: own, ...packages } = JSON.parse(
@@ -52,32 +58,48 @@ function version(of: string): string {
 }
 
 /** The model reads three files in one answer, edits one of them, runs a command, and has done. */
-function script({ read, edit, run }: Calls, folder: string): Scripted[] {
+function script({ read, edit, run }: Calls, folder: string, file: string): Scripted[] {
   const path = (name: string): string => join(folder, name);
   const answers: [results: number, answer: Scripted][] = [
-    [0, { toolCalls: ["greeting.txt", "one.txt", "two.txt"].map((name) => read(path(name))) }],
-    [3, { toolCalls: [edit(path("greeting.txt"), "Good mornign.", "Good morning.")] }],
-    [4, { toolCalls: [run("grep -c morning greeting.txt > checked.txt")] }],
-    [5, { content: "It is corrected." }],
+    [0, { toolCalls: [file, "one.txt", "two.txt"].map((name) => read(path(name))) }],
+    [3, { toolCalls: [edit(path(file), "Helo.", "Hello.")] }],
+    [4, { toolCalls: [run(`grep -c Hello ${file} > checked-${file}`)] }],
+    [5, { content: `${file} is corrected.` }],
   ];
-  const results = ({ messages }: Request): number =>
-    messages.filter(({ role }) => role === "tool").length;
-  const steps = answers.map(([count, answer]) => {
-    const asked = to(TASK, answer);
+  return answers.map(([count, answer]) => {
+    const asked = to(taskFor(file), answer);
     const when = (request: Request): boolean =>
       asked.when?.(request) === true && results(request) === count;
     return { ...asked, when };
   });
-  return [...steps, { content: "A title", when: () => true }];
+}
+
+/** How many results of tools the model has got since the person's prompt. */
+function results({ messages }: Request): number {
+  const prompt = messages.findLastIndex(({ role }) => role === "user");
+  return messages.slice(prompt).filter(({ role }) => role === "tool").length;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, each) => all + each, 0);
 }
 
 async function work({ name, calls, options }: Worker): Promise<Result> {
   using place = new Place();
-  writeFileSync(join(place.folder, "greeting.txt"), "Good mornign.\n");
+  for (const file of FILES) writeFileSync(join(place.folder, file), "Helo.\n");
   for (const other of ["one", "two"]) writeFileSync(join(place.folder, `${other}.txt`), other);
-  await using llm = await FakeLlm.start(script(calls, place.folder));
+  await using llm = await FakeLlm.start([
+    ...FILES.flatMap((file) => script(calls, place.folder, file)),
+    { content: "A title", when: () => true },
+  ]);
   await using proxy = await ModelProxy.start(llm.url);
   let questions = 0;
+  let since = performance.now();
+  const lap = (): number => {
+    const before = since;
+    since = performance.now();
+    return (since - before) / 1000;
+  };
   await using editor = new AcpEditor(place, {
     ...options(proxy.url),
     answers: {
@@ -89,24 +111,41 @@ async function work({ name, calls, options }: Worker): Promise<Result> {
     },
   });
   const session = await editor.begin();
-  const start = performance.now();
-  await editor.prompt(session, TASK);
-  const seconds = (performance.now() - start) / 1000;
-  assert.equal(readFileSync(join(place.folder, "greeting.txt"), "utf8"), "Good morning.\n", name);
-  assert.equal(readFileSync(join(place.folder, "checked.txt"), "utf8"), "1\n", name);
-  assert.match(editor.text(), /It is corrected\.$/, name);
-  const tools = new Set(editor.updates("tool_call").map(({ toolCallId }) => toolCallId)).size;
-  const turns = llm.requests.filter(isTurn);
-  const sent = proxy.sent.reduce((all, bytes) => all + bytes, 0);
-  // A title is asked for with a request that is smaller.
-  const first = proxy.sent.filter((bytes) => bytes > sent / proxy.sent.length / 2)[0] ?? 0;
-  return { name, seconds, requests: turns.length, tools, questions, sent, first };
+  const seconds = [lap()];
+  const laps: Omit<Result, "name" | "seconds">[] = [];
+  for (const file of FILES) {
+    await editor.prompt(session, taskFor(file));
+    seconds.push(lap());
+    const read = (of: string): string => readFileSync(join(place.folder, of), "utf8");
+    assert.equal(read(file), "Hello.\n", name);
+    assert.equal(read(`checked-${file}`), "1\n", name);
+    assert.ok(editor.text().includes(`${file} is corrected.`), name);
+    const tools = new Set(editor.updates("tool_call").map(({ toolCallId }) => toolCallId)).size;
+    const requests = llm.requests.filter(isTurn).length;
+    // Some ask for a title, with a small request that may come first.
+    const first = proxy.sent.find((bytes) => bytes > Math.max(...proxy.sent) / 2) ?? 0;
+    laps.push({ requests, tools, questions, sent: sum(proxy.sent), first });
+  }
+  const [result] = laps;
+  assert.ok(result !== undefined);
+  return { name, seconds, ...result };
 }
 
 function table(results: readonly Result[]): string {
-  const heads = ["", "time s", "requests", "tool calls", "questions", "KB sent", "KB first"];
+  const heads = [
+    "",
+    "start s",
+    "first s",
+    "second s",
+    "requests",
+    "tool calls",
+    "questions",
+    "KB sent",
+    "KB first",
+  ];
   const rows = results.map(({ name, seconds, requests, tools, questions, sent, first }) => [
-    ...[name, seconds.toFixed(1), `${requests}`, `${tools}`, `${questions}`],
+    ...[name, ...seconds.map((each) => each.toFixed(1))],
+    ...[requests, tools, questions].map(String),
     ...[sent, first].map((bytes) => (bytes / 1000).toFixed(1)),
   ]);
   const all = [heads, ...rows];
