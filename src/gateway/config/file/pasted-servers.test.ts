@@ -15,8 +15,9 @@ function pasted(server: Values): { server: unknown; warnings: string[] } {
 
 describe("pastedServers()", () => {
   it("knows the keys of the schema", () => {
-    const { McpCommand, McpAddress } = schemas;
-    const keys = [...Object.keys(McpCommand.properties), ...Object.keys(McpAddress.properties)];
+    const { McpCommand, McpAddress, OpenApiServer } = schemas;
+    const forms = [McpCommand, McpAddress, OpenApiServer];
+    const keys = forms.flatMap(({ properties }) => Object.keys(properties));
     assert.deepEqual([...SERVER_KEYS].toSorted(), [...new Set(keys)].toSorted());
   });
 
