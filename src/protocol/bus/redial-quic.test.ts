@@ -26,9 +26,9 @@ class BehindNat implements AsyncDisposable {
     this.proxy = proxy;
     this.bus = new BusClient({
       name: "It",
-      dial: async () => {
+      dial: async (signal) => {
         const { client: credentials } = await testCredentials();
-        const options = { credentials, limits: PATIENT };
+        const options = { credentials, limits: PATIENT, signal };
         return connect(`quic://127.0.0.1:${proxy.port}`, options, this.client);
       },
     });

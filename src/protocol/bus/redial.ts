@@ -23,6 +23,8 @@ export interface RedialOptions {
 
 const MOST_EXCHANGES = 5_000;
 const MOST_CONNECTIONS = 8;
+/** Milliseconds for another connection, where nothing is heard on one; then twice as many. */
+const FIRST_PROBE = 500;
 /** Milliseconds after which a connection that is lost was good, and is dialled again at once. */
 const GOOD = 1_000;
 /** Milliseconds; it is never left alone for good. */
@@ -51,6 +53,7 @@ export class Redial implements AsyncDisposable {
   #timer: NodeJS.Timeout | undefined;
   #failure: Error | undefined;
   #probing: Promise<void> | undefined;
+  #probeTime = FIRST_PROBE;
 
   constructor(options: RedialOptions) {
     this.#options = options;
@@ -201,7 +204,12 @@ export class Redial implements AsyncDisposable {
 
   async #probe(quiet: Connection): Promise<void> {
     const { signal } = this.#stopping;
-    const other = await this.#options.dial(signal).catch(() => undefined);
+    // A handshake whose first packet is lost waits a second before it sends it again.
+    const late = AbortSignal.timeout(this.#probeTime);
+    const dialling = this.#options.dial(AbortSignal.any([signal, late]));
+    const other = await dialling.catch(() => undefined);
+    // Over a slow network it takes longer.
+    this.#probeTime = other === undefined ? this.#probeTime * 2 : FIRST_PROBE;
     if (other === undefined) return;
     const isFound = quiet.isQuiet === true && !signal.aborted;
     if (isFound && quiet === this.#current) this.#use(other);
