@@ -51,7 +51,8 @@ export function visibleTools(
   return left.filter((tool) => profile.hasTool(tool)).map((tool) => profile.shown(tool));
 }
 
-function questionOn(tool: Tool, args: Arguments, calling: Calling): PolicyQuestion {
+/** A call, as a policy is asked about it. */
+export function questionOn(tool: Tool, args: Arguments, calling: Calling): PolicyQuestion {
   return { ...subjectOf(tool, calling), args };
 }
 

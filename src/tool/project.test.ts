@@ -8,7 +8,8 @@ import { Policy } from "./policy.ts";
 import { type Project, resolveProject } from "./project.ts";
 import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
 import { type Arguments, textResult, type ToolContext, type ToolResult } from "./tool.ts";
-import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
+import { Toolbox } from "./toolbox.ts";
+import type { ToolboxOptions } from "./toolbox-options.ts";
 
 /** Folders to be in: `one` and `two` are repositories, `link` leads to `one`. */
 class Folders implements Disposable {

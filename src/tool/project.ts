@@ -38,6 +38,14 @@ export interface Project {
 /** Finds the repository that a folder is in, by its top folder. */
 export type RepositoryOf = (folder: string) => string | undefined | Promise<string | undefined>;
 
+/** Whether a call of a tool has to do with a project. */
+export function isAbout(
+  { project }: { readonly project?: ProjectUse | undefined },
+  args: Arguments,
+): boolean {
+  return project !== undefined && needOf(project, args) !== "unused";
+}
+
 export function needOf(use: ProjectUse, args: Arguments): ProjectNeed {
   if (namedBy(use, args) !== undefined) return "needed";
   return use.need?.(args) ?? "needed";

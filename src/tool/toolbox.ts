@@ -2,12 +2,12 @@ import { Deadlines } from "../base/limit/deadlines.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
 import { visible } from "../base/text/visible.ts";
-import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
+import { heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
 import { argumentProblem } from "./schema/argument-problem.ts";
 import { askPerson } from "./ask-person.ts";
 import type { Audit, AuditEntry } from "./audit.ts";
 import { auditEntry, short } from "./audit-entry.ts";
-import { decisionOn, needsProject, visibleTools } from "./call-decision.ts";
+import { decisionOn, needsProject, questionOn, visibleTools } from "./call-decision.ts";
 import type { CallObserver, ObservedCall } from "./call-observer.ts";
 import { CallRates } from "./call-rates.ts";
 import {
@@ -28,6 +28,7 @@ import { Policy } from "./policy.ts";
 import type { Profile } from "./profile/profile.ts";
 import {
   type AddressesOf,
+  isAbout,
   needOf,
   type Project,
   projectMissing,
@@ -38,27 +39,8 @@ import {
 } from "./project.ts";
 import { isToolResult } from "./text-result.ts";
 import { toolRefusal } from "./tool-access.ts";
-import { awaitTool, type ToolSources } from "./offer/tool-sources.ts";
-
-export interface ToolboxOptions {
-  readonly policy?: Policy;
-  readonly audit?: Audit;
-  readonly observer?: CallObserver | undefined;
-  /** Without it, the tools of other servers are offered without approval. */
-  readonly approver?: Approver;
-  /** Makes a tool for an unknown name, so that it can be called though it is not listed. */
-  readonly fallback?: (name: string) => Tool | undefined;
-  /** Its tools belong to the caller that brought them: no scope of a token is needed. */
-  readonly isPrivate?: boolean;
-  /** Sources that may still bring a tool: a call of an unknown tool waits for them. */
-  readonly sources?: Required<ToolSources>;
-  /** Finds the repositories among a client's roots; without it, no root is one. */
-  readonly repositoryOf?: RepositoryOf | undefined;
-  /** Tells whether a principal may use a repository that is limited to some; without it, none has one. */
-  readonly addressesOf?: AddressesOf | undefined;
-  /** Gets the cause of a fault in a tool; the caller is told only that there was one. */
-  readonly report?: (event: string, fields: Record<string, unknown>) => void;
-}
+import type { ToolboxOptions } from "./toolbox-options.ts";
+import { awaitTool } from "./offer/tool-sources.ts";
 
 interface Passage extends ObservedCall {
   readonly started: number;
@@ -108,8 +90,7 @@ export class Toolbox {
   /** A tool by the name that it has for a caller. */
   get(name: string, profile?: Profile): Tool | undefined {
     if (profile === undefined) return this.#registry.offered.get(name) ?? this.#fallback?.(name);
-    const real = profile.toolNames.real(name);
-    const tool = real === undefined ? undefined : this.get(real);
+    const tool = this.get(profile.toolNames.real(name) ?? "");
     return tool !== undefined && profile.hasTool(tool) ? tool : undefined;
   }
 
@@ -133,7 +114,8 @@ export class Toolbox {
 
   /** Whether the policy has a person asked before this call. */
   async asks(shown: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
-    const tool = this.#real(shown, context);
+    // Policies go by its own name.
+    const tool = this.get(shown.definition.name, context.profile) ?? shown;
     await this.#settleProject(tool, args, context);
     return decisionOn(this.policy, tool, args, context) === "ask";
   }
@@ -144,19 +126,13 @@ export class Toolbox {
    * allows the call or by approving the tool.
    */
   async isTrusted(shown: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
-    const tool = this.#real(shown, context);
-    const { definition, source, bringer } = tool;
+    // Policies go by its own name.
+    const tool = this.get(shown.definition.name, context.profile) ?? shown;
+    const { source, bringer } = tool;
     if (source === undefined && bringer === undefined) return true;
     await this.#settleProject(tool, args, context);
-    const { caller, project } = context;
-    const question = { tool: definition.name, server: source?.server, args, caller, project };
-    if (this.policy.says(question) === "allow") return true;
+    if (this.policy.says(questionOn(tool, args, context)) === "allow") return true;
     return source !== undefined && this.#registry.vouchesFor(tool, source);
-  }
-
-  /** A listed tool, under its own name: policies go by that. */
-  #real(shown: Tool, { profile }: ToolContext): Tool {
-    return this.get(shown.definition.name, profile) ?? shown;
   }
 
   held(): readonly HeldTool[] {
@@ -180,9 +156,12 @@ export class Toolbox {
    * answered for at once.
    */
   call(name: string, args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult> {
-    // Policy, schema and record are those of the tool that is meant.
     const answer = context.profile?.search?.answer(name, args, {
-      find: () => this.#search(this.#begun(name, args, context, undefined)),
+      known: () => this.#sources?.known(),
+      tools: () => this.visibleTo(context),
+      // Whoever may list tools may search for them: no policy decides on that.
+      found: (work) => this.#settle(this.#begun(name, args, context, undefined), work),
+      // Policy, schema and record are those of the tool that is meant.
       call: (...meant) => this.#call(...meant, context),
     });
     return answer ?? this.#call(name, args, context);
@@ -267,18 +246,6 @@ export class Toolbox {
     }
   }
 
-  /** Shows a caller what its lists would show: no policy decides on that. */
-  async #search(passage: Passage): Promise<ToolResult> {
-    const { args, context } = passage;
-    try {
-      await this.#sources?.known();
-      const { searchFor } = await import("./profile/tool-search.ts");
-      return this.#done(passage, searchFor(args, this.visibleTo(context)));
-    } catch (error) {
-      return this.#failed(passage, error);
-    }
-  }
-
   /** A held tool, as far as a caller may know of it. */
   #held(name: string, profile: Profile | undefined): HeldTool | undefined {
     const held = this.#registry.held.get(profile?.toolNames.real(name) ?? name);
@@ -291,8 +258,8 @@ export class Toolbox {
     if (held !== undefined) return this.#refuse(passage, heldBecause(held));
     if (this.#sources?.arrival() !== undefined) return this.#await(passage);
     const missing = (this.#sources?.missing(profile) ?? []).map(({ why }) => why);
-    const problem = profile?.problem === undefined ? [] : [profile.problem];
-    const reason = [`Unknown tool: ${short(passage.name)}`, ...missing, ...problem].join(". ");
+    const all = [`Unknown tool: ${short(passage.name)}`, ...missing, profile?.problem ?? ""];
+    const reason = all.filter(Boolean).join(". ");
     this.#record(passage, "refused", reason);
     throw new TrunklineError("not-found", reason);
   }
@@ -306,8 +273,7 @@ export class Toolbox {
 
   /** A server that has not listed its tools yet may have the tool: wait for it. */
   async #arrived(name: string, context: ToolContext, profile?: Profile): Promise<void> {
-    const isThere = (): boolean =>
-      this.get(name, profile) !== undefined || this.#held(name, profile) !== undefined;
+    const isThere = (): boolean => Boolean(this.get(name, profile) ?? this.#held(name, profile));
     if (this.#sources !== undefined) await awaitTool(isThere, this.#sources, context);
   }
 
@@ -425,8 +391,4 @@ export class Toolbox {
       this.#report("audit.failed", { tool: passage.name, error });
     }
   }
-}
-
-function isAbout({ project }: Tool, args: Arguments): boolean {
-  return project !== undefined && needOf(project, args) !== "unused";
 }

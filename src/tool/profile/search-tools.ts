@@ -11,9 +11,14 @@ const MOST_SERVERS = 60;
 
 type Answer = ToolResult | Promise<ToolResult>;
 
-/** How the toolbox does what the two tools are called for. */
+/** What the two tools need of the toolbox. */
 export interface SearchWays {
-  readonly find: () => Answer;
+  /** Resolves when it is known which tools there are. */
+  readonly known: () => Promise<void> | undefined;
+  /** What the caller may find. */
+  readonly tools: () => readonly Tool[];
+  /** Puts a search on record. */
+  readonly found: (work: Promise<ToolResult>) => Promise<ToolResult>;
   readonly call: (name: string, args: Arguments) => Answer;
 }
 
@@ -25,9 +30,15 @@ export class ToolSearch {
   }
 
   /** Answers a call of one of them; undefined for any other tool. */
-  answer(name: string, args: Arguments, { find, call }: SearchWays): Answer | undefined {
-    if (name === SEARCH_TOOL) return find();
-    return name === CALL_TOOL ? callMeant(args, call) : undefined;
+  answer(name: string, args: Arguments, ways: SearchWays): Answer | undefined {
+    if (name === SEARCH_TOOL) return ways.found(this.#find(args, ways));
+    return name === CALL_TOOL ? callMeant(args, ways.call) : undefined;
+  }
+
+  async #find(args: Arguments, { known, tools }: SearchWays): Promise<ToolResult> {
+    await known();
+    const { searchFor } = await import("./tool-search.ts");
+    return searchFor(args, tools());
   }
 }
 
