@@ -105,6 +105,10 @@ export class Orchestrator implements AsyncDisposable {
         const plugin = this.#find(id);
         return plugin === undefined ? undefined : (plugin.settings.needsTools ?? []);
       },
+      approved: (id) => {
+        const { permissions } = this.#find(id)?.settings ?? {};
+        return permissions === undefined ? undefined : (permissions.tools ?? []);
+      },
     });
     const manifestOf = (id: string) => this.#guests.manifestOf(id);
     this.#tools = new PluginTools(offer, manifestOf);

@@ -67,6 +67,10 @@ export const plugin: Command = {
           type: "boolean",
           describe: "PLUGIN is the command of an MCP server on standard streams",
         },
+        approve: {
+          type: "boolean",
+          describe: "Allow what the plugin asks for, without a question",
+        },
         "own-process": {
           type: "boolean",
           describe: "Give a script a process of its own, instead of a worker in a shared one",
