@@ -183,16 +183,15 @@ export class Orchestrator implements AsyncDisposable {
   async #listen(listen: string): Promise<Listener> {
     const { clientCertificate, transport } = this.#options;
     const service = this.#service();
-    let listener: Listener | undefined;
     const failed = (error: unknown): void => this.#log.error("bus.not-renewed", { error });
     const followed = await this.#certificates.follow(
       NAME,
       {},
-      async (credentials) => listener?.renew(credentials),
+      async (credentials) => listener.renew(credentials),
       failed,
     );
     this.#ending.defer(followed.stop);
-    listener = this.#ending.use(
+    const listener: Listener = this.#ending.use(
       await transport.listen(listen, {
         credentials: followed.credentials,
         clientCertificate,
