@@ -34,6 +34,8 @@ export interface Guest {
 export interface GuestsOptions {
   /** What the configuration lets a plugin call; undefined when there is no plugin of that id. */
   readonly granted: (id: string) => readonly string[] | undefined;
+  /** The tools of others that were approved for a plugin; undefined where nobody was asked. */
+  readonly approved?: (id: string) => readonly string[] | undefined;
 }
 
 /**
@@ -110,7 +112,9 @@ export class Guests {
 
   #plugin(name: string): Guest {
     const granted = this.#options.granted(name) ?? [];
-    const needed = new Set([...granted, ...(this.#manifests.get(name)?.needsTools ?? [])]);
+    const said = this.#manifests.get(name)?.needsTools ?? [];
+    // What was approved when it was added counts, not what it says of itself since.
+    const needed = new Set([...granted, ...(this.#options.approved?.(name) ?? said)]);
     const mayCall = (tool: string, owner: string | undefined): boolean =>
       owner === name || needed.has(tool) || needed.has("*");
     return { name, isPlugin: true, mayCall };

@@ -5,6 +5,8 @@ import { promisify } from "node:util";
 
 import { TrunklineError } from "../base/errors.ts";
 import { usualVariables } from "../base/process/environment.ts";
+import { LOOKING_ONLY } from "./plugin/permission-flags.ts";
+import type { PermissionRequest } from "./sdk/definition.ts";
 
 /** How a plugin is started. */
 export interface PluginProgram {
@@ -84,25 +86,41 @@ function programAt(file: string, node: string): PluginProgram {
   return { command: file };
 }
 
-/** Asks a plugin for its id. One that was not made with our SDK may not answer. */
-export async function askPluginId({ command, args = [] }: PluginProgram): Promise<string> {
+/** What a plugin says of itself before it is added. */
+export interface AskedManifest {
+  readonly id: string;
+  readonly needs_tools?: readonly string[];
+  readonly permissions?: PermissionRequest;
+}
+
+/**
+ * Asks a plugin what it is. Nobody has approved it yet: a script may only read files then. One that
+ * was not made with our SDK may not answer.
+ */
+export async function askManifest({ command, args = [] }: PluginProgram): Promise<AskedManifest> {
   const options = { env: usualVariables(), timeout: PATIENCE, maxBuffer: MOST_OUTPUT };
   const file = args.at(-1) ?? command;
+  const first = command === process.execPath ? LOOKING_ONLY : [];
   let text: string;
   try {
-    text = (await promisify(execFile)(command, [...args, "--manifest"], options)).stdout;
+    text = (await promisify(execFile)(command, [...first, ...args, "--manifest"], options)).stdout;
   } catch (error) {
     const { stderr = "", message } = error as Error & { stderr?: string };
     const why = stderr.trim().split("\n").at(-1) || message;
     throw unusable(file, `it does not print its manifest: ${why}. ${GIVE_ID}`, error);
   }
   try {
-    const { id } = JSON.parse(text) as { id?: unknown };
-    if (typeof id === "string" && id !== "") return id;
+    const manifest = JSON.parse(text) as Partial<AskedManifest>;
+    if (typeof manifest.id === "string" && manifest.id !== "") return manifest as AskedManifest;
   } catch {
     // It printed something else.
   }
   throw unusable(file, `what it prints with --manifest has no id. ${GIVE_ID}`);
+}
+
+/** Asks a plugin for its id. */
+export async function askPluginId(program: PluginProgram): Promise<string> {
+  return (await askManifest(program)).id;
 }
 
 const GIVE_ID = "If it is a plugin of another kind, give its id with --id";

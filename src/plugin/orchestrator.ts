@@ -105,6 +105,10 @@ export class Orchestrator implements AsyncDisposable {
         const plugin = this.#find(id);
         return plugin === undefined ? undefined : (plugin.settings.needsTools ?? []);
       },
+      approved: (id) => {
+        const { permissions } = this.#find(id)?.settings ?? {};
+        return permissions === undefined ? undefined : (permissions.tools ?? []);
+      },
     });
     const manifestOf = (id: string) => this.#guests.manifestOf(id);
     this.#tools = new PluginTools(offer, manifestOf);
@@ -179,16 +183,15 @@ export class Orchestrator implements AsyncDisposable {
   async #listen(listen: string): Promise<Listener> {
     const { clientCertificate, transport } = this.#options;
     const service = this.#service();
-    let listener: Listener | undefined;
     const failed = (error: unknown): void => this.#log.error("bus.not-renewed", { error });
     const followed = await this.#certificates.follow(
       NAME,
       {},
-      async (credentials) => listener?.renew(credentials),
+      async (credentials) => listener.renew(credentials),
       failed,
     );
     this.#ending.defer(followed.stop);
-    listener = this.#ending.use(
+    const listener: Listener = this.#ending.use(
       await transport.listen(listen, {
         credentials: followed.credentials,
         clientCertificate,

@@ -115,6 +115,10 @@ const SHOWN_ELSEWHERE = [
   /^trunkline chat$/,
   // src/cli/service/service.test.ts: where tests run, there may be no service manager
   /^trunkline service (?:install$|status)/,
+  // test/e2e/bus.test.ts
+  /\bplugin test\b/,
+  // src/gateway/bus/dev-plugin.test.ts: it runs until it is stopped
+  /\bplugin dev\b/,
   // src/agent/models/model-commands.test.ts
   /\bmodels key\b/,
 ];

@@ -12,17 +12,23 @@ const BUILT = join(ROOT, "dist/trunkline.js");
 const SERVER = join(ROOT, "test/support/tools-server.mjs");
 
 const SHARED = `
+import { readFileSync } from "node:fs";
 import { definePlugin } from SDK;
 const { NAME } = process.env;
 definePlugin({
   id: "tools." + NAME,
   version: "1.0.0",
+  needs: { tools: NAME === "three" ? ["*"] : [] },
   tools: {
     ["who_" + NAME]: { description: "Who it is", call: () => NAME + " " + process.pid },
     ["ask_" + NAME]: {
       description: "Calls another tool",
       call: async ({ tool }, { callTool }) =>
         callTool(tool).then(({ text }) => text, ({ message }) => message),
+    },
+    ["peek_" + NAME]: {
+      description: "Reads a file",
+      call: () => { try { return readFileSync("/etc/passwd", "utf8"); } catch (error) { return error.code; } },
     },
   },
 });
@@ -60,13 +66,18 @@ describe("an MCP server as a plugin, and a plugin as an MCP server", { timeout: 
 });
 
 describe("plugins that share a process", { timeout: 600_000 }, () => {
-  it("have certificates of their own, and come back when their process is killed", async () => {
+  it("have certificates and rights of their own, and come back when their process is killed", async () => {
     await using home = new BusHome();
     const file = join(home.path, "shared.mjs");
     const sdk = JSON.stringify(pathToFileURL(join(ROOT, "dist/plugin.mjs")).href);
     writeFileSync(file, SHARED.replace("SDK", sdk));
     const module = (name: string) => ({ module: file, env: { NAME: name } });
-    const plugins = { "tools.one": module("one"), "tools.two": module("two") };
+    const permissions = { read: [join(ROOT, "dist")] };
+    const plugins = {
+      "tools.one": module("one"),
+      "tools.two": module("two"),
+      "tools.three": { ...module("three"), permissions },
+    };
     const config = join(home.path, "config.json");
     writeFileSync(config, JSON.stringify({ bus: { plugins } }));
     const args = ["--config", config, "--data", home.data, "--listen", "localhost:0"];
@@ -74,7 +85,7 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
       home,
       new Program(["orchestrator", "--json", ...args]),
     );
-    await orchestrator.logged("plugin.up", 2);
+    await orchestrator.logged("plugin.up", 3);
     const call = async (name: string): Promise<string> =>
       (await home.run("plugin", "call", name, "--args", '{"tool":"who_one"}')).out;
     const [one, two] = [await call("who_one"), await call("who_two")];
@@ -83,8 +94,12 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
     // Its certificate says who it is: it may call its own tools, and not the other's.
     assert.equal(await call("ask_one"), `one ${pid}`);
     assert.match(await call("ask_two"), /'tools\.two' may not call 'who_one'/);
+    // Its manifest asks for every tool, and nobody has approved that.
+    assert.match(await call("ask_three"), /'tools\.three' may not call 'who_one'/);
+    assert.equal(await call("peek_three"), "ERR_ACCESS_DENIED");
+    assert.match(await call("peek_one"), /^root:/);
     process.kill(Number(pid), "SIGKILL");
-    await orchestrator.logged("plugin.up", 4);
+    await orchestrator.logged("plugin.up", 5);
     assert.match(await call("who_two"), /^two \d+$/);
   });
 });

@@ -1,8 +1,9 @@
-import { askPluginId, findPlugin, type PluginProgram } from "../../plugin/installed-plugin.ts";
+import { askManifest, findPlugin, type PluginProgram } from "../../plugin/installed-plugin.ts";
 import { addEntry, type EntrySection, removeEntry } from "../config/edit-entry.ts";
 import { readPairs } from "../config/read-pairs.ts";
 import type { Editing } from "../config/tell-edited.ts";
 import type { Invocation } from "../shell/command.ts";
+import { approve } from "./approve.ts";
 import { nameOf } from "./server-id.ts";
 
 const PLUGINS: EntrySection = { what: "plugin", path: ["bus", "plugins"] };
@@ -14,6 +15,7 @@ type PluginValues = Editing & {
   readonly env?: readonly string[];
   readonly mcp?: boolean;
   readonly "own-process"?: boolean;
+  readonly approve?: boolean;
   readonly replace?: boolean;
 };
 
@@ -23,9 +25,13 @@ export async function add(invocation: Invocation<PluginValues>): Promise<number>
   if (values.mcp === true) return addServer(invocation);
   const [where = "", ...args] = positionals;
   const { command, args: first = [] } = findPlugin(where, cwd);
-  const id = values.id ?? (await askPluginId({ command, args: first }));
+  const program = { command, args: first };
+  const manifest = values.id === undefined ? await askManifest(program) : { id: values.id };
+  const { id } = manifest;
+  const permissions = first.length === 1 ? await approve(invocation, manifest) : undefined;
   const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
-  const settings = { ...programOf({ command, args: first }, args, values), ...env };
+  const approved = permissions === undefined ? {} : { permissions };
+  const settings = { ...programOf(program, args, values), ...approved, ...env };
   return addEntry(invocation, PLUGINS, id, settings, SHOWN);
 }
 

@@ -67,6 +67,10 @@ export const plugin: Command = {
           type: "boolean",
           describe: "PLUGIN is the command of an MCP server on standard streams",
         },
+        approve: {
+          type: "boolean",
+          describe: "Allow what the plugin asks for, without a question",
+        },
         "own-process": {
           type: "boolean",
           describe: "Give a script a process of its own, instead of a worker in a shared one",
@@ -94,6 +98,27 @@ export const plugin: Command = {
         { run: "trunkline plugin remove tools.greet", explains: "A running gateway ends it." },
       ],
       load: async () => ({ run: (await import("./edit.ts")).remove }),
+    },
+    {
+      name: "dev",
+      summary: "Run a plugin while you write it: restart it on changes, print its log",
+      description:
+        "Starts a bus with this plugin alone, prints what it says, and starts it again whenever a file " +
+        "in its folder changes. `trunkline plugin call` reaches it meanwhile. Stop it with Ctrl-C.",
+      args: [
+        { name: "PLUGIN", describe: "File or folder of the plugin" },
+        {
+          name: "ARGUMENT",
+          describe: "Arguments of the program, after `--`",
+          optional: true,
+          variadic: true,
+        },
+      ],
+      options: {
+        id: { type: "string", value: "ID", describe: "Id of the plugin, instead of asking it" },
+      },
+      examples: [{ run: "trunkline plugin dev ./greet.mjs", explains: "Watch its folder." }],
+      load: async () => ({ run: (await import("./dev.ts")).run }),
     },
     {
       name: "mcp",

@@ -129,10 +129,12 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
 function programOf(
   id: string,
   program: PluginProgram,
-): Pick<PluginSettings, "module" | "binary" | "args"> {
+): Pick<PluginSettings, "module" | "permissions" | "binary" | "args"> {
   if ("command" in program) return { binary: program.command, args: program.args ?? [] };
   if ("module" in program) {
-    const { module, args = [], process: place = "shared" } = program;
+    const { module, args = [], process: place = "shared", permissions } = program;
+    const binary = process.execPath;
+    if (permissions !== undefined) return { module, permissions, binary, args };
     return place === "own"
       ? { binary: process.execPath, args: [module, ...args] }
       : { module, binary: process.execPath, args };

@@ -5,6 +5,7 @@ import { LastWords } from "../../base/process/stderr-log.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
+import { permissionFlags } from "./permission-flags.ts";
 import type { PluginSettings } from "./settings.ts";
 
 export interface PluginProcess {
@@ -77,10 +78,9 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
 /** Starts the program, or the module in the process that it shares with others. */
 async function launch(start: PluginStart, stderr: (line: string) => void): Promise<PluginRun> {
   const { settings, host, orchestratorAddress, certsDir } = start;
-  const { module, binary } = settings;
-  const isShared = module !== undefined && host !== undefined;
-  // Plugins that share a process use TLS: QUIC would take an engine, and so a process, for each.
-  const listen = isShared ? "tls://localhost:0" : "localhost:0";
+  const { module, binary, permissions } = settings;
+  // Where QUIC would take an engine, and so a process and its rights, for each.
+  const listen = module === undefined ? "localhost:0" : "tls://localhost:0";
   const args = [
     ...settings.args,
     `--orchestrator-addr=${orchestratorAddress}`,
@@ -88,8 +88,11 @@ async function launch(start: PluginStart, stderr: (line: string) => void): Promi
     `--certs-dir=${certsDir}`,
   ];
   const env = { ...usualVariables(), ...settings.env };
+  const isShared = module !== undefined && permissions === undefined && host !== undefined;
   if (isShared) return host.start({ file: module, args, env, stderr });
-  const child = await OwnedChild.start({ command: binary, args, env, stderr });
+  const first =
+    module === undefined ? [] : [...permissionFlags(permissions ?? {}, module, certsDir), module];
+  const child = await OwnedChild.start({ command: binary, args: [...first, ...args], env, stderr });
   // Nobody reads what it prints there, and a full pipe would hold it.
   child.stdout.resume();
   return child;

@@ -1,10 +1,14 @@
 import type { BackoffLimits } from "../../base/limit/backoff.ts";
 
+import type { PluginPermissions } from "./permission-flags.ts";
+
 /** One configured plugin. */
 export interface PluginSettings {
   readonly id: string;
   /** The module to run in the process that plugins share; else the program is started. */
   readonly module?: string;
+  /** What it may do; then it has a process of its own, in which Node sees to that. */
+  readonly permissions?: PluginPermissions;
   /** The program to start. */
   readonly binary: string;
   readonly args: readonly string[];

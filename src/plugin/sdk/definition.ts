@@ -126,6 +126,13 @@ export interface Health {
   readonly details?: Readonly<Record<string, string>>;
 }
 
+/** What a plugin wants of the machine: absolute paths, and whether it starts programs. */
+export interface PermissionRequest {
+  readonly read?: readonly string[];
+  readonly write?: readonly string[];
+  readonly run?: boolean;
+}
+
 /** All that makes a plugin. */
 export interface PluginDefinition<Tools = unknown, Prompts = unknown> {
   /** Its name on the bus: letters, digits, `.`, `_` and `-`, such as `tools.greet`. */
@@ -152,6 +159,11 @@ export interface PluginDefinition<Tools = unknown, Prompts = unknown> {
     readonly storage?: readonly string[];
     readonly ai?: readonly string[];
   };
+  /**
+   * What it wants of the machine. A person approves it when the plugin is added, and Node then denies
+   * everything else. One that says nothing runs with all rights of its user.
+   */
+  readonly permissions?: PermissionRequest;
   /** Before its first call, with what the orchestrator's configuration says of it. */
   boot?(config: Readonly<Record<string, string>>, context: PluginContext): unknown;
   /** Before it ends. */
@@ -176,6 +188,8 @@ export interface Manifest {
   readonly needs_events: readonly string[];
   readonly needs_storage: readonly string[];
   readonly needs_ai: readonly string[];
+  /** Only where it is printed: the bus has no place for it. */
+  readonly permissions?: PermissionRequest;
 }
 
 /** A plugin, ready to be run or tested. */

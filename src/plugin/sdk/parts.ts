@@ -145,6 +145,7 @@ export function manifestOf(definition: PluginDefinition): Manifest {
     needs_events: Object.keys(definition.events ?? {}),
     needs_storage: [...(needs?.storage ?? [])],
     needs_ai: [...(needs?.ai ?? [])],
+    ...(definition.permissions === undefined ? {} : { permissions: definition.permissions }),
   };
 }
 

@@ -80,7 +80,8 @@ export class Registration {
 
   async #register(stop: Stopper): Promise<void> {
     const { client, manifest, events, log } = this.#options;
-    const value = fromJson(PluginManifestSchema, { ...manifest } as object as JsonObject);
+    const { permissions: _, ...known } = manifest;
+    const value = fromJson(PluginManifestSchema, known as object as JsonObject);
     const asking = { stop, timeout: TIMEOUT };
     const answer = await client
       .ask({ case: "register", value }, asking)

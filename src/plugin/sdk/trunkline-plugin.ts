@@ -19,6 +19,7 @@ export type {
   Health,
   HealthStatus,
   Manifest,
+  PermissionRequest,
   Plugin,
   PluginDefinition,
   PluginEvent,

@@ -147,6 +147,7 @@ export const BUS_SCHEMAS = {
       module: { type: "string", minLength: 1, description: "The module, as an absolute path." },
       args: PROGRAM.args,
       env: PROGRAM.env,
+      permissions: { $ref: "#PluginPermissions" },
       process: {
         enum: ["shared", "own"],
         description:
@@ -154,6 +155,32 @@ export const BUS_SCHEMAS = {
           "its working directory; `shared` when left out.",
       },
       ...PLUGIN,
+    },
+  },
+
+  PluginPermissions: {
+    description:
+      "What a module may do, as approved by `plugin add`; it has a process of its own then, and Node " +
+      "denies it everything else. The network is not limited.",
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      tools: {
+        type: "array",
+        items: { type: "string" },
+        description: "Tools of others that it may call, whatever its manifest says; `*` for all.",
+      },
+      read: {
+        type: "array",
+        items: { type: "string" },
+        description: "Absolute paths that it may read, in addition to its own package.",
+      },
+      write: {
+        type: "array",
+        items: { type: "string" },
+        description: "Absolute paths that it may read and write.",
+      },
+      run: { type: "boolean", description: "Whether it may start programs." },
     },
   },
 

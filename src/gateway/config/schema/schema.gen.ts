@@ -428,6 +428,7 @@ export interface PluginModule {
   readonly env?: {
     readonly [key: string]: string;
   };
+  readonly permissions?: PluginPermissions;
   /**
    * `own` gives it a process of its own, for a module that changes the whole process, such as its
    * working directory; `shared` when left out.
@@ -456,6 +457,21 @@ export interface PluginModule {
   readonly calls?: number;
   /** Calls of clients that wait until it answers fewer; 2048 when left out. More are refused. */
   readonly queue?: number;
+}
+
+/**
+ * What a module may do, as approved by `plugin add`; it has a process of its own then, and Node
+ * denies it everything else. The network is not limited.
+ */
+export interface PluginPermissions {
+  /** Tools of others that it may call, whatever its manifest says; `*` for all. */
+  readonly tools?: readonly string[];
+  /** Absolute paths that it may read, in addition to its own package. */
+  readonly read?: readonly string[];
+  /** Absolute paths that it may read and write. */
+  readonly write?: readonly string[];
+  /** Whether it may start programs. */
+  readonly run?: boolean;
 }
 
 /** An MCP server on standard streams as a plugin: its tools and prompts. */
@@ -4164,6 +4180,7 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
       case "module":
       case "args":
       case "env":
+      case "permissions":
       case "process":
       case "config":
       case "enabled":
@@ -4198,6 +4215,10 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return false;
     }
+  }
+  const permissions: unknown = value.permissions;
+  if (permissions !== undefined) {
+    if (!fitsPluginPermissions(permissions)) return false;
   }
   const process2: unknown = value.process;
   if (process2 !== undefined) {
@@ -4264,6 +4285,50 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
     if (typeof queue !== "number" || !Number.isInteger(queue)) return false;
     if (queue < 0) return false;
     if (queue > 100000) return false;
+  }
+  return true;
+};
+
+const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
+  if (!isObject(value)) return false;
+  for (const key in value) {
+    switch (key) {
+      case "tools":
+      case "read":
+      case "write":
+      case "run":
+        continue;
+      default:
+        return false;
+    }
+  }
+  const tools: unknown = value.tools;
+  if (tools !== undefined) {
+    if (!Array.isArray(tools)) return false;
+    for (let i = 0; i < tools.length; i++) {
+      const item: unknown = tools[i];
+      if (typeof item !== "string") return false;
+    }
+  }
+  const read: unknown = value.read;
+  if (read !== undefined) {
+    if (!Array.isArray(read)) return false;
+    for (let i2 = 0; i2 < read.length; i2++) {
+      const item2: unknown = read[i2];
+      if (typeof item2 !== "string") return false;
+    }
+  }
+  const write: unknown = value.write;
+  if (write !== undefined) {
+    if (!Array.isArray(write)) return false;
+    for (let i3 = 0; i3 < write.length; i3++) {
+      const item3: unknown = write[i3];
+      if (typeof item3 !== "string") return false;
+    }
+  }
+  const run: unknown = value.run;
+  if (run !== undefined) {
+    if (typeof run !== "boolean") return false;
   }
   return true;
 };
@@ -4504,6 +4569,7 @@ export const checkPluginModule: Check = (value) => {
       case "module":
       case "args":
       case "env":
+      case "permissions":
       case "process":
       case "config":
       case "enabled":
@@ -4516,7 +4582,7 @@ export const checkPluginModule: Check = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["module", "args", "env", "process", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["module", "args", "env", "permissions", "process", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const module: unknown = value.module;
@@ -4538,6 +4604,11 @@ export const checkPluginModule: Check = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
     }
+  }
+  const permissions: unknown = value.permissions;
+  if (permissions !== undefined) {
+    const problem = checkPluginPermissions(permissions);
+    if (problem !== undefined) return within(problem, "permissions");
   }
   const process2: unknown = value.process;
   if (process2 !== undefined) {
@@ -4628,6 +4699,50 @@ export const checkPluginModule: Check = (value) => {
     }
     if (queue < 0) return { path: ["queue"], says: "must be at least 0" };
     if (queue > 100000) return { path: ["queue"], says: "must be at most 100000" };
+  }
+  return undefined;
+};
+
+export const checkPluginPermissions: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "tools":
+      case "read":
+      case "write":
+      case "run":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["tools", "read", "write", "run"]) };
+    }
+  }
+  const tools: unknown = value.tools;
+  if (tools !== undefined) {
+    if (!Array.isArray(tools)) return { path: ["tools"], says: "must be a list" };
+    for (let i = 0; i < tools.length; i++) {
+      const item: unknown = tools[i];
+      if (typeof item !== "string") return { path: ["tools", i], says: "must be a string" };
+    }
+  }
+  const read: unknown = value.read;
+  if (read !== undefined) {
+    if (!Array.isArray(read)) return { path: ["read"], says: "must be a list" };
+    for (let i2 = 0; i2 < read.length; i2++) {
+      const item2: unknown = read[i2];
+      if (typeof item2 !== "string") return { path: ["read", i2], says: "must be a string" };
+    }
+  }
+  const write: unknown = value.write;
+  if (write !== undefined) {
+    if (!Array.isArray(write)) return { path: ["write"], says: "must be a list" };
+    for (let i3 = 0; i3 < write.length; i3++) {
+      const item3: unknown = write[i3];
+      if (typeof item3 !== "string") return { path: ["write", i3], says: "must be a string" };
+    }
+  }
+  const run: unknown = value.run;
+  if (run !== undefined) {
+    if (typeof run !== "boolean") return { path: ["run"], says: "must be true or false" };
   }
   return undefined;
 };

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { approve } from "./approve.ts";
+
+const WANTS = {
+  id: "tools.x",
+  needs_tools: ["echo"],
+  permissions: { read: ["/etc/motd"], write: ["/tmp/x"], run: true },
+};
+
+/** Standard input of a test is no terminal. */
+function open(isApproved = false) {
+  const said: string[] = [];
+  return { values: { approve: isApproved }, err: (text: string) => void said.push(text), said };
+}
+
+describe("approve()", () => {
+  it("refuses what nobody has approved, and names all of it", async () => {
+    const message =
+      /call the tool 'echo'\n {2}read \/etc\/motd\n {2}read and write \/tmp\/x\n {2}start programs/;
+    await assert.rejects(approve(open(), WANTS), { code: "untrusted", message });
+    await assert.rejects(approve(open(), WANTS), /--approve if you agree/);
+  });
+
+  it("takes exactly what was asked for", async () => {
+    const { permissions, needs_tools: tools } = WANTS;
+    assert.deepEqual(await approve(open(true), WANTS), { tools, ...permissions });
+    assert.deepEqual(await approve(open(), { id: "tools.y", permissions: {} }), {});
+  });
+
+  it("says that a plugin which declares nothing has all rights", async () => {
+    const line = open();
+    assert.equal(await approve(line, { id: "tools.z" }), undefined);
+    assert.deepEqual(line.said, [
+      "note: 'tools.z' declares no permissions: it runs with all of yours.\n",
+    ]);
+  });
+});

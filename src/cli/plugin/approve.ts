@@ -1,0 +1,53 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import type { AskedManifest } from "../../plugin/installed-plugin.ts";
+import type { PluginPermissions } from "../../plugin/plugin/permission-flags.ts";
+import type { Invocation, Values } from "../shell/command.ts";
+import { confirm } from "../shell/ask.ts";
+
+type Approving = Pick<Invocation<Values & { readonly approve?: boolean }>, "values" | "err">;
+
+/**
+ * Has a person approve what a plugin asks for. Undefined where it declares no permissions: then it runs
+ * with all rights of its user, which is said.
+ */
+export async function approve(
+  { values, err }: Approving,
+  manifest: AskedManifest,
+): Promise<PluginPermissions | undefined> {
+  const { id, needs_tools: tools = [], permissions } = manifest;
+  if (permissions === undefined) {
+    err(`note: '${visibleLine(id)}' declares no permissions: it runs with all of yours.\n`);
+    return undefined;
+  }
+  const { read = [], write = [], run = false } = permissions;
+  const wants = wantsOf(tools, read, write, run);
+  if (wants.length > 0 && values.approve !== true) {
+    const asks = `'${visibleLine(id)}' asks for:\n${wants.map((want) => `  ${visibleLine(want)}`).join("\n")}`;
+    const isAgreed = process.stdin.isTTY && (await confirm(`${asks}\nAllow it?`));
+    if (!isAgreed) {
+      const next = process.stdin.isTTY ? "" : " Look at it, and add --approve if you agree.";
+      throw new TrunklineError("untrusted", `${asks}\nIt was not approved.${next}`);
+    }
+  }
+  return {
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(read.length === 0 ? {} : { read }),
+    ...(write.length === 0 ? {} : { write }),
+    ...(run ? { run } : {}),
+  };
+}
+
+function wantsOf(
+  tools: readonly string[],
+  read: readonly string[],
+  write: readonly string[],
+  run: boolean,
+): string[] {
+  return [
+    ...tools.map((tool) => `call ${tool === "*" ? "every tool" : `the tool '${tool}'`}`),
+    ...read.map((path) => `read ${path}`),
+    ...write.map((path) => `read and write ${path}`),
+    ...(run ? ["start programs, which are not limited"] : []),
+  ];
+}

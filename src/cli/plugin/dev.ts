@@ -1,0 +1,50 @@
+import { statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { devPlugin } from "../../gateway/bus/dev-plugin.ts";
+import { askPluginId, findPlugin } from "../../plugin/installed-plugin.ts";
+import { pluginSettings } from "../../plugin/plugin/settings.ts";
+import type { Invocation } from "../shell/command.ts";
+import { quietHouse } from "../shell/open-house.ts";
+
+/** `trunkline plugin dev PLUGIN` */
+export async function run(invocation: Invocation<{ readonly id?: string }>): Promise<number> {
+  const { positionals, values, cwd, out } = invocation;
+  const [where = "", ...more] = positionals;
+  const { command, args = [] } = findPlugin(where, cwd);
+  const path = resolve(cwd, where);
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) {
+    const why = "only files and folders are watched";
+    throw new TrunklineError(
+      "usage",
+      `Cannot develop the package '${where}': ${why}. Name its folder.`,
+    );
+  }
+  const id = values.id ?? (await askPluginId({ command, args }));
+  const [module] = args;
+  const plugin = pluginSettings({
+    ...{ id, binary: command, args: more },
+    ...(module === undefined ? {} : { module }),
+  });
+  const { config } = await quietHouse(invocation);
+  const folder = stats.isDirectory() ? path : dirname(path);
+  const tell = (line: string): void => out(`${visibleLine(id)} | ${visibleLine(line)}\n`);
+  const stopped = untilSignal();
+  tell(`watching ${folder}; \`trunkline plugin call TOOL\` calls a tool, Ctrl-C ends it`);
+  await using _running = await devPlugin({ config, plugin, folder, tell });
+  await stopped;
+  return 0;
+}
+
+async function untilSignal(): Promise<void> {
+  const { promise, resolve: over } = Promise.withResolvers<void>();
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  for (const signal of signals) process.once(signal, () => over());
+  // Without a timer, nothing of our own keeps the process alive while the plugin is down.
+  const alive = setInterval(() => {}, 60_000);
+  await promise;
+  clearInterval(alive);
+}
