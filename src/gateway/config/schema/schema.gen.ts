@@ -228,33 +228,6 @@ export interface McpAddress {
   readonly autoApprove?: readonly string[];
 }
 
-/**
- * For servers that want a login (`trunkline server login NAME`). Servers say all of it themselves,
- * unless their authorization server does not register clients.
- */
-export interface OAuthSettings {
-  /** Issuer of the tokens, if the server does not name it, or if it is in a private network. */
-  readonly issuer?: string;
-  /** Client that you have registered with the issuer. */
-  readonly clientId?: string;
-  /** Secret of that client, as `${keychain:NAME}`. */
-  readonly clientSecret?: string;
-  /** Client metadata document that you have published, used instead of `clientId`. */
-  readonly clientMetadataUrl?: string;
-  /** Scopes to ask for, instead of those that the server names. */
-  readonly scopes?: readonly string[];
-  /**
-   * Whether requests for tokens name the server (RFC 8707); true by default. Some issuers, such as
-   * Microsoft Entra, reject that.
-   */
-  readonly resource?: boolean;
-  /**
-   * Port of the address that the browser comes back to, `http://127.0.0.1:PORT/callback`, if the
-   * client is registered with one. By default any free port.
-   */
-  readonly callbackPort?: number;
-}
-
 /** An API whose operations are offered as tools. */
 export interface OpenApiServer {
   /** With `openapi`; optional. */
@@ -301,6 +274,33 @@ export interface OpenApiServer {
    * otherwise; `*` stands for any text. `alwaysAllow` means the same.
    */
   readonly autoApprove?: readonly string[];
+}
+
+/**
+ * For servers that want a login (`trunkline server login NAME`). Servers say all of it themselves,
+ * unless their authorization server does not register clients.
+ */
+export interface OAuthSettings {
+  /** Issuer of the tokens, if the server does not name it, or if it is in a private network. */
+  readonly issuer?: string;
+  /** Client that you have registered with the issuer. */
+  readonly clientId?: string;
+  /** Secret of that client, as `${keychain:NAME}`. */
+  readonly clientSecret?: string;
+  /** Client metadata document that you have published, used instead of `clientId`. */
+  readonly clientMetadataUrl?: string;
+  /** Scopes to ask for, instead of those that the server names. */
+  readonly scopes?: readonly string[];
+  /**
+   * Whether requests for tokens name the server (RFC 8707); true by default. Some issuers, such as
+   * Microsoft Entra, reject that.
+   */
+  readonly resource?: boolean;
+  /**
+   * Port of the address that the browser comes back to, `http://127.0.0.1:PORT/callback`, if the
+   * client is registered with one. By default any free port.
+   */
+  readonly callbackPort?: number;
 }
 
 /** A coding agent that is started and speaks ACP on its standard streams. */

@@ -6,44 +6,12 @@ import { MODEL_SCHEMAS } from "./model-schemas.ts";
 import { NOTIFY_SCHEMAS } from "./notify-schemas.ts";
 import { PROFILE_SCHEMAS } from "./profile-schemas.ts";
 import { REMOTE_SCHEMAS } from "./remote-schemas.ts";
-import { OAUTH_SCHEMAS } from "./oauth-schemas.ts";
 import { REVIEW_SCHEMAS } from "./review-schemas.ts";
+import { SERVER_SCHEMAS } from "./server-schemas.ts";
 import { SERVE_SCHEMAS } from "./serve-schemas.ts";
 import { SESSION_SCHEMAS } from "./session-schemas.ts";
 import { SETUP_SCHEMAS } from "./setup-schemas.ts";
 import { TELEMETRY_SCHEMAS } from "./telemetry-schemas.ts";
-
-/** Whether clients share an MCP server. */
-const INSTANCE = {
-  enum: ["shared", "client"],
-  description:
-    "`shared`, the default: all clients of a gateway use one instance of the server; `client`: each has " +
-    "its own. A shared server that asks questions while several clients use it changes to `client` by " +
-    "itself.",
-} as const;
-
-/** What every MCP server has, whichever way it is reached. */
-const SERVER = {
-  instance: INSTANCE,
-  disabled: {
-    type: "boolean",
-    description: "Whether the server is left out; `enabled: false` means the same.",
-  },
-  timeout: {
-    type: "number",
-    minimum: 1,
-    description:
-      "Seconds that a call may take without progress. Some programs have milliseconds here, so 1,000 " +
-      "and more count as those.",
-  },
-  autoApprove: {
-    type: "array",
-    items: { type: "string", minLength: 1 },
-    description:
-      "Tools of the server that may be called without a question, unless a rule of `policy.tools` " +
-      "says otherwise; `*` stands for any text. `alwaysAllow` means the same.",
-  },
-} as const;
 
 /**
  * The configuration as it is written in a file. `x-project` says what a project's own file may set:
@@ -190,124 +158,7 @@ export const schemas = {
   ...LIMIT_SCHEMAS,
   ...TELEMETRY_SCHEMAS,
 
-  McpServer: {
-    description: "An MCP server: a program to start, a URL, or an API with an OpenAPI document.",
-    anyOf: [{ $ref: "#McpCommand" }, { $ref: "#McpAddress" }, { $ref: "#OpenApiServer" }],
-  },
-
-  McpCommand: {
-    description: "An MCP server that is started and used on its standard streams.",
-    type: "object",
-    additionalProperties: false,
-    required: ["command"],
-    properties: {
-      type: {
-        enum: ["stdio", "local"],
-        description: "With `command`; optional, for compatibility with other programs.",
-      },
-      command: {
-        type: "string",
-        minLength: 1,
-        description:
-          "Program to start. A path that begins with `./`, `../` or `~/` counts from this file's " +
-          "folder or the home folder.",
-      },
-      args: { type: "array", items: { type: "string" }, description: "Its arguments." },
-      env: {
-        type: "object",
-        additionalProperties: { type: "string" },
-        description:
-          "Environment variables it gets in addition to the usual ones. Here, in `args`, `url` and " +
-          "`headers`, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for a variable, and " +
-          "`${keychain:NAME}` for a secret that `trunkline models key set NAME` has stored; in " +
-          "`headers` and `auth`, `${identity:NAME}` for the token of an identity.",
-      },
-      cwd: {
-        type: "string",
-        minLength: 1,
-        description: "Folder it is started in; a relative path counts from this file's folder.",
-      },
-      ...SERVER,
-    },
-  },
-
-  McpAddress: {
-    description: "An MCP server that is reached over HTTP.",
-    type: "object",
-    additionalProperties: false,
-    required: ["url"],
-    properties: {
-      type: {
-        enum: ["http", "sse", "streamable-http"],
-        description: "With `url`; optional, for compatibility with other programs.",
-      },
-      url: {
-        anyOf: [
-          { type: "string", format: "uri", pattern: "^https?://" },
-          { type: "string", pattern: "^\\$\\{" },
-        ],
-        description: "Its address.",
-      },
-      headers: {
-        type: "object",
-        additionalProperties: { type: "string" },
-        description: "Headers to send with every request.",
-      },
-      oauth: { $ref: "#OAuthSettings" },
-      ...SERVER,
-    },
-  },
-
-  ...OAUTH_SCHEMAS,
-
-  OpenApiServer: {
-    description: "An API whose operations are offered as tools.",
-    type: "object",
-    additionalProperties: false,
-    required: ["openapi"],
-    properties: {
-      type: { enum: ["openapi"], description: "With `openapi`; optional." },
-      openapi: {
-        type: "string",
-        minLength: 1,
-        description:
-          "OpenAPI 3 document, as JSON or YAML: a URL, or a file. A path that begins with `./`, `../` " +
-          "or `~/` counts from this file's folder or the home folder.",
-      },
-      url: {
-        anyOf: [
-          { type: "string", format: "uri", pattern: "^https?://" },
-          { type: "string", pattern: "^\\$\\{" },
-        ],
-        description: "Its address.",
-      },
-      headers: {
-        type: "object",
-        additionalProperties: { type: "string" },
-        description: "Headers to send with every request.",
-      },
-      auth: {
-        type: "object",
-        additionalProperties: { type: "string" },
-        description:
-          "With `openapi`: credentials by the names of the document's security schemes, as " +
-          "`${keychain:NAME}`. `NAME:PASSWORD` for basic authentication.",
-      },
-      include: {
-        type: "array",
-        items: { type: "string", minLength: 1 },
-        description:
-          "With `openapi`: the operations to offer, such as `issues_*` or `GET /issues/*`; all by " +
-          "default.",
-      },
-      exclude: {
-        type: "array",
-        items: { type: "string", minLength: 1 },
-        description: "With `openapi`: the operations to leave out.",
-      },
-      ...SERVER,
-    },
-  },
+  ...SERVER_SCHEMAS,
 
   AgentCommand: {
     description: "A coding agent that is started and speaks ACP on its standard streams.",
