@@ -96,7 +96,10 @@ for (const path of PATHS) {
 }
 
 /** They speak a protocol, hold a conversation, or write for a shell or a person. */
-const NO_DATA = ["mcp", "acp", "session attach", "identity exec", "completion", "help"];
+const NO_DATA = [
+  ...["mcp", "acp", "session attach", "plugin dev", "plugin mcp", "plugin wrap", "identity exec"],
+  ...["completion", "help"],
+];
 
 test("every command that prints data takes --json", () => {
   const without = [...PATHS]
