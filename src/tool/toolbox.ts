@@ -4,7 +4,6 @@ import { OWNER, type Principal } from "../base/principal.ts";
 import { visible } from "../base/text/visible.ts";
 import { heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
 import { argumentProblem } from "./schema/argument-problem.ts";
-import { askPerson } from "./ask-person.ts";
 import type { Audit, AuditEntry } from "./audit.ts";
 import { auditEntry, short } from "./audit-entry.ts";
 import { decisionOn, needsProject, questionOn, visibleTools } from "./call-decision.ts";
@@ -237,13 +236,16 @@ export class Toolbox {
       case "deny":
         return this.#refuse(passage, `The policy does not let ${caller.name} call '${name}'`);
       case "ask":
-        return askPerson(name, args, context).then((refusal) => {
-          if (context.signal.aborted) return this.#failed(passage, context.signal.reason);
-          return refusal === undefined
-            ? this.#check(tool, passage)
-            : this.#refuse(passage, refusal);
-        });
+        return this.#ask(tool, passage);
     }
+  }
+
+  async #ask(tool: Tool, passage: Passage): Promise<ToolResult> {
+    const { name, args, context } = passage;
+    const { askPerson } = await import("./ask-person.ts");
+    const refusal = await askPerson(name, args, context);
+    if (context.signal.aborted) return this.#failed(passage, context.signal.reason);
+    return refusal === undefined ? this.#check(tool, passage) : this.#refuse(passage, refusal);
   }
 
   /** A held tool, as far as a caller may know of it. */

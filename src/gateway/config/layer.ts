@@ -114,7 +114,7 @@ export async function checkedValues(layers: readonly Layer[]): Promise<Values> {
   for (const layer of layers) {
     if (Object.keys(layer.values).length === 0) continue;
     merged = mergeValues(merged, layer.values);
-    if (layer.isRight || isPlainConfig?.(merged) === true) continue;
+    if (layer.isRight || isPlainConfig(merged)) continue;
     const { checkConfigFile } = await import("./schema/schema.gen.ts");
     const problem = checkConfigFile(merged);
     if (problem !== undefined) throw layer.complain(problem.path, problem.says);

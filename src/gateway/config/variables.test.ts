@@ -17,7 +17,7 @@ describe("environment variables named after settings", () => {
     };
     const { config, origins, warnings } = await home.load({ env });
     assert.deepEqual(config.server, { host: "::1", port: 0 });
-    assert.deepEqual(config.log, { level: "warn", verbose: true });
+    assert.deepEqual(config.log, { level: "warn", verbose: true, requests: false });
     assert.equal(config.limits.maxMessage, 2048);
     assert.equal(config.policy.tools.default, "deny");
     assert.deepEqual(warnings, []);

@@ -1,5 +1,7 @@
-import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
-import { basename, dirname, join, relative, sep } from "node:path";
+import { statSync } from "node:fs";
+import { basename, dirname } from "node:path";
+
+import { background } from "../../base/background.ts";
 
 /** Milliseconds after the start: the client waits for its first answer until then. */
 const AFTER_START = 250;
@@ -15,61 +17,26 @@ export function watchFiles(files: readonly string[], changed: () => void): () =>
   const began = Date.now();
   let timer: NodeJS.Timeout | undefined;
   let stops: (() => void)[] = [];
+  let isStopped = false;
   const settle = (): void => {
     clearTimeout(timer);
     timer = setTimeout(changed, SETTLE).unref();
   };
-  const start = setTimeout(() => {
+  const begin = async (): Promise<void> => {
+    const { watchFolder } = await import("./watch-folder.ts");
+    if (isStopped) return;
     stops = [...Map.groupBy(files, dirname)].map(([folder, inside]) => {
       return watchFolder(folder, new Set(inside.map((file) => basename(file))), settle);
     });
     if (files.some((file) => changedSince(file, began))) settle();
-  }, AFTER_START).unref();
+  };
+  const start = setTimeout(() => background(begin(), "Watching files"), AFTER_START).unref();
   return () => {
+    isStopped = true;
     clearTimeout(start);
     clearTimeout(timer);
     for (const stop of stops) stop();
   };
-}
-
-/** Watches a folder; while it does not exist, the nearest one above it, in which it may appear. */
-function watchFolder(folder: string, names: ReadonlySet<string>, changed: () => void): () => void {
-  let watcher: FSWatcher | undefined;
-  const begin = (): void => {
-    watcher?.close();
-    const there = nearestFolder(folder);
-    const [awaited] = relative(there, folder).split(sep);
-    watcher = tryWatch(there, (name) => {
-      if (there === folder) {
-        if (name === null || names.has(name)) changed();
-      } else if (name === null || name === awaited) appeared();
-    });
-    // It may have been created just before the watch began.
-    if (there !== nearestFolder(folder)) appeared();
-  };
-  const appeared = (): void => {
-    begin();
-    if (names.values().some((name) => existsSync(join(folder, name)))) changed();
-  };
-  begin();
-  return () => watcher?.close();
-}
-
-/** Undefined if the folder may not be watched; then changes are applied with the next start. */
-function tryWatch(folder: string, heard: (name: string | null) => void): FSWatcher | undefined {
-  try {
-    const watcher = watch(folder, { persistent: false }, (_, name) => heard(name));
-    watcher.on("error", () => watcher.close());
-    return watcher;
-  } catch {
-    return undefined;
-  }
-}
-
-/** The folder, or the nearest one above it that exists. */
-function nearestFolder(folder: string): string {
-  const above = dirname(folder);
-  return existsSync(folder) || above === folder ? folder : nearestFolder(above);
 }
 
 /** Milliseconds by which the clock of file time stamps may be behind. */

@@ -5,6 +5,7 @@ import type { SessionRecord } from "../../session/store.ts";
 import { workplaceOf } from "../../session/workplace.ts";
 import type { AcpDoor, Handle } from "./door.ts";
 import { type JsonObject, objectOf, ours } from "./methods.ts";
+import { clean } from "./serve-sessions.ts";
 import type { ListSessionsParams } from "./schema.gen.ts";
 import { worktreeInfo } from "./worktree-request.ts";
 
@@ -38,11 +39,6 @@ export function listSessions(door: AcpDoor): Handle<ListSessionsParams> {
       ...(problems.length === 0 ? {} : { _meta: { trunkline: { problems } } }),
     };
   };
-}
-
-/** Different spellings of a folder are the same workspace. */
-export function clean(path: string): string {
-  return process.getBuiltinModule("node:path").resolve(path);
 }
 
 /** Undefined where the sessions of no agent are asked for. */

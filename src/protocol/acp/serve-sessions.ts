@@ -10,7 +10,6 @@ import type { SessionSetup } from "../../session/session-setup.ts";
 import type { AcpConnection } from "./connection.ts";
 import { type JsonObject, METHODS, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
-import { clean, listSessions } from "./list-sessions.ts";
 import { normaliseServers } from "./mcp-servers.ts";
 import { refuseFolders, refuseObserver, refusePrograms, refuseWatcher } from "./refuse-setup.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
@@ -49,7 +48,10 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
     }),
-    door.serve(METHODS.listSessions, listSessions(door)),
+    door.serve(METHODS.listSessions, async (params, call) => {
+      const { listSessions } = await import("./list-sessions.ts");
+      return listSessions(door)(params, call);
+    }),
     door.serve(METHODS.closeSession, async ({ sessionId }, { state }) => {
       const sessions = await door.about(sessionId, state);
       refuseObserver(state, sessionId, "close the session");
@@ -181,4 +183,9 @@ function stateOf(session: Session, client: AcpConnection): JsonObject {
   const role = client.roleIn(session.id);
   const state = { seq: session.last, turn, role, ...worktreeInfo(session.workplace) };
   return { _meta: { ..._meta, trunkline: state } };
+}
+
+/** Different spellings of a folder are the same workspace. */
+export function clean(path: string): string {
+  return process.getBuiltinModule("node:path").resolve(path);
 }

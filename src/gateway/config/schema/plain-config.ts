@@ -1,32 +1,38 @@
-import { plainSchema } from "../../../tool/schema/plain-schema.ts";
+type Check = (value: unknown) => boolean;
 
-const TEXT = { type: "string" };
-const NAME = { type: "string", minLength: 1 };
+const isText: Check = (value) => typeof value === "string";
+const isName: Check = (value) => typeof value === "string" && value !== "";
+
+const isServer = withOnly({
+  type: (value) => value === "stdio" || value === "local",
+  command: isName,
+  args: (value) => Array.isArray(value) && value.every(isText),
+  env: withEach(isText),
+  cwd: isName,
+  disabled: (value) => typeof value === "boolean",
+});
 
 /**
  * Whether a configuration has nothing but MCP servers that are started, which is what most people
  * configure. What it accepts, the schema accepts too; loading that would take a tenth of a start.
  */
-export const isPlainConfig = plainSchema({
-  type: "object",
-  additionalProperties: false,
-  properties: {
-    $schema: TEXT,
-    mcpServers: {
-      type: "object",
-      additionalProperties: {
-        type: "object",
-        additionalProperties: false,
-        required: ["command"],
-        properties: {
-          type: { enum: ["stdio", "local"] },
-          command: NAME,
-          args: { type: "array", items: TEXT },
-          env: { type: "object", additionalProperties: TEXT },
-          cwd: NAME,
-          disabled: { type: "boolean" },
-        },
-      },
-    },
-  },
+export const isPlainConfig = withOnly({
+  $schema: isText,
+  mcpServers: withEach((value) => isServer(value) && Object.hasOwn(value as object, "command")),
 });
+
+/** An object with no other keys than these. */
+function withOnly(checks: Readonly<Record<string, Check>>): Check {
+  return (value) =>
+    isObject(value) &&
+    Object.keys(value).every((key) => Object.hasOwn(checks, key) && checks[key]?.(value[key]));
+}
+
+/** An object whose values are all so. */
+function withEach(check: Check): Check {
+  return (value) => isObject(value) && Object.values(value).every(check);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

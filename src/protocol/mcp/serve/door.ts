@@ -10,17 +10,17 @@ import type { Client } from "./client.ts";
 import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
 import { mcpDialect } from "../dialect.ts";
-import { InputRequired } from "./input-required.ts";
+import type { Asking, InputRequired } from "./input-required.ts";
 import { EVENTS } from "../methods.ts";
 import { relayNotices } from "./relay-notices.ts";
 import { type McpRequest, McpRoutes } from "./request.ts";
 import type { Implementation, Revision } from "../revision/codec.ts";
 import { serveLists } from "./serve-lists.ts";
 import { serveSession } from "./serve-session.ts";
-import { serveTasks, tellOfTasks } from "./serve-tasks.ts";
+import { serveTasks, tellOfTasks } from "./task/serve-tasks.ts";
 import { serveTools } from "./serve-tools.ts";
 import { serveWatching } from "./serve-watching.ts";
-import { Tasks, type TasksOptions } from "./tasks.ts";
+import { Tasks, type TasksOptions } from "./task/tasks.ts";
 import { McpToolContext } from "./tool-context.ts";
 
 export interface McpDoorOptions {
@@ -49,12 +49,12 @@ export class McpDoor {
   readonly instructions: McpDoorOptions["instructions"];
   readonly capabilities: NonNullable<McpDoorOptions["capabilities"]>;
   readonly routes: McpRoutes;
-  readonly inputRequired: InputRequired;
   readonly tasks: Tasks;
   readonly #announcesChanges: boolean;
   readonly #rootsTimeout: number;
   readonly #methodNotFound: ((method: string) => string) | undefined;
   readonly #table;
+  #inputRequired: InputRequired | undefined;
   /** Ends the open `subscriptions/listen` requests. */
   readonly #lasting = new Set<() => void>();
 
@@ -68,7 +68,6 @@ export class McpDoor {
     this.#rootsTimeout = options.rootsTimeout ?? ROOTS_TIMEOUT;
     this.#methodNotFound = options.methodNotFound;
     this.routes = new McpRoutes(this.info);
-    this.inputRequired = new InputRequired(this.info);
     this.#table = routes(
       ...serveSession(this),
       ...serveTools(this),
@@ -83,6 +82,17 @@ export class McpDoor {
     const { client, call, params } = request;
     const profile = this.profileOf(client, call.state);
     return new McpToolContext(client, call, params, { profile, rootsTimeout: this.#rootsTimeout });
+  }
+
+  /** Serves a request that may take several round trips. */
+  serveInRounds(asking: Asking): JsonObject | Promise<JsonObject> {
+    return this.#inputRequired?.serve(asking) ?? this.#serveFirstInRounds(asking);
+  }
+
+  async #serveFirstInRounds(asking: Asking): Promise<JsonObject> {
+    const { InputRequired } = await import("./input-required.ts");
+    this.#inputRequired ??= new InputRequired(this.info);
+    return this.#inputRequired.serve(asking);
   }
 
   /** What a client sees of the offer. */

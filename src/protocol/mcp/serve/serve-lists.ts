@@ -108,7 +108,7 @@ function inRounds<P extends { readonly _meta?: unknown }>(
   const { client, params, call } = request;
   const context = door.contextOf(request);
   if (!client.codec.has.inputRequired) return work(context);
-  return door.inputRequired.serve({
+  return door.serveInRounds({
     method,
     params,
     principal: call.state.principal.id,

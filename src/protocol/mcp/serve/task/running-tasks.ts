@@ -1,50 +1,28 @@
-import { STANDARD } from "../../../rpc/codes.ts";
-import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { JsonObject } from "../json-object.ts";
-import type { RemoteTask } from "../../../tool/tool.ts";
-import type { Rounds } from "./rounds.ts";
-import { type KnownTask, Task, type TaskRecord, type TaskStore } from "./task.ts";
+import { STANDARD } from "../../../../rpc/codes.ts";
+import { RpcError } from "../../../../rpc/rpc-error.ts";
+import type { RemoteTask } from "../../../../tool/tool.ts";
+import { type KnownTask, Task, type TaskRecord } from "./task.ts";
+import type { NewTask, ResumedWork, TasksOptions } from "./tasks.ts";
 
 /** Milliseconds for which the outcome of a task is kept in memory where it cannot be stored. */
 const KEPT = 5 * 60_000;
 const LONGEST_TTL = 24 * 60 * 60_000;
 const MOST = 10_000;
 
-/** The work of a task. */
-export interface ResumedWork {
-  /** Starts the work, or returns work that has started. */
-  readonly begin: () => Rounds<JsonObject>;
-  /** Ends it before its time. */
-  readonly stop: (reason: Error) => void;
-}
-
-export interface NewTask extends ResumedWork {
-  readonly owner: string;
-  /** Where it goes on when this process ends. A promise may never be settled. */
-  readonly remote?: RemoteTask | undefined | Promise<RemoteTask | undefined>;
-  /** Milliseconds that the client gives the task; no limit when left out. */
-  readonly ttl?: unknown;
-}
-
-export interface TasksOptions {
-  /** Without it, tasks are forgotten when the process ends. */
-  readonly store?: TaskStore | undefined;
-  readonly report?: ((event: string, fields: Record<string, unknown>) => void) | undefined;
-}
-
-/** The tasks of a door, for both forms of tasks. Each is visible to its principal alone. */
-export class Tasks {
+/** The tasks that run here, and those that are stored. Each is visible to its principal alone. */
+export class RunningTasks {
   readonly #options: TasksOptions;
   /** Tasks that run here, and those that could not be stored. */
   readonly #tasks = new Map<string, Task>();
-  readonly #listeners = new Set<(task: Task) => void>();
+  readonly #changed: (task: Task) => void;
 
-  constructor(options: TasksOptions = {}) {
+  constructor(options: TasksOptions, changed: (task: Task) => void) {
     this.#options = options;
+    this.#changed = changed;
   }
 
   /** Creates a task. It is stored before it begins, since the client is promised to find it. */
-  start(work: NewTask): Task | Promise<Task> {
+  async start(work: NewTask): Promise<Task> {
     if (this.#tasks.size >= MOST) throw RpcError.of(STANDARD.internal, "too many tasks");
     const { owner, ttl, remote } = work;
     const now = new Date().toISOString();
@@ -57,10 +35,8 @@ export class Tasks {
       status: "working",
       ...(remote instanceof Promise ? {} : { remote }),
     };
-    const stored = this.#options.store?.begin(record);
-    return stored === undefined
-      ? this.#begin(record, work)
-      : stored.then(() => this.#begin(record, work));
+    await this.#options.store?.begin(record);
+    return this.#begin(record, work);
   }
 
   /**
@@ -70,7 +46,7 @@ export class Tasks {
   find(
     id: string,
     owner: string,
-    resume?: (remote: RemoteTask) => ResumedWork,
+    resume?: (remote: RemoteTask) => Promise<ResumedWork>,
   ): KnownTask | Promise<KnownTask> {
     const task = this.#tasks.get(id);
     if (task !== undefined) return theirs(id, owner, task);
@@ -84,12 +60,7 @@ export class Tasks {
     }
   }
 
-  onChange(listener: (task: Task) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  #begin(record: TaskRecord, { begin, stop, remote }: Omit<NewTask, "owner">): Task {
+  async #begin(record: TaskRecord, { begin, stop, remote }: Omit<NewTask, "owner">): Promise<Task> {
     const { id, owner, createdAt, ttl } = record;
     const task = new Task({
       id,
@@ -99,9 +70,7 @@ export class Tasks {
       rounds: begin(),
       stop,
       store: (ended) => this.#store(ended),
-      changed: (changed) => {
-        for (const listener of this.#listeners) listener(changed);
-      },
+      changed: this.#changed,
     });
     this.#tasks.set(id, task);
     if (remote instanceof Promise) {
@@ -123,14 +92,15 @@ export class Tasks {
   async #findStored(
     id: string,
     owner: string,
-    resume: ((remote: RemoteTask) => ResumedWork) | undefined,
+    resume: ((remote: RemoteTask) => Promise<ResumedWork>) | undefined,
   ): Promise<KnownTask> {
     const find = async () => this.#options.store?.find(id);
     const record = await find();
     if (record?.owner !== owner) return theirs(id, owner, undefined);
     if (record.isLost === true && record.remote !== undefined && resume !== undefined) {
       const isOurs = await this.#options.store?.adopt(id);
-      const task = isOurs === true ? this.#begin(record, resume(record.remote)) : undefined;
+      const work = isOurs === true ? await resume(record.remote) : undefined;
+      const task = work === undefined ? undefined : this.#begin(record, work);
       const found = task ?? this.#tasks.get(id);
       if (found !== undefined) return found;
     }

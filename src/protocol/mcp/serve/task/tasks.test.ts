@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 
-import { DiskFaults } from "../../../../test/support/disk-faults.ts";
-import { RawClient } from "../../../../test/upstream/raw-client.ts";
-import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
-import { TaskRecords } from "../../../store/task-records.ts";
-import { Offer } from "../../../tool/offer/offer.ts";
-import { textResult } from "../../../tool/tool.ts";
-import { McpDoor } from "./door.ts";
-import { TASKS_CAPABILITY } from "../meta.ts";
+import { DiskFaults } from "../../../../../test/support/disk-faults.ts";
+import { RawClient } from "../../../../../test/upstream/raw-client.ts";
+import { SampleFolder } from "../../../../../test/samples/sample-folder.ts";
+import { TaskRecords } from "../../../../store/task-records.ts";
+import { Offer } from "../../../../tool/offer/offer.ts";
+import { textResult } from "../../../../tool/tool.ts";
+import { McpDoor } from "../door.ts";
+import { TASKS_CAPABILITY } from "../../meta.ts";
 import type { TaskRecord, TaskStore } from "./task.ts";
-import { covers } from "../../../../test/support/requirement.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
 
 const MODERN = {
   revision: "2026-07-28",

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { fixtureOffer } from "../../../../test/conformance/fixture/offer.ts";
-import { RecordingSink } from "../../../../test/support/recording-sink.ts";
-import { type Json, RawClient } from "../../../../test/upstream/raw-client.ts";
-import { Peer } from "../../../rpc/peer.ts";
-import { memoryPair } from "../../../wire/channel/memory.ts";
-import { Connection } from "./connection.ts";
-import { McpDoor } from "./door.ts";
-import { TASKS_CAPABILITY } from "../meta.ts";
+import { fixtureOffer } from "../../../../../test/conformance/fixture/offer.ts";
+import { RecordingSink } from "../../../../../test/support/recording-sink.ts";
+import { type Json, RawClient } from "../../../../../test/upstream/raw-client.ts";
+import { Peer } from "../../../../rpc/peer.ts";
+import { memoryPair } from "../../../../wire/channel/memory.ts";
+import { Connection } from "../connection.ts";
+import { McpDoor } from "../door.ts";
+import { TASKS_CAPABILITY } from "../../meta.ts";
 import { tellOfTasks } from "./serve-tasks.ts";
-import { covers } from "../../../../test/support/requirement.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
 
 const STATUS = "notifications/tasks/status";
 

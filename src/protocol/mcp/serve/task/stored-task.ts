@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import { STANDARD } from "../../../rpc/codes.ts";
-import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { Question } from "../../../tool/tool.ts";
-import type { JsonObject } from "../json-object.ts";
+import { STANDARD } from "../../../../rpc/codes.ts";
+import { RpcError } from "../../../../rpc/rpc-error.ts";
+import type { Question } from "../../../../tool/tool.ts";
+import type { JsonObject } from "../../json-object.ts";
 import {
   type KnownTask,
   isOver,

@@ -1,9 +1,9 @@
-import { RpcError } from "../../../rpc/rpc-error.ts";
-import { CannotAsk, type Question, type RemoteTask, ToolFault } from "../../../tool/tool.ts";
-import { missingCapability } from "./client.ts";
-import type { JsonObject } from "../json-object.ts";
-import { neededFor } from "./question.ts";
-import type { Rounds } from "./rounds.ts";
+import { RpcError } from "../../../../rpc/rpc-error.ts";
+import { CannotAsk, type Question, type RemoteTask, ToolFault } from "../../../../tool/tool.ts";
+import { missingCapability } from "../client.ts";
+import type { JsonObject } from "../../json-object.ts";
+import { neededFor } from "../question.ts";
+import type { Rounds } from "../rounds.ts";
 
 /** A task, whether this process runs it or another one. */
 export interface KnownTask extends TaskRecord {

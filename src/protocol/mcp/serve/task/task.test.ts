@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { covers } from "../../../../test/support/requirement.ts";
-import { CannotAsk, type Question, ToolFault } from "../../../tool/tool.ts";
-import type { JsonObject } from "../json-object.ts";
-import { Rounds } from "./rounds.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
+import { CannotAsk, type Question, ToolFault } from "../../../../tool/tool.ts";
+import type { JsonObject } from "../../json-object.ts";
+import { Rounds } from "../rounds.ts";
 import { Task, type TaskRecord } from "./task.ts";
 
 type Work = (ask: (question: Question) => Promise<unknown>) => Promise<JsonObject>;
