@@ -23,6 +23,15 @@ describe("a session of an external agent", { timeout: 120_000 }, () => {
     assert.equal(told?.configOptions[0].currentValue, "ask");
   });
 
+  it("has the models of its option, where the agent names them differently in the older form", async () => {
+    await using driven = await DrivenAgent.open({}, { flags: ["--two-names"] });
+    const created = driven.client.messages.find(({ result }) => result?.sessionId !== undefined);
+    assert.deepEqual(created?.result.models, {
+      currentModelId: "m",
+      availableModels: [{ modelId: "m", name: "M" }],
+    });
+  });
+
   it("does not get a prompt that was cancelled before the agent was ready", async () => {
     await using driven = await DrivenAgent.open();
     const { client, sessionId } = driven;

@@ -289,7 +289,7 @@ export class ExternalSession implements AgentSession {
   #take(result: SettingsResult): void {
     const { modes, models, configOptions } = result ?? {};
     // codex names its models differently in the two forms. The option is the current one.
-    const isOption = optionOf((configOptions ?? []) as never, "model") !== undefined;
+    const isOption = optionOf(configOptions ?? [], "model") !== undefined;
     const settings: SessionSettings = {
       ...this.#settings,
       ...(modes ? { modes: modes as never } : {}),

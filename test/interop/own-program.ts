@@ -24,7 +24,7 @@ export class OwnProgram implements AsyncDisposable {
     this.child.stderr.resume();
     createInterface({ input: this.child.stdout }).on("line", (line) => {
       if (!line.startsWith("{")) return;
-      const message = JSON.parse(line) as Json;
+      const message: Json = JSON.parse(line);
       if (message.method === undefined) this.#answers.get(message.id)?.(message);
     });
   }

@@ -150,11 +150,11 @@ function table(results: readonly Result[]): string {
   ]);
   const all = [heads, ...rows];
   const widths = heads.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
-  const line = (row: readonly string[]): string =>
-    row
-      .map((cell, at) => (at === 0 ? cell.padEnd : cell.padStart).call(cell, widths[at] ?? 0))
-      .join("  ");
-  return all.map(line).join("\n");
+  const cell = (text: string, at: number): string => {
+    const width = widths[at] ?? 0;
+    return at === 0 ? text.padEnd(width) : text.padStart(width);
+  };
+  return all.map((row) => row.map(cell).join("  ")).join("\n");
 }
 
 describe("the same task, with the same scripted model", { timeout: 900_000 }, () => {

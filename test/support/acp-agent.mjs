@@ -53,6 +53,21 @@ const options = (effort) => [
   },
 ];
 
+/** The same model by two names, as codex has it. */
+const TWO_NAMES = {
+  models: { currentModelId: "m[low]", availableModels: [{ modelId: "m[low]", name: "M (low)" }] },
+  configOptions: [
+    {
+      id: "model",
+      name: "Model",
+      category: "model",
+      type: "select",
+      currentValue: "m",
+      options: [{ value: "m", name: "M" }],
+    },
+  ],
+};
+
 async function prompt(sessionId, text) {
   const [verb, ...rest] = text.split(" ");
   const argument = rest.join(" ");
@@ -173,7 +188,8 @@ const handlers = {
     // As some do, ahead of the answer.
     if (process.argv.includes("--greets")) say(sessionId, "Welcome. ");
     const more = process.argv.includes("--options") ? { configOptions: options("low") } : {};
-    return { sessionId, modes: modes("code"), ...more };
+    const both = process.argv.includes("--two-names") ? TWO_NAMES : {};
+    return { sessionId, modes: modes("code"), ...more, ...both };
   },
   "session/set_config_option": ({ sessionId, value }) => {
     sessions.get(sessionId).effort = value;
