@@ -9,7 +9,8 @@ import { EVENTS } from "../methods.ts";
 import { META } from "../meta.ts";
 import type { McpRequest } from "./request.ts";
 import type { ListenParams } from "../schema.gen.ts";
-import { keptTask, requireTasks } from "./task/answer-tasks.ts";
+import { keptTask } from "./task/answer-tasks.ts";
+import { requireTasks } from "./task/begin-task.ts";
 import type { KnownTask } from "./task/task.ts";
 
 type Filter = ListenParams["notifications"];

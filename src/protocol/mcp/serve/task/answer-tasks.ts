@@ -1,14 +1,13 @@
 import { STANDARD } from "../../../../rpc/codes.ts";
 import { method } from "../../../../rpc/method.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
-import { type Client, missingCapability } from "../client.ts";
 import type { JsonObject } from "../../json-object.ts";
 import type { McpDoor } from "../door.ts";
-import { hasTasksExtension, META, TASKS_CAPABILITY } from "../../meta.ts";
+import { META } from "../../meta.ts";
 import { pageOf } from "../list-result.ts";
 import type { McpRequest } from "../request.ts";
 import type { TaskParams } from "../../schema.gen.ts";
-import { resumeTask } from "./begin-task.ts";
+import { requireTasks, resumeTask } from "./begin-task.ts";
 import type { KnownTask } from "./task.ts";
 
 /**
@@ -35,11 +34,6 @@ export async function keptTask(
     if (error instanceof RpcError) return undefined;
     throw error;
   }
-}
-
-export function requireTasks(client: Client): void {
-  if (client.codec.has.tasks !== "server's choice") return;
-  if (!hasTasksExtension(client.capabilities)) throw missingCapability(TASKS_CAPABILITY);
 }
 
 /** The tasks that were begun on this connection. */

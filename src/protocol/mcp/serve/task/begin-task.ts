@@ -2,13 +2,14 @@ import { STANDARD } from "../../../../rpc/codes.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { RemoteTask, Tool } from "../../../../tool/tool.ts";
 import type { JsonObject } from "../../json-object.ts";
+import { type Client, missingCapability } from "../client.ts";
 import type { McpDoor } from "../door.ts";
+import { hasTasksExtension, TASKS_CAPABILITY } from "../../meta.ts";
 import type { Asking } from "../input-required.ts";
 import type { McpRequest } from "../request.ts";
 import { Rounds } from "../rounds.ts";
 import { callInRounds, type CallRequest, mayAsk, run } from "../serve-tools.ts";
 import type { Ask } from "../tool-context.ts";
-import { requireTasks } from "./answer-tasks.ts";
 import type { Task } from "./task.ts";
 import type { ResumedWork } from "./tasks.ts";
 
@@ -101,4 +102,9 @@ export function resumeTask(
       return client.codec.shapeToolResult(await door.offer.tools.resume(remote, context));
     });
   return { begin, stop: (reason) => context.stopped(reason) };
+}
+
+export function requireTasks(client: Client): void {
+  if (client.codec.has.tasks !== "server's choice") return;
+  if (!hasTasksExtension(client.capabilities)) throw missingCapability(TASKS_CAPABILITY);
 }
