@@ -6,7 +6,8 @@ import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox-options.ts";
 import { Policy } from "../../tool/policy.ts";
 import type { HttpAuthorization } from "../../upstream/http/http-authorization.ts";
-import { type AddressSettings, isAddress } from "../../upstream/settings.ts";
+import { background } from "../../base/background.ts";
+import type { AddressSettings } from "../../upstream/settings.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Upstreams } from "../../upstream/upstreams.ts";
 import type { Config } from "../config/config.ts";
@@ -194,6 +195,7 @@ class HouseOffer implements OpenedOffer {
       channelLimits: config.limits,
       open: async (settings, events, limits, name) => {
         const resolved = await withReferences(settings, references);
+        const { isAddress } = await import("../../upstream/settings.ts");
         const tokens = isAddress(resolved) ? await this.#tokensFor(name, resolved) : undefined;
         return openLink(resolved, events, limits, tokens);
       },
@@ -203,7 +205,8 @@ class HouseOffer implements OpenedOffer {
   }
 
   /** Somebody has logged in: servers that are down may have waited for that. */
-  #retryDown(): void {
+  async #retryDown(): Promise<void> {
+    const { isAddress } = await import("../../upstream/settings.ts");
     for (const { name, state } of this.status()) {
       const isDown = state === "waiting" || state === "resting";
       const settings = this.#table[name];
@@ -217,7 +220,11 @@ class HouseOffer implements OpenedOffer {
     const { config, log } = this.#house;
     if (!this.#followsLogins) {
       this.#followsLogins = true;
-      this.#ends.push(watchFiles([loginsPath(config.data)], () => this.#retryDown()));
+      this.#ends.push(
+        watchFiles([loginsPath(config.data)], () =>
+          background(this.#retryDown(), "Trying servers again"),
+        ),
+      );
     }
     const logins = new ServerLogins({ data: config.data, env: process.env });
     return logins.tokensFor(name, settings, log);

@@ -25,7 +25,8 @@ async function transportTo(port: number, limits = {}): Promise<string> {
 
 /** Another program at the TCP port of a bus that serves only QUIC. */
 async function stranger(port: number, answer: (socket: Socket) => void): Promise<Server> {
-  const server = createServer((socket) => answer(socket.on("error", () => {})));
+  // Only a socket that is read notices that the other side has closed it.
+  const server = createServer((socket) => answer(socket.on("error", () => {}).resume()));
   server.listen(port, "127.0.0.1");
   await once(server, "listening");
   return server;

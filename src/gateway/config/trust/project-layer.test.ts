@@ -27,7 +27,7 @@ describe("an untrusted project file", () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, PROJECT);
     const { config, warnings, files } = await home.load();
-    assert.deepEqual(config.log, { level: "warn", verbose: true });
+    assert.deepEqual(config.log, { level: "warn", verbose: true, requests: false });
     assert.equal(config.server.port, 4180);
     assert.deepEqual(config.mcpServers, {});
     assert.deepEqual(warnings, [
