@@ -24,12 +24,12 @@ const TEXT = "x".repeat(1_000);
 export const busWholeWay: Bench = {
   name: "bus-whole-way",
   plan: async ({ quick }) => {
-    const calls = quick ? 2_000 : 6_000;
+    const calls = quick ? 2_000 : 3_000;
     const hop = (scheme: string) => ({ measure: () => measureCalls("bus", scheme, 1, calls) });
     const way = (scheme: string) => ({ measure: () => measureWay(scheme, calls) });
     return {
       describe: `tools/call with 1 KB there and back, ${calls} calls, ${AT_ONCE} at once; then one by one; all processes are counted but the client`,
-      rounds: quick ? 3 : 7,
+      rounds: quick ? 3 : 5,
       quantities: [
         { key: "cpu", label: `CPU, ${AT_ONCE} at once`, unit: "µs", digits: 0 },
         { key: "serial", label: "CPU, one by one", unit: "µs", digits: 0 },
