@@ -281,7 +281,10 @@ export interface OpenApiServer {
  * unless their authorization server does not register clients.
  */
 export interface OAuthSettings {
-  /** Issuer of the tokens, if the server does not name it, or if it is in a private network. */
+  /**
+   * Issuer of the tokens, if the server does not name it, if it is in a private network, or if
+   * `clientId` is set.
+   */
   readonly issuer?: string;
   /** Client that you have registered with the issuer. */
   readonly clientId?: string;

@@ -161,7 +161,8 @@ export const SERVER_SCHEMAS = {
         format: "uri",
         pattern: "^https?://",
         description:
-          "Issuer of the tokens, if the server does not name it, or if it is in a private network.",
+          "Issuer of the tokens, if the server does not name it, if it is in a private network, or " +
+          "if `clientId` is set.",
       },
       clientId: {
         type: "string",
