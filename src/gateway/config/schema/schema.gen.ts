@@ -233,8 +233,8 @@ export interface OpenApiServer {
   /** With `openapi`; optional. */
   readonly type?: "openapi";
   /**
-   * OpenAPI 3 document, as JSON or YAML: a URL, or a file. A path that begins with `./`, `../` or
-   * `~/` counts from this file's folder or the home folder.
+   * OpenAPI 3 document, as JSON or YAML: a URL, or a file. A relative path counts from this file's
+   * folder.
    */
   readonly openapi: string;
   /** Its address. */

@@ -111,8 +111,8 @@ export const SERVER_SCHEMAS = {
         type: "string",
         minLength: 1,
         description:
-          "OpenAPI 3 document, as JSON or YAML: a URL, or a file. A path that begins with `./`, `../` " +
-          "or `~/` counts from this file's folder or the home folder.",
+          "OpenAPI 3 document, as JSON or YAML: a URL, or a file. A relative path counts from this " +
+          "file's folder.",
       },
       url: {
         anyOf: [
