@@ -6,6 +6,7 @@ import { AgentRig } from "../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../test/agent/fake-llm.ts";
 import { selfCommand } from "../base/process/self-command.ts";
 import { Offer } from "../tool/offer/offer.ts";
+import { Profiles } from "../tool/profile/profiles.ts";
 import { textResult } from "../tool/tool.ts";
 
 const SERVER = join(import.meta.dirname, "../../test/support/echo-server.mjs");
@@ -92,5 +93,37 @@ describe("the toolbox", () => {
     const { turn } = await rig.turnOf(session, { prompt: "go on", principal });
     assert.ok(!llm.tools.includes("dig"));
     assert.deepEqual(turn.ends, ["failed"]);
+  });
+
+  it("shows the model what the agent's profile shows, under its names, and never has it search", async () => {
+    const offer = new Offer();
+    const inputSchema = { type: "object" };
+    for (const name of ["dig", "fill", "call_tool"]) {
+      offer.tools.add({
+        definition: { name, inputSchema },
+        source: { server: "ground", name },
+        call: () => textResult(`${name} was called`),
+      });
+    }
+    offer.profiles = new Profiles({
+      others: { for: { doors: ["mcp"] } },
+      ours: {
+        for: { doors: ["agent"], clients: ["built-in agent"], projects: ["/"] },
+        tools: { deny: ["fill"], rename: { dig: "excavate" } },
+        search: true,
+      },
+    });
+    await using llm = await FakeLlm.start([
+      { toolCalls: [{ name: "excavate", arguments: {} }] },
+      { content: "Done." },
+    ]);
+    await using rig = new AgentRig({ llm, offer: async () => offer });
+    const { turn } = await rig.turnOf(await rig.open(), "dig, fill, call");
+    assert.match(llm.seen(1), /tool: .*dig was called/);
+    assert.equal(turn.asked[0]?.subject, "call ground/dig");
+    const hidden = ["dig", "fill", "search_tools"].filter((name) => llm.tools.includes(name));
+    assert.deepEqual(hidden, []);
+    // A call of that name would be one of any tool, with the permission for this one.
+    assert.ok(!llm.tools.includes("call_tool"));
   });
 });

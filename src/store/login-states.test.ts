@@ -4,32 +4,59 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../test/samples/sample-folder.ts";
+import { DiskFaults } from "../../test/support/disk-faults.ts";
 import { LoginStates } from "./login-states.ts";
 
+interface State {
+  readonly issuer: string;
+}
+
+const A: State = { issuer: "https://a.example" };
+const B: State = { issuer: "https://b.example" };
+
 describe("LoginStates", () => {
-  it("keep what several processes write at once, and a stamp that differs after each", async () => {
+  it("change one login, and keep the others", async () => {
     await using folder = await SampleFolder.create();
-    const path = join(folder.path, "data/logins.json");
-    const open = (): LoginStates<{ n: number }> => new LoginStates(path);
-    const first = open().stamp();
-    await Promise.all([1, 2, 3].map((n) => open().change(`k${n}`, () => ({ n }))));
-    for (const n of [1, 2, 3]) assert.deepEqual(await open().get(`k${n}`), { n });
-    const second = open().stamp();
-    assert.notEqual(first, second);
-    await open().change("k1", () => undefined);
-    assert.notEqual(open().stamp(), second);
-    assert.equal(await open().get("k1"), undefined);
-    assert.equal(await open().get("__proto__"), undefined);
+    const states = new LoginStates<State>(join(folder.path, "logins.json"));
+    assert.equal(states.stamp(), "none");
+    await states.change("a", () => A);
+    const before = states.stamp();
+    await states.change("b", () => B);
+    assert.notEqual(states.stamp(), before);
+    assert.deepEqual(await states.get("a"), A);
+    await states.change("a", (known) => (assert.deepEqual(known, A), undefined));
+    assert.equal(await states.get("a"), undefined);
+    assert.deepEqual(await states.get("b"), B);
+    assert.equal(await states.get("toString"), undefined);
   });
 
-  it("count an unreadable file as empty", async () => {
+  it("forget no login because the file cannot be read at the moment", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "logins.json");
+    const states = new LoginStates<State>(path);
+    await states.change("a", () => A);
+    {
+      using disk = new DiskFaults(folder.path);
+      disk.decide = (call) => (call.path === path ? "EIO" : undefined);
+      await assert.rejects(
+        states.change("b", () => B),
+        /Cannot read '.*logins\.json': /,
+      );
+      await assert.rejects(states.get("a"), /Cannot read/);
+    }
+    assert.deepEqual(await states.get("a"), A);
+  });
+
+  it("begin anew where the file is damaged", async () => {
+    await using folder = await SampleFolder.create();
     await mkdir(folder.path, { recursive: true });
-    await writeFile(path, "{ broken");
-    const states = new LoginStates<object>(path);
-    assert.equal(await states.get("a"), undefined);
-    await states.change("a", () => ({ x: 1 }));
-    assert.deepEqual(await states.get("a"), { x: 1 });
+    const path = join(folder.path, "logins.json");
+    for (const text of ["{", "null", '"a"', ""]) {
+      await writeFile(path, text);
+      const states = new LoginStates<State>(path);
+      assert.equal(await states.get("a"), undefined, text);
+      await states.change("a", () => A);
+      assert.deepEqual(await states.get("a"), A, text);
+    }
   });
 });

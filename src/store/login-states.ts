@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
+import { TrunklineError } from "../base/errors.ts";
 import { replaceFile, withLock } from "./replace-file.ts";
 
 /**
@@ -38,10 +39,15 @@ export class LoginStates<T extends object> {
     return file === undefined ? "none" : `${file.ino} ${file.mtimeMs} ${file.size}`;
   }
 
-  /** An unreadable file counts as empty: people can log in again. */
+  /** A damaged file counts as empty: people can log in again. One that cannot be read now does not. */
   async #read(): Promise<Readonly<Record<string, T>>> {
+    const text = await readFile(this.#path, "utf8").catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return "";
+      const why = `Cannot read '${this.#path}': ${error.message}`;
+      throw new TrunklineError("unavailable", why, { cause: error });
+    });
     try {
-      const value: unknown = JSON.parse(await readFile(this.#path, "utf8"));
+      const value: unknown = JSON.parse(text);
       return typeof value === "object" && value !== null ? (value as Record<string, T>) : {};
     } catch {
       return {};

@@ -27,7 +27,7 @@ class Rig implements AsyncDisposable {
     const home = await SampleHome.create();
     const work = {
       url: server.url,
-      ...(options.oauth === undefined ? {} : { oauth: options.oauth }),
+      ...(options.oauth === undefined ? {} : { oauth: { issuer: issuer.url, ...options.oauth } }),
     };
     await home.write(home.userFile, JSON.stringify({ mcpServers: { work } }));
     return new Rig(home, server, issuer);

@@ -46,6 +46,8 @@ export function addToolbox(
   const caller = callerFor(principal, "");
   // The agent has groups of tools of its own to keep lists short, so it never searches.
   for (const tool of toolbox.visibleTo({ caller, project, profile })) {
+    // To the toolbox, a call of this name is one of any tool that its arguments name.
+    if (profile?.search?.has(tool.definition.name) === true) continue;
     const name = freeName(tools, tool.definition.name);
     if (tools.size >= MOST_TOOLS) left.push(tool.definition.name);
     else tools.set(name, adapt(tool, name, toolbox, { isBrought, profile }));

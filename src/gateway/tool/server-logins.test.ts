@@ -80,6 +80,18 @@ describe("ServerLogins", () => {
     assert.deepEqual(await store.state(), {});
   });
 
+  it("note no end of scopes for a server that names others each time", async () => {
+    await using folder = await SampleFolder.create();
+    const store = open(folder).of("work", SERVER);
+    await store.want(["a", "x".repeat(10_000)]);
+    assert.deepEqual((await store.state()).wanted, ["a"]);
+    await store.want(Array.from({ length: 200 }, (_, index) => `scope ${index}`));
+    const stamp = store.stamp();
+    await store.want(["b"]);
+    assert.equal(store.stamp(), stamp, "processes that follow the file try no server again");
+    assert.equal((await store.state()).wanted?.length, 100);
+  });
+
   it("leave alone a server whose header is configured", async () => {
     await using folder = await SampleFolder.create();
     const settings = { url: SERVER.href, headers: { AUTHORIZATION: "Bearer x" } };

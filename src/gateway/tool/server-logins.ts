@@ -25,6 +25,10 @@ export interface ServerLoginsOptions {
 /** Milliseconds that a process may take to renew a login while others wait. */
 const LONGEST_RENEWAL = 30_000;
 
+/** Scopes that a server may ask for in vain, and the characters of each. */
+const MOST_SCOPES = 100;
+const LONGEST_SCOPE = 256;
+
 /** The logins at MCP servers. Their tokens are secrets; the rest is in a plain file. */
 export class ServerLogins {
   readonly #options: ServerLoginsOptions;
@@ -129,11 +133,16 @@ class StoredLogin implements LoginStore {
     return (await this.#states.get(this.#key)) ?? {};
   }
 
+  /** Bounded, since each change is news to all processes, and a server may name other scopes each time. */
   async want(scopes: readonly string[]): Promise<void> {
+    const beyond = (wanted: readonly string[] = []): readonly string[] => {
+      const more = scopes.filter((scope) => scope.length <= LONGEST_SCOPE);
+      return [...new Set([...wanted, ...more])].slice(0, Math.max(wanted.length, MOST_SCOPES));
+    };
     const { wanted = [] } = await this.state();
-    if (scopes.every((scope) => wanted.includes(scope))) return;
+    if (beyond(wanted).length === wanted.length) return;
     await this.#states.change(this.#key, (known = {}) => {
-      return { ...known, wanted: [...new Set([...(known.wanted ?? []), ...scopes])] };
+      return { ...known, wanted: beyond(known.wanted) };
     });
   }
 

@@ -90,6 +90,27 @@ describe("a profile's resources", () => {
   });
 });
 
+describe("a profile that denies resources", () => {
+  it("denies them however their URI is written", () => {
+    const made = profile({ resources: { deny: ["file:///closed/*"] } });
+    for (const uri of [
+      "file:///closed/a",
+      "file:///%63losed/a",
+      "file:///closed%2fa",
+      "file:///closed%2F%ff",
+      "FILE:///closed/a",
+      "file:///./closed/a",
+      "file:///%2e/closed/a",
+      "file:\\\\\\closed\\a",
+      "file://localhost/closed/a",
+    ]) {
+      assert.equal(made.hasResource(uri), false, uri);
+    }
+    assert.equal(made.hasResource("file:///open/%63losed"), true);
+    assert.equal(made.hasResource("note://{id}"), true);
+  });
+});
+
 describe("Profile.fits()", () => {
   it("is false for a profile that is only given by name, and true for one that is for all", () => {
     assert.equal(profile({}).fits(SUBJECT), false);

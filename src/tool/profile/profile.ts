@@ -142,7 +142,9 @@ export class Profile {
   /** `server` is that of a resource that is not ours. */
   hasResource(uri: string, server?: string): boolean {
     if (!this.hasServer(server)) return false;
-    return this.#resources.isOpen || (!LEADS_UP.test(uri) && this.#resources.has(uri));
+    if (this.#resources.isOpen) return true;
+    if (LEADS_UP.test(uri) || !this.#resources.has(uri)) return false;
+    return !this.#resources.denies([plainUri(uri)]);
   }
 
   async hasResourceOf(provider: ResourceProvider, uri: string): Promise<boolean> {
@@ -182,6 +184,18 @@ export class Profile {
   }
 }
 
+/** A URI as servers read it: `FILE:///%73ecret/./a` is `file:///secret/a` (RFC 3986, section 6.2.2). */
+function plainUri(uri: string): string {
+  const normal = URL.parse(uri)?.href ?? uri;
+  return normal.replace(/%[0-7][\da-f]|(?:%[89a-f][\da-f])+/gi, (escaped) => {
+    try {
+      return decodeURIComponent(escaped);
+    } catch {
+      return escaped;
+    }
+  });
+}
+
 /** Whether a name fits one of the patterns; where there are none, any does. */
 function isAmong(patterns: readonly string[] | undefined, name: string | undefined): boolean {
   if (patterns === undefined) return true;
@@ -214,7 +228,11 @@ class Filter {
     if (this.isOpen) return true;
     const names = source === undefined ? [name] : [name, `${source.server}/${source.name}`];
     const all = source === undefined ? names : [...names, source.name];
-    if (this.#deny.some((fits) => all.some(fits))) return false;
+    if (this.denies(all)) return false;
     return this.#allow?.some((fits) => names.some(fits)) ?? true;
+  }
+
+  denies(names: readonly string[]): boolean {
+    return this.#deny.some((fits) => names.some(fits));
   }
 }

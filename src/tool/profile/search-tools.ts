@@ -29,6 +29,11 @@ export class ToolSearch {
     return [definedAs(searchDefinition(tools)), definedAs(CALL_DEFINITION)];
   }
 
+  /** Whether it is the name of one of them. */
+  has(name: string): boolean {
+    return name === SEARCH_TOOL || name === CALL_TOOL;
+  }
+
   /** Answers a call of one of them; undefined for any other tool. */
   answer(name: string, args: Arguments, ways: SearchWays): Answer | undefined {
     if (name === SEARCH_TOOL) return ways.found(this.#find(args, ways));

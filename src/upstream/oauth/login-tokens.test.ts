@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
 import { ServerLogins } from "../../gateway/tool/server-logins.ts";
 import { LoginTokens } from "./login-tokens.ts";
@@ -22,15 +23,19 @@ class Rig implements AsyncDisposable {
     return new Rig(await SmallIssuer.open(), await SampleFolder.create());
   }
 
-  store(name = "work"): LoginStore {
+  store(): LoginStore {
     const { path } = this.#folder;
     const env = { TRUNKLINE_TOKEN_STORE: "file", HOME: path };
-    return new ServerLogins({ data: path, env }).of(name, this.#server);
+    return new ServerLogins({ data: path, env }).of("work", this.#server);
   }
 
-  tokens(name = "work"): LoginTokens {
+  get folder(): string {
+    return this.#folder.path;
+  }
+
+  tokens(report: (event: string) => void = () => assert.fail()): LoginTokens {
     const http = new OAuthHttp({ server: this.#server, trustsIssuer: false });
-    return new LoginTokens({ name, store: this.store(name), http, report: () => assert.fail() });
+    return new LoginTokens({ name: "work", store: this.store(), http, report });
   }
 
   /** Stores a login whose token has ended, unless a test says otherwise. */
@@ -56,6 +61,14 @@ class Rig implements AsyncDisposable {
   get #server(): URL {
     return new URL("http://127.0.0.1:1/mcp");
   }
+}
+
+/** Runs work while there is no room for secrets. Locks need none. */
+async function withFullDisk<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  using disk = new DiskFaults(folder);
+  // What is to replace the file of secrets.
+  disk.decide = ({ path }) => (/logins\.enc\.(?!lock)/.test(path) ? "ENOSPC" : undefined);
+  return await work();
 }
 
 const NEVER = { expiresAt: Date.now() + 3_600_000 };
@@ -119,6 +132,42 @@ describe("LoginTokens", () => {
       /^TrunklineError: its login at http:\S+ could not be renewed: it answered 404, and not/;
     await assert.rejects(Promise.resolve(rig.tokens().token()), why);
     assert.equal((await rig.store().read())?.accessToken, "old");
+  });
+
+  it("keeps a renewed login that the disk has no room for, and stores it once there is", async () => {
+    await using rig = await Rig.open();
+    await rig.logIn();
+    const reports: string[] = [];
+    const tokens = rig.tokens((event) => reports.push(event));
+    const first = await withFullDisk(rig.folder, async () => tokens.token());
+    assert.match(String(first), /^at-1-/);
+    assert.deepEqual(reports, ["upstream.login-not-stored"]);
+    assert.equal((await rig.store().read())?.accessToken, "old");
+    // The refresh token that is stored is spent: the renewal takes the one that is not.
+    const next = await tokens.refused({ ...UNAUTHORIZED, token: String(first) });
+    assert.ok("token" in next && next.token.startsWith("at-2-"), JSON.stringify(next));
+    assert.equal((await rig.store().read())?.accessToken, next.token);
+  });
+
+  it("stores a renewed login as soon as another process has changed what is stored", async () => {
+    await using rig = await Rig.open();
+    await rig.logIn();
+    const tokens = rig.tokens(() => {});
+    const first = await withFullDisk(rig.folder, async () => tokens.token());
+    await rig.store().want(["more"]);
+    assert.equal(await tokens.token(), first);
+    assert.equal((await rig.store().read())?.accessToken, first);
+    assert.equal(rig.issuer.grants.length, 1);
+  });
+
+  it("prefers a new login of the person to a renewed one that could not be stored", async () => {
+    await using rig = await Rig.open();
+    await rig.logIn();
+    const tokens = rig.tokens(() => {});
+    await withFullDisk(rig.folder, async () => tokens.token());
+    await rig.logIn({ ...NEVER, accessToken: "new" });
+    assert.equal(await tokens.token(), "new");
+    assert.equal((await rig.store().read())?.accessToken, "new");
   });
 
   it("notices a logout and a login of another process", async () => {

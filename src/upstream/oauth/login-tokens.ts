@@ -21,6 +21,8 @@ export class LoginTokens implements HttpAuthorization {
   readonly #options: LoginTokensOptions;
   #login: Login | undefined;
   #stamp: string | undefined;
+  /** A renewed login that could not be stored, and the access token of the one that it replaces. */
+  #unstored: { readonly login: Login; readonly replaces: string | undefined } | undefined;
   #under: Promise<Login | undefined> | undefined;
 
   constructor(options: LoginTokensOptions) {
@@ -73,33 +75,51 @@ export class LoginTokens implements HttpAuthorization {
     const isUsable = (login: Login | undefined): boolean =>
       login === undefined || (login.accessToken !== refused && !isExpired(login));
     this.#stamp = store.stamp();
-    this.#login = await store.read();
-    if (isUsable(this.#login) || this.#login?.refreshToken === undefined) return this.#login;
+    this.#login = this.#newest(await store.read());
+    const isStored = this.#unstored === undefined;
+    if (isUsable(this.#login) && isStored) return this.#login;
+    if (this.#login?.refreshToken === undefined) return this.#login;
     return await store.alone(async () => {
       // Another process may have renewed it in the meantime.
-      const known = await store.read();
+      const stored = await store.read();
+      const known = this.#newest(stored);
       this.#login = isUsable(known) || known === undefined ? known : await this.#renew(known);
+      if (this.#login !== undefined && this.#login !== stored) {
+        await this.#store(this.#login, stored?.accessToken);
+      }
       this.#stamp = store.stamp();
       return this.#login;
     });
   }
 
+  /** What is stored, unless it is what we have renewed and could not replace: its refresh token is spent. */
+  #newest(stored: Login | undefined): Login | undefined {
+    if (this.#unstored?.replaces !== stored?.accessToken) this.#unstored = undefined;
+    return this.#unstored?.login ?? stored;
+  }
+
+  /** Undefined if the login has ended. */
   async #renew(login: Login): Promise<Login | undefined> {
-    const { store, http, report } = this.#options;
-    let renewed: Login;
+    const { store, http } = this.#options;
     try {
-      renewed = await renewLogin(login, http);
+      return await renewLogin(login, http);
     } catch (error) {
       if (!(error instanceof LoginEnded)) throw error;
+      this.#unstored = undefined;
       await store.remove({ issuer: login.issuer, wanted: login.scopes, ended: error.message });
       return undefined;
     }
+  }
+
+  /** This process goes on if it cannot be stored, and tries again with the next renewal. */
+  async #store(login: Login, replaces: string | undefined): Promise<void> {
+    const { store, report } = this.#options;
     try {
-      await store.write(renewed);
+      await store.write(login);
+      this.#unstored = undefined;
     } catch (error) {
-      // The old refresh token is spent: this process at least goes on.
+      this.#unstored = { login, replaces };
       report("upstream.login-not-stored", { error });
     }
-    return renewed;
   }
 }

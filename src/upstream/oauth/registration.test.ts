@@ -17,7 +17,7 @@ describe("clientFor()", () => {
     await using issuer = await SmallIssuer.open();
     const clientMetadataUrl = "https://example.com/client.json";
     issuer.metadata.client_id_metadata_document_supported = true;
-    const own = { clientId: "own", clientMetadataUrl };
+    const own = { clientId: "own", issuer: issuer.url, clientMetadataUrl };
     assert.deepEqual(await client(issuer, own), { id: "own", method: "none" });
     assert.deepEqual(await client(issuer, { clientMetadataUrl }), {
       id: clientMetadataUrl,
@@ -30,12 +30,21 @@ describe("clientFor()", () => {
 
   it("sends a secret as the issuer wants it", async () => {
     await using issuer = await SmallIssuer.open();
-    const own = { clientId: "own", clientSecret: "s" };
+    const own = { clientId: "own", clientSecret: "s", issuer: issuer.url };
     assert.equal((await client(issuer, own)).method, "client_secret_basic");
     issuer.metadata.token_endpoint_auth_methods_supported = ["client_secret_post"];
     assert.equal((await client(issuer, own)).method, "client_secret_post");
     await client(issuer, {});
     assert.equal(issuer.registered[0]?.token_endpoint_auth_method, "client_secret_post");
+  });
+
+  it("gives a configured client to no issuer that only the server has named", async () => {
+    await using issuer = await SmallIssuer.open();
+    const asked = client(issuer, { clientId: "own", clientSecret: "s" });
+    const next = new RegExp(
+      `Set 'oauth\\.issuer' of the server, to ${issuer.url} if it is that one`,
+    );
+    await assert.rejects(asked, next);
   });
 
   it("says what to configure where nobody can be registered", async () => {

@@ -18,6 +18,8 @@ export async function clientFor(
 ): Promise<OAuthClient> {
   const { clientId, clientSecret, clientMetadataUrl } = settings;
   if (clientId !== undefined) {
+    // Otherwise the MCP server chooses who gets the secret, and the code of a login somewhere else.
+    if (settings.issuer === undefined) throw needsIssuer(issuer);
     if (clientSecret === undefined) return { id: clientId, method: "none" };
     return { id: clientId, secret: clientSecret, method: methodWithSecret(issuer) };
   }
@@ -29,6 +31,12 @@ export async function clientFor(
   const needed = `register Trunkline there, and set 'oauth.clientId' of the server`;
   const why = `${issuer.issuer} has no dynamic registration`;
   throw new TrunklineError("config", `It does not know Trunkline, and ${why}: ${needed}`);
+}
+
+function needsIssuer({ issuer }: AuthorizationServer): TrunklineError {
+  const why = "'oauth.clientId' is for the issuer that you registered Trunkline with";
+  const next = `Set 'oauth.issuer' of the server, to ${issuer} if it is that one`;
+  return new TrunklineError("config", `${why}, and nothing says which that is. ${next}`);
 }
 
 /** RFC 7591. The client is registered anew for each login, with the very address that is listened on. */

@@ -29,6 +29,21 @@ const parameter = (name: string, place: string, more: object = {}): object => ({
 });
 
 describe("operationsOf()", () => {
+  it("leaves out a path that would make another host of the API's address", () => {
+    const found = operations({
+      "@evil.example/a": { get: {} },
+      ".evil.example/a": { get: {} },
+      ":8080/a": { get: {} },
+      "{host}/a": { get: { parameters: [parameter("host", "path")] } },
+      "x-internal": { get: {} },
+      "/a": { get: {} },
+    });
+    assert.deepEqual(
+      found.map(({ path }) => path),
+      ["/a"],
+    );
+  });
+
   it("names tools by their operations, or by method and path, each once", () => {
     const long = "x".repeat(80);
     const found = operations({

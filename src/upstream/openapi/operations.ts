@@ -63,6 +63,8 @@ export function operationsOf(document: OpenApiDocument, filter: OperationFilter 
   const names = new Set<string>();
   const operations: Operation[] = [];
   for (const [path, value] of Object.entries((document.value.paths ?? {}) as Json)) {
+    // OpenAPI 3.1, § Paths Object. Behind the address of the API, `@other.example` would be another host.
+    if (!path.startsWith("/")) continue;
     const item = document.resolve(value);
     for (const method of METHODS) {
       const operation = item[method];

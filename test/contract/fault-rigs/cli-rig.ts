@@ -5,7 +5,9 @@ import { join } from "node:path";
 
 import type { Host, Output } from "../../../src/cli/shell/host.ts";
 import { run } from "../../../src/cli/program.ts";
+import { ServerLogins } from "../../../src/gateway/tool/server-logins.ts";
 import { SessionLog } from "../../../src/store/session/session-log.ts";
+import type { Login } from "../../../src/upstream/oauth/login.ts";
 import type { FaultRig } from "../store-fault-contract.ts";
 import { faultHouse } from "./fault-house.ts";
 
@@ -20,7 +22,17 @@ class KeptOutput implements Output {
   on(): void {}
 }
 
-/** Commands that write: comments, tokens, configuration, identities, sessions. */
+const SERVER = new URL("https://mcp.example.com/mcp");
+const LOGIN: Login = {
+  server: SERVER.href,
+  issuer: "https://login.example.com",
+  tokenEndpoint: "https://login.example.com/token",
+  client: { id: "c", method: "none" },
+  scopes: ["read"],
+  accessToken: "",
+};
+
+/** Commands that write: comments, tokens, configuration, identities, sessions, logins at servers. */
 export async function commandLine(): Promise<FaultRig> {
   const { home } = await faultHouse();
   const { project, path, data } = home;
@@ -37,6 +49,10 @@ export async function commandLine(): Promise<FaultRig> {
     return stdout.text;
   };
   const say = (name: string, ...args: string[]) => ({ name, run: () => trunkline(...args) });
+  // As each process opens them. A browser is no part of this, so only what a login stores is.
+  const loginStore = () =>
+    new ServerLogins({ data, env: { ...env, TRUNKLINE_TOKEN_STORE: "file" } }).of("work", SERVER);
+  let loggedIn = "";
   let count = 0;
   let thread = "";
   const added: string[] = [];
@@ -86,6 +102,17 @@ export async function commandLine(): Promise<FaultRig> {
           await trunkline("identity", "remove", name);
         },
       },
+      {
+        name: "logout and login at a server",
+        run: async () => {
+          loggedIn = "";
+          await loginStore().remove();
+          const accessToken = `token ${count}`;
+          await loginStore().write({ ...LOGIN, accessToken });
+          loggedIn = accessToken;
+          await loginStore().want(["more"]);
+        },
+      },
       say("config trust", "config", "trust"),
       say("config untrust", "config", "untrust"),
       say("identity list", "identity", "list"),
@@ -96,6 +123,7 @@ export async function commandLine(): Promise<FaultRig> {
     verify: async () => {
       const listed = await trunkline("review", "list", "--all", "--json");
       for (const id of added) assert.ok(listed.includes(id), `${id} is there`);
+      if (loggedIn !== "") assert.equal((await loginStore().read())?.accessToken, loggedIn);
     },
     [Symbol.asyncDispose]: () => home[Symbol.asyncDispose](),
   };

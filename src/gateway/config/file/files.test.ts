@@ -35,6 +35,35 @@ describe("userLayer()", () => {
     });
   });
 
+  it("resolves the folders of profiles", () => {
+    const rules = [{ tool: "*", project: "b", decision: "deny" }];
+    const projects = ["a", "~/a", "/a"];
+    const text = { profiles: { p: { for: { projects }, policy: { rules } } } };
+    assert.deepEqual(layerOf(JSON.stringify(text)).values, {
+      profiles: {
+        p: {
+          for: { projects: ["/etc/trunkline/a", "/home/ada/a", "/a"] },
+          policy: { rules: [{ tool: "*", project: "/etc/trunkline/b", decision: "deny" }] },
+        },
+      },
+    });
+  });
+
+  it("finds OpenAPI documents beside the file, whatever folder a program was started in", () => {
+    const resolved = {
+      "pets.yaml": "/etc/trunkline/pets.yaml",
+      "./pets.yaml": "/etc/trunkline/pets.yaml",
+      "~/pets.yaml": "/home/ada/pets.yaml",
+      "/pets.yaml": "/pets.yaml",
+      "HTTPS://a.example/pets.yaml": "HTTPS://a.example/pets.yaml",
+      "${APIS}/pets.yaml": "${APIS}/pets.yaml",
+    };
+    for (const [openapi, found] of Object.entries(resolved)) {
+      const { values } = layerOf(JSON.stringify({ mcpServers: { pets: { openapi } } }));
+      assert.deepEqual(values, { mcpServers: { pets: { openapi: found } } });
+    }
+  });
+
   it("keeps wrong values, so that the check can name them", () => {
     const text = `{ "data": 5, "bus": [], "agents": { "a": 1 }, "policy": { "tools": null } }`;
     assert.deepEqual(layerOf(text).values, JSON.parse(text));

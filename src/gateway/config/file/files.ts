@@ -53,9 +53,15 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
   const expandCommand = (value: unknown): unknown => {
     return typeof value === "string" && /^(?:\.\.?|~)\//.test(value) ? expand(value) : value;
   };
+  // Counted from the folder that a program was started in, it would be the document of any repository.
+  const expandDocument = (value: unknown): unknown => {
+    return typeof value === "string" && /^(?:https?:\/\/|\$\{)/i.test(value)
+      ? value
+      : expand(value);
+  };
   const program = (value: unknown): unknown => {
     const started = edit(edit(value, "command", expandCommand), "cwd", expand);
-    return edit(started, "openapi", expandCommand);
+    return edit(started, "openapi", expandDocument);
   };
   const programs = (value: unknown): unknown => {
     if (!isValues(value)) return value;

@@ -233,8 +233,8 @@ export interface OpenApiServer {
   /** With `openapi`; optional. */
   readonly type?: "openapi";
   /**
-   * OpenAPI 3 document, as JSON or YAML: a URL, or a file. A path that begins with `./`, `../` or
-   * `~/` counts from this file's folder or the home folder.
+   * OpenAPI 3 document, as JSON or YAML: a URL, or a file. A relative path counts from this file's
+   * folder.
    */
   readonly openapi: string;
   /** Its address. */
@@ -281,7 +281,10 @@ export interface OpenApiServer {
  * unless their authorization server does not register clients.
  */
 export interface OAuthSettings {
-  /** Issuer of the tokens, if the server does not name it, or if it is in a private network. */
+  /**
+   * Issuer of the tokens, if the server does not name it, if it is in a private network, or if
+   * `clientId` is set.
+   */
   readonly issuer?: string;
   /** Client that you have registered with the issuer. */
   readonly clientId?: string;

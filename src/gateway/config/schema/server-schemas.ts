@@ -111,8 +111,8 @@ export const SERVER_SCHEMAS = {
         type: "string",
         minLength: 1,
         description:
-          "OpenAPI 3 document, as JSON or YAML: a URL, or a file. A path that begins with `./`, `../` " +
-          "or `~/` counts from this file's folder or the home folder.",
+          "OpenAPI 3 document, as JSON or YAML: a URL, or a file. A relative path counts from this " +
+          "file's folder.",
       },
       url: {
         anyOf: [
@@ -161,7 +161,8 @@ export const SERVER_SCHEMAS = {
         format: "uri",
         pattern: "^https?://",
         description:
-          "Issuer of the tokens, if the server does not name it, or if it is in a private network.",
+          "Issuer of the tokens, if the server does not name it, if it is in a private network, or " +
+          "if `clientId` is set.",
       },
       clientId: {
         type: "string",

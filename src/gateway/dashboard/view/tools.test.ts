@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { sampleTool } from "../../../../test/samples/sample-context.ts";
+import { OWNER, type Principal } from "../../../base/principal.ts";
+import { Offer } from "../../../tool/offer/offer.ts";
+import { Profiles } from "../../../tool/profile/profiles.ts";
+import { textResult } from "../../../tool/tool.ts";
+import type { ApiCall } from "../router.ts";
+import type { DashboardSources } from "../sources.ts";
+import { CallStatistics } from "./call-statistics.ts";
+import { Tools } from "./tools.ts";
+
+/** The names that `/api/tools` lists. */
+async function listedFor(principal: Principal): Promise<string[]> {
+  const offer = new Offer();
+  for (const name of ["look", "remove"]) {
+    offer.tools.add(sampleTool(name, () => textResult("")));
+  }
+  offer.profiles = new Profiles({
+    reading: { tools: { deny: ["remove"] } },
+    "of all": { for: {}, tools: { allow: [] } },
+  });
+  // Only the offer is asked for here.
+  const sources = { tools: { offer } } as unknown as DashboardSources;
+  const tools = new Tools(sources, new CallStatistics("/nowhere"));
+  const route = tools.routes.find(({ path }) => path === "/api/tools");
+  const answer = await route?.handle({ principal } as ApiCall);
+  return (answer as { tools: { name: string }[] }).tools.map(({ name }) => name);
+}
+
+describe("the dashboard's list of tools", () => {
+  it("shows a token with a profile what the profile shows", async () => {
+    const token = { id: "token 1", name: "bot", scopes: ["tools"] } as const;
+    assert.deepEqual(await listedFor({ ...token, profile: "reading" }), ["look"]);
+    assert.deepEqual(await listedFor({ ...token, profile: "gone" }), []);
+  });
+
+  it("shows the person all tools, whatever profile clients get", async () => {
+    assert.deepEqual(await listedFor(OWNER), ["look", "remove"]);
+  });
+});
