@@ -4,7 +4,8 @@ import type { Content, ToolResult } from "./tool.ts";
 /**
  * The result of another server's tool that consists of one text, as JSON that is not parsed: parsing it
  * and writing it again would cost more than the rest of the call. Only whoever says so in its context
- * (`takesUnparsed`) gets one. It has the members of a result, but they cannot be copied by `...`.
+ * (`takesUnparsed`) gets one. It has the members of a result, but a copy by `...` has no content and is
+ * refused.
  */
 export class TextResult extends UnparsedJson implements ToolResult {
   readonly [member: string]: unknown;

@@ -3,15 +3,20 @@ const TEXT = Symbol.for("trunkline.UnparsedJson");
 
 /** A value that was read as valid JSON text and is passed on as it stands. */
 export abstract class UnparsedJson {
-  readonly [TEXT]: string;
+  readonly #json: string;
 
   constructor(json: string) {
-    this[TEXT] = json;
+    this.#json = json;
+  }
+
+  /** Not copied by `...`: of an edited copy, the text before the edit would be sent. */
+  get [TEXT](): string {
+    return this.#json;
   }
 
   /** The value. */
   toJSON(): unknown {
-    return JSON.parse(this[TEXT]);
+    return JSON.parse(this.#json);
   }
 }
 

@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, it, mock } from "node:test";
 
@@ -83,6 +92,35 @@ describe("PrintedList", () => {
     using it = await setUp(0);
     await it.list().keep(TEXT, threads());
     assert.equal(it.list().read(), undefined);
+  });
+
+  it("is made anew if another commit was checked out while it was made", async () => {
+    using it = await setUp();
+    const made = it.list();
+    it.sample.commit();
+    await made.keep(TEXT, threads());
+    assert.equal(it.list().read(), undefined);
+  });
+
+  it("is one for each work tree, and made anew where a file has become a link", async () => {
+    using it = await setUp();
+    const { list, sample } = it;
+    await list().keep(TEXT, threads());
+    execFileSync("git", ["worktree", "add", "--quiet", "--detach", join(sample.data, "other")], {
+      cwd: sample.root,
+    });
+    const other = new PrintedList(sample.data, openRepository(join(sample.data, "other")), SHAPE);
+    assert.equal(other.read(), undefined);
+    assert.equal(list().read(), TEXT);
+    const file = join(sample.root, "b.txt");
+    const { atime, mtime } = statSync(file);
+    utimesSync(file, atime, mtime);
+    assert.equal(list().read(), undefined, "the same size and time, but changed since");
+    await list().keep(TEXT, threads());
+    assert.equal(list().read(), TEXT);
+    renameSync(file, join(sample.root, "c.txt"));
+    symlinkSync("c.txt", file);
+    assert.equal(list().read(), undefined, "a link");
   });
 
   it("is not kept if it changes by itself, or is short", async () => {

@@ -38,12 +38,15 @@ export class PrintedList {
   readonly #here: FoundRepository;
   readonly #shape: unknown;
   readonly #path: string;
+  /** Read before the list is made, so that a list of the commit before is not kept for this one. */
+  readonly #head: string | undefined;
 
   /** `shape` is all that the command line says of the list. */
   constructor(data: string, here: FoundRepository, shape: unknown) {
     this.#data = data;
     this.#here = here;
     this.#shape = shape;
+    this.#head = headCommit(here);
     this.#path = join(data, "positions", `${blobId(Buffer.from(here.root))}.list`);
   }
 
@@ -91,7 +94,7 @@ export class PrintedList {
     return {
       version: VERSION,
       shape: this.#shape,
-      head: headCommit(this.#here),
+      head: this.#head,
       store: `${main} ${log}`,
       files: stamps,
     };

@@ -29,6 +29,21 @@ describe("Histogram", () => {
     assert.ok(histogram.render().includes(String.raw`h_count{tool="a\"} 1\nb \\"} 1`));
   });
 
+  it("counts what has the same labels in one series, also where names are cut", () => {
+    const histogram = new Histogram("h", "Help.", ["tool", "server"]);
+    const long = "x".repeat(100);
+    for (const more of ["", "a", "b", "b"]) histogram.observe(1, `${long}${more}`, "s");
+    for (const name of ["\ud800", "\ufffd"]) histogram.observe(1, name, "s");
+    histogram.observe(1, "a\nb", "c");
+    histogram.observe(1, "a", "b\nc");
+    assert.deepEqual(histogram.render().match(/^h_count.*$/gm), [
+      `h_count{tool="${long}",server="s"} 4`,
+      'h_count{tool="\ufffd",server="s"} 2',
+      String.raw`h_count{tool="a\nb",server="c"} 1`,
+      String.raw`h_count{tool="a",server="b\nc"} 1`,
+    ]);
+  });
+
   it("counts what comes after too many series together", () => {
     const histogram = new Histogram("h", "Help.", ["tool", "server"]);
     for (let i = 0; i < 600; i++) histogram.observe(1, `tool-${i}`, "s");

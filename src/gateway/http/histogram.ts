@@ -53,29 +53,31 @@ export class Histogram {
   }
 
   #find(values: readonly string[]): Series {
-    const key = values.join("\n");
-    const known = this.#series.get(key);
+    const known = this.#series.get(keyOf(values));
     if (known !== undefined) return known;
-    if (this.#series.size >= MOST_SERIES) {
-      const others = values.map(() => OTHER);
-      return this.#series.get(others.join("\n")) ?? this.#make(others);
-    }
-    return this.#make(values);
+    // Two series with the same labels would not be valid, and a long key is kept for good.
+    const shown = values.map((value) => value.slice(0, LONGEST_VALUE).toWellFormed());
+    const same = this.#series.get(keyOf(shown));
+    if (same !== undefined) return same;
+    if (this.#series.size < MOST_SERIES) return this.#make(shown);
+    const others = values.map(() => OTHER);
+    return this.#series.get(keyOf(others)) ?? this.#make(others);
   }
 
   #make(values: readonly string[]): Series {
     const labels = this.#labels.map((label, at) => `${label}="${escapeLabel(values[at] ?? "")}"`);
     const counts = new Float64Array(BOUNDS.length + 1);
     const series = { labels: labels.join(","), counts, sum: 0 };
-    this.#series.set(values.join("\n"), series);
+    this.#series.set(keyOf(values), series);
     return series;
   }
 }
 
+function keyOf(values: readonly string[]): string {
+  return values.join("\0");
+}
+
 /** Prometheus, Exposition formats § Comments, help text, and type information. */
 function escapeLabel(value: string): string {
-  return value
-    .slice(0, LONGEST_VALUE)
-    .replace(/[\\"]/g, String.raw`\$&`)
-    .replaceAll("\n", String.raw`\n`);
+  return value.replace(/[\\"]/g, String.raw`\$&`).replaceAll("\n", String.raw`\n`);
 }

@@ -110,6 +110,19 @@ describe("OtlpExporter", { timeout: 60_000 }, () => {
     assert.equal(sample.reports[0]?.collector, "http://127.0.0.1:1");
   });
 
+  it("says so where the address is none, and fails nothing else", async () => {
+    for (const url of ["collector", "localhost:4318", "http://[x", "ftp://127.0.0.1"]) {
+      const sample = new Sample(url, { queue: 2 });
+      sample.add(3);
+      await sample.exporter.flush(60_000);
+      assert.deepEqual(sample.exporter.counts, { exported: 0, dropped: 3 }, url);
+      const again = new Sample(url);
+      again.add(1);
+      await again.exporter.flush(60_000);
+      assert.match(String(again.reports[0]?.why), /must begin with http/, url);
+    }
+  });
+
   it("gives up in time where the collector or the keychain is silent", async () => {
     await using silent = await SilentServer.open();
     const forever = new Promise<never>(() => {});

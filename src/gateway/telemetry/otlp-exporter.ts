@@ -45,6 +45,7 @@ const LIMITS: ExporterLimits = {
 /** OTLP/HTTP § Failures: the statuses after which the same request may be sent again. */
 const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
+const NO_ADDRESS = "the collector's address must begin with http:// or https://";
 const LATE = "the collector did not take them in time";
 
 /** Characters of an answer that are read. */
@@ -60,6 +61,8 @@ interface Answer {
 export class OtlpExporter {
   readonly #options: ExporterOptions;
   readonly #limits: ExporterLimits;
+  /** Undefined where the address is of no use: a variable of the environment may be anything. */
+  readonly #collector: URL | undefined;
   #queue: EndedSpan[] = [];
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
@@ -75,6 +78,7 @@ export class OtlpExporter {
   constructor(options: ExporterOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
+    this.#collector = webAddress(options.url);
   }
 
   /** Spans that the collector took, and those that it never got. */
@@ -145,13 +149,15 @@ export class OtlpExporter {
   /** Returns why the batch could not be sent. */
   async #sendBatch(spans: readonly EndedSpan[]): Promise<string | undefined> {
     const { attempts, firstWait, longestWait } = this.#limits;
+    const collector = this.#collector;
+    if (collector === undefined) return NO_ADDRESS;
     const body = exportRequest(spans, this.#options.resource);
     const { signal } = this.#working;
     for (let attempt = 1; ; attempt++) {
       let problem: string;
       let wait = Math.min(firstWait * 2 ** (attempt - 1), longestWait);
       try {
-        const answer = await this.#post(body, signal);
+        const answer = await this.#post(collector, body, signal);
         if (answer.status >= 200 && answer.status < 300) {
           this.#took(spans.length, answer.body);
           return undefined;
@@ -200,13 +206,13 @@ export class OtlpExporter {
     });
   }
 
-  async #post(body: string, working: AbortSignal): Promise<Answer> {
-    const { url, headers } = this.#options;
+  async #post(collector: URL, body: string, working: AbortSignal): Promise<Answer> {
+    const { headers } = this.#options;
     const signal = AbortSignal.any([working, AbortSignal.timeout(this.#limits.timeout)]);
     const more = await beforeAbort(headers(), signal);
-    const request = url.startsWith("https:") ? httpsRequest : httpRequest;
+    const request = collector.protocol === "https:" ? httpsRequest : httpRequest;
     return new Promise((resolve, reject) => {
-      const sent = request(url, {
+      const sent = request(collector, {
         method: "POST",
         // A connection for each batch: none is left when the program ends.
         agent: false,
@@ -239,11 +245,16 @@ export class OtlpExporter {
     const now = performance.now();
     if (now - this.#reportedAt < this.#limits.reportEvery) return;
     this.#reportedAt = now;
-    const { url, report } = this.#options;
-    const { origin } = new URL(url);
-    report("telemetry.dropped", { spans: this.#dropped - this.#reported, collector: origin, why });
+    const spans = this.#dropped - this.#reported;
+    // Only the origin: the rest of an address may have a secret in it.
+    this.#options.report("telemetry.dropped", { spans, collector: this.#collector?.origin, why });
     this.#reported = this.#dropped;
   }
+}
+
+function webAddress(text: string): URL | undefined {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) ? url : undefined;
 }
 
 /** A keychain may wait for a person. */

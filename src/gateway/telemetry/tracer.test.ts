@@ -68,4 +68,14 @@ describe("Tracer", () => {
     assert.equal(sample.ended[0]?.failure, "Bearer •••");
     assert.deepEqual(sample.ended[0]?.attributes, { a: 1, "error.type": "tool_error" });
   });
+
+  it("sends no half of a code point: a collector would refuse the whole batch for it", () => {
+    const sample = new Sample();
+    const client = `\u{1f600}\ud800 ${"\u{1f600}".repeat(3_000)}`;
+    sample.begin()?.end({ error: "tool_error", says: "\udfff", attributes: { client } });
+    const [span] = sample.ended;
+    const sent = String(span?.attributes.client);
+    assert.ok(sent.startsWith("\u{1f600}\ufffd ") && sent.isWellFormed());
+    assert.equal(span?.failure, "\ufffd");
+  });
 });

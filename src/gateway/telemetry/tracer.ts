@@ -116,9 +116,12 @@ class RecordedSpan implements Span {
   }
 }
 
-/** What leaves the machine has no secret in it, and an end. */
+/**
+ * What leaves the machine has no secret in it, and an end. It has no half of a code point either, for
+ * which a collector refuses the whole batch.
+ */
 function safe<T>(value: T): T | string {
-  return typeof value === "string" ? maskText(value).slice(0, LONGEST) : value;
+  return typeof value === "string" ? maskText(value).slice(0, LONGEST).toWellFormed() : value;
 }
 
 const random = new Uint8Array(4_096);
