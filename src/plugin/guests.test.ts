@@ -111,4 +111,10 @@ describe("problemOfId()", () => {
     for (const id of ["tools.notes", "ca.x", "client"])
       assert.equal(problemOfId(id), undefined, id);
   });
+
+  it("refuses ids that name a folder elsewhere, which would be removed with the plugin", () => {
+    for (const id of ["..", "../../x", "/home", "a/b", "", "a\u001b[2J", "x".repeat(190)]) {
+      assert.match(problemOfId(id) ?? "", /^use letters, digits/, id);
+    }
+  });
 });

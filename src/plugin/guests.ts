@@ -1,5 +1,7 @@
 import type { PluginManifest } from "../protocol/bus/plugin.gen.ts";
-import { PLUGIN_UNIT } from "../protocol/bus/certificates/certificates.ts";
+import { TrunklineError } from "../base/errors.ts";
+import { visibleLine } from "../base/text/visible.ts";
+import { PLUGIN_UNIT, problemOfName } from "../protocol/bus/certificates/certificates.ts";
 import { STDIO_CALLER } from "../protocol/bus/shape/tool-shape.ts";
 import type { Connection, PeerCertificate } from "../wire/quic/connection.ts";
 import { ConnectionError } from "../wire/quic/connection-error.ts";
@@ -123,7 +125,17 @@ export class Guests {
 
 /** Why no plugin can have that id, if none can. */
 export function problemOfId(id: string): string | undefined {
-  return RESERVED.test(id) ? "its certificate would be that of another program" : undefined;
+  if (RESERVED.test(id)) return "its certificate would be that of another program";
+  // Its folder is called so, too, and is removed when it ends.
+  return problemOfName(id) ?? problemOfName(`orchestrator-to-${id}`);
+}
+
+/** Throws where no plugin can have that id. */
+export function checkPluginId(id: string): void {
+  const problem = problemOfId(id);
+  if (problem === undefined) return;
+  const whom = `a plugin '${visibleLine(id)}'`;
+  throw new TrunklineError("config", `Cannot have ${whom}: ${problem}. Rename it.`);
 }
 
 /** Who is behind a connection, by its certificate. */

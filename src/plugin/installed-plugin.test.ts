@@ -67,10 +67,15 @@ describe("askPluginId()", () => {
         'console.log(JSON.stringify({ id: process.argv.includes("--manifest") && "tools.x" }))',
       "bad.mjs": 'console.error("no such flag"); process.exit(2)',
       "odd.mjs": 'console.log("hello")',
+      "null.mjs": `console.log('{"id":"x","permissions":null}')`,
+      "text.mjs": `console.log('{"id":"x","permissions":{"read":"/"}}')`,
+      "tool.mjs": `console.log('{"id":"x","needs_tools":5}')`,
     });
     const program = (name: string) => ({ command: NODE, args: [join(at.path, name)] });
     assert.equal(await askPluginId(program("good.mjs")), "tools.x");
     await assert.rejects(askPluginId(program("bad.mjs")), /: no such flag\. If .* with --id\.$/);
-    await assert.rejects(askPluginId(program("odd.mjs")), /has no id\. If .* with --id\.$/);
+    for (const name of ["odd.mjs", "null.mjs", "text.mjs", "tool.mjs"]) {
+      await assert.rejects(askPluginId(program(name)), /has no id\. If .* with --id\.$/, name);
+    }
   });
 });

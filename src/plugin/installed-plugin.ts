@@ -109,13 +109,27 @@ export async function askManifest({ command, args = [] }: PluginProgram): Promis
     const why = stderr.trim().split("\n").at(-1) || message;
     throw unusable(file, `it does not print its manifest: ${why}. ${GIVE_ID}`, error);
   }
+  const manifest = readManifest(text);
+  if (manifest !== undefined) return manifest;
+  throw unusable(file, `what it prints with --manifest is malformed or has no id. ${GIVE_ID}`);
+}
+
+/** Undefined where it is none: a plugin may print anything. */
+function readManifest(text: string): AskedManifest | undefined {
   try {
-    const manifest = JSON.parse(text) as Partial<AskedManifest>;
-    if (typeof manifest.id === "string" && manifest.id !== "") return manifest as AskedManifest;
+    const manifest = JSON.parse(text) as AskedManifest;
+    const { id, needs_tools: tools, permissions = {} } = manifest;
+    const { read, write, run = false } = permissions;
+    const isGood = [tools, read, write].every(isTexts) && typeof run === "boolean";
+    return isGood && typeof id === "string" && id !== "" ? manifest : undefined;
   } catch {
-    // It printed something else.
+    return undefined;
   }
-  throw unusable(file, `what it prints with --manifest has no id. ${GIVE_ID}`);
+}
+
+function isTexts(value: unknown): boolean {
+  if (value === undefined) return true;
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
 }
 
 /** Asks a plugin for its id. */

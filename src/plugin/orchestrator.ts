@@ -23,7 +23,7 @@ import { HeldBytes } from "../wire/quic/stream/held-bytes.ts";
 import { boundedReport, GUEST_LIMITS, GuestGuard } from "./guest-guard.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Events } from "./serve/events.ts";
-import { expectPlugin, Guests, problemOfId } from "./guests.ts";
+import { checkPluginId, expectPlugin, Guests } from "./guests.ts";
 import { PluginHost } from "./host/plugin-host.ts";
 import { FirstStarts } from "./plugin/first-starts.ts";
 import type { PluginOffer } from "./plugin/introduce.ts";
@@ -148,7 +148,7 @@ export class Orchestrator implements AsyncDisposable {
    */
   configure(settings: readonly PluginSettings[]): Promise<void> {
     const ordered = startOrder(settings).flat();
-    for (const { id } of ordered) checkId(id);
+    for (const { id } of ordered) checkPluginId(id);
     // A failure is only that of the one who asked.
     const before = this.#configuring.catch(() => {});
     this.#configuring = before.then(() => this.#apply(ordered));
@@ -319,12 +319,6 @@ export class Orchestrator implements AsyncDisposable {
     // Not before: what still runs in it may call what it needs.
     this.#guests.forget(plugin.id);
   }
-}
-
-function checkId(id: string): void {
-  const problem = problemOfId(id);
-  if (problem === undefined) return;
-  throw new TrunklineError("config", `Cannot have a plugin '${id}': ${problem}. Rename it.`);
 }
 
 /** Plugins of other makers know no schemes. */

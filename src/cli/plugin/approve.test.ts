@@ -34,5 +34,10 @@ describe("approve()", () => {
     assert.deepEqual(line.said, [
       "note: 'tools.z' declares no permissions: it runs with all of yours.\n",
     ]);
+    await approve({ ...line, values: { id: "tools.z" } }, { id: "tools.z" });
+    assert.match(
+      line.said[1] ?? "",
+      /'tools\.z' was not asked, because of --id, for its permissions/,
+    );
   });
 });

@@ -5,7 +5,10 @@ import type { PluginPermissions } from "../../plugin/plugin/permission-flags.ts"
 import type { Invocation, Values } from "../shell/command.ts";
 import { confirm } from "../shell/ask.ts";
 
-type Approving = Pick<Invocation<Values & { readonly approve?: boolean }>, "values" | "err">;
+type Approving = Pick<
+  Invocation<Values & { readonly approve?: boolean; readonly id?: string }>,
+  "values" | "err"
+>;
 
 /**
  * Has a person approve what a plugin asks for. Undefined where it declares no permissions: then it runs
@@ -17,7 +20,8 @@ export async function approve(
 ): Promise<PluginPermissions | undefined> {
   const { id, needs_tools: tools = [], permissions } = manifest;
   if (permissions === undefined) {
-    err(`note: '${visibleLine(id)}' declares no permissions: it runs with all of yours.\n`);
+    const why = values.id === undefined ? "declares no" : "was not asked, because of --id, for its";
+    err(`note: '${visibleLine(id)}' ${why} permissions: it runs with all of yours.\n`);
     return undefined;
   }
   const { read = [], write = [], run = false } = permissions;

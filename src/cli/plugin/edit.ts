@@ -1,4 +1,5 @@
 import { askManifest, findPlugin, type PluginProgram } from "../../plugin/installed-plugin.ts";
+import { checkPluginId } from "../../plugin/guests.ts";
 import { addEntry, type EntrySection, removeEntry } from "../config/edit-entry.ts";
 import { readPairs } from "../config/read-pairs.ts";
 import type { Editing } from "../config/tell-edited.ts";
@@ -28,6 +29,7 @@ export async function add(invocation: Invocation<PluginValues>): Promise<number>
   const program = { command, args: first };
   const manifest = values.id === undefined ? await askManifest(program) : { id: values.id };
   const { id } = manifest;
+  checkPluginId(id);
   const permissions = first.length === 1 ? await approve(invocation, manifest) : undefined;
   const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
   const approved = permissions === undefined ? {} : { permissions };
@@ -51,7 +53,9 @@ async function addServer(invocation: Invocation<PluginValues>): Promise<number> 
   const { values, positionals } = invocation;
   const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
   const settings = { mcp: positionals, ...env };
-  return addEntry(invocation, PLUGINS, values.id ?? nameOf(positionals), settings, SHOWN);
+  const id = values.id ?? nameOf(positionals);
+  checkPluginId(id);
+  return addEntry(invocation, PLUGINS, id, settings, SHOWN);
 }
 
 /** `trunkline plugin remove ID` */

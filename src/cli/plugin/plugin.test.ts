@@ -88,6 +88,24 @@ describe("trunkline plugin add and remove", () => {
     assert.deepEqual((await line.home.load()).config.bus.plugins, {});
   });
 
+  it("refuse an id or a path that leads elsewhere than it looks", async () => {
+    await using line = await SampleCommandLine.create();
+    const bad = {
+      "id.mjs": { id: "../../x" },
+      "home.mjs": { id: "tools.p", permissions: { read: ["~/x"] } },
+      "star.mjs": { id: "tools.p", permissions: { write: ["/home/*"] } },
+    };
+    for (const [name, manifest] of Object.entries(bad)) {
+      const program = `console.log(${JSON.stringify(JSON.stringify(manifest))})`;
+      await line.home.write(join(line.home.project, name), program);
+      const { code, err } = await line.run("plugin", "add", name, "--approve");
+      assert.notEqual(code, 0);
+      assert.match(err, /Cannot have a plugin '..\/..\/x': use|(?:read|write)\[0\]' must match/);
+    }
+    assert.deepEqual((await line.home.load()).config.bus.plugins, {});
+    assert.equal((await line.run("plugin", "add", "--mcp", "--id", "..", "--", "x")).code, 1);
+  });
+
   it("write an MCP server as one line, which starts this program around it", async () => {
     await using line = await SampleCommandLine.create();
     const server = ["npx", "-y", "server-files@1.0.0", "."];

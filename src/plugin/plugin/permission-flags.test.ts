@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, mkdtempDisposable, writeFile } from "node:fs/promises";
+import { mkdir, mkdtempDisposable, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -21,9 +21,12 @@ console.log(JSON.stringify({
   read: can(() => readFileSync(notes + "/a")),
   write: can(() => writeFileSync(notes + "/a", "b")),
   run: can(() => execFileSync("true")),
+  database: process.getBuiltinModule("node:sqlite") !== undefined,
+  signal: can(() => process.kill(process.ppid, 0)) === true,
 }));
 `;
 const DENIED = "ERR_ACCESS_DENIED";
+const NEVER = { database: false, signal: false };
 
 async function open() {
   const home = await mkdtempDisposable(join(tmpdir(), "trunkline-permissions-"));
@@ -45,8 +48,8 @@ async function open() {
 describe("permissionFlags()", () => {
   it("let a plugin load its own package, and nothing else, unless it was approved", async () => {
     await using rig = await open();
-    const flags = permissionFlags({}, rig.at("plugin/plugin.mjs"), rig.at("certs"));
-    const nothing = { secret: DENIED, read: DENIED, write: DENIED, run: DENIED };
+    const flags = await permissionFlags({}, rig.at("plugin/plugin.mjs"), rig.at("certs"));
+    const nothing = { secret: DENIED, read: DENIED, write: DENIED, run: DENIED, ...NEVER };
     assert.deepEqual(await rig.run(flags), { own: true, ...nothing });
   });
 
@@ -54,18 +57,55 @@ describe("permissionFlags()", () => {
     await using rig = await open();
     const module = rig.at("plugin/plugin.mjs");
     const [notes, certs] = [rig.at("notes"), rig.at("certs")];
-    const reading = await rig.run(permissionFlags({ read: [notes] }, module, certs));
-    const read = { own: true, secret: DENIED, read: true, write: DENIED, run: DENIED };
+    const reading = await rig.run(await permissionFlags({ read: [notes] }, module, certs));
+    const read = { own: true, secret: DENIED, read: true, write: DENIED, run: DENIED, ...NEVER };
     assert.deepEqual(reading, read);
-    const all = permissionFlags({ write: [notes], run: true }, module, certs);
-    assert.deepEqual(await rig.run(all), { ...read, write: true, run: true });
+    const all = await permissionFlags({ write: [notes], run: true }, module, certs);
+    assert.deepEqual(await rig.run(all), { ...read, write: true, run: true, signal: true });
+  });
+
+  it("take no folder for a package that holds the home folder, or what the bus keeps", async () => {
+    await using rig = await open();
+    await writeFile(rig.at("package.json"), "{}");
+    await writeFile(rig.at("lone.mjs"), "");
+    const flags = await permissionFlags({}, rig.at("lone.mjs"), rig.at("data/bus/run/lone"));
+    assert.ok(flags.includes(`--allow-fs-read=${rig.at("lone.mjs")}`));
+    assert.ok(!flags.includes(`--allow-fs-read=${rig.at("")}`.replace(/\/$/, "")));
+    const { HOME } = process.env;
+    try {
+      process.env["HOME"] = rig.at("plugin");
+      const module = rig.at("plugin/plugin.mjs");
+      const atHome = await permissionFlags({}, module, "/nowhere");
+      assert.ok(atHome.includes(`--allow-fs-read=${module}`));
+      assert.ok(!atHome.includes(`--allow-fs-read=${rig.at("plugin")}`));
+    } finally {
+      process.env["HOME"] = HOME;
+    }
+  });
+
+  it("are refused to a package with a link that leads out of it, unless that was approved", async () => {
+    await using rig = await open();
+    const [module, certs] = [rig.at("plugin/plugin.mjs"), rig.at("certs")];
+    await symlink("own.mjs", rig.at("plugin/inside.mjs"));
+    await permissionFlags({}, module, certs);
+    await mkdir(rig.at("plugin/deep"));
+    await symlink(rig.at("notes"), rig.at("plugin/deep/link"));
+    await assert.rejects(permissionFlags({}, module, certs), {
+      code: "untrusted",
+      message: /deep\/link' is a link to '.*\/notes', outside its package\. Remove the link, or /,
+    });
+    await permissionFlags({ read: [rig.at("notes")] }, module, certs);
+    await symlink(rig.at("not-there-yet"), rig.at("plugin/later"));
+    await assert.rejects(permissionFlags({ read: [rig.at("notes")] }, module, certs), {
+      message: /\/later' is a link to/,
+    });
   });
 });
 
 describe("LOOKING_ONLY", () => {
   it("lets a program read, and neither write nor start others", async () => {
     await using rig = await open();
-    const expected = { own: true, secret: true, read: true, write: DENIED, run: DENIED };
+    const expected = { own: true, secret: true, read: true, write: DENIED, run: DENIED, ...NEVER };
     assert.deepEqual(await rig.run(LOOKING_ONLY), expected);
   });
 });

@@ -1,5 +1,10 @@
-import { existsSync, realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { isInside, realPath } from "../../base/file/path.ts";
+import { homeOf } from "../../base/process/environment.ts";
 
 /** What a plugin may do that was approved when it was added. All else is denied. */
 export interface PluginPermissions {
@@ -16,37 +21,76 @@ export interface PluginPermissions {
 const NODE_READS = ["/proc/self/stat"];
 
 /**
- * The flags that make Node enforce what a plugin may do with files and programs: its permission model.
- * It has the network, since it reaches the bus by it.
+ * What Node's permission model leaves open. Its SQLite opens any file. A signal makes another Node
+ * process of the same user listen for a debugger, which can have it run anything.
  */
-export function permissionFlags(
+const NO_SQLITE = "--no-experimental-sqlite";
+const NO_SIGNALS =
+  "--import=data:text/javascript," +
+  encodeURIComponent('for (const name of ["kill", "_kill", "_debugProcess"]) delete process[name]');
+
+/**
+ * The flags that make Node enforce what a plugin may do with files and programs: its permission model.
+ * It has the network, since it reaches the bus by it. Throws where a link in its package leads out.
+ */
+export async function permissionFlags(
   { read = [], write = [], run = false }: PluginPermissions,
   module: string,
   certsDir: string,
-): string[] {
-  const reads = [...packagesOf(module), certsDir, ...NODE_READS, ...read, ...write];
+): Promise<string[]> {
+  const own = packageOf(realpathSync(module), certsDir);
+  const reads = [...packagesOf(own), certsDir, ...NODE_READS, ...read, ...write];
+  await refuseLinksOut(own, reads);
   return [
-    ...["--no-warnings", "--permission", "--allow-net"],
+    ...["--no-warnings", "--permission", "--allow-net", NO_SQLITE],
     ...[...new Set(reads)].map((path) => `--allow-fs-read=${path}`),
     ...write.map((path) => `--allow-fs-write=${path}`),
-    ...(run ? ["--allow-child-process"] : []),
+    ...(run ? ["--allow-child-process"] : [NO_SIGNALS]),
   ];
 }
 
 /** For a program that may look around and do nothing else, such as say what it is. */
 export const LOOKING_ONLY: readonly string[] = [
-  ...["--no-warnings", "--permission", "--allow-fs-read=*"],
+  ...["--no-warnings", "--permission", "--allow-fs-read=*", NO_SQLITE, NO_SIGNALS],
 ];
 
 /** The folders of a module's own code: its package, what is installed for it, and our SDK. */
-function packagesOf(module: string): string[] {
-  const own = packageOf(realpathSync(module));
+function packagesOf(own: string): string[] {
   const folders = [own];
   for (let at = own; ; at = dirname(at)) {
     const installed = join(at, "node_modules");
     if (existsSync(installed)) folders.push(installed, ...sdkIn(installed));
     if (at === dirname(at)) return folders;
   }
+}
+
+/** Node follows links, wherever they lead: one in the package would open what it points to. */
+async function refuseLinksOut(own: string, reads: readonly string[]): Promise<void> {
+  if (!statSync(own).isDirectory()) return;
+  const entries = await readdir(own, { recursive: true, withFileTypes: true });
+  const allowed = reads.map(realPath);
+  for (const entry of entries.filter((one) => one.isSymbolicLink())) {
+    const link = join(entry.parentPath, entry.name);
+    // What it leads to may come to be there later.
+    const target = realPath(resolve(realPath(entry.parentPath), readlinkSync(link)));
+    if (allowed.some((folder) => isInside(target, folder)) || isSdk(target)) continue;
+    const what = `Cannot limit what the plugin reads: '${link}' is a link to '${target}'`;
+    const next = "Remove the link, or add what it leads to under `permissions.read`";
+    throw new TrunklineError("untrusted", `${what}, outside its package. ${next}.`);
+  }
+}
+
+function isSdk(folder: string): boolean {
+  try {
+    const { name } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Package;
+    return name === "trunkline";
+  } catch {
+    return false;
+  }
+}
+
+interface Package {
+  readonly name?: unknown;
 }
 
 /** A package that was installed from a folder is a link to it. */
@@ -57,8 +101,11 @@ function sdkIn(installed: string): string[] {
     : [];
 }
 
-function packageOf(file: string): string {
+/** A folder that holds the user's home, or what the bus keeps, is nobody's package. */
+function packageOf(file: string, certsDir: string): string {
+  const others = [homeOf(process.env), certsDir].map(realPath);
   for (let at = dirname(file); at !== dirname(at); at = dirname(at)) {
+    if (others.some((other) => isInside(other, at))) break;
     if (existsSync(join(at, "package.json"))) return at;
   }
   // A file that belongs to no package: that file, and none of its neighbours.

@@ -91,7 +91,9 @@ async function launch(start: PluginStart, stderr: (line: string) => void): Promi
   const isShared = module !== undefined && permissions === undefined && host !== undefined;
   if (isShared) return host.start({ file: module, args, env, stderr });
   const first =
-    module === undefined ? [] : [...permissionFlags(permissions ?? {}, module, certsDir), module];
+    module === undefined
+      ? []
+      : [...(await permissionFlags(permissions ?? {}, module, certsDir)), module];
   const child = await OwnedChild.start({ command: binary, args: [...first, ...args], env, stderr });
   // Nobody reads what it prints there, and a full pipe would hold it.
   child.stdout.resume();

@@ -172,12 +172,12 @@ export const BUS_SCHEMAS = {
       },
       read: {
         type: "array",
-        items: { type: "string" },
+        items: { type: "string", pattern: "^/[^*]*$" },
         description: "Absolute paths that it may read, in addition to its own package.",
       },
       write: {
         type: "array",
-        items: { type: "string" },
+        items: { type: "string", pattern: "^/[^*]*$" },
         description: "Absolute paths that it may read and write.",
       },
       run: { type: "boolean", description: "Whether it may start programs." },

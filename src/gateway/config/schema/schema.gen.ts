@@ -1066,6 +1066,7 @@ const pattern19 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
 const pattern20 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
 const pattern21 = new RegExp("^[A-Za-z0-9_.-]{1,128}$", "u");
 const pattern22 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
+const pattern23 = new RegExp("^/[^*]*$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -4319,6 +4320,7 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
     for (let i2 = 0; i2 < read.length; i2++) {
       const item2: unknown = read[i2];
       if (typeof item2 !== "string") return false;
+      if (!pattern23.test(item2)) return false;
     }
   }
   const write: unknown = value.write;
@@ -4327,6 +4329,7 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
     for (let i3 = 0; i3 < write.length; i3++) {
       const item3: unknown = write[i3];
       if (typeof item3 !== "string") return false;
+      if (!pattern23.test(item3)) return false;
     }
   }
   const run: unknown = value.run;
@@ -4733,6 +4736,9 @@ export const checkPluginPermissions: Check = (value) => {
     for (let i2 = 0; i2 < read.length; i2++) {
       const item2: unknown = read[i2];
       if (typeof item2 !== "string") return { path: ["read", i2], says: "must be a string" };
+      if (!pattern23.test(item2)) {
+        return { path: ["read", i2], says: "must match the pattern ^/[^*]*$" };
+      }
     }
   }
   const write: unknown = value.write;
@@ -4741,6 +4747,9 @@ export const checkPluginPermissions: Check = (value) => {
     for (let i3 = 0; i3 < write.length; i3++) {
       const item3: unknown = write[i3];
       if (typeof item3 !== "string") return { path: ["write", i3], says: "must be a string" };
+      if (!pattern23.test(item3)) {
+        return { path: ["write", i3], says: "must match the pattern ^/[^*]*$" };
+      }
     }
   }
   const run: unknown = value.run;

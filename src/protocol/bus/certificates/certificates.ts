@@ -12,6 +12,12 @@ import { isIP } from "node:net";
 export const PLUGIN_UNIT = "plugin";
 
 const NAME = /^(?!ca$)[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
+const FORM = "letters, digits, '.', '_' and '-', not 'ca'";
+
+/** What is wrong with the name of a certificate. It is the name of files, too. */
+export function problemOfName(name: string): string | undefined {
+  return NAME.test(name) ? undefined : `use ${FORM}`;
+}
 
 export interface CertificatesOptions {
   /** Hears of what is not as it should be, but does not keep anything from working. */
@@ -72,9 +78,9 @@ export class Certificates {
     name: string,
     { hosts = [], unit }: CertificateOptions = {},
   ): Promise<Credentials> {
-    if (!NAME.test(name)) {
-      const form = "letters, digits, '.', '_' and '-', not 'ca'";
-      throw new TrunklineError("usage", `No certificate can be called '${name}': use ${form}`);
+    const problem = problemOfName(name);
+    if (problem !== undefined) {
+      throw new TrunklineError("usage", `No certificate can be called '${name}': ${problem}`);
     }
     checkHosts(hosts);
     const authority = await Authority.load(this.#files, this.#renewal);
