@@ -19,7 +19,8 @@ async function listedFor(principal: Principal): Promise<string[]> {
   }
   offer.profiles = new Profiles({
     reading: { tools: { deny: ["remove"] } },
-    "of all": { for: {}, tools: { allow: [] } },
+    bots: { for: { tokens: ["bot-*"] }, tools: { deny: ["look"] } },
+    all: { for: {}, tools: { allow: [] } },
   });
   // Only the offer is asked for here.
   const sources = { tools: { offer } } as unknown as DashboardSources;
@@ -34,6 +35,7 @@ describe("the dashboard's list of tools", () => {
     const token = { id: "token 1", name: "bot", scopes: ["tools"] } as const;
     assert.deepEqual(await listedFor({ ...token, profile: "reading" }), ["look"]);
     assert.deepEqual(await listedFor({ ...token, profile: "gone" }), []);
+    assert.deepEqual(await listedFor({ ...token, name: "bot-1" }), ["remove"]);
   });
 
   it("shows the person all tools, whatever profile clients get", async () => {

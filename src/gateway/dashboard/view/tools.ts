@@ -105,9 +105,9 @@ export class Tools {
   #tools(principal: Principal): ToolRow[] {
     const { offer } = this.#sources.tools;
     const { tools } = offer;
-    // Who was given a profile sees no more here than elsewhere.
+    // Whoever has a token sees no more here than over MCP.
     const subject = { door: "http", client: PERSON.name, principal };
-    const profile = principal.profile === undefined ? undefined : offer.profileFor(subject);
+    const profile = principal.id === OWNER.id ? undefined : offer.profileFor(subject);
     const listed = tools.list(principal).filter((tool) => profile?.hasTool(tool) !== false);
     const held = mayUseAll(principal) ? tools.held().map(({ tool }) => tool) : [];
     const isHeld = new Set(held);
