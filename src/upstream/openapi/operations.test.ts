@@ -29,6 +29,22 @@ const parameter = (name: string, place: string, more: object = {}): object => ({
 });
 
 describe("operationsOf()", () => {
+  it("refuses a short document whose tools would be long beyond measure", () => {
+    const count = 400;
+    const names = Array.from({ length: count }, (_, index) => `S${index}`);
+    const ref = (index: number): object => ({ $ref: `#/components/schemas/S${index % count}` });
+    const schemas = Object.fromEntries(
+      names.map((name, index) => [name, { properties: { next: ref(index + 1) } }]),
+    );
+    const body = { content: { "application/json": { schema: ref(0) } } };
+    const paths = Object.fromEntries(
+      names.map((name) => [`/${name}`, { post: { requestBody: body } }]),
+    );
+    const more = { components: { schemas } };
+    assert.throws(() => operations(paths, more), /more than 100000 schemas .*'include'/);
+    assert.equal(operations(paths, more, { include: ["POST /S10*"] }).length, 11);
+  });
+
   it("leaves out a path that would make another host of the API's address", () => {
     const found = operations({
       "@evil.example/a": { get: {} },

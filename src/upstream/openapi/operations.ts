@@ -1,5 +1,5 @@
 import { glob } from "../../base/text/glob.ts";
-import { isObject, type Json, listOf, type OpenApiDocument, textOf } from "./document.ts";
+import { isObject, type Json, listOf, type OpenApiDocument, refused, textOf } from "./document.ts";
 import { SchemaClosure } from "./schema-closure.ts";
 
 export type Place = "path" | "query" | "header" | "cookie";
@@ -29,6 +29,8 @@ export interface Operation {
   readonly path: string;
   readonly parameters: readonly Parameter[];
   readonly body?: Body;
+  /** How many definitions the schema of its arguments has. */
+  readonly definitions: number;
   /** Alternatives, each a list of security schemes that are all needed. */
   readonly security: readonly (readonly string[])[];
   /** The `servers` that replace those of the document. */
@@ -46,6 +48,8 @@ const READS: ReadonlySet<string> = new Set(["get", "head", "options"]);
 const IDEMPOTENT: ReadonlySet<string> = new Set([...READS, "put", "delete"]);
 const LONGEST_NAME = 64;
 const LONGEST_DESCRIPTION = 2_000;
+/** Of all tools together. A short document can ask for millions: each tool has all that it refers to. */
+const MOST_DEFINITIONS = 100_000;
 /** OpenAPI 3.1, § Parameter Object: these have other ways; and HTTP's own are not an API's. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   ...["accept", "content-type", "authorization", "host", "content-length", "connection"],
@@ -62,6 +66,7 @@ const DEFAULT_STYLE: Readonly<Record<Place, string>> = {
 export function operationsOf(document: OpenApiDocument, filter: OperationFilter = {}): Operation[] {
   const names = new Set<string>();
   const operations: Operation[] = [];
+  let definitions = 0;
   for (const [path, value] of Object.entries((document.value.paths ?? {}) as Json)) {
     // OpenAPI 3.1, § Paths Object. Behind the address of the API, `@other.example` would be another host.
     if (!path.startsWith("/")) continue;
@@ -73,10 +78,18 @@ export function operationsOf(document: OpenApiDocument, filter: OperationFilter 
       const name = uniqueName(nameOf(id ?? `${method} ${path}`), names);
       if (!isIncluded([name, id ?? name, `${method.toUpperCase()} ${path}`], filter)) continue;
       names.add(name);
-      operations.push(operationOf(document, { name, method, path, item, operation }));
+      const found = operationOf(document, { name, method, path, item, operation });
+      definitions += found.definitions;
+      if (definitions > MOST_DEFINITIONS) throw tooMany();
+      operations.push(found);
     }
   }
   return operations;
+}
+
+function tooMany(): Error {
+  const next = "Choose fewer operations, with 'include' of the server";
+  return refused(`needs more than ${MOST_DEFINITIONS} schemas for its tools. ${next}`);
 }
 
 interface Found {
@@ -138,6 +151,7 @@ function operationOf(document: OpenApiDocument, found: Found): Operation {
     path,
     parameters,
     ...(body === undefined ? {} : { body: pickBody(body) }),
+    definitions: Object.keys(defs).length,
     security: securityOf(operation.security ?? document.value.security),
     ...(Array.isArray(servers) ? { servers } : {}),
   };

@@ -115,4 +115,14 @@ describe("SchemaClosure", () => {
     assert.equal(Object.keys(found.defs).length, 60);
     assert.ok(JSON.stringify(found.defs).length < 10_000);
   });
+
+  it("follows references through any number of schemas", () => {
+    const count = 10_000;
+    const schemas = Object.fromEntries(
+      Array.from({ length: count }, (_, n) => [`S${n}`, { items: ref(`S${(n + 1) % count}`) }]),
+    );
+    const found = closure(schemas);
+    found.convert(ref("S0"));
+    assert.equal(Object.keys(found.defs).length, count);
+  });
 });

@@ -29,6 +29,8 @@ export class SchemaClosure {
   readonly #document: OpenApiDocument;
   readonly #names = new Map<string, string>();
   readonly #defs = new Map<string, unknown>();
+  /** Definitions that are named and not converted yet. Converting each at once would nest without end. */
+  readonly #waiting: { readonly name: string; readonly target: unknown }[] = [];
 
   constructor(document: OpenApiDocument) {
     this.#document = document;
@@ -36,6 +38,9 @@ export class SchemaClosure {
 
   /** The definitions that all converted schemas refer to. */
   get defs(): Json {
+    for (let next = this.#waiting.pop(); next !== undefined; next = this.#waiting.pop()) {
+      this.#defs.set(next.name, this.convert(next.target));
+    }
     return Object.fromEntries(this.#defs);
   }
 
@@ -69,7 +74,7 @@ export class SchemaClosure {
     return modernised(schema, converted);
   }
 
-  /** The definition of a reference's target. It is named before it is converted: it may refer to itself. */
+  /** The definition of a reference's target. */
   #refer(ref: string): string {
     const known = this.#names.get(ref);
     if (known !== undefined) return `#/$defs/${known}`;
@@ -77,7 +82,7 @@ export class SchemaClosure {
     const name = this.#nameFor(ref);
     this.#names.set(ref, name);
     this.#defs.set(name, {});
-    this.#defs.set(name, this.convert(target));
+    this.#waiting.push({ name, target });
     return `#/$defs/${name}`;
   }
 
