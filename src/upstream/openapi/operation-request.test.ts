@@ -32,6 +32,12 @@ const body = (value: unknown, type: string): OperationRequest =>
   request({ body: value }, { requestBody: { content: { [type]: { schema: {} } } } });
 
 describe("requestFor()", () => {
+  it("sends nothing for an argument that is not given, whatever its name", () => {
+    const parameters = ["constructor", "toString"].map((name) => ({ name, in: "query" }));
+    assert.equal(request({}, { parameters }).url.search, "");
+    assert.equal(request({ toString: "a" }, { parameters }).url.search, "?toString=a");
+  });
+
   it("writes values in the style of their parameter", () => {
     assert.equal(query("a b&c"), "?q=a+b%26c");
     assert.equal(query([1, "b"]), "?q=1&q=b");

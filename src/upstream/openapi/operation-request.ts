@@ -21,7 +21,7 @@ export function requestFor(operation: Operation, base: string, args: Json): Oper
   const cookies: string[] = [];
   let { path } = operation;
   for (const parameter of operation.parameters) {
-    const value = args[parameter.argument];
+    const value = given(args, parameter.argument);
     if (value === undefined || value === null) {
       if (parameter.isRequired) throw new BadArguments(`'${parameter.argument}' is missing`);
       continue;
@@ -50,6 +50,11 @@ export function requestFor(operation: Operation, base: string, args: Json): Oper
   for (const [name, text] of query) url.searchParams.append(name, text);
   const { method } = operation;
   return { method, url, headers, ...bodyFor(operation, args, headers) };
+}
+
+/** An argument may be called like what every object has, such as `constructor`. */
+function given(args: Json, name: string): unknown {
+  return Object.hasOwn(args, name) ? args[name] : undefined;
 }
 
 /** A model's argument must not lead to another path of the server. */
@@ -119,7 +124,7 @@ function bodyFor(
 ): { body?: string | Buffer } {
   if (body === undefined) return {};
   const { argument, mediaType, isRequired } = body;
-  const value = args[argument];
+  const value = given(args, argument);
   if (value === undefined) {
     if (isRequired) throw new BadArguments(`'${argument}' is missing`);
     return {};

@@ -145,7 +145,8 @@ describe("operationsOf()", () => {
       securitySchemes: { key: { type: "apiKey", in: "header", name: "X-Key" } },
     };
     const security = [{ key: [] }, {}];
-    const paths = { "/a": { get: { parameters: [parameter("X-Key", "header")] } } };
+    const parameters = ["X-Key", "x-key"].map((name) => parameter(name, "header"));
+    const paths = { "/a": { get: { parameters } } };
     const found = only(paths, { components, security });
     assert.deepEqual(schemaOf(found).properties, {});
     assert.deepEqual(found.security, [["key"], []]);

@@ -191,7 +191,9 @@ function parameterOf(value: Json, taken: Json): Parameter | undefined {
 /** Credentials are configured: a model is not asked for them. */
 function isCredential(document: OpenApiDocument, { name, in: place }: Parameter): boolean {
   return Object.values(schemesOf(document)).some((scheme) => {
-    return scheme.type === "apiKey" && scheme.name === name && scheme.in === place;
+    if (scheme.type !== "apiKey" || scheme.in !== place) return false;
+    const key = String(scheme.name);
+    return place === "header" ? key.toLowerCase() === name.toLowerCase() : key === name;
   });
 }
 
