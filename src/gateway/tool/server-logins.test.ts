@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import type { SecretStore } from "../../store/secret/secret-store.ts";
 import { Log } from "../../base/log.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { CONFIGURED_AUTHORIZATION } from "../../upstream/http/http-authorization.ts";
@@ -78,6 +79,21 @@ describe("ServerLogins", () => {
     assert.equal(await store.remove(), true);
     assert.equal(await store.read(), undefined);
     assert.deepEqual(await store.state(), {});
+  });
+
+  it("take a damaged secret for none, and quote nothing of it", async () => {
+    await using folder = await SampleFolder.create();
+    await open(folder).of("work", SERVER).write(LOGIN);
+    const secrets: SecretStore = {
+      kind: "keychain",
+      describe: "a keychain that cuts secrets off",
+      get: async () => JSON.stringify(LOGIN).slice(0, -5),
+      set: () => assert.fail(),
+      remove: () => assert.fail(),
+    };
+    const data = join(folder.path, "data");
+    const logins = new ServerLogins({ data, env: {}, open: async () => secrets });
+    assert.equal(await logins.of("work", SERVER).read(), undefined);
   });
 
   it("note no end of scopes for a server that names others each time", async () => {

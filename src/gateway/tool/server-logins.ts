@@ -106,9 +106,8 @@ class StoredLogin implements LoginStore {
     // Most servers want no login: their secrets are not looked for.
     if (issuer === undefined || ended !== undefined) return undefined;
     const text = await (await this.#secrets.get()).get(this.#name);
-    if (text === undefined) return undefined;
-    const login = JSON.parse(text) as Login;
-    return login.server === this.#server && login.issuer === issuer ? login : undefined;
+    const login = parsed(text);
+    return login?.server === this.#server && login.issuer === issuer ? login : undefined;
   }
 
   async write(login: Login): Promise<void> {
@@ -162,6 +161,15 @@ class StoredLogin implements LoginStore {
 
   get #name(): SecretName {
     return { service: "trunkline.logins", account: this.#key };
+  }
+}
+
+/** Undefined for what is damaged. The error of the parser would quote from the secret. */
+function parsed(text: string | undefined): Login | undefined {
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as Login);
+  } catch {
+    return undefined;
   }
 }
 
