@@ -19,7 +19,7 @@ describe("TextResult", () => {
   });
 
   it("is refused as a copy that lacks its content, and never sent as it was before an edit", () => {
-    const copy = { ...new TextResult(JSON_TEXT, true), _meta: { edited: true } };
+    const copy = Object.assign({}, new TextResult(JSON_TEXT, true), { _meta: { edited: true } });
     assert.equal(unparsedText(copy), undefined);
     // The types refuse it, too: what is not typed can get here.
     assert.equal(isToolResult(copy as unknown as ToolResult), false);
