@@ -35,6 +35,16 @@ describe("discover()", () => {
     assert.deepEqual(issuer.requests, ["GET /told", `GET ${AUTHORIZATION}`]);
   });
 
+  it("is led to no other machine by the server where the issuer is configured", async () => {
+    await using issuer = await SmallIssuer.open();
+    await using inside = await SmallIssuer.open();
+    const configured = issuer.url;
+    await find(issuer, { told: `${inside.url}/told`, configured });
+    assert.deepEqual(inside.requests, []);
+    await find(issuer, { told: `${issuer.url}/told`, configured });
+    assert.ok(issuer.requests.includes("GET /told"));
+  });
+
   it("takes the server itself where it names no issuer, as in 2025-03-26", async () => {
     await using issuer = await SmallIssuer.open();
     const found = await find(issuer, { path: "/mcp/?a=1#x" });

@@ -25,7 +25,11 @@ export async function discover(
   http: OAuthHttp,
   configured?: string,
 ): Promise<Discovered> {
-  const metadata = await resourceMetadata(server, challenge, http);
+  const { resourceMetadata: place } = challenge ?? {};
+  const told = place === undefined ? null : URL.parse(place, server);
+  // With a configured issuer, private networks may be reached: a server may not choose where in them.
+  const isFollowed = configured === undefined || told?.origin === server.origin;
+  const metadata = await resourceMetadata(server, isFollowed ? told : null, http);
   const named = metadata?.authorization_servers;
   const [first] = Array.isArray(named) ? named : [];
   // Servers of 2025-03-26 have no metadata: they are their own authorization servers.
@@ -45,19 +49,14 @@ export async function discover(
 /** RFC 9728: the metadata of the server, from where its challenge says, or from its usual places. */
 async function resourceMetadata(
   server: URL,
-  challenge: Challenge | undefined,
+  told: URL | null,
   http: OAuthHttp,
 ): Promise<Metadata | undefined> {
-  const { resourceMetadata: told } = challenge ?? {};
   const wellKnown = "/.well-known/oauth-protected-resource";
-  const places = [
-    told === undefined ? undefined : URL.parse(told, server),
-    new URL(wellKnown + pathOf(server), server),
-    new URL(wellKnown, server),
-  ];
+  const places = [told, new URL(wellKnown + pathOf(server), server), new URL(wellKnown, server)];
   const tried = new Set<string>();
   for (const place of places) {
-    if (!place || tried.has(place.href)) continue;
+    if (place === null || tried.has(place.href)) continue;
     tried.add(place.href);
     const metadata = await http.json(place);
     if (metadata === undefined) continue;
