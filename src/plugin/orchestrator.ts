@@ -12,7 +12,7 @@ import {
   serveExchange,
 } from "../protocol/bus/serve.ts";
 import type { Offer } from "../tool/offer/offer.ts";
-import { parseAddress } from "../wire/quic/address.ts";
+import { localTlsAddress, parseAddress } from "../wire/quic/address.ts";
 import type {
   Connection,
   ConnectOptions,
@@ -86,7 +86,8 @@ export class Orchestrator implements AsyncDisposable {
   readonly #firstStarts: FirstStarts;
   readonly #ending = new AsyncDisposableStack();
   #listener: Listener | undefined;
-  #sharedListener: Promise<Listener> | undefined;
+  /** Where the bus itself listens for nothing but QUIC, or not on this machine. */
+  #tlsListener: Promise<Listener> | undefined;
   readonly #host: PluginHost;
   #plugins: readonly Plugin[] = [];
   #configuring: Promise<void> = Promise.resolve();
@@ -206,13 +207,15 @@ export class Orchestrator implements AsyncDisposable {
     return listener;
   }
 
-  /** Where plugins that share a process dial: over TLS, so that none of them needs an engine. */
-  async #sharedAddress(): Promise<string> {
-    this.#sharedListener ??= this.#listen("tls://localhost:0");
+  /** Where modules dial: over TLS, so that none of them needs an engine. */
+  async #tlsAddress(): Promise<string> {
+    const own = localTlsAddress(this.address);
+    if (own !== undefined) return own;
+    this.#tlsListener ??= this.#listen("tls://localhost:0");
     try {
-      return (await this.#sharedListener).address;
+      return (await this.#tlsListener).address;
     } catch (error) {
-      this.#sharedListener = undefined;
+      this.#tlsListener = undefined;
       throw error;
     }
   }
@@ -289,7 +292,7 @@ export class Orchestrator implements AsyncDisposable {
       folder: () => this.#folders.make(settings.id),
       host: this.#host,
       orchestratorAddress: () =>
-        settings.module === undefined ? plainAddress(this.address) : this.#sharedAddress(),
+        settings.module === undefined ? plainAddress(this.address) : this.#tlsAddress(),
       dial: async (address, name, signal) => {
         const credentials = await this.#certificates.of(name);
         const connection = await transport.connect(this.#dialled(address), {

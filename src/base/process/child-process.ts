@@ -3,7 +3,7 @@ import type { Readable, Writable } from "node:stream";
 
 import { background } from "../background.ts";
 import { TrunklineError } from "../errors.ts";
-import { FULL_READ, nextTurn } from "../event-loop.ts";
+import { readLines } from "./lines.ts";
 import { ownerMark, ProcessTree } from "./process-tree.ts";
 import { killGroup, startWatchdog, watchGroup } from "./watchdog.ts";
 
@@ -28,7 +28,6 @@ export type Confine = (options: ChildOptions) => ChildOptions;
 export type ChildExit = number | NodeJS.Signals;
 
 const GRACE = 1_000;
-const LONGEST_LINE = 4_096;
 
 /**
  * A process that belongs to this one, with all that it starts: in a group of its own, and known by a
@@ -171,24 +170,4 @@ function explain(error: NodeJS.ErrnoException, cwd: string | undefined): string 
   }
   if (error.code === "EACCES") return "it may not be executed";
   return error.message;
-}
-
-/** Lines of a stream; of one that does not end, the beginning. */
-function readLines(stream: Readable, tell: (line: string) => void): void {
-  let rest = "";
-  stream.setEncoding("utf8").on("data", (text: string) => {
-    const lines = (rest + text).split("\n");
-    rest = (lines.pop() ?? "").slice(0, LONGEST_LINE);
-    for (const line of lines) if (line !== "") tell(line.slice(0, LONGEST_LINE).trimEnd());
-    if (Buffer.byteLength(text) < FULL_READ) return;
-    stream.pause();
-    background(
-      nextTurn().then(() => stream.resume()),
-      "Reading the errors of a child",
-    );
-  });
-  stream.on("end", () => {
-    if (rest !== "") tell(rest);
-  });
-  stream.on("error", () => {});
 }

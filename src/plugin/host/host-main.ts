@@ -1,14 +1,13 @@
-// The process that several plugins share, each in a worker; see plugin-host.ts. It is started without
-// any of our modules, so that it takes no more memory than Node and the plugins do.
-import { createInterface, type Interface } from "node:readline";
-import type { Readable } from "node:stream";
+// The process that several plugins share, each in a worker; see plugin-host.ts. It loads hardly any of
+// our modules, so that it takes no more memory than Node and the plugins do.
+import { createInterface } from "node:readline";
 import { Worker } from "node:worker_threads";
 
+import { LONGEST_LINE, readLines } from "../../base/process/lines.ts";
 import type { HostCommand, HostEvent, StartCommand } from "./host-messages.ts";
 
 /** Milliseconds that a plugin has for its own end. */
 const GRACE = 1_000;
-const LONGEST_LINE = 4_096;
 
 const workers = new Map<string, Worker>();
 
@@ -27,7 +26,9 @@ function start({ key, file, args, env, memory }: StartCommand): void {
     resourceLimits: { maxOldGenerationSizeMb: memory },
   });
   workers.set(key, worker);
-  const lines = [readLines(key, worker.stderr), readLines(key, worker.stdout)];
+  for (const output of [worker.stderr, worker.stdout]) {
+    readLines(output, (line) => tell({ key, line }));
+  }
   worker.on("error", (error: unknown) => {
     const { message = String(error), stack = "" } = error instanceof Error ? error : {};
     // The message comes last: it is told with the reason of its end.
@@ -38,16 +39,7 @@ function start({ key, file, args, env, memory }: StartCommand): void {
   worker.on("exit", (exit) => {
     workers.delete(key);
     // What it said last comes before its end.
-    setImmediate(() => {
-      for (const one of lines) one.close();
-      tell({ key, exit });
-    });
-  });
-}
-
-function readLines(key: string, input: Readable): Interface {
-  return createInterface({ input }).on("line", (line) => {
-    if (line !== "") tell({ key, line: line.slice(0, LONGEST_LINE) });
+    setImmediate(() => tell({ key, exit }));
   });
 }
 

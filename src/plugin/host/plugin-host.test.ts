@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { promisify } from "node:util";
 
 import { PluginHost, type PluginRun } from "./plugin-host.ts";
 
@@ -14,6 +16,8 @@ process.stdin.on("end", () => process.exit(0)).resume();
 if (what === "throw") setImmediate(() => { throw new Error("it broke"); });
 if (what === "loop") setImmediate(() => { for (;;); });
 if (what === "exit") process.exit(7);
+if (what === "leak") { const all = []; setImmediate(() => { for (;;) all.push({ all: [] }); }); }
+if (what === "block") require("node:fs").readFileSync(process.env.FIFO);
 if (what === "forge") require("node:fs").writeSync(1, 'rubbish\\n{"key":"1","exit":0}\\nnull\\n');
 if (what === "stubborn") process.stdin.removeAllListeners("end"), setInterval(() => {}, 1000);
 `;
@@ -24,11 +28,13 @@ interface Started extends PluginRun {
   readonly ready: Promise<string>;
 }
 
-async function open() {
+async function open(limits?: ConstructorParameters<typeof PluginHost>[0]) {
   const home = await mkdtempDisposable(join(tmpdir(), "trunkline-host-"));
   const file = join(home.path, "module.cjs");
+  const fifo = join(home.path, "fifo");
   await writeFile(file, MODULE);
-  const host = new PluginHost();
+  await promisify(execFile)("mkfifo", [fifo]);
+  const host = new PluginHost(limits);
   const start = async (what: string): Promise<Started> => {
     const lines: string[] = [];
     const ready = Promise.withResolvers<string>();
@@ -36,7 +42,12 @@ async function open() {
       lines.push(line);
       ready.resolve(line);
     };
-    const run = await host.start({ file, args: [what], env: { NAME: `of ${what}` }, stderr });
+    const run = await host.start({
+      file,
+      args: [what],
+      env: { NAME: `of ${what}`, FIFO: fifo },
+      stderr,
+    });
     return { ...run, lines, ready: ready.promise };
   };
   return {
@@ -83,6 +94,26 @@ describe("PluginHost", () => {
     await stubborn.ready;
     await stubborn.end();
     assert.equal(await stubborn.exit, 1);
+  });
+
+  it("ends a module that takes too much memory, and no other", async () => {
+    await using rig = await open({ memory: 24 });
+    const other = await rig.start("other");
+    await other.ready;
+    const leaking = await rig.start("leak");
+    assert.equal(await leaking.exit, 1);
+    assert.match(leaking.lines.at(-1) ?? "", /reaching memory limit/);
+    await other.end();
+    assert.equal(await other.exit, 0);
+  });
+
+  it("ends the whole process where a module cannot be ended otherwise", async () => {
+    await using rig = await open({ lastResort: 50 });
+    const other = await rig.start("other");
+    const blocked = await rig.start("block");
+    await Promise.all([other.ready, blocked.ready]);
+    blocked.kill();
+    assert.deepEqual(await Promise.all([blocked.exit, other.exit]), ["SIGKILL", "SIGKILL"]);
   });
 
   it("tells all that they have ended when the process is killed, and starts another", async () => {

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 
 import { background } from "../../base/background.ts";
 import { type ChildExit, OwnedChild } from "../../base/process/child-process.ts";
 import { usualVariables } from "../../base/process/environment.ts";
+import { LONGEST_LINE, readLines } from "../../base/process/lines.ts";
 import type { HostCommand, HostEvent } from "./host-messages.ts";
 
 /** The code of host-main.ts, where the program was built. */
@@ -26,6 +26,14 @@ const MEMORY = 512;
 /** Milliseconds for a worker to end. */
 const LAST_RESORT = 10_000;
 
+/** Characters of an event: a line, in which each may be escaped by six. */
+const LONGEST_EVENT = 8 * LONGEST_LINE;
+
+interface HostLimits {
+  readonly memory: number;
+  readonly lastResort: number;
+}
+
 interface Worker {
   readonly stderr: (line: string) => void;
   readonly exited: (exit: ChildExit) => void;
@@ -37,12 +45,17 @@ interface Worker {
  * left, and takes all of them along if it crashes.
  */
 export class PluginHost implements AsyncDisposable {
+  readonly #limits: HostLimits;
   #present: Promise<HostProcess> | undefined;
+
+  constructor({ memory = MEMORY, lastResort = LAST_RESORT }: Partial<HostLimits> = {}) {
+    this.#limits = { memory, lastResort };
+  }
 
   /** Starts a plugin in a worker. It runs when this resolves; what it says comes later. */
   async start(module: HostedModule): Promise<PluginRun> {
     for (;;) {
-      const present = (this.#present ??= HostProcess.open());
+      const present = (this.#present ??= HostProcess.open(this.#limits));
       const host = await present.catch((error: unknown) => {
         if (this.#present === present) this.#present = undefined;
         throw error;
@@ -59,12 +72,14 @@ export class PluginHost implements AsyncDisposable {
 
 class HostProcess {
   readonly #child: OwnedChild;
+  readonly #limits: HostLimits;
   readonly #workers = new Map<string, Worker>();
   #ending: Promise<void> | undefined;
 
-  private constructor(child: OwnedChild) {
+  private constructor(child: OwnedChild, limits: HostLimits) {
     this.#child = child;
-    createInterface({ input: child.stdout }).on("line", (line) => this.#hear(line));
+    this.#limits = limits;
+    readLines(child.stdout, (line) => this.#hear(line), LONGEST_EVENT);
     background(
       child.exit.then((exit) => {
         for (const { exited } of this.#workers.values()) exited(exit);
@@ -74,7 +89,7 @@ class HostProcess {
     );
   }
 
-  static async open(): Promise<HostProcess> {
+  static async open(limits: HostLimits): Promise<HostProcess> {
     const code =
       typeof __TRUNKLINE_PLUGIN_HOST__ === "string" ? __TRUNKLINE_PLUGIN_HOST__ : undefined;
     const program =
@@ -89,7 +104,7 @@ class HostProcess {
       // It says something itself only before it crashes.
       stderr: (line) => last.host?.said(line),
     });
-    last.host = new HostProcess(child);
+    last.host = new HostProcess(child, limits);
     return last.host;
   }
 
@@ -100,12 +115,13 @@ class HostProcess {
   start({ file, args, env, stderr }: HostedModule): PluginRun {
     // Not to be guessed: all plugins can write to what the process says here.
     const key = crypto.randomUUID();
+    const { memory, lastResort } = this.#limits;
     const { promise: exit, resolve: exited } = Promise.withResolvers<ChildExit>();
     this.#workers.set(key, { stderr, exited });
-    this.#tell({ start: { key, file, args, env, memory: MEMORY } });
+    this.#tell({ start: { key, file, args, env, memory } });
     // One that is busy with its memory may not be ended at all: then the whole process is.
     const insist = (): void => {
-      const late = setTimeout(() => this.#child.kill(), LAST_RESORT);
+      const late = setTimeout(() => this.#child.kill(), lastResort);
       background(
         exit.then(() => clearTimeout(late)),
         "Ending a plugin",

@@ -127,6 +127,8 @@ export interface ConnectionLimits {
   readonly maxStreams: number;
   /** Bytes of a connection that came and were not read; above, the exchange begun last breaks. */
   readonly maxHeld: number;
+  /** Bytes that all clients of a listener together leave in our sockets, over TLS. */
+  readonly maxUnsent: number;
   /** Connections of one listener. */
   readonly maxConnections: number;
 }
@@ -138,6 +140,7 @@ export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   requestIdle: 30_000,
   maxStreams: 128,
   maxHeld: 512 * 1024 * 1024,
+  maxUnsent: 256 * 1024 * 1024,
   maxConnections: 1_024,
 };
 

@@ -13,9 +13,15 @@ export class FrameWriter {
   #to = 0;
   #parts: Uint8Array[] = [];
   #isScheduled = false;
+  #gathered = 0;
 
   constructor(output: Writable) {
     this.#output = output;
+  }
+
+  /** Bytes that go out at the end of this turn. */
+  get gathered(): number {
+    return this.#gathered;
   }
 
   /** `lead` goes before the payload. */
@@ -27,6 +33,7 @@ export class FrameWriter {
     writeHeader(this.#slab, this.#to, kind, flags, id, ahead - HEADER + length);
     if (lead !== undefined) this.#slab.writeUInt32LE(lead, this.#to + HEADER);
     this.#to += ahead;
+    this.#gathered += ahead + length;
     if (payload !== undefined && isLarge) {
       this.#closePart();
       this.#parts.push(payload);
@@ -42,6 +49,7 @@ export class FrameWriter {
   /** Sends now what would be sent at the end of this turn. */
   readonly flush = (): void => {
     this.#isScheduled = false;
+    this.#gathered = 0;
     this.#closePart();
     const parts = this.#parts;
     this.#parts = [];

@@ -4,10 +4,11 @@ import { test } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
 import { ask, LIMIT, MiB, testCredentials, TestPair } from "../../../../test/support/quic-pair.ts";
-import { tlsAlpn } from "../connection.ts";
+import { type BidiStream, tlsAlpn } from "../connection.ts";
 import { COMMAND, FIRST, HEADER, LAST, LONGEST_PAYLOAD, writeHeader } from "../control-frame.ts";
 
 const HELLO = Buffer.from("hello");
+const MUCH = Buffer.from("much");
 
 test("a client over TLS that announces too long a frame is cut off at once", async () => {
   await using pair = await TestPair.open({ scheme: "tls" });
@@ -61,6 +62,29 @@ test("a client over TLS that sends more than it may loses the exchange, not our 
   for (let sent = 0; sent < 2 * MiB; sent += piece.length) socket.write(piece);
   await held.promise;
   socket.destroy();
+});
+
+test("of clients over TLS that read nothing, those with the most unsent are cut off", async () => {
+  const answer = Buffer.alloc(200 * 1024);
+  const handle = async (stream: BidiStream): Promise<void> => {
+    const request = await stream.readAll(LIMIT);
+    await stream.end(request.equals(MUCH) ? answer : request);
+  };
+  const limits = { maxUnsent: 16 * MiB };
+  await using pair = await TestPair.open({ scheme: "tls", limits, handle });
+  const honest = await pair.connect();
+  const silent = await Promise.all(Array.from({ length: 4 }, () => rawTls(pair.listener.port)));
+  // Each alone is below what one connection may leave unread.
+  for (const socket of silent) {
+    socket.pause();
+    for (let id = 1; id <= 120; id += 1) {
+      socket.write(frame(COMMAND.write, FIRST | LAST, id, MUCH));
+    }
+  }
+  const cut = await Promise.race(pair.accepted.slice(1).map(({ closed }) => closed));
+  assert.match(cut.message, /it does not take what it is sent/);
+  assert.deepEqual(await ask(honest, HELLO), HELLO);
+  for (const socket of silent) socket.destroy();
 });
 
 test("a client over TLS that disconnects within a request is reported as such", async () => {

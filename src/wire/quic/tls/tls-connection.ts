@@ -20,12 +20,16 @@ export interface TlsConnectionOptions {
   readonly held?: HeldBytes | undefined;
   /** The other side opened a stream. Only a listener's connections have it. */
   readonly accept?: (stream: MultiplexedStream, connection: TlsConnection) => void;
+  /** The other side has left much in our socket. Called with each further frame. */
+  readonly crowded?: () => void;
 }
 
 /** Bytes of a stream that are on their way before the reader says that it took some. */
 const WINDOW = 256 * 1024;
 /** Bytes that the other side may leave in our socket. Then it is cut off. */
 const MOST_UNSENT = 128 * 1024 * 1024;
+/** So much of one connection is told to the listener, which counts for all of them. */
+const MUCH_UNSENT = 1024 * 1024;
 /** Milliseconds for what was sent last to leave. */
 const CLOSING = 5_000;
 
@@ -48,6 +52,7 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
   readonly #socket: TLSSocket;
   readonly #writer: FrameWriter;
   readonly #accept: TlsConnectionOptions["accept"];
+  readonly #crowded: TlsConnectionOptions["crowded"];
   readonly #streams = new Map<number, MultiplexedStream>();
   /** Those of our own streams that the other side knows of. */
   readonly #opened = new Set<number>();
@@ -60,12 +65,14 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
   #isDraining = false;
   #over: ConnectionError | undefined;
 
-  constructor(socket: TLSSocket, { address, limits, held, accept }: TlsConnectionOptions) {
+  constructor(socket: TLSSocket, options: TlsConnectionOptions) {
+    const { address, limits, held, accept, crowded } = options;
     this.address = address;
     this.held = held ?? new HeldBytes(limits.maxHeld);
     this.#socket = socket;
     this.#writer = new FrameWriter(socket);
     this.#accept = accept;
+    this.#crowded = crowded;
     this.#maxStreams = limits.maxStreams;
     this.#isReady = accept !== undefined;
     this.ready = this.#ready.promise;
@@ -86,6 +93,11 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
 
   get openStreams(): number {
     return this.#streams.size;
+  }
+
+  /** Bytes that the other side has not taken yet. */
+  get unsent(): number {
+    return this.#socket.writableLength + this.#writer.gathered;
   }
 
   get isClosed(): boolean {
@@ -156,9 +168,13 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
   #write(frame: Frame): void {
     if (this.#over !== undefined) return;
     this.#writer.send(...frame);
-    if (this.#socket.writableLength > MOST_UNSENT) {
-      this.#cut({ trouble: "limit", detail: "it does not take what it is sent" });
-    }
+    if (this.unsent > MOST_UNSENT) this.cutUnread();
+    else if (this.unsent > MUCH_UNSENT) this.#crowded?.();
+  }
+
+  /** Ends it at once, with what waits to be sent. */
+  cutUnread(): void {
+    this.#cut({ trouble: "limit", detail: "it does not take what it is sent" });
   }
 
   #open(id: number, frames: readonly Frame[]): void {

@@ -109,6 +109,7 @@ export class TlsListener implements Listener {
     const connection = new TlsConnection(socket, {
       ...{ address: this.address, limits: this.#limits },
       accept: (stream, by) => this.#options.stream(stream, by),
+      crowded: () => this.#boundUnsent(),
     });
     if (!this.#peers.add(connection)) {
       socket.destroy();
@@ -146,6 +147,14 @@ export class TlsListener implements Listener {
     const what = `Cannot let a client in at ${this.address}`;
     const ending = { trouble: tlsTrouble(error), detail: error.message };
     this.#options.refused?.(ConnectionError.of(what, ending));
+  }
+
+  /** One client may open many connections, and read none of them. */
+  #boundUnsent(): void {
+    const open = [...this.#connections].filter((connection) => !connection.isClosed);
+    const unsent = open.reduce((sum, connection) => sum + connection.unsent, 0);
+    if (unsent <= this.#limits.maxUnsent) return;
+    open.toSorted((a, b) => b.unsent - a.unsent)[0]?.cutUnread();
   }
 
   #dropStale(): void {
