@@ -291,6 +291,7 @@ export class Orchestrator implements AsyncDisposable {
       offer,
       folder: () => this.#folders.make(settings.id),
       host: this.#host,
+      prefersTls: !this.#isOnlyQuic,
       orchestratorAddress: () =>
         settings.module === undefined ? plainAddress(this.address) : this.#tlsAddress(),
       dial: async (address, name, signal) => {
@@ -306,10 +307,15 @@ export class Orchestrator implements AsyncDisposable {
     });
   }
 
-  /** Plugins say no scheme. A bus that listens only over QUIC dials them over QUIC, too. */
+  get #isOnlyQuic(): boolean {
+    return parseAddress(this.#options.listen).scheme === "quic";
+  }
+
+  /** Plugins of other SDKs say no scheme. A bus that listens only over QUIC dials them over QUIC, too. */
   #dialled(address: string): string {
-    const isOnlyQuic = parseAddress(this.#options.listen).scheme === "quic";
-    return isOnlyQuic && parseAddress(address).scheme === "any" ? `quic://${address}` : address;
+    return this.#isOnlyQuic && parseAddress(address).scheme === "any"
+      ? `quic://${address}`
+      : address;
   }
 
   #publish(): void {

@@ -5,6 +5,7 @@ import { LastWords } from "../../base/process/stderr-log.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
+import { PREFERRED_TRANSPORT } from "../sdk/flags.ts";
 import { permissionFlags } from "./permission-flags.ts";
 import type { PluginSettings } from "./settings.ts";
 
@@ -18,6 +19,8 @@ export interface PluginStart {
   readonly settings: PluginSettings;
   /** Where we serve. */
   readonly orchestratorAddress: string;
+  /** We dial it over TLS if we can, so it need not serve QUIC. */
+  readonly prefersTls?: boolean | undefined;
   readonly certsDir: string;
   /** Milliseconds until it must be ready. */
   readonly timeout: number;
@@ -79,7 +82,8 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
 async function launch(start: PluginStart, stderr: (line: string) => void): Promise<PluginRun> {
   const { settings, host, orchestratorAddress, certsDir } = start;
   const { module, binary, permissions } = settings;
-  // Where QUIC would take an engine, and so a process and its rights, for each.
+  // Where QUIC would take an engine, and so a process and its rights, for each. A program of another
+  // SDK may only know QUIC; one of ours reads which transport we prefer.
   const listen = module === undefined ? "localhost:0" : "tls://localhost:0";
   const args = [
     ...settings.args,
@@ -87,7 +91,8 @@ async function launch(start: PluginStart, stderr: (line: string) => void): Promi
     `--listen-addr=${listen}`,
     `--certs-dir=${certsDir}`,
   ];
-  const env = { ...usualVariables(), ...settings.env };
+  const hint = start.prefersTls === true ? { [PREFERRED_TRANSPORT]: "tls" } : {};
+  const env = { ...usualVariables(), ...hint, ...settings.env };
   const isShared = module !== undefined && permissions === undefined && host !== undefined;
   if (isShared) return host.start({ file: module, args, env, stderr });
   const first =

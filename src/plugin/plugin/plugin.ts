@@ -50,6 +50,8 @@ export interface PluginOptions {
   readonly folder: () => Promise<PluginFolder>;
   /** Where the bus listens; asked for at each start. */
   readonly orchestratorAddress: () => string | Promise<string>;
+  /** The bus dials over TLS if it can. */
+  readonly prefersTls?: boolean | undefined;
   /** The process of plugins that share one. */
   readonly host?: PluginHost | undefined;
   readonly dial: (address: string, name: string, signal: AbortSignal) => Promise<Connection>;
@@ -249,6 +251,7 @@ export class Plugin {
         settings: this.settings,
         host: this.#options.host,
         orchestratorAddress,
+        prefersTls: this.#options.prefersTls,
         certsDir: folder.path,
         timeout: this.#limits.ready,
         signal: this.#stopping.signal,

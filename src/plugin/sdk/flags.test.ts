@@ -33,6 +33,14 @@ describe("readFlags()", () => {
     assert.deepEqual(readFlags(apart), expected);
   });
 
+  it("serves TLS alone if the orchestrator dials that, unless an address says otherwise", () => {
+    const env = { TRUNKLINE_BUS_TRANSPORT: "tls" };
+    assert.equal(readFlags([], env).listen, "tls://localhost:0");
+    assert.equal(readFlags(["--listen-addr=[::1]:7"], env).listen, "tls://[::1]:7");
+    assert.equal(readFlags(["--listen-addr=quic://localhost:0"], env).listen, "quic://localhost:0");
+    assert.equal(readFlags([], {}).listen, "localhost:0");
+  });
+
   it("refuses a flag without its value", () => {
     for (const args of [["--listen-addr"], ["--certs-dir", "--manifest"]]) {
       assert.throws(() => readFlags(args), { code: "usage", message: /needs a value/ });

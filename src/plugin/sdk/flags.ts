@@ -11,6 +11,9 @@ export interface PluginFlags {
   readonly isManifest: boolean;
 }
 
+/** The variable in which an orchestrator says how it will dial; another one may dial over QUIC only. */
+export const PREFERRED_TRANSPORT = "TRUNKLINE_BUS_TRANSPORT";
+
 const FLAG = /^--?(orchestrator-addr|listen-addr|certs-dir|manifest)(?:=(.*))?$/s;
 
 /** Whether somebody wants the program to be a plugin. */
@@ -31,7 +34,7 @@ export function splitFlags(args: readonly string[]): {
 }
 
 /** Reads `--name=value` and `--name value`. Whatever else is there is the plugin's own. */
-export function readFlags(args: readonly string[]): PluginFlags {
+export function readFlags(args: readonly string[], env = process.env): PluginFlags {
   const given = new Map<string, string>();
   for (let at = 0; at < args.length; at++) {
     const [, name, value] = FLAG.exec(args[at] ?? "") ?? [];
@@ -41,10 +44,15 @@ export function readFlags(args: readonly string[]): PluginFlags {
   }
   return {
     orchestrator: given.get("orchestrator-addr") ?? "",
-    listen: given.get("listen-addr") ?? "localhost:0",
+    listen: withTransport(given.get("listen-addr") ?? "localhost:0", env[PREFERRED_TRANSPORT]),
     certsDir: atHome(given.get("certs-dir") ?? "~/.orchestra/certs"),
     isManifest: (given.get("manifest") ?? "false") !== "false",
   };
+}
+
+/** Over TLS alone if nobody will dial over QUIC, for which an engine of its own would run. */
+function withTransport(address: string, preferred: string | undefined): string {
+  return preferred === "tls" && !address.includes("://") ? `tls://${address}` : address;
 }
 
 function valueAfter(name: string, next: string | undefined): string {
