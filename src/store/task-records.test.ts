@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Readable, Writable } from "node:stream";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../test/samples/sample-folder.ts";
@@ -101,4 +102,53 @@ describe("TaskRecords", { timeout: 20_000 }, () => {
     await records.begin(task("one more"));
     assert.equal(await records.find("short"), undefined);
   });
+
+  it("has a lost task taken over by one of several processes at once, and anew when that is killed", async () => {
+    await using folder = await SampleFolder.create();
+    using records = await TaskRecords.open(folder.path);
+    const remote = { tool: "slow", server: "far", taskId: "there-1" };
+    const begin = `records.begin(${JSON.stringify(task("kept", { remote }))})`;
+    await killed(await keeper(folder.path, begin));
+    assert.equal((await records.find("kept"))?.isLost, true);
+    const adopters = await Promise.all([1, 2].map(() => keeper(folder.path)));
+    const took = await Promise.all(adopters.map((each) => tell(each, `records.adopt("kept")`)));
+    assert.deepEqual(took.toSorted(), ["false", "true"]);
+    assert.equal(await records.adopt("kept"), false);
+    // It took the task over, and has stored nothing of it yet.
+    for (const each of adopters) await killed(each);
+    const found = await records.find("kept");
+    assert.deepEqual([found?.status, found?.isLost, found?.remote], ["working", true, remote]);
+    assert.equal(await records.adopt("kept"), true);
+  });
 });
+
+type Keeper = ChildProcessByStdio<Writable, Readable, null>;
+
+/** Another process with the same store. It does what it is told, and says what came of it. */
+async function keeper(folder: string, first = "undefined"): Promise<Keeper> {
+  const script = `
+    const { createInterface } = await import("node:readline");
+    const { TaskRecords } = await import(${MODULE});
+    const records = await TaskRecords.open(${JSON.stringify(folder)});
+    await (${first});
+    console.log("ready");
+    for await (const line of createInterface(process.stdin)) console.log(String(await eval(line)));`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  child.stdout.setEncoding("utf8");
+  await once(child.stdout, "data");
+  return child;
+}
+
+async function tell(child: Keeper, code: string): Promise<string> {
+  const said = once(child.stdout, "data");
+  child.stdin.write(`${code}\n`);
+  return String(await said).trim();
+}
+
+async function killed(child: Keeper): Promise<void> {
+  const exit = once(child, "exit");
+  child.kill("SIGKILL");
+  await exit;
+}
