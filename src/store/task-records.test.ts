@@ -107,48 +107,62 @@ describe("TaskRecords", { timeout: 20_000 }, () => {
     await using folder = await SampleFolder.create();
     using records = await TaskRecords.open(folder.path);
     const remote = { tool: "slow", server: "far", taskId: "there-1" };
-    const begin = `records.begin(${JSON.stringify(task("kept", { remote }))})`;
-    await killed(await keeper(folder.path, begin));
+    const begin = `begin(${JSON.stringify(task("kept", { remote }))})`;
+    await using first = await Keeper.start(folder.path, begin);
+    await first.kill();
     assert.equal((await records.find("kept"))?.isLost, true);
-    const adopters = await Promise.all([1, 2].map(() => keeper(folder.path)));
-    const took = await Promise.all(adopters.map((each) => tell(each, `records.adopt("kept")`)));
+    await using second = await Keeper.start(folder.path);
+    await using third = await Keeper.start(folder.path);
+    const took = await Promise.all([second, third].map((each) => each.run(`adopt("kept")`)));
     assert.deepEqual(took.toSorted(), ["false", "true"]);
     assert.equal(await records.adopt("kept"), false);
     // It took the task over, and has stored nothing of it yet.
-    for (const each of adopters) await killed(each);
+    for (const each of [second, third]) await each.kill();
     const found = await records.find("kept");
     assert.deepEqual([found?.status, found?.isLost, found?.remote], ["working", true, remote]);
     assert.equal(await records.adopt("kept"), true);
   });
 });
 
-type Keeper = ChildProcessByStdio<Writable, Readable, null>;
+/** Another process with the same store, which does what it is told. */
+class Keeper implements AsyncDisposable {
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
 
-/** Another process with the same store. It does what it is told, and says what came of it. */
-async function keeper(folder: string, first = "undefined"): Promise<Keeper> {
-  const script = `
-    const { createInterface } = await import("node:readline");
-    const { TaskRecords } = await import(${MODULE});
-    const records = await TaskRecords.open(${JSON.stringify(folder)});
-    await (${first});
-    console.log("ready");
-    for await (const line of createInterface(process.stdin)) console.log(String(await eval(line)));`;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  child.stdout.setEncoding("utf8");
-  await once(child.stdout, "data");
-  return child;
-}
+  private constructor(folder: string) {
+    const script = `
+      const { createInterface } = await import("node:readline");
+      const { TaskRecords } = await import(${MODULE});
+      const records = await TaskRecords.open(${JSON.stringify(folder)});
+      for await (const line of createInterface(process.stdin))
+        console.log(String(await eval("records." + line)));`;
+    this.#child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    this.#child.stdout.setEncoding("utf8");
+  }
 
-async function tell(child: Keeper, code: string): Promise<string> {
-  const said = once(child.stdout, "data");
-  child.stdin.write(`${code}\n`);
-  return String(await said).trim();
-}
+  static async start(folder: string, first = `find("")`): Promise<Keeper> {
+    const keeper = new Keeper(folder);
+    await keeper.run(first);
+    return keeper;
+  }
 
-async function killed(child: Keeper): Promise<void> {
-  const exit = once(child, "exit");
-  child.kill("SIGKILL");
-  await exit;
+  /** Calls a method of the records. Returns what it gave. */
+  async run(code: string): Promise<string> {
+    const said = once(this.#child.stdout, "data");
+    this.#child.stdin.write(`${code}\n`);
+    return String(await said).trim();
+  }
+
+  async kill(): Promise<void> {
+    const { exitCode, signalCode } = this.#child;
+    if (exitCode !== null || signalCode !== null) return;
+    const exit = once(this.#child, "exit");
+    this.#child.kill("SIGKILL");
+    await exit;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.kill();
+  }
 }
