@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Readable, Writable } from "node:stream";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../test/samples/sample-folder.ts";
@@ -101,4 +102,67 @@ describe("TaskRecords", { timeout: 20_000 }, () => {
     await records.begin(task("one more"));
     assert.equal(await records.find("short"), undefined);
   });
+
+  it("has a lost task taken over by one of several processes at once, and anew when that is killed", async () => {
+    await using folder = await SampleFolder.create();
+    using records = await TaskRecords.open(folder.path);
+    const remote = { tool: "slow", server: "far", taskId: "there-1" };
+    const begin = `begin(${JSON.stringify(task("kept", { remote }))})`;
+    await using first = await Keeper.start(folder.path, begin);
+    await first.kill();
+    assert.equal((await records.find("kept"))?.isLost, true);
+    await using second = await Keeper.start(folder.path);
+    await using third = await Keeper.start(folder.path);
+    const took = await Promise.all([second, third].map((each) => each.run(`adopt("kept")`)));
+    assert.deepEqual(took.toSorted(), ["false", "true"]);
+    assert.equal(await records.adopt("kept"), false);
+    // It took the task over, and has stored nothing of it yet.
+    for (const each of [second, third]) await each.kill();
+    const found = await records.find("kept");
+    assert.deepEqual([found?.status, found?.isLost, found?.remote], ["working", true, remote]);
+    assert.equal(await records.adopt("kept"), true);
+  });
 });
+
+/** Another process with the same store, which does what it is told. */
+class Keeper implements AsyncDisposable {
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
+
+  private constructor(folder: string) {
+    const script = `
+      const { createInterface } = await import("node:readline");
+      const { TaskRecords } = await import(${MODULE});
+      const records = await TaskRecords.open(${JSON.stringify(folder)});
+      for await (const line of createInterface(process.stdin))
+        console.log(String(await eval("records." + line)));`;
+    this.#child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    this.#child.stdout.setEncoding("utf8");
+  }
+
+  static async start(folder: string, first = `find("")`): Promise<Keeper> {
+    const keeper = new Keeper(folder);
+    await keeper.run(first);
+    return keeper;
+  }
+
+  /** Calls a method of the records. Returns what it gave. */
+  async run(code: string): Promise<string> {
+    const said = once(this.#child.stdout, "data");
+    this.#child.stdin.write(`${code}\n`);
+    return String(await said).trim();
+  }
+
+  async kill(): Promise<void> {
+    const { exitCode, signalCode } = this.#child;
+    if (exitCode !== null || signalCode !== null) return;
+    const exit = once(this.#child, "exit");
+    this.#child.kill("SIGKILL");
+    await exit;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.kill();
+  }
+}

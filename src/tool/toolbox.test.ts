@@ -251,4 +251,33 @@ describe("Toolbox", () => {
     assert.equal(told, 2);
     assert.deepEqual(box.list(), []);
   });
+
+  it("tells a server of a task that was cancelled before the server was there", async () => {
+    const arrived = Promise.withResolvers<void>();
+    let isThere = false;
+    const sources = {
+      known: () => undefined,
+      arrival: () => (isThere ? undefined : arrived.promise),
+      missing: () => [],
+    };
+    const box = new Toolbox({ sources });
+    const context = new SampleContext();
+    const remote = { tool: "slow", server: "far", taskId: "there-1" };
+    const resumed = box.resume(remote, context);
+    context.abort.abort(new Error("The task was cancelled"));
+    await new Promise(setImmediate);
+    const told: unknown[] = [];
+    box.add({
+      ...sampleTool("slow", () => textResult("called again")),
+      source: { server: "far", name: "slow" },
+      resume: async (taskId, { signal }) => {
+        told.push([taskId, signal.aborted]);
+        throw signal.reason;
+      },
+    });
+    isThere = true;
+    arrived.resolve();
+    assert.equal((await resumed).isError, true);
+    assert.deepEqual(told, [["there-1", true]]);
+  });
 });

@@ -1,6 +1,7 @@
 import { Deadlines } from "../base/limit/deadlines.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
+import { Stopper } from "../base/stop.ts";
 import { visible } from "../base/text/visible.ts";
 import { heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
 import { argumentProblem } from "./schema/argument-problem.ts";
@@ -39,7 +40,7 @@ import {
 import { isToolResult } from "./text-result.ts";
 import { toolRefusal } from "./tool-access.ts";
 import type { ToolboxOptions } from "./toolbox-options.ts";
-import { awaitTool } from "./offer/tool-sources.ts";
+import { awaitTool, type Waiting } from "./offer/tool-sources.ts";
 
 interface Passage extends ObservedCall {
   readonly started: number;
@@ -196,7 +197,8 @@ export class Toolbox {
    */
   async resume(task: RemoteTask, context: ToolContext): Promise<ToolResult> {
     const { tool: name, server, taskId } = task;
-    await this.#arrived(name, context);
+    // Also if it is cancelled meanwhile: its server has to be told.
+    await this.#arrived(name, { stop: new Stopper(), progress: () => {} });
     const tool = this.get(name);
     const passage: Passage = { name, args: {}, context, tool, started: performance.now() };
     if (tool?.resume === undefined || tool.source?.server !== server) {
@@ -274,7 +276,7 @@ export class Toolbox {
   }
 
   /** A server that has not listed its tools yet may have the tool: wait for it. */
-  async #arrived(name: string, context: ToolContext, profile?: Profile): Promise<void> {
+  async #arrived(name: string, context: Waiting, profile?: Profile): Promise<void> {
     const isThere = (): boolean => Boolean(this.get(name, profile) ?? this.#held(name, profile));
     if (this.#sources !== undefined) await awaitTool(isThere, this.#sources, context);
   }

@@ -123,6 +123,15 @@ describe("OtlpExporter", { timeout: 60_000 }, () => {
     }
   });
 
+  it("does not hold up the end of the program for a collector that is not there", async () => {
+    const hours = 10 * 3_600_000;
+    const sample = new Sample("http://127.0.0.1:1", { firstWait: hours, longestWait: hours });
+    sample.add(2);
+    await sample.exporter.flush(hours);
+    assert.deepEqual(sample.exporter.counts, { exported: 0, dropped: 2 });
+    assert.match(String(sample.reports[0]?.why), /ECONNREFUSED/);
+  });
+
   it("gives up in time where the collector or the keychain is silent", async () => {
     await using silent = await SilentServer.open();
     const forever = new Promise<never>(() => {});

@@ -68,6 +68,8 @@ export class OtlpExporter {
   #sending: Promise<void> | undefined;
   /** Ends the pause before the next attempt. */
   #wake: (() => void) | undefined;
+  /** The program ends: it does not wait for a collector that cannot be reached. */
+  #isFlushing = false;
   /** Ends what is being sent. */
   #working = new AbortController();
   #exported = 0;
@@ -102,8 +104,10 @@ export class OtlpExporter {
   async flush(milliseconds: number): Promise<void> {
     const late = Promise.withResolvers<void>();
     const timer = setTimeout(late.resolve, milliseconds);
+    this.#isFlushing = true;
     const drained = this.#drain().then(() => true);
     const isDone = await Promise.race([drained, late.promise]);
+    this.#isFlushing = false;
     clearTimeout(timer);
     if (isDone !== true) this.#giveUp();
   }
@@ -168,6 +172,7 @@ export class OtlpExporter {
         if (asked > 0) wait = Math.min(asked, longestWait);
       } catch (error) {
         problem = signal.aborted ? LATE : String(error instanceof Error ? error.message : error);
+        if (this.#isFlushing) return problem;
       }
       if (attempt >= attempts || signal.aborted) return problem;
       await this.#pause(wait);

@@ -17,6 +17,7 @@ import { Reviews } from "../../../src/store/review/reviews.ts";
 import { textResult } from "../../../src/tool/tool.ts";
 import type { Channel } from "../../../src/wire/channel.ts";
 import { memoryPair } from "../../../src/wire/channel/memory.ts";
+import { FAR_TOOL, LostTasks } from "./far-tool.ts";
 import { type FaultHouse, faultHouse } from "./fault-house.ts";
 import type { FaultRig, Step } from "../store-fault-contract.ts";
 
@@ -47,6 +48,7 @@ export class ToolsRig implements FaultRig {
   readonly #call: CallTool;
   #count = 0;
   #thread = "";
+  readonly #lost: LostTasks | undefined;
   readonly #answered: { readonly thread: string; readonly text: string }[] = [];
 
   constructor(
@@ -55,17 +57,21 @@ export class ToolsRig implements FaultRig {
     open: AsyncDisposable,
     call: CallTool,
     more: readonly Step[] = [],
+    lost?: LostTasks,
   ) {
     this.#home = home;
     this.folder = home.data;
     this.#tools = tools;
     this.#open = open;
     this.#call = call;
-    this.steps = [...this.#steps(), ...more];
+    this.#lost = lost;
+    const taken = { name: "task of a process that has ended", run: async () => lost?.take() };
+    this.steps = [...this.#steps(), ...more, taken];
   }
 
-  /** A person leaves a comment. */
+  /** A person leaves a comment, and a process ends. */
   async prepare(): Promise<void> {
+    await this.#lost?.prepare();
     const { project, data } = this.#home;
     using reviews = await Reviews.open(data);
     const { id } = await reviews.add({
@@ -150,6 +156,7 @@ export async function openToolsHouse(): Promise<FaultHouse & { tools: OpenedTool
     task: "optional",
     call: async () => textResult("done"),
   });
+  tools.offer.tools.add(FAR_TOOL);
   return { ...opened, tools };
 }
 
@@ -195,19 +202,23 @@ export function need({ result, error }: Answer): Answer["result"] {
 export const HELLO = { capabilities: {}, clientInfo: { name: "test", version: "1" } };
 
 export function mcpSteps(ask: Ask): Step[] {
+  const runAsTask = async (name: string): Promise<void> => {
+    const { task } = need(await ask("tools/call", { name, arguments: {}, task: {} }));
+    const { taskId } = task as { taskId: string };
+    need(await ask("tasks/result", { taskId }));
+    need(await ask("tasks/get", { taskId }));
+  };
   return [
-    {
-      name: "task",
-      run: async () => {
-        const params = { name: "long", arguments: {}, task: {} };
-        const { task } = need(await ask("tools/call", params));
-        const { taskId } = task as { taskId: string };
-        need(await ask("tasks/result", { taskId }));
-        need(await ask("tasks/get", { taskId }));
-      },
-    },
+    { name: "task", run: () => runAsTask("long") },
+    { name: "task that goes on elsewhere", run: () => runAsTask("far") },
     { name: "list tools", run: async () => need(await ask("tools/list", {})) },
   ];
+}
+
+function lostTasks({ home }: FaultHouse, ask: Ask): LostTasks {
+  return new LostTasks(home.data, async (taskId) => {
+    return String(need(await ask("tasks/result", { taskId })).content[0].text);
+  });
 }
 
 export async function mcpOnStdio(): Promise<FaultRig> {
@@ -221,7 +232,7 @@ export async function mcpOnStdio(): Promise<FaultRig> {
   need(await ask("initialize", { protocolVersion: "2025-11-25", ...HELLO }));
   const call: CallTool = async (name, args) =>
     need(await ask("tools/call", { name, arguments: args }));
-  return new ToolsRig(house, house.tools, opened, call, mcpSteps(ask));
+  return new ToolsRig(house, house.tools, opened, call, mcpSteps(ask), lostTasks(house, ask));
 }
 
 export async function mcpOnHttp(): Promise<FaultRig> {
@@ -246,7 +257,7 @@ export async function mcpOnHttp(): Promise<FaultRig> {
   need(await ask("initialize", { protocolVersion: "2025-11-25", ...HELLO }));
   const call: CallTool = async (name, args) =>
     need(await ask("tools/call", { name, arguments: args }));
-  return new ToolsRig(house, house.tools, opened, call, mcpSteps(ask));
+  return new ToolsRig(house, house.tools, opened, call, mcpSteps(ask), lostTasks(house, ask));
 }
 
 export async function juggler(): Promise<FaultRig> {

@@ -60,7 +60,7 @@ export class RunningTasks {
     }
   }
 
-  async #begin(record: TaskRecord, { begin, stop, remote }: Omit<NewTask, "owner">): Promise<Task> {
+  #begin(record: TaskRecord, { begin, stop, remote }: Omit<NewTask, "owner">): Task {
     const { id, owner, createdAt, ttl } = record;
     const task = new Task({
       id,
@@ -81,8 +81,9 @@ export class RunningTasks {
     }
     if (ttl !== null) {
       const left = Math.max(0, Date.parse(createdAt) + ttl - Date.now());
+      // By its id: the timer of a task that is over must not keep its result for all that time.
       setTimeout(() => {
-        task.cancel();
+        this.#tasks.get(id)?.cancel();
         this.#tasks.delete(id);
       }, left).unref();
     }
