@@ -121,6 +121,8 @@ const SHOWN_ELSEWHERE = [
   /\bplugin dev\b/,
   // src/agent/models/model-commands.test.ts
   /\bmodels key\b/,
+  // test/interop/oauth-login.test.ts: it takes an authorization server, and a person
+  /\bserver log(?:in|out)\b/,
 ];
 
 const SERVING = /^(?:[A-Z_]+=\S+ )*trunkline (?:serve|orchestrator)\b/;
