@@ -64,7 +64,11 @@ writeFileSync(
 );
 const config = {
   mcpServers: {
-    notes: { command: process.execPath, args: [join(ROOT, "test/support/notes-server.mjs")] },
+    notes: {
+      command: process.execPath,
+      args: [join(ROOT, "test/support/notes-server.mjs")],
+      env: { NOTES_INSTRUCTIONS: "Read a note before you write one." },
+    },
   },
   agents: {
     helper: { command: process.execPath, args: [join(ROOT, "test/support/acp-agent.mjs")] },
