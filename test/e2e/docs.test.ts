@@ -64,7 +64,11 @@ writeFileSync(
 );
 const config = {
   mcpServers: {
-    notes: { command: process.execPath, args: [join(ROOT, "test/support/notes-server.mjs")] },
+    notes: {
+      command: process.execPath,
+      args: [join(ROOT, "test/support/notes-server.mjs")],
+      env: { NOTES_INSTRUCTIONS: "Read a note before you write one." },
+    },
   },
   agents: {
     helper: { command: process.execPath, args: [join(ROOT, "test/support/acp-agent.mjs")] },
@@ -121,6 +125,8 @@ const SHOWN_ELSEWHERE = [
   /\bplugin dev\b/,
   // src/agent/models/model-commands.test.ts
   /\bmodels key\b/,
+  // test/interop/oauth-login.test.ts: it takes an authorization server, and a person
+  /\bserver log(?:in|out)\b/,
 ];
 
 const SERVING = /^(?:[A-Z_]+=\S+ )*trunkline (?:serve|orchestrator)\b/;

@@ -23,6 +23,7 @@ const METHODS = {
   initialize: ({ protocolVersion }) => ({
     protocolVersion,
     capabilities: { tools: {} },
+    instructions: process.env.NOTES_INSTRUCTIONS,
     serverInfo: { name: "notes", version: "1" },
   }),
   ping: () => ({}),

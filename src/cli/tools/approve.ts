@@ -1,5 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
+import { INSTRUCTIONS_NAME } from "../../tool/offer/server-instructions.ts";
 import type { Seen } from "../../store/approval/approval.ts";
 import type { Invocation } from "../shell/command.ts";
 import { diffLines } from "../../base/text/diff-lines.ts";
@@ -93,8 +94,9 @@ async function open(invocation: Invocation): Promise<OpenedTools> {
   return opened;
 }
 
-/** Everything that can be approved: held tools, also of unreachable servers, and offered tools. */
-function candidates({ approvals, offer: { tools } }: OpenedTools): Candidate[] {
+/** What can be approved: held tools, also of unreachable servers, offered tools, and instructions. */
+function candidates({ approvals, offer }: OpenedTools): Candidate[] {
+  const { tools, instructions } = offer;
   const found = new Map<string, Candidate>();
   const put = ({ server, name }: { server: string; name: string }, more: Partial<Candidate>) => {
     const now = approvals?.last(server, name);
@@ -110,6 +112,7 @@ function candidates({ approvals, offer: { tools } }: OpenedTools): Candidate[] {
   for (const { definition, source } of tools.list()) {
     if (source !== undefined) put(source, { here: definition.name });
   }
+  for (const { server } of instructions.list()) put({ server, name: INSTRUCTIONS_NAME }, {});
   return [...found.values()];
 }
 
