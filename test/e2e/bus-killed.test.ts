@@ -108,7 +108,7 @@ describe("an orchestrator that is killed", { timeout: 600_000 }, () => {
     await using home = new BusHome();
     const env = { BUS_TROUBLE: "ignore-sigterm" };
     const plugins = [home.testPlugin("one"), home.testPlugin("stubborn", env)];
-    const orchestrator = await home.orchestrator(plugins);
+    const orchestrator = await home.orchestrator(plugins, "quic://localhost:0");
     await orchestrator.logged("plugin.up", 2);
     const { pid } = orchestrator.program.child;
     const children = processes((_, parent) => parent === pid);
