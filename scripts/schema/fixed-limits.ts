@@ -246,7 +246,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       10_000,
       "a further one is refused with -32603",
-      "protocol/mcp/serve: tasks.ts",
+      "protocol/mcp/serve: running-tasks.ts",
       "MOST",
     ],
     [
@@ -254,7 +254,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       24 * HOUR,
       "the task is kept that long",
-      "protocol/mcp/serve: tasks.ts",
+      "protocol/mcp/serve: running-tasks.ts",
       "LONGEST_TTL",
     ],
   ],

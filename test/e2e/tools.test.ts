@@ -29,7 +29,8 @@ class Home implements Disposable {
   readonly data = join(this.path, "data");
 
   constructor(config: object = {}) {
-    const notes = { command: process.execPath, args: [SERVER] };
+    const env = { NOTES_INSTRUCTIONS: "Search before you read." };
+    const notes = { command: process.execPath, args: [SERVER], env };
     mkdirSync(join(this.path, "bin"));
     this.write("config.jsonc", JSON.stringify({ mcpServers: { notes }, ...config }));
     this.write(
@@ -340,7 +341,7 @@ describe("docs/TOOLS.md", { timeout: 600_000 }, () => {
     );
 
   it("shows commands that work, in this order", async () => {
-    using home = new Home();
+    using home = new Home({ profiles: { reading: { servers: { allow: ["notes"] } } } });
     await home.hold("notes", "search_notes");
     const lines = blocks("sh").flatMap((block) => block.split("\n").filter(Boolean));
     assert(lines.length >= 10);
@@ -350,9 +351,9 @@ describe("docs/TOOLS.md", { timeout: 600_000 }, () => {
     }
   });
 
-  it("shows a valid policy", () => {
+  it("shows a valid policy, and valid profiles", () => {
     const examples = blocks("jsonc");
-    assert.equal(examples.length, 1);
+    assert.equal(examples.length, 2);
     for (const example of examples) {
       assert.equal(checkConfigFile(parseFile("example", example).value), undefined);
     }

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { closeSync, constants, openSync } from "node:fs";
 import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
 import { PluginHost, type PluginRun } from "./plugin-host.ts";
@@ -17,7 +19,7 @@ if (what === "throw") setImmediate(() => { throw new Error("it broke"); });
 if (what === "loop") setImmediate(() => { for (;;); });
 if (what === "exit") process.exit(7);
 if (what === "leak") { const all = []; setImmediate(() => { for (;;) all.push({ all: [] }); }); }
-if (what === "block") require("node:fs").readFileSync(process.env.FIFO);
+if (what === "block") setImmediate(() => require("node:fs").readFileSync(process.env.FIFO));
 if (what === "forge") require("node:fs").writeSync(1, 'rubbish\\n{"key":"1","exit":0}\\nnull\\n');
 if (what === "stubborn") process.stdin.removeAllListeners("end"), setInterval(() => {}, 1000);
 `;
@@ -51,12 +53,24 @@ async function open(limits?: ConstructorParameters<typeof PluginHost>[0]) {
     return { ...run, lines, ready: ready.promise };
   };
   return {
-    ...{ host, start },
+    ...{ host, start, fifo },
     async [Symbol.asyncDispose]() {
       await host[Symbol.asyncDispose]();
       await home.remove();
     },
   };
+}
+
+/** Opens a pipe once somebody reads it: before that, it cannot be opened without waiting. */
+async function untilRead(fifo: string): Promise<number> {
+  for (;;) {
+    try {
+      return openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENXIO") throw error;
+    }
+    await delay(5);
+  }
 }
 
 describe("PluginHost", () => {
@@ -111,9 +125,13 @@ describe("PluginHost", () => {
     await using rig = await open({ lastResort: 50 });
     const other = await rig.start("other");
     const blocked = await rig.start("block");
-    await Promise.all([other.ready, blocked.ready]);
-    blocked.kill();
-    assert.deepEqual(await Promise.all([blocked.exit, other.exit]), ["SIGKILL", "SIGKILL"]);
+    const writer = await untilRead(rig.fifo);
+    try {
+      blocked.kill();
+      assert.deepEqual(await Promise.all([blocked.exit, other.exit]), ["SIGKILL", "SIGKILL"]);
+    } finally {
+      closeSync(writer);
+    }
   });
 
   it("tells all that they have ended when the process is killed, and starts another", async () => {

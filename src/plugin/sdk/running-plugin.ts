@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
@@ -140,6 +142,12 @@ export class RunningPlugin implements AsyncDisposable {
     const { parts, flags, transport } = this.#options;
     if (flags.orchestrator === "") {
       throw new TrunklineError("unavailable", "The plugin was started without --orchestrator-addr");
+    }
+    // They were there when it began to listen. New ones would have a CA that nobody knows, in a folder
+    // that whoever ended the bus has removed.
+    if (!existsSync(this.#certificates.folder)) {
+      const why = `its certificates in '${this.#certificates.folder}' were removed`;
+      throw new TrunklineError("unavailable", `The plugin cannot dial the orchestrator: ${why}`);
     }
     const name = `${parts.manifest.id}-client`;
     const credentials = await this.#certificates.of(name, { unit: PLUGIN_UNIT });

@@ -10,7 +10,6 @@ import type { SessionSetup } from "../../session/session-setup.ts";
 import type { AcpConnection } from "./connection.ts";
 import { type JsonObject, METHODS, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
-import { normaliseServers } from "./mcp-servers.ts";
 import { refuseFolders, refuseObserver, refusePrograms, refuseWatcher } from "./refuse-setup.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
 import { metaOfNew, readWorktreeRequest, worktreeInfo } from "./worktree-request.ts";
@@ -125,7 +124,7 @@ export async function reopenSession(
   const { principal } = client;
   const fixed = await sessions.fixedSetup(sessionId, principal);
   // Somebody who only watches names no servers.
-  const mcpServers = mayControl(principal) ? serversOf(params, principal) : [];
+  const mcpServers = mayControl(principal) ? await serversOf(params, principal) : [];
   const setup =
     fixed === undefined ? await setupOf(door, params, principal) : { ...fixed, mcpServers };
   return sessions.open(sessionId, setup, principal);
@@ -137,7 +136,7 @@ async function setupOf(
   principal: Principal,
 ): Promise<SessionSetup> {
   const { cwd, additionalDirectories, _meta } = params;
-  const mcpServers = serversOf(params, principal);
+  const mcpServers = await serversOf(params, principal);
   const prepared = await door.options.setUpSession?.(params, principal);
   if (prepared !== undefined) return { ...prepared, mcpServers };
   // ACP session-setup § Working Directory: the path must be absolute.
@@ -155,7 +154,11 @@ async function setupOf(
   return setup;
 }
 
-function serversOf({ mcpServers }: NewSessionParams, principal: Principal): McpServer[] {
+async function serversOf(
+  { mcpServers }: NewSessionParams,
+  principal: Principal,
+): Promise<McpServer[]> {
+  const { normaliseServers } = await import("./mcp-servers.ts");
   const servers = normaliseServers(mcpServers);
   refusePrograms(servers, principal);
   return servers;
