@@ -19,7 +19,7 @@ if (what === "throw") setImmediate(() => { throw new Error("it broke"); });
 if (what === "loop") setImmediate(() => { for (;;); });
 if (what === "exit") process.exit(7);
 if (what === "leak") { const all = []; setImmediate(() => { for (;;) all.push({ all: [] }); }); }
-if (what === "block") setImmediate(() => require("node:fs").readFileSync(process.env.FIFO));
+if (what === "block") setImmediate(() => require("node:fs").readFileSync(process.env.FIFO, "utf8"));
 if (what === "forge") require("node:fs").writeSync(1, 'rubbish\\n{"key":"1","exit":0}\\nnull\\n');
 if (what === "stubborn") process.stdin.removeAllListeners("end"), setInterval(() => {}, 1000);
 `;
