@@ -67,7 +67,7 @@ describe("the standalone executable", { timeout: 300_000 }, () => {
   });
 
   it("finds nothing wrong with itself: its own start, its children, the sandbox's parts", async () => {
-    const { stdout } = await run(program, ["doctor"], { env });
+    const { stdout } = await run(program, ["doctor", "--deep"], { env });
     // It warns of a slow start, which a busy machine has.
     assert.match(stdout, /^(?:ok|warn) +trunkline mcp: answers 'initialize'/m);
     assert.doesNotMatch(stdout, /^fail/m);
