@@ -3,7 +3,9 @@ import { describe, it } from "node:test";
 
 import { SampleContext } from "../../../test/samples/sample-context.ts";
 import type { CallEnd } from "../../tool/call-observer.ts";
+import { Profile } from "../../tool/profile/profile.ts";
 import { textResult, type Tool } from "../../tool/tool.ts";
+import { Toolbox } from "../../tool/toolbox.ts";
 import { RequestLog } from "./request-log.ts";
 
 const ENDED: CallEnd = { outcome: "ok", reason: undefined, milliseconds: 2.5, result: undefined };
@@ -39,6 +41,18 @@ describe("RequestLog", () => {
     const what = { method: "tools/call", tool: "echo", server: "files", outcome: "tool-error" };
     assert.deepEqual(line, { ...who, ...what });
     assert.equal(JSON.stringify(sample.lines).includes("hidden"), false);
+  });
+
+  it("names the server of a tool that the client's profile renames", async () => {
+    const lines: Record<string, unknown>[] = [];
+    const log = new RequestLog((fields) => lines.push(fields));
+    const box = new Toolbox({ observer: log.calls });
+    box.add(TOOL);
+    const profile = new Profile("short", { tools: { rename: { echo: "say" } } });
+    const end = log.requests("mcp").begun("tools/call", { name: "say" }, {});
+    await box.call("say", {}, Object.assign(new SampleContext(), { profile }));
+    end({ result: { content: [] } });
+    assert.deepEqual([lines[0]?.tool, lines[0]?.server], ["say", "files"]);
   });
 
   it("names how requests end that have no result, and shortens what clients make up", () => {

@@ -15,7 +15,7 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export class RequestLog implements Observer {
   readonly #write: (fields: Fields) => void;
-  /** The servers and plugins of the tools that were called, by the names of the tools. */
+  /** The servers and plugins of the tools that were called, by the names that clients called. */
   readonly #servers = new Map<string, string>();
 
   constructor(write: (fields: Fields) => void = toLog()) {
@@ -25,7 +25,8 @@ export class RequestLog implements Observer {
   readonly calls: NonNullable<Observer["calls"]> = {
     ended: ({ name, tool, context }, { outcome, milliseconds }) => {
       const server = tool?.source?.server ?? tool?.bringer;
-      if (server !== undefined) this.#servers.set(name, server);
+      const called = context.profile?.toolNames.shown(name) ?? name;
+      if (server !== undefined) this.#servers.set(called, server);
       if (context.caller.door !== BUS) return;
       const client = context.caller.name;
       this.#line({
