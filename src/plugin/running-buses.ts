@@ -13,7 +13,6 @@ export interface RunningBus {
   readonly since: number;
 }
 
-/** No plugin has such an id, so no folder of a plugin has this name. */
 const NOTE = ".bus.json";
 
 /** Notes in the folder of a run of the bus where it listens. The folder goes with the bus. */

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 
 import { covers } from "../../../test/support/requirement.ts";
 import { BusCertificates } from "../bus-certificates.ts";
-import { PluginFolders } from "./plugin-folders.ts";
+import { LOCK, PluginFolders } from "./plugin-folders.ts";
 
 async function open() {
   const home = await mkdtempDisposable(join(tmpdir(), "trunkline-folders-"));
@@ -59,6 +59,18 @@ describe("PluginFolders", () => {
     assert.equal(existsSync(path), true);
     await inUse[Symbol.asyncDispose]();
     assert.equal(existsSync(path), false);
+  });
+
+  it("keeps the folder of any id apart from the files of the bus", async () => {
+    await using home = await open();
+    await using folders = home.make();
+    for (const id of [LOCK, `${LOCK}-journal`]) {
+      const { path } = await folders.make(id);
+      assert.equal(existsSync(join(path, `${id}.crt`)), true);
+    }
+    await using another = home.make();
+    await another.make("tools.b");
+    await folders.make(LOCK);
   });
 
   it("tries again with the next plugin if the folder could not be created", async () => {

@@ -9,6 +9,8 @@ import { PluginFolder, removeFolder } from "./plugin-folder.ts";
 
 /** Its holder's folders are in use for as long as it is held. */
 export const LOCK = "lock";
+/** The plugins' folders are in this one: an id may be the name of a file that the bus keeps. */
+const PLUGINS = "plugins";
 
 /**
  * The folders in which plugins find their certificates. Each run of a bus has its own, which are gone
@@ -25,7 +27,8 @@ export class PluginFolders implements AsyncDisposable {
   }
 
   async make(id: string): Promise<PluginFolder> {
-    return PluginFolder.make(join(await this.#begun(), id), id, this.#certificates);
+    const folder = join(await this.#begun(), PLUGINS, id);
+    return PluginFolder.make(folder, id, this.#certificates);
   }
 
   /** Tells other processes where the bus listens, for as long as it runs. */
