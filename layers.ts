@@ -24,6 +24,7 @@ const PARTS = {
   forge: ["base"],
   run: ["base", "session", "git", "store"],
   worktree: ["base", "session", "git", "store"],
+  fleet: ["base", "wire", "session", "store"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /**
@@ -37,7 +38,7 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   // A command calls the capability that does its work, or the gateway if it needs several parts.
   cli: [
     ...["base", "tool", "session", "protocol/acp", "git", "store"],
-    ...["identity", "review", "agent", "upstream", "plugin", "run", "worktree", "gateway"],
+    ...["identity", "review", "agent", "upstream", "plugin", "run", "worktree", "fleet", "gateway"],
   ],
   // The dashboard in the browser. It shares the shapes of the messages with the server, as types.
   web: ["gateway/dashboard/api.ts", "gateway/dashboard/session-api.ts"],

@@ -27,6 +27,12 @@ const PROGRAMS = [
     optional: true,
   },
   { command: "nginx", package: "nginx-light", why: "the tests come through it", optional: true },
+  {
+    command: "nats-server",
+    package: "nats-server",
+    why: "gateways and workers of the tests meet there",
+    optional: true,
+  },
 ];
 
 /** Where Debian installs servers; not everybody has this in PATH. */

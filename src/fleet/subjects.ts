@@ -1,0 +1,65 @@
+/**
+ * The names that a pool has in NATS. All of them contain the name of the pool, so that the credentials
+ * of a worker can be limited to it.
+ */
+export class Subjects {
+  readonly pool: string;
+
+  /** `pool` has only letters, digits, `-` and `_`. */
+  constructor(pool: string) {
+    this.pool = pool;
+  }
+
+  /** Stream of the events of all sessions. */
+  get events(): string {
+    return `TL_${this.pool}_EVENTS`;
+  }
+
+  event(session: string): string {
+    return `tl.${this.pool}.event.${session}`;
+  }
+
+  /** Key-value bucket of the sessions: record, holder and epoch, by id. */
+  get sessions(): string {
+    return `TL_${this.pool}_SESSIONS`;
+  }
+
+  /** Stream of the requests that wait for a free slot. */
+  get jobs(): string {
+    return `TL_${this.pool}_JOBS`;
+  }
+
+  get job(): string {
+    return `tl.${this.pool}.job`;
+  }
+
+  /** Stream of what all gateways and workers share: tokens, rules, reviews, identities, audit. */
+  get shared(): string {
+    return `TL_${this.pool}_SHARED`;
+  }
+
+  /** `kind` names the store, such as `token`. */
+  change(kind: string, key: string): string {
+    return `tl.${this.pool}.shared.${kind}.${key}`;
+  }
+
+  /** Object store of the checkpoints of remote runs. */
+  get checkpoints(): string {
+    return `TL_${this.pool}_CHECKPOINTS`;
+  }
+
+  /** Where gateways and workers tell that they are alive. */
+  get beat(): string {
+    return `tl.${this.pool}.beat`;
+  }
+
+  /** Requests to one node: to open a connection, to drain. */
+  request(node: string, what: string): string {
+    return `tl.${this.pool}.to.${node}.${what}`;
+  }
+
+  /** One direction of a connection between two nodes. */
+  connection(id: string, to: "server" | "client"): string {
+    return `tl.${this.pool}.connection.${id}.${to}`;
+  }
+}

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { freePort } from "./free-port.ts";
+
+const NATS = ["nats-server", "/usr/sbin/nats-server"].find(
+  (command) => spawnSync(command, ["--version"]).error === undefined,
+);
+
+/** Why there is no NATS server; false where there is. */
+export const noNats: string | false =
+  NATS === undefined ? "needs nats-server: apt-get install nats-server" : false;
+
+/** A real NATS server with JetStream, in a folder of its own, which it keeps when it is started again. */
+export class NatsServer implements AsyncDisposable {
+  readonly port: number;
+  readonly #folder: string;
+  #child: ChildProcess;
+
+  private constructor(port: number, folder: string, child: ChildProcess) {
+    this.port = port;
+    this.#folder = folder;
+    this.#child = child;
+  }
+
+  /** `settings` is added to its configuration, such as users and TLS. */
+  static async start(settings = ""): Promise<NatsServer> {
+    const folder = mkdtempSync(join(tmpdir(), "trunkline-nats-"));
+    const port = await freePort();
+    writeFileSync(
+      join(folder, "nats.conf"),
+      `host: 127.0.0.1\nport: ${port}\njetstream { store_dir: "${folder}/data" }\n${settings}\n`,
+    );
+    const server = new NatsServer(port, folder, run(folder));
+    await server.#listening();
+    return server;
+  }
+
+  get url(): string {
+    return `nats://127.0.0.1:${this.port}`;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** Ends it at once, as a crash does. */
+  async kill(): Promise<void> {
+    const ended = once(this.#child, "exit");
+    this.#child.kill("SIGKILL");
+    await ended;
+  }
+
+  /** Starts it again with the same data. */
+  async restart(): Promise<void> {
+    this.#child = run(this.#folder);
+    await this.#listening();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await this.kill();
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  async #listening(): Promise<void> {
+    while (!(await isListening(this.port))) {
+      if (this.#child.exitCode !== null) {
+        const why = readFileSync(join(this.#folder, "log"), "utf8");
+        throw new Error(`nats-server ended with ${this.#child.exitCode}: ${why}`);
+      }
+      await delay(20);
+    }
+  }
+}
+
+function run(folder: string): ChildProcess {
+  const options = ["-c", join(folder, "nats.conf"), "-l", join(folder, "log")];
+  return spawn(NATS ?? "nats-server", options, { stdio: "ignore" });
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
