@@ -266,10 +266,11 @@ export class Session implements TurnHost {
   /**
    * Ends the running turn, disposes of the agent's side and releases the session for other processes.
    * A running turn ends as cancelled when closing was requested ("wanted"), and as interrupted when the
-   * program stops. When the owner's access is revoked, processes of the session are killed at once.
+   * program stops or another process has taken the session over ("lost"). When the owner's access is
+   * revoked, processes of the session are killed at once.
    */
-  close(how: "wanted" | "stopping" | "revoked" = "wanted"): Promise<void> {
-    if (how === "stopping") this.#turns.stop();
+  close(how: "wanted" | "stopping" | "lost" | "revoked" = "wanted"): Promise<void> {
+    if (how === "stopping" || how === "lost") this.#turns.stop();
     if (how === "revoked") this.#revoked.stop(new TrunklineError("closed", NO_LONGER_LET_IN));
     this.#closing ??= this.#close();
     return this.#closing;

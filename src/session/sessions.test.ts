@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../test/support/acp-house.ts";
@@ -37,6 +38,23 @@ describe("Sessions", { timeout: 60_000 }, () => {
     const loaded = await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     assert.equal(loaded.modes.currentModeId, "architect");
     assert.equal(loaded.models.currentModelId, "openai/gpt-4");
+  });
+
+  it("are left when another process has taken them over: the turn ends, and the prompt says so", async () => {
+    const started = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        started.resolve();
+        await once(turn.stop.signal, "abort");
+      },
+    });
+    const { client, sessionId } = await house.client();
+    const prompt = client.prompt(sessionId, "work");
+    await started.promise;
+    await house.sessions.abandon(sessionId);
+    await assert.rejects(prompt, /stopped|interrupted/);
+    assert.equal(house.sessions.get(sessionId), undefined);
+    await house.sessions.abandon(sessionId);
   });
 
   it("ends an agent that starts while the program stops", async () => {

@@ -206,6 +206,12 @@ export class Sessions implements AsyncDisposable {
     for (const session of this.#open.values()) session.detach(client);
   }
 
+  /** Leaves a session that another process has taken over. Its turn and its agent end here. */
+  async abandon(id: string): Promise<void> {
+    const session = this.#open.get(id);
+    if (session !== undefined) await this.#closeOpen(id, session, "lost");
+  }
+
   /**
    * Ends the sessions and turns of a principal whose access was revoked, and the processes that were
    * started for them. The stored events stay.
@@ -238,7 +244,7 @@ export class Sessions implements AsyncDisposable {
   async #closeOpen(
     id: string,
     session: Session,
-    how: "wanted" | "revoked" = "wanted",
+    how: "wanted" | "revoked" | "lost" = "wanted",
   ): Promise<void> {
     const closing = session.close(how);
     this.#open.delete(id);

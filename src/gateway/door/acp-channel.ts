@@ -9,7 +9,7 @@ import { memoryPair } from "../../wire/channel/memory.ts";
 import { webSocketChannel, webSocketSettings } from "../../wire/channel/websocket.ts";
 import type { House } from "../house.ts";
 import { LazyRuns } from "../runs/lazy-runs.ts";
-import { LazySessions, reachIn } from "../session/lazy-sessions.ts";
+import { LazySessions } from "../session/lazy-sessions.ts";
 
 /** A channel to a door in this process. The stack closes the door and its sessions. */
 export function ownAcpChannel(house: House, opened: AsyncDisposableStack): Channel<string> {
@@ -18,7 +18,7 @@ export function ownAcpChannel(house: House, opened: AsyncDisposableStack): Chann
   const door = new AcpDoor({
     sessions: sessions.open,
     limits: house.config.limits.messages,
-    reach: reachIn(house.config.data),
+    ...sessions.sharing.holders,
     setUpSession: (params, principal) => runs.place(params, principal),
   });
   const [ours, theirs] = memoryPair();

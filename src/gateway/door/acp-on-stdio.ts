@@ -1,7 +1,7 @@
 import { serveStdio } from "./serve-stdio.ts";
 import { untilOver } from "./until-over.ts";
 import type { House } from "../house.ts";
-import { homeOf, LazySessions, reachIn } from "../session/lazy-sessions.ts";
+import { homeOf, LazySessions } from "../session/lazy-sessions.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { AcpDoor } from "../../protocol/acp/door.ts";
 import { AcpConversation } from "../../protocol/acp/serve.ts";
@@ -30,7 +30,7 @@ export async function serveAcpOnStdio(
     worktree,
     limits: house.config.limits.messages,
     sessions: sessions.open,
-    reach: reachIn(house.config.data),
+    ...sessions.sharing.holders,
     home: homeOf(house),
   });
   const options = hasActions ? withActions(door.peerOptions, tools) : door.peerOptions;

@@ -27,7 +27,8 @@ import { statusPage } from "./page.ts";
 import { agentOf, DASHBOARD, ENTRIES, isForAll, knownPath, pathOf, PATHS, TOOLS } from "./paths.ts";
 import { NotifyRoutes } from "../notify/notify-routes.ts";
 import { LazyRuns } from "../runs/lazy-runs.ts";
-import { LazySessions, reachIn } from "../session/lazy-sessions.ts";
+import { LazySessions } from "../session/lazy-sessions.ts";
+import type { SessionSharing } from "../session/session-sharing.ts";
 import { instructionsFor } from "../tool/instructions.ts";
 import { LazyTaskStore } from "../tool/lazy-tools.ts";
 import { repositoryAddresses } from "../tool/toolbox-parts.ts";
@@ -52,6 +53,8 @@ export interface HttpServerOptions {
   readonly offer?: Offer;
   /** Observes the house already. */
   readonly metrics?: Metrics;
+  /** How sessions are shared, where that is not by the data folder. */
+  readonly sharing?: SessionSharing | undefined;
   /** What the dashboard shows beside sessions. */
   readonly sources?: DashboardSources;
   /** How /mcp is served. */
@@ -124,13 +127,14 @@ export class HttpServer {
       offer: async () => offer,
       runs: this.#runs,
       traffic: this.#traffic,
+      ...(options.sharing === undefined ? {} : { sharing: options.sharing }),
     });
     this.#notify = new NotifyRoutes(house, this.#admission, this.#sessions);
     this.#acp = new AcpDoor({
       sessions: this.#sessions.open,
       limits: limits.messages,
       addressesOf: repositoryAddresses,
-      reach: reachIn(house.config.data),
+      ...this.#sessions.sharing.holders,
       setUpSession: (params, principal) => this.#runs.place(params, principal),
     });
     this.#acpOptions = house.withLimits(this.#acp.peerOptions);

@@ -2,16 +2,24 @@ import { Lazy } from "../../base/lazy.ts";
 import type { Reach } from "../../protocol/acp/relay/session-links.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import type { House } from "../house.ts";
+import type { SessionSharing } from "./session-sharing.ts";
 import type { OpenedSessions, OpenSessionsOptions } from "./sessions.ts";
+
+export type LazySessionsOptions = Omit<OpenSessionsOptions, "sharing"> &
+  Partial<Pick<OpenSessionsOptions, "sharing">>;
 
 /** The sessions of a house, loaded and opened for the first request. */
 export class LazySessions implements AsyncDisposable {
   readonly #sessions: Lazy<OpenedSessions>;
+  /** How they are shared with other processes. */
+  readonly sharing: SessionSharing;
 
-  constructor(house: House, options: OpenSessionsOptions = {}) {
+  constructor(house: House, options: LazySessionsOptions = {}) {
+    const { sharing = localSharing(house.config.data) } = options;
+    this.sharing = sharing;
     this.#sessions = new Lazy(async () => {
       const { openSessions } = await import("./sessions.ts");
-      return openSessions(house, options);
+      return openSessions(house, { ...options, sharing });
     });
   }
 
@@ -39,11 +47,18 @@ export class LazySessions implements AsyncDisposable {
   }
 }
 
-/** Reaches the processes that have sessions of a data folder open. */
-export function reachIn(data: string): Reach {
-  return async (holder, principal) => {
+/** The processes of this machine share the sessions of a data folder. */
+export function localSharing(data: string): SessionSharing {
+  const reach: Reach = async (holder, principal) => {
     const { reachHolder } = await import("./holder-socket.ts");
     return await reachHolder(data, holder, principal);
+  };
+  return {
+    holders: { reach },
+    open: async (options) => {
+      const { openLocalSessions } = await import("./local-sharing.ts");
+      return await openLocalSessions(data, options);
+    },
   };
 }
 

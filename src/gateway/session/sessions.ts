@@ -9,7 +9,7 @@ import { agentIdentity } from "../open-identities.ts";
 import type { LazyRuns } from "../runs/lazy-runs.ts";
 import { lazySandbox } from "./lazy-sandbox.ts";
 import type { OpenBuiltInOptions } from "./built-in-agent.ts";
-import { reachIn } from "./lazy-sessions.ts";
+import type { SessionSharing, SharedSessions } from "./session-sharing.ts";
 import { SessionWorktrees } from "./session-worktrees.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { openNotices } from "../notify/open-notifier.ts";
@@ -20,13 +20,13 @@ import { Budgets } from "../../session/budget/budgets.ts";
 import { resolveSessionLimits } from "../../session/limits.ts";
 import { SessionError } from "../../session/session-error.ts";
 import { Sessions } from "../../session/sessions.ts";
-import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { tapped } from "../../wire/channel/tapped.ts";
 
 export interface OpenSessionsOptions {
+  readonly sharing: SessionSharing;
   /** The offer for the built-in agent, if it is already open; otherwise one is opened. */
   readonly offer?: (() => Promise<Offer>) | undefined;
   /** Remote runs, if this process has them. */
@@ -50,11 +50,19 @@ export interface OpenedSessions extends AsyncDisposable {
 /** Opens the sessions of the data folder. Agents are started when a session first needs them. */
 export async function openSessions(
   house: House,
-  options: OpenSessionsOptions = {},
+  options: OpenSessionsOptions,
 ): Promise<OpenedSessions> {
   const { data, limits, sessions: settings } = house.config;
   await using opening = new AsyncDisposableStack();
-  const log = opening.use(await SessionLog.open(data));
+  const { sharing } = options;
+  const shared = opening.use(
+    await sharing.open({
+      limits,
+      log: house.log,
+      lost: (id) => background(sessions.abandon(id), "Leaving a session that was taken over"),
+    }),
+  );
+  const { store, database, holder } = shared;
   const audit = opening.use(openAudit(house));
   opening.defer(() => house.observers?.flush());
   const tools = opening.use(new LazyTools(house));
@@ -63,14 +71,14 @@ export async function openSessions(
   const notices = await openNotices(house);
   if (notices !== undefined) opening.use(notices);
   const worktrees = new SessionWorktrees(house.config);
-  const sessions = opening.use(
+  const sessions: Sessions = opening.use(
     new Sessions({
-      store: log,
-      rules: new SessionRules(log.database),
+      store,
+      rules: new SessionRules(database),
       agent: (name, run) =>
         run === undefined ? agents.get(name) : needRuns(options).agent(agents.nameOf(name), run),
       budgets: new Budgets({
-        store: new SessionUsage(log.database),
+        store: new SessionUsage(database),
         session: settings.budget ?? {},
         day: settings.dailyBudget ?? {},
         concurrent: settings.concurrent,
@@ -93,71 +101,72 @@ export async function openSessions(
       },
     }),
   );
-  opening.use(await letOthersIn(house, log, sessions, options.traffic));
-  const sweeping = worktrees.sweep(log, house.log);
+  opening.use(await letOthersIn(house, shared, sessions, options));
+  const sweeping = worktrees.sweep(store, house.log);
   background(sweeping, "Putting away work trees of killed processes");
   // It uses the store.
   opening.defer(() => sweeping.catch(() => {}));
   const open = opening.move();
-  const { holder } = log;
   return {
     sessions,
     holder,
-    answer: (answer, by) => answerAnywhere(answer, by, { data, sessions, log }),
+    answer: (answer, by) => answerAnywhere(answer, by, { sharing, sessions, shared }),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
+}
+
+interface Answering {
+  readonly sharing: SessionSharing;
+  readonly shared: SharedSessions;
+  readonly sessions: Sessions;
 }
 
 async function answerAnywhere(
   answer: AnswerParams,
   by: string,
-  { data, sessions, log }: { data: string; sessions: Sessions; log: SessionLog },
+  { sharing, sessions, shared }: Answering,
 ): Promise<void> {
   const { sessionId, requestId, optionId } = answer;
   const session = sessions.get(sessionId);
   const who = { name: by, principal: OWNER };
   if (session !== undefined) return session.answer(requestId, optionId, who);
-  const holder = await log.holderOf(sessionId);
-  if (holder === undefined || holder === log.holder) {
+  const holder = await shared.holderOf(sessionId);
+  if (holder === undefined || holder === shared.holder) {
     const why = "its session is no longer open";
     throw new SessionError("session-expired", `Cannot answer the permission request: ${why}.`);
   }
   const { answerAt } = await import("../../protocol/acp/attach.ts");
-  return await answerAt(await reachIn(data)(holder, OWNER), answer, by);
+  return await answerAt(await sharing.holders.reach(holder, OWNER), answer, by);
 }
 
-/** Serves the open sessions to other processes on the same data folder. */
+/** Serves the open sessions to other processes. */
 async function letOthersIn(
   house: House,
-  log: SessionLog,
+  shared: SharedSessions,
   sessions: Sessions,
-  traffic: TrafficRing | undefined,
+  { sharing, runs, traffic }: OpenSessionsOptions,
 ): Promise<AsyncDisposable> {
-  const { data, limits } = house.config;
-  const [{ HolderSocket }, { AcpDoor }, { AcpConversation }] = await Promise.all([
-    import("./holder-socket.ts"),
+  const { limits } = house.config;
+  const [{ AcpDoor }, { AcpConversation }] = await Promise.all([
     import("../../protocol/acp/door.ts"),
     import("../../protocol/acp/serve.ts"),
   ]);
   const door = new AcpDoor({
     sessions: async () => sessions,
     limits: limits.messages,
-    reach: reachIn(data),
+    reach: sharing.holders.reach,
+    ...(runs === undefined
+      ? {}
+      : { setUpSession: (params, principal) => runs.place(params, principal) }),
   });
   const peer = house.withLimits(door.peerOptions);
   try {
-    return await HolderSocket.open({
-      data,
-      holder: log.holder,
-      limits,
-      log: house.log,
-      serve: async (own, principal) => {
-        const tap = traffic?.connection("client", "client");
-        const channel = tap === undefined ? own : tapped(own, tap);
-        const conversation = new AcpConversation(door, channel, { peer, principal });
-        await conversation.ended;
-        await conversation.close(0);
-      },
+    return await shared.letIn(async (own, principal) => {
+      const tap = traffic?.connection("client", "client");
+      const channel = tap === undefined ? own : tapped(own, tap);
+      const conversation = new AcpConversation(door, channel, { peer, principal });
+      await conversation.ended;
+      await conversation.close(0);
     });
   } catch (error) {
     // Sessions work without it, but other processes cannot join them.

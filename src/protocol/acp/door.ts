@@ -41,13 +41,20 @@ export interface AcpDoorOptions {
   /** Reaches processes that have sessions open; without it, only sessions that are free can be opened. */
   readonly reach?: Reach | undefined;
   /**
-   * The process in which sessions are opened, where that is not this one: they go on there when this
-   * one ends.
+   * Finds the process in which the session of a request is opened, where that is not this one: it goes
+   * on there when this one ends.
    */
-  readonly home?: (() => Promise<string | undefined>) | undefined;
+  readonly home?: HomeOf | undefined;
+  /** Milliseconds within which a session whose holder has ended must be open again somewhere. */
+  readonly takeOverWithin?: number | undefined;
   /** Remote addresses of the repository that contains a folder, for clients limited to repositories. */
   readonly addressesOf?: (folder: string) => Promise<readonly string[]>;
 }
+
+export type HomeOf = (params: HomeParams) => Promise<string | undefined>;
+
+/** The params of a request that opens a session, or begins one. */
+export type HomeParams = NewSessionParams & { readonly sessionId?: string };
 
 interface ServeOptions {
   /** The route has no timeout; the session counts the time. */
@@ -137,7 +144,10 @@ export class AcpDoor {
     here: () => Promise<unknown>,
   ): Promise<unknown> {
     const isOpenHere = this.#opened?.get(sessionOf(params) ?? "") !== undefined;
-    const home = OPENING.has(method) && !isOpenHere ? await this.options.home?.() : undefined;
+    const home =
+      OPENING.has(method) && !isOpenHere
+        ? await this.options.home?.(params as HomeParams)
+        : undefined;
     if (home !== undefined && client.links !== undefined) {
       try {
         const agent = client.agent ?? this.options.agent;
@@ -150,7 +160,9 @@ export class AcpDoor {
         if (!(error instanceof TrunklineError) || error.code !== "unavailable") throw error;
       }
     }
-    for (let attempt = 1; ; attempt++) {
+    const { takeOverWithin = NOTICED_WITHIN } = this.options;
+    const until = performance.now() + takeOverWithin;
+    for (;;) {
       try {
         return await here();
       } catch (error) {
@@ -162,7 +174,7 @@ export class AcpDoor {
           const isGone = failure instanceof TrunklineError && failure.code === "unavailable";
           if (!isGone) throw failure;
           // It may have ended: then the session can be opened here, once the system has noticed.
-          if (attempt === ATTEMPTS) throw error;
+          if (performance.now() > until) throw error;
         }
       }
       await delay(RETRY);
@@ -213,8 +225,8 @@ function withDefaults(params: NewSessionParams, defaults: object): NewSessionPar
   return { ...params, _meta: { ...params._meta, trunkline } };
 }
 
-/** How often a session is asked for whose holder has just ended, and the milliseconds between. */
-const ATTEMPTS = 40;
+/** Milliseconds within which the system notices that a process has ended, and between two attempts. */
+const NOTICED_WITHIN = 2_000;
 const RETRY = 50;
 
 function routeLimits(name: string, table: LimitTable | undefined): RouteLimits {

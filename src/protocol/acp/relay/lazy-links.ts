@@ -12,7 +12,7 @@ export class LazyLinks {
   #channel: Channel<string> | undefined;
   #own: Sink<string> | undefined;
 
-  constructor(options: Pick<SessionLinksOptions, "reach" | "client" | "send">) {
+  constructor(options: Omit<SessionLinksOptions, "channel" | "own">) {
     this.#links = new Lazy(async () => {
       const [channel, own] = [this.#channel, this.#own];
       if (channel === undefined || own === undefined) throw new Error("The channel is not open");

@@ -36,6 +36,8 @@ export interface LinkedClient {
 
 export interface SessionLinksOptions {
   readonly reach: Reach;
+  /** Milliseconds within which a session whose holder has ended must be open again somewhere. */
+  readonly takeOverWithin?: number | undefined;
   readonly client: LinkedClient;
   readonly send: SendText;
   /** The client's channel. */
@@ -62,8 +64,7 @@ interface Joined {
 /** The params of a request that begins or opens a session. */
 type SessionParams = Omit<OldSessionParams, "sessionId"> & { readonly sessionId?: string };
 
-/** Milliseconds within which a session whose holder has ended must be open again somewhere. */
-const TAKEN_OVER_WITHIN = 10_000;
+const TAKE_OVER_WITHIN = 10_000;
 const RETRY = 50;
 
 /** The number that a holder adds to each event, always at the end of the message. */
@@ -83,6 +84,7 @@ const LEAVING: ReadonlySet<string> = new Set([
  */
 export class SessionLinks {
   readonly #reach: Reach;
+  readonly #takeOverWithin: number;
   readonly #client: LinkedClient;
   readonly #send: SendText;
   readonly #links = new Map<string, Promise<SessionLink>>();
@@ -93,6 +95,7 @@ export class SessionLinks {
 
   constructor(options: SessionLinksOptions) {
     this.#reach = options.reach;
+    this.#takeOverWithin = options.takeOverWithin ?? TAKE_OVER_WITHIN;
     this.#client = options.client;
     this.#send = options.send;
     this.#channel = options.channel;
@@ -298,7 +301,7 @@ export class SessionLinks {
   }
 
   async #reopen(sessionId: string, joined: Joined): Promise<void> {
-    const until = performance.now() + TAKEN_OVER_WITHIN;
+    const until = performance.now() + this.#takeOverWithin;
     for (;;) {
       try {
         return await this.#reopenOnce(sessionId, joined);

@@ -1,0 +1,20 @@
+import { SessionLog } from "../../store/session/session-log.ts";
+import { HolderSocket } from "./holder-socket.ts";
+import type { SharedSessions, SharingOptions } from "./session-sharing.ts";
+
+/** Opens the sessions of a data folder, which all processes of its user share. */
+export async function openLocalSessions(
+  data: string,
+  { log, limits }: SharingOptions,
+): Promise<SharedSessions> {
+  const store = await SessionLog.open(data);
+  const { database, holder } = store;
+  return {
+    store,
+    database,
+    holder,
+    holderOf: (id) => store.holderOf(id),
+    letIn: (serve) => HolderSocket.open({ data, holder, limits, log, serve }),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,40 @@
+import type { Log } from "../../base/log.ts";
+import type { Principal } from "../../base/principal.ts";
+import type { AcpDoorOptions } from "../../protocol/acp/door.ts";
+import type { Reach } from "../../protocol/acp/relay/session-links.ts";
+import type { SessionStore } from "../../session/store.ts";
+import type { Database } from "../../store/database.ts";
+import type { Channel, ChannelLimits } from "../../wire/channel.ts";
+
+/**
+ * How processes share sessions: each session is open in one of them, its holder, and the others reach it
+ * there. On one machine they share a data folder; in a fleet they share streams of NATS.
+ */
+export interface SessionSharing {
+  /** How doors find the holders of sessions. */
+  readonly holders: { readonly reach: Reach } & Pick<AcpDoorOptions, "home" | "takeOverWithin">;
+  open(options: SharingOptions): Promise<SharedSessions>;
+}
+
+export interface SharingOptions {
+  readonly log: Log;
+  readonly limits: Partial<ChannelLimits>;
+  /** Called when another process has taken a session over that was open here. */
+  readonly lost: (sessionId: string) => void;
+}
+
+/** The sessions as this process sees them. */
+export interface SharedSessions extends AsyncDisposable {
+  readonly store: SessionStore;
+  /** The database of this process, for what else is stored about sessions. */
+  readonly database: Database;
+  /** The id under which this process holds sessions. */
+  readonly holder: string;
+  /** The id of the live process that has a session open; undefined if none has. */
+  holderOf(sessionId: string): Promise<string | undefined>;
+  /** Serves the sessions that are open here to other processes, until it is disposed of. */
+  letIn(serve: ServeProcess): Promise<AsyncDisposable>;
+}
+
+/** Serves a conversation of another process until its channel ends. */
+export type ServeProcess = (channel: Channel<string>, principal: Principal) => Promise<void>;
