@@ -1,6 +1,7 @@
 /**
  * One command of the program, as data: the parser, help, completion and the reference all read it.
- * A command either runs (`load`) or is a group of others (`commands`).
+ * A command runs (`load`), or is a group of others (`commands`), or is both: then it runs when no other
+ * is named.
  */
 export interface Command {
   readonly name: string;

@@ -4,8 +4,8 @@ import { House } from "../../gateway/house.ts";
 import { outliveRejections } from "../../gateway/long-running.ts";
 import type { Invocation, Values } from "./command.ts";
 
-/** Options of `serve` and `run` that the configuration has, too. */
-type ServeFlags = Pick<ConfigFlags, "host" | "port" | "noSandbox">;
+/** Options of `serve`, `worker` and `run` that the configuration has, too. */
+type ServeFlags = Pick<ConfigFlags, "host" | "port" | "noSandbox" | "fleet">;
 
 const NO_SANDBOX_WARNING =
   "--unsafe-no-sandbox: AGENTS OF REMOTE RUNS, AND ALL THAT A REPOSITORY HAS THEM RUN, CAN DO " +

@@ -5,6 +5,8 @@ import { callOf } from "./command.ts";
 import { sampleProgram } from "../../../test/samples/sample-program.ts";
 
 const PROGRAM = sampleProgram();
+const [SERVE] = PROGRAM.commands ?? [];
+assert.ok(SERVE !== undefined);
 
 function parseLine(line: string): Parsed {
   return parse(
@@ -46,6 +48,23 @@ test("parse() finds a command inside groups", () => {
   const { call, positionals } = runs("store item remove x");
   assert.equal(call, "trunkline store item remove");
   assert.deepEqual(positionals, ["x"]);
+});
+
+test("parse() finds a command that runs and is a group, and its children", () => {
+  const program = {
+    ...PROGRAM,
+    commands: [{ ...SERVE, commands: [{ ...SERVE, name: "stop", options: {} }] }],
+  };
+  const calls = ["serve", "serve --port 1", "serve stop"].map((line) => {
+    const parsed = parse(line.split(" "), program);
+    return parsed.kind === "run" ? [callOf(parsed.path), { ...parsed.values }] : parsed.kind;
+  });
+  assert.deepEqual(calls, [
+    ["trunkline serve", { port: "4180" }],
+    ["trunkline serve", { port: "1" }],
+    ["trunkline serve stop", {}],
+  ]);
+  assert.equal(parse(["serve", "halt"], program).kind, "misuse");
 });
 
 test("parse() accepts global options before, between and after the words of a command", () => {

@@ -41,6 +41,7 @@ function descend(path: Path, args: readonly string[]): Parsed {
     if (asks(tokens, "help")) return { kind: "help", path };
     if (misuse !== undefined) return { kind: "misuse", path, misuse };
     if (asks(tokens, "version")) return { kind: "version", path, json: asks(tokens, "json") };
+    if (command.load !== undefined) return finish(path, options, tokens, args);
     return { kind: "no-command", path };
   }
   if (misuse !== undefined) return { kind: "misuse", path, misuse };

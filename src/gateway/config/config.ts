@@ -18,6 +18,7 @@ import type {
   ServeSettings,
   SessionSettings,
   SetupSettings,
+  FleetSettings,
   TelemetrySettings,
   ToolRule,
 } from "./schema/schema.gen.ts";
@@ -40,6 +41,8 @@ export interface Config {
     readonly scan: Required<NonNullable<RemoteSettings["scan"]>>;
     readonly setup: Required<SetupSettings>;
   };
+  readonly fleet: FleetSettings &
+    Required<Pick<FleetSettings, "pool" | "slots" | "labels" | "waiting">>;
   readonly sessions: SessionSettings &
     Required<Pick<SessionSettings, "idle" | "permissions" | "foreign">> & {
       readonly worktree: { readonly carry: readonly string[] };
@@ -128,6 +131,16 @@ export interface ConfigFlags {
   readonly port?: string | number | undefined;
   /** `--unsafe-no-sandbox`: remote runs have no sandbox. */
   readonly noSandbox?: boolean | undefined;
+  readonly fleet?: FleetFlags | undefined;
+}
+
+/** `--bus`, `--pool`, `--name`, `--slots` and `--label` of `serve` and `worker`. */
+export interface FleetFlags {
+  readonly bus?: string | undefined;
+  readonly pool?: string | undefined;
+  readonly name?: string | undefined;
+  readonly slots?: string | undefined;
+  readonly label?: readonly string[] | undefined;
 }
 
 export interface ConfigInput {
@@ -161,6 +174,7 @@ export function defaultConfig(data: string): Config {
       scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000, deny: [] },
       setup: { repositories: {}, from: [], layers: 4, maxLayer: 10_737_418_240 },
     },
+    fleet: { pool: "default", slots: 8, labels: {}, waiting: 1_000 },
     sessions: { idle: 1_800, permissions: "first", foreign: "owner", worktree: { carry: [] } },
     notifications: [],
     data,

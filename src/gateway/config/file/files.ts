@@ -85,6 +85,11 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
   const serve = (value: unknown): unknown => {
     return edit(value, "tls", (tls) => edit(edit(tls, "certFile", expand), "keyFile", expand));
   };
+  const fleet = (value: unknown): unknown => {
+    const files = (tls: unknown): unknown =>
+      ["caFile", "certFile", "keyFile"].reduce((edited, key) => edit(edited, key, expand), tls);
+    return edit(edit(value, "credentials", expand), "tls", files);
+  };
   const agent = (value: unknown): unknown => {
     const files = (each: unknown): unknown =>
       ["write", "hide", "show"].reduce((edited, key) => edit(edited, key, list), each);
@@ -98,6 +103,7 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
   edited = edit(edited, "audit", (audit) => edit(audit, "anchor", expand));
   edited = edit(edited, "bus", bus);
   edited = edit(edited, "serve", serve);
+  edited = edit(edited, "fleet", fleet);
   edited = edit(edited, "mcpServers", programs);
   edited = edit(edited, "agents", programs);
   edited = edit(edited, "agent", agent);

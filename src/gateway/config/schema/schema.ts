@@ -1,5 +1,6 @@
 import { AGENT_SCHEMAS } from "./agent-schemas.ts";
 import { BUS_SCHEMAS, PROGRAM } from "./bus-schemas.ts";
+import { FLEET_SCHEMAS } from "./fleet-schemas.ts";
 import { IDENTITY_SCHEMAS } from "./identity-schemas.ts";
 import { LIMIT_SCHEMAS } from "./limit-schemas.ts";
 import { MODEL_SCHEMAS } from "./model-schemas.ts";
@@ -99,6 +100,7 @@ export const schemas = {
       },
       serve: { $ref: "#ServeSettings" },
       remote: { $ref: "#RemoteSettings" },
+      fleet: { $ref: "#FleetSettings" },
       sessions: { $ref: "#SessionSettings" },
       notifications: {
         type: "array",
@@ -157,6 +159,7 @@ export const schemas = {
 
   ...LIMIT_SCHEMAS,
   ...TELEMETRY_SCHEMAS,
+  ...FLEET_SCHEMAS,
 
   ...SERVER_SCHEMAS,
 
