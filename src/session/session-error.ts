@@ -60,3 +60,7 @@ export function holderOf(error: unknown): string | undefined {
   const { holder } = (error.cause ?? {}) as { readonly holder?: unknown };
   return typeof holder === "string" ? holder : undefined;
 }
+
+export function unknownSession(id: string): SessionError {
+  return new SessionError("session-not-found", `There is no session '${id.slice(0, 64)}'.`);
+}

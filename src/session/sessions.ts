@@ -9,7 +9,7 @@ import { readPage, type SessionPage } from "./list-sessions.ts";
 import { endOfPrompt, type EndOfTurn, type SentPrompt } from "./turn/end-of-prompt.ts";
 import { recoverTurn } from "./turn/recover.ts";
 import { expired, Session } from "./session.ts";
-import { SessionError } from "./session-error.ts";
+import { SessionError, unknownSession } from "./session-error.ts";
 import { SessionRoom } from "./session-room.ts";
 import type { SessionSetup } from "./session-setup.ts";
 import { UnstartedSessions } from "./unstarted-sessions.ts";
@@ -395,8 +395,4 @@ function ownedBy({ id }: Principal): { owner?: string } {
 
 function stopping(): TrunklineError {
   return new TrunklineError("closed", "Trunkline is stopping");
-}
-
-export function unknownSession(id: string): SessionError {
-  return new SessionError("session-not-found", `There is no session '${id.slice(0, 64)}'.`);
 }
