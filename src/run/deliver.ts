@@ -25,6 +25,8 @@ export interface DeliverOptions {
   readonly coAuthor?: Author | undefined;
   readonly credentials: Credentials;
   readonly limits: ScanLimits;
+  /** Called before commits are pushed. If it fails, they are not pushed. */
+  readonly pushing?: (() => Promise<void>) | undefined;
 }
 
 /** Remote run guide, "Response: _meta.target field". */
@@ -104,6 +106,7 @@ export class Deliverer {
     const { url, branch } = this.#options;
     const revision = await this.head();
     try {
+      await this.#options.pushing?.();
       await this.#pushFrom(await this.pushed(), revision);
     } catch (error) {
       if (!(await this.#continues(revision))) {
@@ -229,5 +232,5 @@ export class Deliverer {
 
 /** Our own refs in the git folder of a workspace. They are never pushed. */
 export const BASE = "refs/trunkline/base";
-const PUSHED = "refs/trunkline/pushed";
+export const PUSHED = "refs/trunkline/pushed";
 export const CHECKPOINT = "refs/trunkline/checkpoint";

@@ -5,7 +5,14 @@ import { Stopper } from "../base/stop.ts";
 import { type Credentials } from "../git/server/credentials.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
 import type { Turn } from "../session/agent.ts";
-import { type Author, Deliverer, type Delivery, type Target } from "./deliver.ts";
+import {
+  type Author,
+  CHECKPOINT,
+  Deliverer,
+  type Delivery,
+  PUSHED,
+  type Target,
+} from "./deliver.ts";
 import type { Environments } from "./environment/environments.ts";
 import { type Layer } from "./environment/layers.ts";
 import { type ProposalResult, RunRequest } from "./pull-request.ts";
@@ -14,7 +21,9 @@ import { commitMessage } from "./commit-message.ts";
 import type { RunPlan } from "./run-plan.ts";
 import type { TurnQueue } from "./turn-queue.ts";
 import type { FileOwner } from "./workspace/driver.ts";
-import type { Workspace, Workspaces } from "./workspace/workspace.ts";
+import type { Workspace } from "./workspace/open-workspace.ts";
+import type { WorkspaceRequest, Workspaces } from "./workspace/workspace.ts";
+import { packWorkspace } from "./workspace/carried.ts";
 import { WorkspaceFiles } from "./workspace-files.ts";
 import type { RunsOptions } from "./runs.ts";
 
@@ -112,18 +121,19 @@ export class Run {
     if (!(await repository.has(revision))) tell(`Fetching ${revision.slice(0, 12)} of ${url} …`);
     await repository.need({ url, branch, revision }, credentials);
     const layer = await this.#layer(tell);
-    const workspace =
-      how.spare ??
-      (await workspaces.open({
-        session,
-        repository,
-        revision,
-        branch: plan.target,
-        owner: this.owner,
-        layer,
-        keep: layer?.keep,
-        isSpare: how.isSpare,
-      }));
+    const request: WorkspaceRequest = {
+      session,
+      repository,
+      revision,
+      branch: plan.target,
+      owner: this.owner,
+      layer,
+      keep: layer?.keep,
+      isSpare: how.isSpare,
+    };
+    const isCarried = how.spare === undefined && how.isSpare !== true;
+    if (isCarried) await this.#carryIn(request, tell);
+    const workspace = how.spare ?? (await workspaces.open(request));
     this.#workspace = workspace;
     if (how.spare !== undefined) await workspaces.claim(workspace);
     this.#deliverer = this.#deliverTo(workspace.git, workspace.tree);
@@ -132,6 +142,25 @@ export class Run {
     if (!this.#isStopped)
       background(repository.fill(credentials), "Fetching the history of a repository");
     return workspace;
+  }
+
+  /** Gets the workspace from the machine that worked in it last, if that is another one. */
+  async #carryIn(request: WorkspaceRequest, tell: (message: string) => void): Promise<void> {
+    const { carried, workspaces } = this.#options;
+    const { session } = request;
+    const packed = await carried?.load(session, workspaces.has(session));
+    if (packed === undefined) return;
+    tell("Continuing with the files of the last checkpoint …");
+    await workspaces.carryIn(request, packed, CHECKPOINT);
+  }
+
+  /** Stores what another machine needs to continue. */
+  async #carryOut(): Promise<void> {
+    const { carried, plan } = this.#options;
+    if (carried === undefined) return;
+    const refs = [`refs/heads/${plan.target}`, CHECKPOINT, PUSHED];
+    const packed = await packWorkspace(this.workspace.git, plan.revision, refs);
+    if (packed !== undefined) await carried.save(plan.workspace, packed);
   }
 
   /** Reads what earlier turns have pushed. */
@@ -173,7 +202,10 @@ export class Run {
     const { title, body } = commitMessage(turn);
     return this.#inOrder(async () => {
       const delivery = await this.#need().deliver(title, body);
-      if (delivery.kind === "pushed") this.#pushed = delivery.target;
+      if (delivery.kind === "pushed") {
+        this.#pushed = delivery.target;
+        await this.#carryOut().catch(this.#notCarried);
+      }
       if (delivery.kind === "unpushed") this.#options.repository.forgetPushCheck();
       return delivery;
     });
@@ -206,11 +238,16 @@ export class Run {
   async checkpoint(): Promise<void> {
     clearTimeout(this.#checkpoint);
     this.#checkpoint = undefined;
-    await this.#inOrder(() => this.#need().checkpoint()).catch((error: unknown) => {
-      const { workspace } = this.plan;
-      this.#options.log.warn("run.no-checkpoint", { workspace, error });
+    const stored = this.#inOrder(async () => {
+      await this.#need().checkpoint();
+      await this.#carryOut();
     });
+    await stored.catch(this.#notCarried);
   }
+
+  readonly #notCarried = (error: unknown): void => {
+    this.#options.log.warn("run.no-checkpoint", { workspace: this.plan.workspace, error });
+  };
 
   /** Stores a checkpoint after the interval. */
   checkpointSoon(): void {
@@ -258,6 +295,7 @@ export class Run {
       coAuthor,
       credentials,
       limits: scan,
+      pushing: () => this.#carryOut(),
     });
   }
 

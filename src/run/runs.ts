@@ -17,6 +17,7 @@ import type { ScanLimits } from "./change/scan.ts";
 import { isPlan, newPlan, type RunPlan } from "./run-plan.ts";
 import { type QueueLimits, TurnQueue } from "./turn-queue.ts";
 import { Bases } from "./workspace/bases.ts";
+import type { CarriedCheckpoints } from "./workspace/carried.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import type { RunUsers } from "./workspace/run-users.ts";
 import { Tidy } from "./workspace/tidy.ts";
@@ -50,6 +51,8 @@ export interface RunsOptions {
   readonly pullRequest?: { readonly mode: RequestMode; readonly propose: Propose } | undefined;
   /** When a failed push is retried; by default after half a minute at first. */
   readonly pushAgain?: BackoffLimits | undefined;
+  /** Where other machines find what is needed to continue a run; undefined if there are none. */
+  readonly carried?: CarriedCheckpoints | undefined;
   /** Resolves host names; by default as the system does. */
   readonly lookup?: ResolveHost | undefined;
   readonly log: Log;
@@ -147,5 +150,6 @@ export class Runs implements AsyncDisposable {
     if (!isPlan(plan)) return;
     const { credentials } = await this.#options.identify(plan.url);
     await this.#workspaces.remove(plan.workspace, this.#cache.at(plan.url, credentials));
+    await this.#options.carried?.remove(plan.workspace);
   }
 }

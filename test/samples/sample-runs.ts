@@ -36,21 +36,13 @@ export class SampleRuns implements AsyncDisposable {
     git(clone, "add", ".");
     git(clone, "commit", "--quiet", "-m", "Begin");
     git(clone, "push", "--quiet", "origin", "HEAD:main");
-    const runs = await Runs.open({
-      folder: join(folder, "run"),
-      driver: new CopyDriver("copy"),
-      policy: { allowHosts: [], allowPrivate: true, protocols: ["file"] },
-      scan: { maxFile: 1 << 20, maxTotal: 1 << 22, maxFiles: 100, denied: DENIED_NAMES },
-      turns: { running: 1, runningEach: 1, waitingEach: 5 },
-      mostBases: 2,
-      hibernateAfter: 60_000,
-      identify: async () => ({ credentials: { scope: "" }, author: ADA }),
-      coAuthor: { name: "Bob", email: "bob@example.com" },
-      pushAgain: { firstWait: 20, longestWait: 20, mostFailures: 1000, rest: 20 },
-      log: new Log("error"),
-      ...options,
-    });
+    const runs = await openRuns(join(folder, "run"), options);
     return new SampleRuns(folder, remote, git(clone, "rev-parse", "HEAD"), runs);
+  }
+
+  /** Another machine on the same repository. */
+  another(options: Partial<RunsOptions>, name: string): Promise<Runs> {
+    return openRuns(join(this.folder, name), options);
   }
 
   get meta(): object {
@@ -62,6 +54,23 @@ export class SampleRuns implements AsyncDisposable {
     await this.runs[Symbol.asyncDispose]();
     await rm(this.folder, { recursive: true, force: true });
   }
+}
+
+function openRuns(folder: string, options: Partial<RunsOptions>): Promise<Runs> {
+  return Runs.open({
+    folder,
+    driver: new CopyDriver("copy"),
+    policy: { allowHosts: [], allowPrivate: true, protocols: ["file"] },
+    scan: { maxFile: 1 << 20, maxTotal: 1 << 22, maxFiles: 100, denied: DENIED_NAMES },
+    turns: { running: 1, runningEach: 1, waitingEach: 5 },
+    mostBases: 2,
+    hibernateAfter: 60_000,
+    identify: async () => ({ credentials: { scope: "" }, author: ADA }),
+    coAuthor: { name: "Bob", email: "bob@example.com" },
+    pushAgain: { firstWait: 20, longestWait: 20, mostFailures: 1000, rest: 20 },
+    log: new Log("error"),
+    ...options,
+  });
 }
 
 /** Runs git without anybody's configuration. */

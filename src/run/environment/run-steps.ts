@@ -2,7 +2,7 @@ import type { OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { FileOwner } from "../workspace/driver.ts";
-import type { Workspace } from "../workspace/workspace.ts";
+import type { Workspace } from "../workspace/open-workspace.ts";
 import type { Recipe } from "./recipe.ts";
 import type { SetupOutput } from "./setup-output.ts";
 import type { SetupStep } from "./setup-step.ts";

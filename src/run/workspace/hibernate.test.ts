@@ -30,7 +30,8 @@ import { CopyDriver } from "./copy.ts";
 import { diskUse } from "./disk-use.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
 import { canOverlay, OverlayDriver } from "./overlay.ts";
-import { type Workspace, Workspaces } from "./workspace.ts";
+import type { Workspace } from "./open-workspace.ts";
+import { Workspaces } from "./workspace.ts";
 
 const SESSION = "abcdefgh";
 const HOUR = 60 * 60_000;

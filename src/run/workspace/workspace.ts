@@ -24,6 +24,8 @@ import {
   restoreFiles,
 } from "./hibernate.ts";
 import { diskUse } from "./disk-use.ts";
+import { isWorkspace, layWorkspace } from "./carried.ts";
+import { Workspace } from "./open-workspace.ts";
 import { type Facts, FACTS, isUnbegun, readFacts, writeFacts } from "./workspace-facts.ts";
 
 export interface WorkspaceRequest {
@@ -111,6 +113,28 @@ export class Workspaces implements AsyncDisposable {
       throw error;
     }
     return workspace;
+  }
+
+  has(session: string): boolean {
+    return isWorkspace(join(this.#options.folder, session));
+  }
+
+  /** Replaces a session's workspace with one that another machine has packed; see `layWorkspace`. */
+  async carryIn(request: WorkspaceRequest, packed: Buffer, checkpoint: string): Promise<void> {
+    const { session, repository, revision, branch, keep = [] } = request;
+    await this.remove(session, repository);
+    const folder = join(this.#options.folder, session);
+    const base = await this.#options.bases.near(repository, revision);
+    await repository.keep(session, revision);
+    const facts = { repository, revision, branch, shallow: await repository.shallow(), keep };
+    // There is no tree yet.
+    const git = this.#git(join(folder, "git"), folder);
+    try {
+      await layWorkspace(folder, { git, base, facts, checkpoint }, packed);
+    } catch (error) {
+      await removeTree(folder);
+      throw error;
+    }
   }
 
   /**
@@ -359,41 +383,3 @@ const SETUP = /^setup[0-9a-f]{16}$/;
 const HOME = "home";
 /** Held by the process that has the workspace open. */
 const LOCK = "lock";
-
-/** An open workspace. */
-export class Workspace {
-  /** The folder of everything that belongs to it. */
-  readonly folder: string;
-  /** The folder of its files. */
-  readonly tree: string;
-  /** The home of the session's programs, if set-up has left one. */
-  readonly home: string | undefined;
-  /** Git with our own git folder, on those files. */
-  readonly git: ServerGit;
-  /** Whether it was created now, not opened again. */
-  readonly isNew: boolean;
-  readonly #close: () => Promise<void>;
-  #closing: Promise<void> | undefined;
-
-  constructor(options: {
-    folder: string;
-    tree: string;
-    home: string | undefined;
-    git: ServerGit;
-    isNew: boolean;
-    close: () => Promise<void>;
-  }) {
-    this.folder = options.folder;
-    this.tree = options.tree;
-    this.home = options.home;
-    this.git = options.git;
-    this.isNew = options.isNew;
-    this.#close = options.close;
-  }
-
-  /** Releases the tree. The changes are kept for the next time. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-}
