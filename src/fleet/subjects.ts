@@ -53,6 +53,11 @@ export class Subjects {
     return `tl.${this.pool}.beat`;
   }
 
+  /** Prefix of the subjects on which the node with this stable name gets its answers. */
+  inbox(name: string): string {
+    return `tl.${this.pool}.inbox.${name}`;
+  }
+
   /** Requests to one node: to open a connection, to drain. */
   request(node: string, what: string): string {
     return `tl.${this.pool}.to.${node}.${what}`;

@@ -5,30 +5,23 @@ import { once } from "node:events";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { Log } from "../../base/log.ts";
-import { OWNER, type Principal } from "../../base/principal.ts";
+import type { Principal } from "../../base/principal.ts";
 import { HOLDERS, socketIn } from "../../store/holder.ts";
 import { SocketName } from "../../store/socket-name.ts";
-import type { Channel, ChannelLimits } from "../../wire/channel.ts";
-import { GreetedChannel } from "../../wire/channel/greeted.ts";
-import { streamChannel } from "../../wire/channel/stream.ts";
+import type { Channel } from "../../wire/channel.ts";
+import {
+  greet,
+  serveGreeted,
+  type ServeGreetedOptions,
+} from "../../wire/channel/principal-greeting.ts";
 
 /** Milliseconds. A stopped process (SIGSTOP) accepts no connection. */
 const CONNECT_TIMEOUT = 2_000;
 
-/** The first message on the socket: the principal of the client. Both processes belong to the same user. */
-interface Greeting {
-  readonly principal: Principal;
-}
-
-export interface HolderSocketOptions {
+export interface HolderSocketOptions extends ServeGreetedOptions {
   readonly data: string;
   /** The id of this process. */
   readonly holder: string;
-  readonly limits: Partial<ChannelLimits>;
-  readonly log: Log;
-  /** Serves a conversation until its channel ends. */
-  readonly serve: (channel: Channel<string>, principal: Principal) => Promise<void>;
 }
 
 /**
@@ -68,17 +61,8 @@ export class HolderSocket implements AsyncDisposable {
 
   async #accept(socket: Socket): Promise<void> {
     this.#sockets.add(socket);
-    socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#sockets.delete(socket));
-    const channel = new GreetedChannel(streamChannel(socket, socket, this.#options));
-    try {
-      const { principal } = JSON.parse(await channel.greeting) as Greeting;
-      await this.#options.serve(channel, { ...OWNER, ...principal });
-    } catch (error) {
-      this.#options.log.warn("session.process-refused", { error });
-    } finally {
-      socket.destroy();
-    }
+    await serveGreeted(socket, this.#options);
   }
 }
 
@@ -100,8 +84,5 @@ export async function reachHolder(
       cause: error,
     });
   }
-  const channel = streamChannel(socket, socket);
-  const greeting: Greeting = { principal };
-  channel.send(JSON.stringify(greeting));
-  return channel;
+  return greet(socket, principal);
 }

@@ -1,0 +1,214 @@
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
+import { isIP } from "node:net";
+
+import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
+
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import type { Subjects } from "../subjects.ts";
+import { credentialsFrom, userAndPassword } from "./credentials.ts";
+import { readServerUrls, type ServerUrls } from "./server-urls.ts";
+
+/** Milliseconds. */
+const CONNECT_TIMEOUT = 5_000;
+const FLUSH_TIMEOUT = 1_000;
+const API_TIMEOUT = 5_000;
+const RECONNECT_WAIT = 200;
+const RECONNECT_JITTER = 800;
+/** A server that does not answer two of them is given up: it is paused, or the network is cut. */
+const PING_EVERY = 2_000;
+const PINGS = 2;
+
+/** Paths of PEM files. */
+export interface FleetTls {
+  /** Of the authority that signed the server's certificate; else the system's authorities count. */
+  readonly ca?: string | undefined;
+  /** Of this node, where the server asks for one. */
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+export interface FleetConnectionOptions {
+  /** `nats://host:4222`, or several with commas between. */
+  readonly url: string;
+  /** It was typed on the command line, so it must have no password. */
+  readonly isTyped?: boolean | undefined;
+  readonly tls?: FleetTls | undefined;
+  /** Path of a file: of nsc (`.creds`), with an nkey's seed, or with `user:` and `password:`. */
+  readonly credentials?: string | undefined;
+  readonly subjects: Subjects;
+  /** The stable name of this node. */
+  readonly name: string;
+}
+
+/** The connection of this process to NATS. It reconnects for ever; disposing closes it. */
+export class FleetConnection implements AsyncDisposable {
+  readonly nats: NatsConnection;
+  readonly subjects: Subjects;
+  readonly #listeners = new Set<() => void>();
+  #connectedSince: number | undefined = performance.now();
+  #maxPayload: number;
+
+  private constructor(nats: NatsConnection, subjects: Subjects) {
+    this.nats = nats;
+    this.subjects = subjects;
+    this.#maxPayload = nats.info?.max_payload ?? 0;
+    background(this.#watch(), "Watching the connection to NATS");
+  }
+
+  /** Rejects with words if the first attempt fails. */
+  static async open(options: FleetConnectionOptions): Promise<FleetConnection> {
+    const urls = readServerUrls(options.url, options.isTyped);
+    const where = urls.servers.join(", ");
+    let nats: NatsConnection;
+    try {
+      nats = await connect(natsOptions(options, urls));
+    } catch (error) {
+      throw connectionError(where, error);
+    }
+    try {
+      await requireJetStream(nats, where);
+      return new FleetConnection(nats, options.subjects);
+    } catch (error) {
+      await nats.close();
+      throw error;
+    }
+  }
+
+  /** The time of `performance.now()` since which it is connected; undefined while it is not. */
+  get connectedSince(): number | undefined {
+    return this.#connectedSince;
+  }
+
+  get isConnected(): boolean {
+    return this.#connectedSince !== undefined && !this.nats.isClosed();
+  }
+
+  /** Bytes of one message that the server accepts. */
+  get maxPayload(): number {
+    return this.#maxPayload;
+  }
+
+  /** Calls back whenever the connection was lost or made again. Returns how to stop that. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.isConnected) {
+      // So that what was published last, such as a farewell, arrives.
+      const flushed = this.nats.flush().catch(() => {});
+      const timeout = Promise.withResolvers<void>();
+      const timer = setTimeout(timeout.resolve, FLUSH_TIMEOUT);
+      await Promise.race([flushed, timeout.promise]);
+      clearTimeout(timer);
+    }
+    await this.nats.close();
+    this.#listeners.clear();
+  }
+
+  async #watch(): Promise<void> {
+    for await (const { type } of this.nats.status()) {
+      if (type === "reconnect") this.#changed(performance.now());
+      else if (type === "disconnect" || type === "close") this.#changed(undefined);
+    }
+  }
+
+  #changed(since: number | undefined): void {
+    this.#connectedSince = since;
+    this.#maxPayload = this.nats.info?.max_payload ?? this.#maxPayload;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function natsOptions(
+  { tls, credentials, subjects, name }: FleetConnectionOptions,
+  { servers, isTls, user, password }: ServerUrls,
+): Parameters<typeof connect>[0] {
+  return {
+    servers: [...servers],
+    name,
+    inboxPrefix: subjects.inbox(name),
+    timeout: CONNECT_TIMEOUT,
+    pingInterval: PING_EVERY,
+    maxPingOut: PINGS,
+    maxReconnectAttempts: -1,
+    // New credentials may be on their way.
+    ignoreAuthErrorAbort: true,
+    reconnectDelayHandler: () => RECONNECT_WAIT + Math.random() * RECONNECT_JITTER,
+    ...((isTls || tls !== undefined) && { tls: tlsOptions(tls ?? {}, servers) }),
+    ...(user !== undefined && { authenticator: userAndPassword(user, password ?? "") }),
+    ...(credentials !== undefined && { authenticator: credentialsFrom(credentials) }),
+  };
+}
+
+function tlsOptions({ ca, cert, key }: FleetTls, servers: readonly string[]): object {
+  const [host = ""] = (servers[0] ?? "").split(/:\d+$/);
+  return {
+    ...(ca !== undefined && { caFile: ca }),
+    ...(cert !== undefined && { certFile: cert }),
+    ...(key !== undefined && { keyFile: key }),
+    // The library names no server if the address is an IP, and Node would expect `localhost` then.
+    ...(isIP(host) !== 0 && {
+      checkServerIdentity: (_: string, peer: PeerCertificate) => checkServerIdentity(host, peer),
+    }),
+  };
+}
+
+async function requireJetStream(nats: NatsConnection, where: string): Promise<void> {
+  try {
+    await nats.request("$JS.API.INFO", "", { timeout: API_TIMEOUT });
+  } catch (error) {
+    if (error instanceof errors.NoRespondersError || isNoResponders(error)) {
+      throw new TrunklineError(
+        "unavailable",
+        `NATS at ${where} has no JetStream. Start it with \`nats-server -js\`, or add \`jetstream {}\` ` +
+          "to its configuration and to the account of this node.",
+        { cause: error },
+      );
+    }
+    throw connectionError(where, error);
+  }
+}
+
+function isNoResponders(error: unknown): boolean {
+  return error instanceof errors.RequestError && error.isNoResponders();
+}
+
+/** Codes of OpenSSL and Node for certificates that do not fit. */
+const CERTIFICATE = /CERT|ISSUER|SIGNED|ALTNAME|SSL|TLS/;
+
+function connectionError(where: string, error: unknown): TrunklineError {
+  const [message, next] = whyNot(error);
+  return new TrunklineError(
+    "unavailable",
+    `Cannot connect to NATS at ${where}: ${message}. ${next}`,
+    { cause: error },
+  );
+}
+
+function whyNot(error: unknown): [message: string, next: string] {
+  const message = error instanceof Error ? error.message : String(error);
+  const { code } = error as NodeJS.ErrnoException;
+  if (error instanceof errors.AuthorizationError) {
+    return [
+      "it refused the credentials",
+      "Name a file with valid ones in `fleet.credentials` of the configuration.",
+    ];
+  }
+  if (error instanceof errors.PermissionViolationError) {
+    return [
+      message,
+      "Give the user of this node the permissions that docs/SCALE-OUT.md lists for its pool.",
+    ];
+  }
+  if (CERTIFICATE.test(code ?? "") || message.includes("tls")) {
+    return [
+      message,
+      "Name the authority of its certificate in `fleet.tls.ca`, and, if it asks for one, the " +
+        "certificate of this node in `fleet.tls.cert` and `fleet.tls.key`.",
+    ];
+  }
+  return [message, "Check the address, and whether nats-server runs there."];
+}

@@ -1,0 +1,64 @@
+import { readFileSync } from "node:fs";
+
+import type { Auth, Authenticator } from "@nats-io/transport-node";
+import {
+  credsAuthenticator,
+  nkeyAuthenticator,
+  tokenAuthenticator,
+  usernamePasswordAuthenticator,
+} from "@nats-io/transport-node";
+
+import { TrunklineError } from "../../base/errors.ts";
+
+const SEED = /^SU[A-Z2-7]{56}$/;
+
+/**
+ * Answers the server with what is in a file. The file is read for each connection, so that new
+ * credentials need no restart; while it cannot be read, the last ones count.
+ */
+export function credentialsFrom(path: string): Authenticator {
+  let known = authenticator(path);
+  return (nonce?: string): Auth => {
+    try {
+      known = authenticator(path);
+    } catch {
+      // An error here would close the connection for ever.
+    }
+    return known(nonce);
+  };
+}
+
+/** `user:` and `password:` in the text of a file, or what a URL has. */
+export function userAndPassword(user: string, password: string): Authenticator {
+  return usernamePasswordAuthenticator(user, password);
+}
+
+function authenticator(path: string): Authenticator {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new TrunklineError("config", `Cannot read the credentials for NATS: ${why}.`, {
+      cause: error,
+    });
+  }
+  if (text.includes("BEGIN NATS USER JWT")) return credsAuthenticator(Buffer.from(text));
+  const lines = text.split("\n").map((line) => line.trim());
+  const seed = lines.find((line) => SEED.test(line));
+  if (seed !== undefined) return nkeyAuthenticator(Buffer.from(seed));
+  const [user, password, token] = ["user", "password", "token"].map((key) => member(lines, key));
+  if (token !== undefined) return tokenAuthenticator(token);
+  if (user !== undefined && password !== undefined) return userAndPassword(user, password);
+  throw new TrunklineError(
+    "config",
+    `Cannot read the credentials for NATS in ${path}: expected a file of nsc (.creds), the seed of ` +
+      "an nkey (SU…), or the lines `user: NAME` and `password: SECRET`.",
+  );
+}
+
+function member(lines: readonly string[], key: string): string | undefined {
+  const line = lines.find((each) => each.startsWith(`${key}:`));
+  const value = line?.slice(key.length + 1).trim();
+  return value === undefined ? undefined : value.replace(/^(["'])(.*)\1$/, "$2");
+}

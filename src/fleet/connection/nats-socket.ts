@@ -1,0 +1,251 @@
+import { Duplex } from "node:stream";
+
+import type { Subscription } from "@nats-io/transport-node";
+
+import type { FleetConnection } from "./connect.ts";
+import {
+  dataFrame,
+  END,
+  endFrame,
+  following,
+  type Frame,
+  HEADER,
+  readFrame,
+  RESET,
+  resetFrame,
+  STATE,
+  stateFrame,
+} from "./frame.ts";
+
+/** Bytes that may be on their way to a reader that has not taken them. */
+export const WINDOW = 1024 * 1024;
+/** Taken bytes after which the sender is told that it may send more. */
+const CREDIT_STEP = WINDOW / 4;
+/** Bytes in one message at most, so that one connection does not hold up the others. */
+const LARGEST = 64 * 1024;
+/** Milliseconds. */
+const TICK = 1_000;
+/** Ticks without any message, after which the other side counts as gone. */
+const SILENT_TICKS = 5;
+
+/** The subjects of one end of a connection. */
+export interface SocketSubjects {
+  readonly incoming: string;
+  readonly outgoing: string;
+}
+
+/**
+ * A byte stream to another node, over two subjects of NATS. NATS may lose messages when it is restarted
+ * or overloaded: a missing or repeated message ends the stream with an error, and so does silence, which
+ * is counted in ticks of our own event loop, so that the time in which this process was stopped does not
+ * count. While NATS is away, data waits here. A slow reader slows the writer down: at most `WINDOW` bytes
+ * are on their way.
+ */
+export class NatsSocket extends Duplex {
+  readonly #connection: FleetConnection;
+  readonly #outgoing: string;
+  readonly #subscription: Subscription;
+  readonly #stopWatching: () => void;
+  readonly #timer: NodeJS.Timeout;
+  #silentTicks = 0;
+
+  /** Frames that count, in each direction. */
+  #sent = 0;
+  #received = 0;
+
+  readonly #unread: Buffer[] = [];
+  #wantsData = false;
+  #bytesReceived = 0;
+  #bytesConsumed = 0;
+  #bytesAnnounced = 0;
+  #hasEnded = false;
+
+  #unsent: Buffer[] = [];
+  #written: (() => void) | undefined;
+  #bytesSent = 0;
+  /** What the other side has consumed. */
+  #bytesTaken = 0;
+  #hasFinished = false;
+  /** The other side has finished sending, and reads no more. */
+  #peerHasGone = false;
+
+  constructor(connection: FleetConnection, { incoming, outgoing }: SocketSubjects) {
+    super({ allowHalfOpen: true });
+    this.#connection = connection;
+    this.#outgoing = outgoing;
+    this.#subscription = connection.nats.subscribe(incoming, {
+      callback: (error, message) => {
+        if (error === null) this.#receive(message.data);
+        else this.destroy(error);
+      },
+    });
+    this.#stopWatching = connection.onChange(() => this.#flush());
+    this.#timer = setInterval(() => this.#tick(), TICK);
+    this.#timer.unref();
+  }
+
+  override _read(): void {
+    this.#wantsData = true;
+    this.#deliver();
+  }
+
+  override _write(chunk: Buffer, _encoding: string, callback: () => void): void {
+    this.#send([chunk], callback);
+  }
+
+  override _writev(chunks: { chunk: Buffer }[], callback: () => void): void {
+    this.#send(
+      chunks.map(({ chunk }) => chunk),
+      callback,
+    );
+  }
+
+  override _final(callback: () => void): void {
+    this.#unsent = [];
+    this.#written = () => {
+      if (!this.#peerHasGone) this.#publish(endFrame(this.#sent));
+      this.#sent = following(this.#sent);
+      this.#hasFinished = true;
+      callback();
+    };
+    this.#flush();
+  }
+
+  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    clearInterval(this.#timer);
+    this.#stopWatching();
+    this.#subscription.unsubscribe();
+    const isOver = this.#hasFinished && this.#hasEnded;
+    if (!isOver && !this.#peerHasGone) this.#publish(resetFrame(this.#sent, error?.message ?? ""));
+    this.#unread.length = 0;
+    this.#unsent = [];
+    this.#written = undefined;
+    callback(error);
+  }
+
+  #receive(bytes: Uint8Array): void {
+    if (this.destroyed) return;
+    this.#silentTicks = 0;
+    const frame = readFrame(bytes);
+    if (frame === undefined) {
+      this.destroy(new Error("The other node sent a message that is no frame"));
+    } else if (frame.kind === RESET) {
+      this.#reset(frame.why);
+    } else if (frame.number !== this.#received) {
+      this.destroy(
+        new Error(`NATS lost a message: number ${frame.number} came instead of ${this.#received}`),
+      );
+    } else {
+      this.#take(frame);
+    }
+  }
+
+  #take(frame: Exclude<Frame, { kind: typeof RESET }>): void {
+    if (frame.kind === STATE) {
+      this.#bytesTaken = Math.min(frame.consumed, this.#bytesSent);
+      this.#flush();
+      return;
+    }
+    this.#received = following(this.#received);
+    if (this.#hasEnded) {
+      this.destroy(new Error("The other node sent data after its end"));
+      return;
+    }
+    if (frame.kind === END) {
+      this.#hasEnded = true;
+    } else {
+      this.#bytesReceived += frame.data.length;
+      if (this.#bytesReceived - this.#bytesConsumed > WINDOW) {
+        this.destroy(new Error(`The other node sent more than the ${WINDOW} bytes it may`));
+        return;
+      }
+      this.#unread.push(frame.data);
+    }
+    this.#deliver();
+  }
+
+  /** Hands received data to the reader, and tells the sender what was taken. */
+  #deliver(): void {
+    while (this.#wantsData) {
+      const chunk = this.#unread.shift();
+      if (chunk === undefined) break;
+      this.#bytesConsumed += chunk.length;
+      this.#wantsData = this.push(chunk);
+    }
+    if (this.destroyed) return;
+    if (this.#hasEnded && this.#unread.length === 0) {
+      if (this.#wantsData) this.push(null);
+      this.#wantsData = false;
+    } else if (this.#bytesConsumed - this.#bytesAnnounced >= CREDIT_STEP) {
+      this.#tellState();
+    }
+  }
+
+  #reset(why: string): void {
+    if (!this.#hasEnded) {
+      this.destroy(new Error(why === "" ? "The other node closed the connection" : why));
+      return;
+    }
+    // It sent all it had. Whoever reads here gets that first.
+    this.#peerHasGone = true;
+    this.#flush();
+    if (this.readableEnded) this.destroy();
+    else this.once("end", () => this.destroy());
+  }
+
+  #send(chunks: Buffer[], callback: () => void): void {
+    this.#unsent = chunks;
+    // Later, so that whatever else is written in this turn comes as one.
+    this.#written = () => queueMicrotask(callback);
+    this.#flush();
+  }
+
+  /** Sends what it may, and says so when all is sent. */
+  #flush(): void {
+    if (this.#peerHasGone) this.#unsent = [];
+    else if (!this.#connection.isConnected) return;
+    while (this.#unsent.length > 0) {
+      const credit = WINDOW - (this.#bytesSent - this.#bytesTaken);
+      if (credit <= 0) return;
+      this.#sendData(Math.min(credit, LARGEST, this.#connection.maxPayload - HEADER));
+    }
+    const written = this.#written;
+    this.#written = undefined;
+    written?.();
+  }
+
+  #sendData(room: number): void {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    while (length < room) {
+      const chunk = this.#unsent.shift();
+      if (chunk === undefined) break;
+      const part = chunk.subarray(0, room - length);
+      if (part.length < chunk.length) this.#unsent.unshift(chunk.subarray(part.length));
+      chunks.push(part);
+      length += part.length;
+    }
+    this.#publish(dataFrame(this.#sent, chunks, length));
+    this.#sent = following(this.#sent);
+    this.#bytesSent += length;
+  }
+
+  #tick(): void {
+    this.#silentTicks++;
+    if (this.#silentTicks > SILENT_TICKS) {
+      this.destroy(new Error(`The other node has been silent for ${SILENT_TICKS} seconds`));
+      return;
+    }
+    // Also while data is sent: the last message, or what was told before, may have been lost.
+    this.#tellState();
+  }
+
+  #tellState(): void {
+    this.#bytesAnnounced = this.#bytesConsumed;
+    this.#publish(stateFrame(this.#sent, this.#bytesConsumed));
+  }
+
+  #publish(frame: Buffer): void {
+    if (this.#connection.isConnected) this.#connection.nats.publish(this.#outgoing, frame);
+  }
+}

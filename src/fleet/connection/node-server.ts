@@ -1,0 +1,102 @@
+import { randomUUID } from "node:crypto";
+
+import type { Subscription } from "@nats-io/transport-node";
+
+import { background } from "../../base/background.ts";
+import type { Principal } from "../../base/principal.ts";
+import type { Channel } from "../../wire/channel.ts";
+import {
+  greet,
+  serveGreeted,
+  type ServeGreetedOptions,
+} from "../../wire/channel/principal-greeting.ts";
+import type { FleetConnection } from "./connect.ts";
+import { NatsSocket } from "./nats-socket.ts";
+import { answerNodes, askNode, type NodeAddress } from "./node-request.ts";
+
+const ID = /^[0-9a-f-]{36}$/;
+
+/** A request to open a connection. */
+interface Open {
+  readonly connection: string;
+}
+
+export interface NodeServerOptions extends ServeGreetedOptions {
+  readonly connection: FleetConnection;
+  readonly node: NodeAddress;
+  /** Why no new connection is accepted, in words; undefined if it is. */
+  readonly refuse?: (() => string | undefined) | undefined;
+}
+
+/**
+ * Serves the sessions that this node has open to the gateways of its pool. Only gateways may publish to
+ * the subjects of a node (see `permissions.ts`), so the principal in the greeting is trusted.
+ */
+export class NodeServer implements Disposable {
+  readonly #options: NodeServerOptions;
+  readonly #sockets = new Set<NatsSocket>();
+  readonly #subscription: Subscription;
+
+  constructor(options: NodeServerOptions) {
+    const { connection, node } = options;
+    this.#options = options;
+    this.#subscription = answerNodes(connection, node, "open", (open) =>
+      this.#accept(open as Open),
+    );
+  }
+
+  [Symbol.dispose](): void {
+    this.#subscription.unsubscribe();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #accept({ connection: id }: Open): void {
+    const { connection, node, refuse } = this.#options;
+    const refusal = refuse?.();
+    if (refusal !== undefined) throw new Error(refusal);
+    if (typeof id !== "string" || !ID.test(id))
+      throw new Error("the id of the connection is not valid");
+    const [incoming, outgoing] = subjectsOf(connection, node, id);
+    const socket = new NatsSocket(connection, { incoming, outgoing });
+    this.#sockets.add(socket);
+    socket.on("close", () => this.#sockets.delete(socket));
+    background(serveGreeted(socket, this.#options), "Serving another node");
+  }
+}
+
+/** Opens a byte stream to a node. Rejects with "unavailable" if it cannot be reached or refuses. */
+export async function openSocket(
+  connection: FleetConnection,
+  node: NodeAddress,
+): Promise<NatsSocket> {
+  const id = randomUUID();
+  const [outgoing, incoming] = subjectsOf(connection, node, id);
+  const socket = new NatsSocket(connection, { incoming, outgoing });
+  try {
+    const open: Open = { connection: id };
+    await askNode(connection, node, "open", open);
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+/** Connects to the node that has a session open. Rejects with "unavailable" if it cannot be reached. */
+export async function reachNode(
+  connection: FleetConnection,
+  node: NodeAddress,
+  principal: Principal,
+): Promise<Channel<string>> {
+  return greet(await openSocket(connection, node), principal);
+}
+
+/** The name of the node is in them, so that its permissions in NATS can be limited to its own. */
+function subjectsOf(
+  { subjects }: FleetConnection,
+  { name }: NodeAddress,
+  id: string,
+): [toServer: string, toClient: string] {
+  const named = `${name}.${id}`;
+  return [subjects.connection(named, "server"), subjects.connection(named, "client")];
+}

@@ -1,0 +1,86 @@
+import type { NodeAddress } from "../connection/node-request.ts";
+
+/** `observer`: only looks, such as a command that shows the fleet. It is no member. */
+export type Role = "gateway" | "worker" | "observer";
+
+/** What a node tells about itself. */
+export interface NodeState {
+  readonly role: Role;
+  readonly version: string;
+  /** Of a gateway: where its clients connect. */
+  readonly url?: string | undefined;
+  /** Sessions that a worker runs at once, and how many of these places are taken. */
+  readonly slots: number;
+  readonly used: number;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Repositories whose objects a worker has in its cache. */
+  readonly warm: readonly string[];
+  /** It finishes its turns and gives its sessions away. */
+  readonly isDraining: boolean;
+  /** Sessions that a draining worker still has. */
+  readonly sessions: number;
+}
+
+export interface Member extends NodeAddress, NodeState {}
+
+/** A message on the subject of beats. */
+export interface Beat {
+  readonly id: string;
+  readonly number: number;
+  /** It ends now. */
+  readonly isLeaving: boolean;
+  readonly state: NodeState;
+}
+
+const MOST_WARM = 100;
+
+export function encodeBeat(beat: Beat): string {
+  const { state } = beat;
+  return JSON.stringify({ ...beat, state: { ...state, warm: state.warm.slice(0, MOST_WARM) } });
+}
+
+/** Undefined for what is no beat. */
+export function readBeat(text: string): Beat | undefined {
+  let value: Partial<Record<keyof Beat, unknown>>;
+  try {
+    value = (JSON.parse(text) ?? {}) as typeof value;
+  } catch {
+    return undefined;
+  }
+  const state = readState(value.state);
+  if (typeof value.id !== "string" || state === undefined) return undefined;
+  const { id, number, isLeaving } = value;
+  return { id, number: asNumber(number), isLeaving: isLeaving === true, state };
+}
+
+/** A node of another version may tell more or less than this one knows. */
+function readState(given: unknown): NodeState | undefined {
+  const value = (given ?? {}) as Partial<Record<keyof NodeState, unknown>>;
+  const { role, version, url, warm } = value;
+  if (!isRole(role)) return undefined;
+  return {
+    role,
+    version: typeof version === "string" ? version : "0.0.0",
+    url: typeof url === "string" ? url : undefined,
+    slots: asNumber(value.slots),
+    used: asNumber(value.used),
+    labels: asLabels(value.labels),
+    warm: Array.isArray(warm) ? warm.filter((each) => typeof each === "string") : [],
+    isDraining: value.isDraining === true,
+    sessions: asNumber(value.sessions),
+  };
+}
+
+function isRole(value: unknown): value is Role {
+  return value === "gateway" || value === "worker" || value === "observer";
+}
+
+function asNumber(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}
+
+function asLabels(value: unknown): Record<string, string> {
+  if (typeof value !== "object" || value === null) return {};
+  const entries = Object.entries(value) as [string, unknown][];
+  return Object.fromEntries(entries.map(([key, each]) => [key, String(each)]));
+}

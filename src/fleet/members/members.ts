@@ -1,0 +1,208 @@
+import type { Msg, Subscription } from "@nats-io/transport-node";
+
+import type { FleetConnection } from "../connection/connect.ts";
+import type { NodeAddress } from "../connection/node-request.ts";
+import { type Beat, encodeBeat, type Member, type NodeState, readBeat } from "./beat.ts";
+
+/** Milliseconds. */
+const BEAT_EVERY = 1_000;
+/** Beats of our own that came back since a node was last heard, after which it counts as dead. */
+const DEAD_AFTER = 4;
+/** Intervals after which a beat that did not come back is sent again. */
+const RESEND_AFTER = 3;
+
+export interface MemberChange {
+  readonly kind: "joined" | "changed" | "lost";
+  readonly member: Member;
+}
+
+export interface MembersOptions {
+  readonly connection: FleetConnection;
+  readonly self: NodeAddress;
+  /** What is told with the next beat. */
+  readonly state: () => NodeState;
+  /** Milliseconds between beats. */
+  readonly beatEvery?: number | undefined;
+}
+
+/**
+ * Tells the pool that this node is alive, and knows which others are.
+ *
+ * Each node hears its own beats too, and these are its clock: a node is dead once four of our own beats
+ * came back since its last one. So no time counts in which NATS was away or paused, our connection was
+ * cut, or this process was stopped. Only the latest beat counts when it comes back, since a server that
+ * wakes up delivers a whole heap of them in any order.
+ */
+export class Members implements Disposable {
+  readonly #connection: FleetConnection;
+  readonly #self: NodeAddress;
+  readonly #state: () => NodeState;
+  readonly #heard = new Map<string, { member: Member; at: number }>();
+  readonly #listeners = new Set<(change: MemberChange) => void>();
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #subscription: Subscription;
+  readonly #stopWatching: () => void;
+  readonly #timer: NodeJS.Timeout;
+  #number = 0;
+  #hasReturned = true;
+  #waited = 0;
+  /** Own beats that came back. */
+  #now = 0;
+
+  constructor({ connection, self, state, beatEvery = BEAT_EVERY }: MembersOptions) {
+    this.#connection = connection;
+    this.#self = self;
+    this.#state = state;
+    this.#subscription = connection.nats.subscribe(`${connection.subjects.beat}.*`, {
+      callback: (error, message) => {
+        if (error === null) this.#receive(message);
+      },
+    });
+    this.#stopWatching = connection.onChange(() => {
+      this.#hasReturned = true;
+      this.tell();
+    });
+    this.#timer = setInterval(() => this.#tick(), beatEvery);
+    this.#beat();
+  }
+
+  /** The members that are alive, including this node, by name. */
+  get alive(): Member[] {
+    const members = this.#heard.values().map(({ member }) => member);
+    return [...members].toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  /** Whether it was observed long enough to know that a node which was not heard is dead. */
+  get isReady(): boolean {
+    return this.#now > DEAD_AFTER;
+  }
+
+  /** A member that is alive as far as is known. */
+  get(id: string): Member | undefined {
+    return this.#heard.get(id)?.member;
+  }
+
+  /**
+   * The member, or undefined if it is dead. Waits while that cannot be known, since a node that starts
+   * has heard nobody yet.
+   */
+  async find(id: string, signal?: AbortSignal): Promise<Member | undefined> {
+    if (!this.isReady && this.get(id) === undefined) await this.#untilHeard(id, signal);
+    return this.get(id);
+  }
+
+  /** Resolves when the members are known. */
+  async ready(signal?: AbortSignal): Promise<void> {
+    if (!this.isReady) await aborted(this.#ready.promise, signal);
+  }
+
+  /** Tells changes of this node at once, such as a slot that is free again. */
+  tell(): void {
+    this.#publish(0);
+  }
+
+  /** Calls back for members that join, change or are lost. Returns how to stop that. */
+  onChange(listener: (change: MemberChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Tells the others that this node is gone. */
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+    this.#stopWatching();
+    this.#subscription.unsubscribe();
+    this.#listeners.clear();
+    this.#publish(0, true);
+  }
+
+  async #untilHeard(id: string, signal?: AbortSignal): Promise<void> {
+    const heard = Promise.withResolvers<void>();
+    const stop = this.onChange(({ member }) => {
+      if (member.id === id) heard.resolve();
+    });
+    try {
+      await aborted(Promise.race([heard.promise, this.#ready.promise]), signal);
+    } finally {
+      stop();
+    }
+  }
+
+  #tick(): void {
+    this.#waited++;
+    if (this.#hasReturned || this.#waited >= RESEND_AFTER) this.#beat();
+  }
+
+  #beat(): void {
+    this.#waited = 0;
+    this.#hasReturned = false;
+    this.#number++;
+    this.#publish(this.#number);
+  }
+
+  /** Only beats with a number count as time when they come back. */
+  #publish(number: number, isLeaving = false): void {
+    if (!this.#connection.isConnected) return;
+    const beat: Beat = { id: this.#self.id, number, isLeaving, state: this.#state() };
+    const subject = `${this.#connection.subjects.beat}.${this.#self.name}`;
+    this.#connection.nats.publish(subject, encodeBeat(beat));
+  }
+
+  #receive(message: Msg): void {
+    const beat = readBeat(message.string());
+    if (beat === undefined) return;
+    // Whom the server lets publish there is what counts, not what the message says.
+    const name = message.subject.slice(message.subject.lastIndexOf(".") + 1);
+    this.#hear(beat, name);
+    if (beat.id === this.#self.id && beat.number === this.#number) this.#returned();
+  }
+
+  #hear({ id, isLeaving, state }: Beat, name: string): void {
+    const member: Member = { ...state, id, name };
+    const known = this.#heard.get(member.id);
+    if (member.role === "observer" || (known !== undefined && known.member.name !== name)) return;
+    if (isLeaving) {
+      this.#lose(member.id);
+      return;
+    }
+    this.#heard.set(member.id, { member, at: this.#now });
+    if (known === undefined) this.#notify({ kind: "joined", member });
+    else if (!isSame(known.member, member)) this.#notify({ kind: "changed", member });
+  }
+
+  #returned(): void {
+    if (this.#hasReturned) return;
+    this.#hasReturned = true;
+    this.#now++;
+    for (const [id, { at }] of this.#heard) if (this.#now - at > DEAD_AFTER) this.#lose(id);
+    if (this.isReady) this.#ready.resolve();
+  }
+
+  #lose(id: string): void {
+    const known = this.#heard.get(id);
+    if (known === undefined || !this.#heard.delete(id)) return;
+    this.#notify({ kind: "lost", member: known.member });
+  }
+
+  #notify(change: MemberChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+}
+
+function isSame(one: Member, other: Member): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** What a promise gives, unless the signal comes first. */
+async function aborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return await promise;
+  signal.throwIfAborted();
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const stop = (): void => reject(signal.reason as Error);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([promise, stopped]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

@@ -1,0 +1,43 @@
+import type { Duplex } from "node:stream";
+
+import type { Log } from "../../base/log.ts";
+import { OWNER, type Principal } from "../../base/principal.ts";
+import type { Channel, ChannelLimits } from "../channel.ts";
+import { GreetedChannel } from "./greeted.ts";
+import { streamChannel } from "./stream.ts";
+
+/** The first message between two of our processes: the principal of the client. */
+interface Greeting {
+  readonly principal: Principal;
+}
+
+export interface ServeGreetedOptions {
+  readonly limits: Partial<ChannelLimits>;
+  readonly log: Log;
+  /** Serves a conversation until its channel ends. */
+  readonly serve: (channel: Channel<string>, principal: Principal) => Promise<void>;
+}
+
+/**
+ * Serves another of our processes. The greeting is trusted: only such processes must be able to connect.
+ */
+export async function serveGreeted(socket: Duplex, options: ServeGreetedOptions): Promise<void> {
+  socket.on("error", () => socket.destroy());
+  const channel = new GreetedChannel(streamChannel(socket, socket, options));
+  try {
+    const { principal } = JSON.parse(await channel.greeting) as Greeting;
+    await options.serve(channel, { ...OWNER, ...principal });
+  } catch (error) {
+    options.log.warn("session.process-refused", { error });
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** The other side of `serveGreeted`. */
+export function greet(socket: Duplex, principal: Principal): Channel<string> {
+  const channel = streamChannel(socket, socket);
+  const greeting: Greeting = { principal };
+  channel.send(JSON.stringify(greeting));
+  return channel;
+}
