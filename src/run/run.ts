@@ -23,7 +23,7 @@ import type { TurnQueue } from "./turn-queue.ts";
 import type { FileOwner } from "./workspace/driver.ts";
 import type { Workspace } from "./workspace/open-workspace.ts";
 import type { WorkspaceRequest, Workspaces } from "./workspace/workspace.ts";
-import { packWorkspace } from "./workspace/carried.ts";
+import { type CarriedRun, packWorkspace } from "./workspace/carried.ts";
 import { WorkspaceFiles } from "./workspace-files.ts";
 import type { RunsOptions } from "./runs.ts";
 
@@ -144,11 +144,15 @@ export class Run {
     return workspace;
   }
 
+  get #carriedRun(): CarriedRun {
+    return { workspace: this.plan.workspace, session: this.#options.session };
+  }
+
   /** Gets the workspace from the machine that worked in it last, if that is another one. */
   async #carryIn(request: WorkspaceRequest, tell: (message: string) => void): Promise<void> {
     const { carried, workspaces } = this.#options;
     const { session } = request;
-    const packed = await carried?.load(session, workspaces.has(session));
+    const packed = await carried?.load(this.#carriedRun, workspaces.has(session));
     if (packed === undefined) return;
     tell("Continuing with the files of the last checkpoint …");
     await workspaces.carryIn(request, packed, CHECKPOINT);
@@ -160,7 +164,7 @@ export class Run {
     if (carried === undefined) return;
     const refs = [`refs/heads/${plan.target}`, CHECKPOINT, PUSHED];
     const packed = await packWorkspace(this.workspace.git, plan.revision, refs);
-    if (packed !== undefined) await carried.save(plan.workspace, packed);
+    if (packed !== undefined) await carried.save(this.#carriedRun, packed);
   }
 
   /** Reads what earlier turns have pushed. */

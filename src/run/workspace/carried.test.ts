@@ -18,15 +18,15 @@ class Shelf {
 
   of(machine: string): CarriedCheckpoints {
     return {
-      save: async (session, packed) => {
+      save: async ({ workspace }, packed) => {
         if (this.fails) throw new Error("The shelf is full");
-        this.packed.set(session, { machine, packed });
+        this.packed.set(workspace, { machine, packed });
       },
-      load: async (session, hasOwn) => {
-        const found = this.packed.get(session);
+      load: async ({ workspace }, hasOwn) => {
+        const found = this.packed.get(workspace);
         return found?.machine === machine && hasOwn ? undefined : found?.packed;
       },
-      remove: async (session) => void this.packed.delete(session),
+      remove: async (workspace) => void this.packed.delete(workspace),
     };
   }
 }

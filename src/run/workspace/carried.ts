@@ -8,16 +8,22 @@ import { type GitFolderFacts, writeGitFolder } from "./git-folder.ts";
 import { WIP } from "./hibernate.ts";
 import { type Facts, FACTS, writeFacts } from "./workspace-facts.ts";
 
+/** A run whose workspace other machines can continue. */
+export interface CarriedRun {
+  readonly workspace: string;
+  readonly session: string;
+}
+
 /** Stores checkpoints of runs where other machines find them. */
 export interface CarriedCheckpoints {
   /** Throws if this machine does not have the session any more, or the checkpoint cannot be stored. */
-  save(session: string, checkpoint: Buffer): Promise<void>;
+  save(run: CarriedRun, packed: Buffer): Promise<void>;
   /**
-   * The last checkpoint of a session. Undefined if there is none, and if this machine stored it and
-   * `hasOwn`: then its own workspace is at least as new.
+   * The last checkpoint of a run. Undefined if there is none, and if this machine stored it and has the
+   * workspace (`hasOwn`), which is at least as new.
    */
-  load(session: string, hasOwn: boolean): Promise<Buffer | undefined>;
-  remove(session: string): Promise<void>;
+  load(run: CarriedRun, hasOwn: boolean): Promise<Buffer | undefined>;
+  remove(workspace: string): Promise<void>;
 }
 
 const TIMEOUT = { timeout: 5 * 60_000 };

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { describe, it } from "node:test";
+
+import { NatsServer, noNats } from "../../test/support/nats-server.ts";
+import { Checkpoints } from "./checkpoints.ts";
+import { FleetConnection } from "./connection/connect.ts";
+import { Subjects } from "./subjects.ts";
+
+const RUN = { workspace: "abc", session: "s1" };
+
+async function connect({ url }: NatsServer): Promise<FleetConnection> {
+  return await FleetConnection.open({ url, subjects: new Subjects("p"), name: "n" });
+}
+
+describe("Checkpoints", { skip: noNats, timeout: 30_000 }, () => {
+  it("give a checkpoint to other nodes, and to the own one if it lost the workspace", async () => {
+    await using server = await NatsServer.start();
+    await using connection = await connect(server);
+    const confirm = async (): Promise<void> => {};
+    const one = new Checkpoints({ connection, node: "one", confirm });
+    const two = new Checkpoints({ connection, node: "two", confirm });
+    assert.equal(await two.load(RUN, false), undefined);
+    // Longer than a message of NATS.
+    const packed = randomBytes(3_000_000);
+    await one.save(RUN, packed);
+    assert.deepEqual(await two.load(RUN, true), packed);
+    assert.deepEqual(await one.load(RUN, false), packed);
+    assert.equal(await one.load(RUN, true), undefined);
+    await two.save(RUN, Buffer.from("later"));
+    assert.equal(String(await one.load(RUN, true)), "later");
+    await one.remove(RUN.workspace);
+    assert.equal(await two.load(RUN, false), undefined);
+    await one.remove(RUN.workspace);
+  });
+
+  it("store nothing of a node that does not hold the session any more", async () => {
+    await using server = await NatsServer.start();
+    await using connection = await connect(server);
+    const confirm = async (session: string): Promise<void> => {
+      throw new Error(`Another node has ${session}`);
+    };
+    const late = new Checkpoints({ connection, node: "late", confirm });
+    await assert.rejects(late.save(RUN, Buffer.from("old")), /Another node has s1/);
+    assert.equal(await late.load(RUN, false), undefined);
+  });
+});
