@@ -19,6 +19,7 @@ import { session } from "./session/session-command.ts";
 import { setup } from "./setup/setup-command.ts";
 import { token } from "./token/token-command.ts";
 import { tools } from "./tools/tools-command.ts";
+import { worker } from "./worker/worker-command.ts";
 import type { Command } from "./shell/command.ts";
 
 /** The whole program. */
@@ -52,6 +53,7 @@ export const PROGRAM: Command = {
     session,
     agent,
     models,
+    worker,
     orchestrator,
     server,
     tools,

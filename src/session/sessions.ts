@@ -56,11 +56,9 @@ export class Sessions implements AsyncDisposable {
     return this.#open.size;
   }
 
-  /** How many of the open sessions have a turn that runs, and how many have none. */
-  counts(): { readonly running: number; readonly idle: number } {
-    let running = 0;
-    for (const session of this.#open.values()) if (session.isRunning) running++;
-    return { running, idle: this.#open.size - running };
+  /** The sessions that are open in this process. */
+  get all(): Session[] {
+    return [...this.#open.values()];
   }
 
   async create(setup: SessionSetup, agentName?: string, principal = OWNER): Promise<Session> {

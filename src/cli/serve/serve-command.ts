@@ -1,4 +1,5 @@
 import type { Command } from "../shell/command.ts";
+import { FLEET_OPTIONS } from "../worker/worker-command.ts";
 
 export const serve: Command = {
   name: "serve",
@@ -27,6 +28,7 @@ export const serve: Command = {
       type: "boolean",
       describe: "For development, on loopback only: accept requests without a token",
     },
+    ...FLEET_OPTIONS,
     "unsafe-no-sandbox": {
       type: "boolean",
       describe: "Let agents of remote runs do whatever you can on this machine",
@@ -41,6 +43,10 @@ export const serve: Command = {
     {
       run: "trunkline serve --port 0 --json",
       explains: "Pick a free port, and print the addresses as a line of JSON.",
+    },
+    {
+      run: "trunkline serve --bus nats://127.0.0.1:4222",
+      explains: "Let workers on other machines hold the sessions.",
     },
   ],
   load: () => import("./serve.ts"),

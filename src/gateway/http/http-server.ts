@@ -317,7 +317,9 @@ export class HttpServer {
   }
 
   async #sendMetrics(response: ServerResponse): Promise<void> {
-    const sessions = (await this.#sessions.opened().catch(() => undefined))?.counts();
+    const open = (await this.#sessions.opened().catch(() => undefined))?.all;
+    const running = open?.filter(({ isRunning }) => isRunning).length ?? 0;
+    const sessions = open && { running, idle: open.length - running };
     const text = this.#metrics.render({
       sessions: sessions ?? { running: 0, idle: 0 },
       spans: this.#house.observers?.spans,

@@ -2,6 +2,7 @@ import { Lazy } from "../../base/lazy.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { Agent } from "../../session/agent.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
+import type { CarriedCheckpoints } from "../../run/workspace/carried.ts";
 import type { House } from "../house.ts";
 import type { OpenedRuns } from "./open-runs.ts";
 
@@ -9,11 +10,14 @@ import type { OpenedRuns } from "./open-runs.ts";
 export class LazyRuns implements AsyncDisposable {
   readonly #runs: Lazy<OpenedRuns>;
 
-  /** `spares` is how many sessions are prepared in advance: a program for one session needs none. */
-  constructor(house: House, spares = 0) {
+  /**
+   * `spares` is how many sessions are prepared in advance: a program for one session needs none.
+   * `carried` stores checkpoints for other machines, if there are some.
+   */
+  constructor(house: House, spares = 0, carried?: CarriedCheckpoints) {
     this.#runs = new Lazy(async () => {
       const { openRuns } = await import("./open-runs.ts");
-      return openRuns(house, spares);
+      return openRuns(house, spares, carried);
     });
   }
 

@@ -9,6 +9,7 @@ import { isPlan } from "../../run/run-plan.ts";
 import { Runs } from "../../run/runs.ts";
 import { type InnerAgent, Spares } from "../../run/spares.ts";
 import { DENIED_NAMES } from "../../run/change/forbidden-name.ts";
+import type { CarriedCheckpoints } from "../../run/workspace/carried.ts";
 import { canReflink, CopyDriver } from "../../run/workspace/copy.ts";
 import type { WorkspaceDriver } from "../../run/workspace/driver.ts";
 import { canOverlay, OverlayDriver } from "../../run/workspace/overlay.ts";
@@ -37,7 +38,11 @@ export interface OpenedRuns extends AsyncDisposable {
 }
 
 /** Opens remote runs as configured. Throws if they need a sandbox and there is none. */
-export async function openRuns(house: House, mostSpares = 0): Promise<OpenedRuns> {
+export async function openRuns(
+  house: House,
+  mostSpares = 0,
+  carried?: CarriedCheckpoints,
+): Promise<OpenedRuns> {
   const { config, log } = house;
   const { remote } = config;
   // Users of sandboxes have to pass through this folder. The folder above it keeps other users out.
@@ -66,6 +71,7 @@ export async function openRuns(house: House, mostSpares = 0): Promise<OpenedRuns
     users,
     setup: runSetup(remote, { parts, log }),
     removePlace: removeSandbox,
+    carried,
     log,
   });
   opening.use(runs);

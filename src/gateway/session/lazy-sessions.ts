@@ -32,6 +32,11 @@ export class LazySessions implements AsyncDisposable {
   readonly answer: OpenedSessions["answer"] = async (answer, by) =>
     (await this.#sessions.get()).answer(answer, by);
 
+  /** See `OpenedSessions.drain`. */
+  async drain(): Promise<void> {
+    await (await this.#sessions.opened())?.drain();
+  }
+
   /** The sessions, if they were opened. */
   async opened(): Promise<Sessions | undefined> {
     return (await this.#sessions.opened())?.sessions;

@@ -7,6 +7,7 @@ import type { TrafficRing } from "../dashboard/traffic/traffic-ring.ts";
 import type { House } from "../house.ts";
 import { agentIdentity } from "../open-identities.ts";
 import type { LazyRuns } from "../runs/lazy-runs.ts";
+import { drainSessions, type ServedClient } from "./drain-sessions.ts";
 import { lazySandbox } from "./lazy-sandbox.ts";
 import type { OpenBuiltInOptions } from "./built-in-agent.ts";
 import type { SessionSharing, SharedSessions } from "./session-sharing.ts";
@@ -45,6 +46,8 @@ export interface OpenedSessions extends AsyncDisposable {
    * "unavailable" if that process cannot be reached, and otherwise if the answer does not count.
    */
   readonly answer: (answer: AnswerParams, by: string) => Promise<void>;
+  /** Closes all sessions, each when its turn has ended, so that other processes can open them. */
+  readonly drain: () => Promise<void>;
 }
 
 /** Opens the sessions of the data folder. Agents are started when a session first needs them. */
@@ -101,7 +104,8 @@ export async function openSessions(
       },
     }),
   );
-  opening.use(await letOthersIn(house, shared, sessions, options));
+  const served = new Set<ServedClient>();
+  opening.use(await letOthersIn(house, shared, { sessions, served }, options));
   const sweeping = worktrees.sweep(store, house.log);
   background(sweeping, "Putting away work trees of killed processes");
   // It uses the store.
@@ -111,6 +115,7 @@ export async function openSessions(
     sessions,
     holder,
     answer: (answer, by) => answerAnywhere(answer, by, { sharing, sessions, shared }),
+    drain: () => drainSessions(sessions, served),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }
@@ -143,7 +148,7 @@ async function answerAnywhere(
 async function letOthersIn(
   house: House,
   shared: SharedSessions,
-  sessions: Sessions,
+  { sessions, served }: { sessions: Sessions; served: Set<ServedClient> },
   { sharing, runs, traffic }: OpenSessionsOptions,
 ): Promise<AsyncDisposable> {
   const { limits } = house.config;
@@ -165,7 +170,11 @@ async function letOthersIn(
       const tap = traffic?.connection("client", "client");
       const channel = tap === undefined ? own : tapped(own, tap);
       const conversation = new AcpConversation(door, channel, { peer, principal });
+      const { client } = conversation;
+      const one = { client, leave: () => channel.abort(new Error("Its sessions move elsewhere")) };
+      served.add(one);
       await conversation.ended;
+      served.delete(one);
       await conversation.close(0);
     });
   } catch (error) {

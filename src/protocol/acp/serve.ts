@@ -3,6 +3,7 @@ import { isId } from "../../rpc/message/id.ts";
 import { Peer } from "../../rpc/peer.ts";
 import type { PeerOptions, Trace } from "../../rpc/peer-options.ts";
 import type { Channel } from "../../wire/channel.ts";
+import type { SessionClient } from "../../session/client/client.ts";
 import { AcpConnection, type SendText } from "./connection.ts";
 import type { AcpDoor } from "./door.ts";
 import { objectOf } from "./methods.ts";
@@ -41,6 +42,11 @@ export class AcpConversation {
     const links = linksOf(door, this.#connection, sendText);
     this.#peer = new Peer(links?.through(channel) ?? channel, this.#connection, traced);
     this.#connection.open(this.#peer, sendText, links);
+  }
+
+  /** The client, as sessions know it. */
+  get client(): SessionClient {
+    return this.#connection;
   }
 
   /** Resolves when the client has finished sending or is disconnected. */

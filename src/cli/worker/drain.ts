@@ -1,0 +1,59 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { suggest } from "../../base/text/suggest.ts";
+import { askNode } from "../../fleet/connection/node-request.ts";
+import type { Member } from "../../fleet/members/beat.ts";
+import type { Fleet } from "../../gateway/fleet/fleet.ts";
+import type { Invocation } from "../shell/command.ts";
+import { type FleetValues, observeFleet } from "./observe-fleet.ts";
+
+/** `trunkline worker drain` */
+export async function run(invocation: Invocation<FleetValues>): Promise<number> {
+  const [name = ""] = invocation.positionals;
+  await using fleet = await observeFleet(invocation);
+  const worker = workerNamed(fleet, name);
+  const isJson = invocation.values.json === true;
+  await askNode(fleet.connection, worker, "drain", {});
+  if (!isJson) invocation.out(`${name} takes no new sessions.\n`);
+  await untilGone(fleet, worker, (left) => {
+    if (!isJson)
+      invocation.out(`${name} has ${left} ${left === 1 ? "session" : "sessions"} left.\n`);
+  });
+  invocation.out(isJson ? `${JSON.stringify({ drained: name })}\n` : `${name} has ended.\n`);
+  return 0;
+}
+
+function workerNamed({ members, connection }: Fleet, name: string): Member {
+  const workers = members.alive.filter(({ role }) => role === "worker");
+  const found = workers.filter((worker) => worker.name === name);
+  const [worker] = found;
+  if (worker !== undefined && found.length === 1) return worker;
+  if (worker !== undefined) {
+    const why = `${found.length} workers have that name`;
+    throw new TrunklineError("usage", `Cannot drain '${name}': ${why}. Start them with --name.`);
+  }
+  const { pool } = connection.subjects;
+  const names = workers.map((each) => each.name);
+  const [near] = suggest(name, names);
+  const hint = near === undefined ? "" : ` Did you mean '${near}'?`;
+  throw new TrunklineError("not-found", `Pool '${pool}' has no worker '${name}'.${hint}`);
+}
+
+/** Resolves when the worker has left the pool. */
+async function untilGone(
+  { members }: Fleet,
+  { id, sessions }: Member,
+  tell: (left: number) => void,
+): Promise<void> {
+  const gone = Promise.withResolvers<void>();
+  let left = sessions;
+  const stop = members.onChange(({ kind, member }) => {
+    if (member.id !== id) return;
+    if (kind === "lost") gone.resolve();
+    else if (member.sessions !== left) tell((left = member.sessions));
+  });
+  try {
+    if (members.get(id) !== undefined) await gone.promise;
+  } finally {
+    stop();
+  }
+}

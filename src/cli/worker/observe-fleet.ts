@@ -1,0 +1,25 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+import type { Invocation, Values } from "../shell/command.ts";
+import { openHouse } from "../shell/open-house.ts";
+import { openData } from "../../gateway/config/data-folder.ts";
+import { Fleet } from "../../gateway/fleet/fleet.ts";
+
+/** Milliseconds in which each node tells that it is alive, and some more. */
+const HEARD_WITHIN = 1_500;
+
+export interface FleetValues extends Values {
+  readonly bus?: string;
+  readonly pool?: string;
+  readonly json?: boolean;
+}
+
+/** The pool, as somebody sees it who is no part of it. */
+export async function observeFleet(invocation: Invocation<FleetValues>): Promise<Fleet> {
+  const { bus, pool } = invocation.values;
+  const house = await openHouse(invocation, { fleet: { bus, pool } });
+  openData(house.config.data);
+  const fleet = await Fleet.join(house, { role: "observer", isTyped: bus !== undefined });
+  await delay(HEARD_WITHIN);
+  return fleet;
+}

@@ -1,0 +1,82 @@
+import { type Command, json } from "../shell/command.ts";
+
+/** Options of all commands that meet at NATS. */
+export const FLEET_OPTIONS = {
+  bus: {
+    type: "string",
+    value: "URL",
+    describe: "NATS server where gateways and workers meet, such as nats://bus.example:4222",
+  },
+  pool: {
+    type: "string",
+    value: "POOL",
+    describe: "Pool of workers, instead of the configured one (default)",
+  },
+  name: {
+    type: "string",
+    value: "NAME",
+    describe: "Name of this node; by default the machine's, with four characters added",
+  },
+} as const;
+
+const { name: _, ...WHERE } = FLEET_OPTIONS;
+
+export const worker: Command = {
+  name: "worker",
+  summary: "Hold sessions for gateways on other machines",
+  description:
+    "Opens sessions that clients begin at any gateway of the pool (`trunkline serve --bus`), and runs " +
+    "their agents here. Gateways and workers may end at any time: sessions continue on another worker. " +
+    "The first Ctrl-C or SIGTERM stops at once; turns that run are reported as interrupted. Use " +
+    "`trunkline worker drain` to let them end first.\n\n" +
+    "Credentials for NATS are in a file that `fleet.credentials` of the configuration names.",
+  options: {
+    ...FLEET_OPTIONS,
+    slots: {
+      type: "string",
+      value: "N",
+      describe: "How many sessions it has open at once, instead of the configured number (8)",
+    },
+    label: {
+      type: "string",
+      value: "KEY=VALUE",
+      multiple: true,
+      describe: "A label that sessions can ask for; may be repeated",
+    },
+    json: { type: "boolean", describe: "Print one JSON line with its name once it is ready" },
+  },
+  examples: [
+    {
+      run: "trunkline worker --bus nats://127.0.0.1:4222",
+      explains: "Work for the gateways that meet there.",
+    },
+    {
+      run: "trunkline worker --bus nats://127.0.0.1:4222 --pool gpu --slots 2 --label gpu=a100",
+      explains: "Two sessions at once, for a pool of its own, with a label.",
+    },
+    { run: "trunkline worker drain builder-1", explains: "Let it finish, then end it." },
+  ],
+  load: () => import("./worker.ts"),
+  commands: [
+    {
+      name: "list",
+      summary: "Show the gateways and workers of a pool",
+      options: { ...WHERE, json },
+      examples: [{ run: "trunkline worker list", explains: "Who is there, and how busy." }],
+      load: () => import("./list.ts"),
+    },
+    {
+      name: "drain",
+      summary: "Let a worker finish its turns, move its sessions, and end",
+      description:
+        "The worker takes no new session. Sessions without a running turn move to other workers at once, " +
+        "the others when their turn has ended. Then the worker ends.",
+      args: [{ name: "NAME", describe: "Name of the worker, as `trunkline worker list` shows it" }],
+      options: { ...WHERE, json },
+      examples: [
+        { run: "trunkline worker drain builder-1", explains: "For example before an upgrade." },
+      ],
+      load: () => import("./drain.ts"),
+    },
+  ],
+};

@@ -1,0 +1,46 @@
+import type { Invocation } from "../shell/command.ts";
+import { openLastingHouse } from "../shell/open-house.ts";
+import { ConfiguredBus } from "../../gateway/bus/configured-bus.ts";
+import { openData } from "../../gateway/config/data-folder.ts";
+import { Worker } from "../../gateway/fleet/worker.ts";
+import { untilSignal } from "../../gateway/long-running.ts";
+import { openTools } from "../../gateway/tool/open-tools.ts";
+import { repairIdentities } from "../../identity/switch/repair.ts";
+
+interface WorkerValues {
+  readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly bus?: string;
+  readonly pool?: string;
+  readonly name?: string;
+  readonly slots?: string;
+  readonly label?: readonly string[];
+  readonly json?: boolean;
+}
+
+/** `trunkline worker` */
+export async function run(invocation: Invocation<WorkerValues>): Promise<number> {
+  const { values, out } = invocation;
+  const { bus: url, pool, name, slots, label } = values;
+  const signalled = untilSignal();
+  const house = await openLastingHouse(invocation, {
+    fleet: { bus: url, pool, name, slots, label },
+  });
+  const { config, log, reloading } = house;
+  openData(config.data);
+  await using _repair = repairIdentities(config.data, log);
+  await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
+  await using plugins = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
+  if (plugins.isWanted) await plugins.open();
+  const isTyped = url !== undefined;
+  await using worker = await Worker.open(house, { offer: tools.offer, isTyped });
+  const { self } = worker.fleet;
+  if (values.json === true) {
+    out(`${JSON.stringify({ ready: true, name: self.name, pid: process.pid })}\n`);
+  } else {
+    const { fleet } = config;
+    const places = `${fleet.slots} ${fleet.slots === 1 ? "slot" : "slots"}`;
+    out(`Worker ${self.name} has ${places} for pool '${fleet.pool}'. Stop it with Ctrl-C.\n`);
+  }
+  await Promise.race([signalled, worker.drained]);
+  return 0;
+}

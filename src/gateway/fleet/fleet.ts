@@ -1,0 +1,104 @@
+import { hostname } from "node:os";
+import { join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { Principal } from "../../base/principal.ts";
+import { VERSION } from "../../base/version.ts";
+import { FleetConnection } from "../../fleet/connection/connect.ts";
+import type { NodeAddress } from "../../fleet/connection/node-request.ts";
+import { reachNode } from "../../fleet/connection/node-server.ts";
+import type { NodeState, Role } from "../../fleet/members/beat.ts";
+import { Members } from "../../fleet/members/members.ts";
+import { nodeIdOf } from "../../fleet/ownership/node-id.ts";
+import { Subjects } from "../../fleet/subjects.ts";
+import { Holder, HOLDERS } from "../../store/holder.ts";
+import type { Channel } from "../../wire/channel.ts";
+import type { House } from "../house.ts";
+
+export interface JoinOptions {
+  readonly role: Role;
+  /** The address of NATS was typed on the command line. */
+  readonly isTyped: boolean;
+  /** What the node tells about itself beyond what the configuration says. */
+  readonly state?: () => Partial<NodeState>;
+}
+
+/** This process as a node of a fleet: its connection to NATS, and which other nodes are alive. */
+export class Fleet implements AsyncDisposable {
+  readonly connection: FleetConnection;
+  readonly members: Members;
+  /** Its id is the one under which this process holds sessions. */
+  readonly self: NodeAddress;
+  readonly #ends: AsyncDisposableStack;
+
+  private constructor(
+    connection: FleetConnection,
+    members: Members,
+    self: NodeAddress,
+    ends: AsyncDisposableStack,
+  ) {
+    this.connection = connection;
+    this.members = members;
+    this.self = self;
+    this.#ends = ends;
+  }
+
+  /** Connects to NATS as configured, and tells the pool that this node is there. */
+  static async join({ config }: House, options: JoinOptions): Promise<Fleet> {
+    const { url, pool, credentials, tls, slots, labels } = config.fleet;
+    if (url === undefined) {
+      const next = "Name it with --bus, or as `fleet.url` in the configuration";
+      throw new TrunklineError("usage", `No NATS server is configured. ${next}.`);
+    }
+    await using opening = new AsyncDisposableStack();
+    const holder = opening.use(Holder.at(join(config.data, HOLDERS)));
+    const name = config.fleet.name ?? (await defaultName(config.data));
+    const self = { id: holder.id, name };
+    const connection = opening.use(
+      await FleetConnection.open({
+        url,
+        isTyped: options.isTyped,
+        credentials,
+        tls: tls && { ca: tls.caFile, cert: tls.certFile, key: tls.keyFile },
+        subjects: new Subjects(pool),
+        name,
+      }),
+    );
+    const own = {
+      role: options.role,
+      version: VERSION,
+      slots: options.role === "worker" ? slots : 0,
+      used: 0,
+      labels,
+      warm: [],
+      isDraining: false,
+      sessions: 0,
+    };
+    const state = (): NodeState => ({ ...own, ...options.state?.() });
+    const members = opening.use(new Members({ connection, self, state }));
+    return new Fleet(connection, members, self, opening.move());
+  }
+
+  /** Whether a process that holds sessions seems alive. It does as long as that cannot be known. */
+  readonly isAlive = (holder: string): boolean =>
+    !this.members.isReady || this.members.get(holder) !== undefined;
+
+  /** Connects to the worker that holds a session. */
+  readonly reach = async (holder: string, principal: Principal): Promise<Channel<string>> => {
+    const member = await this.members.find(holder);
+    if (member !== undefined) return await reachNode(this.connection, member, principal);
+    throw new TrunklineError("unavailable", "The worker that has the session open is gone.");
+  };
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#ends.disposeAsync();
+  }
+}
+
+/** The name of the machine, and a part of the node's id, since a machine may have several nodes. */
+async function defaultName(data: string): Promise<string> {
+  const machine = hostname()
+    .split(".")[0]
+    ?.replaceAll(/[^A-Za-z0-9_-]/g, "-");
+  return `${(machine ?? "node").slice(0, 59)}-${(await nodeIdOf(data)).slice(0, 4)}`;
+}

@@ -1,0 +1,91 @@
+import type { HomeParams } from "../../protocol/acp/door.ts";
+import { ours } from "../../protocol/acp/methods.ts";
+import type { PlacementRequest } from "../../fleet/members/placement.ts";
+import { GatewayStore } from "../../fleet/store/gateway-store.ts";
+import { SessionLog } from "../../store/session/session-log.ts";
+import type { SessionSharing, SharedSessions, SharingOptions } from "../session/session-sharing.ts";
+import type { House } from "../house.ts";
+import type { Fleet } from "./fleet.ts";
+
+/**
+ * Milliseconds within which a session of a worker that was lost must be open again: four seconds until
+ * its silence counts as its end, and time for NATS itself to come back.
+ */
+export const TAKE_OVER_WITHIN = 30_000;
+
+/** Chooses the worker for a session, and resolves to its id. */
+export type Place = (request: PlacementRequest) => Promise<string>;
+
+/** A gateway of a fleet has no session open itself: each is open in a worker. */
+export class GatewaySharing implements SessionSharing {
+  readonly #house: House;
+  readonly #fleet: Fleet;
+  readonly #place: Place;
+  #store: GatewayStore | undefined;
+
+  constructor(house: House, fleet: Fleet, place: Place) {
+    this.#house = house;
+    this.#fleet = fleet;
+    this.#place = place;
+  }
+
+  get holders(): SessionSharing["holders"] {
+    return {
+      reach: this.#fleet.reach,
+      home: (params) => this.#home(params),
+      takeOverWithin: TAKE_OVER_WITHIN,
+    };
+  }
+
+  async open({ log }: SharingOptions): Promise<SharedSessions> {
+    const { connection, isAlive, self } = this.#fleet;
+    await using opening = new AsyncDisposableStack();
+    const store = opening.use(
+      await GatewayStore.open({
+        connection: connection.nats,
+        subjects: connection.subjects,
+        isAlive,
+        place: ({ notes }) => this.#place(requestOf(notes)),
+        log,
+      }),
+    );
+    const local = opening.use(await SessionLog.open(this.#house.config.data));
+    this.#store = store;
+    const opened = opening.move();
+    return {
+      store,
+      database: local.database,
+      holder: self.id,
+      holderOf: (id) => store.holderOf(id),
+      letIn: async () => ({ [Symbol.asyncDispose]: async () => {} }),
+      [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    };
+  }
+
+  /** The worker that has the session open, or one that is to open it. */
+  async #home({ sessionId, _meta }: HomeParams): Promise<string | undefined> {
+    if (sessionId === undefined) return await this.#place(requestOf({ run: undefined }, _meta));
+    const record = await this.#store?.find(sessionId);
+    if (record === undefined || record.isDeleted) return undefined;
+    return (await this.#store?.holderOf(sessionId)) ?? (await this.#place(requestOf(record.notes)));
+  }
+}
+
+/** What a session asks of its worker: in the request that begins it, or in its notes. */
+function requestOf(
+  { run, labels: noted }: Readonly<Record<string, unknown>>,
+  _meta?: unknown,
+): PlacementRequest {
+  const { remote } = (_meta ?? {}) as { readonly remote?: { readonly url?: unknown } | null };
+  const { url } = (run ?? remote ?? {}) as { readonly url?: unknown };
+  const labels = ours(_meta as never).labels ?? noted;
+  return {
+    ...(typeof url === "string" ? { repository: url } : {}),
+    ...(isLabels(labels) ? { labels } : {}),
+  };
+}
+
+function isLabels(value: unknown): value is Readonly<Record<string, string>> {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).every((each) => typeof each === "string");
+}

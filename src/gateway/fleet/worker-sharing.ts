@@ -1,0 +1,83 @@
+import { NodeServer } from "../../fleet/connection/node-server.ts";
+import type { WorkerSlots } from "../../fleet/members/worker-slots.ts";
+import { WorkerStore } from "../../fleet/store/worker-store.ts";
+import type { HeldSession, SessionStore } from "../../session/store.ts";
+import type { House } from "../house.ts";
+import type { SessionSharing, SharedSessions, SharingOptions } from "../session/session-sharing.ts";
+import type { Fleet } from "./fleet.ts";
+
+export interface WorkerSharingOptions {
+  readonly slots: WorkerSlots;
+  /** Why no gateway may connect, in words; undefined if it may. */
+  readonly refuse: () => string | undefined;
+}
+
+/** A worker of a fleet has sessions open, and serves them to the gateways of its pool. */
+export class WorkerSharing implements SessionSharing {
+  readonly #house: House;
+  readonly #fleet: Fleet;
+  readonly #options: WorkerSharingOptions;
+  #store: WorkerStore | undefined;
+
+  constructor(house: House, fleet: Fleet, options: WorkerSharingOptions) {
+    this.#house = house;
+    this.#fleet = fleet;
+    this.#options = options;
+  }
+
+  get holders(): SessionSharing["holders"] {
+    return { reach: this.#fleet.reach };
+  }
+
+  /** Throws if this worker does not hold the session any more. */
+  readonly confirm = async (sessionId: string): Promise<void> => {
+    await this.#store?.confirm(sessionId);
+  };
+
+  async open({ log, limits, lost }: SharingOptions): Promise<SharedSessions> {
+    const { connection, isAlive, self } = this.#fleet;
+    const { data } = this.#house.config;
+    const { nats, subjects } = connection;
+    const store = await WorkerStore.open({ connection: nats, subjects, data, isAlive, lost, log });
+    this.#store = store;
+    return {
+      store: counted(store, this.#options.slots),
+      database: store.log.database,
+      holder: store.holder,
+      holderOf: (id) => store.holderOf(id),
+      letIn: async (serve) => {
+        const { refuse } = this.#options;
+        const server = new NodeServer({ connection, node: self, limits, log, serve, refuse });
+        return { [Symbol.asyncDispose]: async () => server[Symbol.dispose]() };
+      },
+      [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+    };
+  }
+}
+
+/** The store, where each session that is open takes a slot. */
+function counted(store: WorkerStore, slots: WorkerSlots): SessionStore {
+  const open = new Set<number>();
+  const begun = async (holding: Promise<HeldSession>): Promise<HeldSession> => {
+    const held = await holding;
+    if (!open.has(held.key)) slots.opened();
+    open.add(held.key);
+    return held;
+  };
+  return {
+    create: (session) => begun(store.create(session)),
+    fork: (from, session, upTo) => begun(store.fork(from, session, upTo)),
+    hold: (id) => begun(store.hold(id)),
+    release: async (key) => {
+      if (open.delete(key)) slots.closed();
+      await store.release(key);
+    },
+    append: (key, direction, text) => store.append(key, direction, text),
+    describe: (key, change) => store.describe(key, change),
+    find: (id) => store.find(id),
+    list: (options) => store.list(options),
+    openOf: (owner) => store.openOf(owner),
+    read: (id, after) => store.read(id, after),
+    delete: (id) => store.delete(id),
+  };
+}
