@@ -29,8 +29,14 @@ export class Subjects {
     return `TL_${this.pool}_JOBS`;
   }
 
-  get job(): string {
-    return `tl.${this.pool}.job`;
+  /** A request for a worker with certain labels; `*` for all. */
+  job(labels: string): string {
+    return `tl.${this.pool}.job.${labels}`;
+  }
+
+  /** Where a worker offers a slot to a gateway that waits for one. */
+  offer(gateway: string, job: string): string {
+    return `tl.${this.pool}.offer.${gateway}.${job}`;
   }
 
   /** Stream of what all gateways and workers share: tokens, rules, reviews, identities, audit. */

@@ -22,10 +22,10 @@ const PINGS = 2;
 /** Paths of PEM files. */
 export interface FleetTls {
   /** Of the authority that signed the server's certificate; else the system's authorities count. */
-  readonly ca?: string | undefined;
+  readonly caFile?: string | undefined;
   /** Of this node, where the server asks for one. */
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
 }
 
 export interface FleetConnectionOptions {
@@ -34,7 +34,7 @@ export interface FleetConnectionOptions {
   /** It was typed on the command line, so it must have no password. */
   readonly isTyped?: boolean | undefined;
   readonly tls?: FleetTls | undefined;
-  /** Path of a file: of nsc (`.creds`), with an nkey's seed, or with `user:` and `password:`. */
+  /** Path of a file: of nsc (`.creds`), with an nkey's seed, or with `USER:PASSWORD`. */
   readonly credentials?: string | undefined;
   readonly subjects: Subjects;
   /** The stable name of this node. */
@@ -143,12 +143,12 @@ function natsOptions(
   };
 }
 
-function tlsOptions({ ca, cert, key }: FleetTls, servers: readonly string[]): object {
+function tlsOptions({ caFile, certFile, keyFile }: FleetTls, servers: readonly string[]): object {
   const [host = ""] = (servers[0] ?? "").split(/:\d+$/);
   return {
-    ...(ca !== undefined && { caFile: ca }),
-    ...(cert !== undefined && { certFile: cert }),
-    ...(key !== undefined && { keyFile: key }),
+    ...(caFile !== undefined && { caFile }),
+    ...(certFile !== undefined && { certFile }),
+    ...(keyFile !== undefined && { keyFile }),
     // The library names no server if the address is an IP, and Node would expect `localhost` then.
     ...(isIP(host) !== 0 && {
       checkServerIdentity: (_: string, peer: PeerCertificate) => checkServerIdentity(host, peer),
@@ -206,8 +206,8 @@ function whyNot(error: unknown): [message: string, next: string] {
   if (CERTIFICATE.test(code ?? "") || message.includes("tls")) {
     return [
       message,
-      "Name the authority of its certificate in `fleet.tls.ca`, and, if it asks for one, the " +
-        "certificate of this node in `fleet.tls.cert` and `fleet.tls.key`.",
+      "Name the authority of its certificate in `fleet.tls.caFile`, and, if it asks for one, " +
+        "the certificate of this node in `fleet.tls.certFile` and `fleet.tls.keyFile`.",
     ];
   }
   return [message, "Check the address, and whether nats-server runs there."];

@@ -4,13 +4,13 @@ import type { Auth, Authenticator } from "@nats-io/transport-node";
 import {
   credsAuthenticator,
   nkeyAuthenticator,
-  tokenAuthenticator,
   usernamePasswordAuthenticator,
 } from "@nats-io/transport-node";
 
 import { TrunklineError } from "../../base/errors.ts";
 
 const SEED = /^SU[A-Z2-7]{56}$/;
+const PASSWORD = /^([^:#\s]+):(.+)$/;
 
 /**
  * Answers the server with what is in a file. The file is read for each connection, so that new
@@ -28,7 +28,6 @@ export function credentialsFrom(path: string): Authenticator {
   };
 }
 
-/** `user:` and `password:` in the text of a file, or what a URL has. */
 export function userAndPassword(user: string, password: string): Authenticator {
   return usernamePasswordAuthenticator(user, password);
 }
@@ -47,18 +46,11 @@ function authenticator(path: string): Authenticator {
   const lines = text.split("\n").map((line) => line.trim());
   const seed = lines.find((line) => SEED.test(line));
   if (seed !== undefined) return nkeyAuthenticator(Buffer.from(seed));
-  const [user, password, token] = ["user", "password", "token"].map((key) => member(lines, key));
-  if (token !== undefined) return tokenAuthenticator(token);
+  const [, user, password] = lines.map((line) => PASSWORD.exec(line)).find(Boolean) ?? [];
   if (user !== undefined && password !== undefined) return userAndPassword(user, password);
   throw new TrunklineError(
     "config",
     `Cannot read the credentials for NATS in ${path}: expected a file of nsc (.creds), the seed of ` +
-      "an nkey (SU…), or the lines `user: NAME` and `password: SECRET`.",
+      "an nkey (SU…), or one line `USER:PASSWORD`.",
   );
-}
-
-function member(lines: readonly string[], key: string): string | undefined {
-  const line = lines.find((each) => each.startsWith(`${key}:`));
-  const value = line?.slice(key.length + 1).trim();
-  return value === undefined ? undefined : value.replace(/^(["'])(.*)\1$/, "$2");
 }

@@ -17,8 +17,16 @@ export interface NodeState {
   readonly warm: readonly string[];
   /** It finishes its turns and gives its sessions away. */
   readonly isDraining: boolean;
-  /** Sessions that a draining worker still has. */
+  /** Sessions that a worker has open. */
   readonly sessions: number;
+  /** Of a gateway: requests of its clients that wait for a free slot. */
+  readonly waiting: readonly Waiting[];
+}
+
+/** Requests that ask for the same labels. */
+export interface Waiting {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly count: number;
 }
 
 export interface Member extends NodeAddress, NodeState {}
@@ -68,7 +76,13 @@ function readState(given: unknown): NodeState | undefined {
     warm: Array.isArray(warm) ? warm.filter((each) => typeof each === "string") : [],
     isDraining: value.isDraining === true,
     sessions: asNumber(value.sessions),
+    waiting: Array.isArray(value.waiting) ? value.waiting.map(readWaiting) : [],
   };
+}
+
+function readWaiting(given: unknown): Waiting {
+  const { labels, count } = (given ?? {}) as Partial<Record<keyof Waiting, unknown>>;
+  return { labels: asLabels(labels), count: asNumber(count) };
 }
 
 function isRole(value: unknown): value is Role {

@@ -1,11 +1,14 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
 
+import { untilAborted } from "../../base/until-aborted.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import type { NodeAddress } from "../connection/node-request.ts";
 import { type Beat, encodeBeat, type Member, type NodeState, readBeat } from "./beat.ts";
 
 /** Milliseconds. */
 const BEAT_EVERY = 1_000;
+/** So that many changes at once are one message. */
+const TELL_AFTER = 20;
 /** Beats of our own that came back since a node was last heard, after which it counts as dead. */
 const DEAD_AFTER = 4;
 /** Intervals after which a beat that did not come back is sent again. */
@@ -26,7 +29,7 @@ export interface MembersOptions {
 }
 
 /**
- * Tells the pool that this node is alive, and knows which others are.
+ * Tells the pool that this node is alive, once it has joined, and knows which others are.
  *
  * Each node hears its own beats too, and these are its clock: a node is dead once four of our own beats
  * came back since its last one. So no time counts in which NATS was away or paused, our connection was
@@ -42,7 +45,9 @@ export class Members implements Disposable {
   readonly #ready = Promise.withResolvers<void>();
   readonly #subscription: Subscription;
   readonly #stopWatching: () => void;
-  readonly #timer: NodeJS.Timeout;
+  readonly #beatEvery: number;
+  #timer: NodeJS.Timeout | undefined;
+  #telling: NodeJS.Timeout | undefined;
   #number = 0;
   #hasReturned = true;
   #waited = 0;
@@ -62,7 +67,12 @@ export class Members implements Disposable {
       this.#hasReturned = true;
       this.tell();
     });
-    this.#timer = setInterval(() => this.#tick(), beatEvery);
+    this.#beatEvery = beatEvery;
+  }
+
+  /** Begins to beat: this node can be reached now. */
+  join(): void {
+    this.#timer = setInterval(() => this.#tick(), this.#beatEvery);
     this.#beat();
   }
 
@@ -87,18 +97,28 @@ export class Members implements Disposable {
    * has heard nobody yet.
    */
   async find(id: string, signal?: AbortSignal): Promise<Member | undefined> {
-    if (!this.isReady && this.get(id) === undefined) await this.#untilHeard(id, signal);
+    while (!this.isReady && this.get(id) === undefined) await this.next(signal);
     return this.get(id);
   }
 
-  /** Resolves when the members are known. */
-  async ready(signal?: AbortSignal): Promise<void> {
-    if (!this.isReady) await aborted(this.#ready.promise, signal);
+  /** Resolves with the next change, or when the members are known. */
+  async next(signal?: AbortSignal): Promise<void> {
+    const changed = Promise.withResolvers<void>();
+    const stop = this.onChange(() => changed.resolve());
+    const ready = this.isReady ? [] : [this.#ready.promise];
+    try {
+      await untilAborted(Promise.race([changed.promise, ...ready]), signal);
+    } finally {
+      stop();
+    }
   }
 
-  /** Tells changes of this node at once, such as a slot that is free again. */
+  /** Tells changes of this node soon, such as a slot that is free again. */
   tell(): void {
-    this.#publish(0);
+    this.#telling ??= setTimeout(() => {
+      this.#telling = undefined;
+      this.#publish(0);
+    }, TELL_AFTER);
   }
 
   /** Calls back for members that join, change or are lost. Returns how to stop that. */
@@ -109,23 +129,13 @@ export class Members implements Disposable {
 
   /** Tells the others that this node is gone. */
   [Symbol.dispose](): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#telling);
     this.#stopWatching();
     this.#subscription.unsubscribe();
     this.#listeners.clear();
     this.#publish(0, true);
-  }
-
-  async #untilHeard(id: string, signal?: AbortSignal): Promise<void> {
-    const heard = Promise.withResolvers<void>();
-    const stop = this.onChange(({ member }) => {
-      if (member.id === id) heard.resolve();
-    });
-    try {
-      await aborted(Promise.race([heard.promise, this.#ready.promise]), signal);
-    } finally {
-      stop();
-    }
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   #tick(): void {
@@ -142,7 +152,7 @@ export class Members implements Disposable {
 
   /** Only beats with a number count as time when they come back. */
   #publish(number: number, isLeaving = false): void {
-    if (!this.#connection.isConnected) return;
+    if (this.#timer === undefined || !this.#connection.isConnected) return;
     const beat: Beat = { id: this.#self.id, number, isLeaving, state: this.#state() };
     const subject = `${this.#connection.subjects.beat}.${this.#self.name}`;
     this.#connection.nats.publish(subject, encodeBeat(beat));
@@ -191,18 +201,4 @@ export class Members implements Disposable {
 
 function isSame(one: Member, other: Member): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
-}
-
-/** What a promise gives, unless the signal comes first. */
-async function aborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return await promise;
-  signal.throwIfAborted();
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const stop = (): void => reject(signal.reason as Error);
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    return await Promise.race([promise, stopped]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }

@@ -1,0 +1,195 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+
+import {
+  AckPolicy,
+  DiscardPolicy,
+  jetstream,
+  JetStreamApiError,
+  type JetStreamManager,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from "@nats-io/jetstream";
+import { type Msg, nanos, type Subscription } from "@nats-io/transport-node";
+
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { untilAborted } from "../../base/until-aborted.ts";
+import type { FleetConnection } from "../connection/connect.ts";
+import { addressOf, type NodeAddress } from "../connection/node-request.ts";
+import type { Waiting } from "./beat.ts";
+import { type Job, type Offer, type OfferAnswer, queueName } from "./job.ts";
+
+/** Milliseconds. */
+const RETRY_AFTER = 250;
+const PUBLISH_TIMEOUT = 2_000;
+/** After that a request of a worker that was killed goes to another. */
+const ACK_WAIT = 5_000;
+/** A request that a dead gateway left behind is dropped. */
+const LONGEST_WAIT = 60 * 60_000;
+const UNUSED_QUEUE = 60 * 60_000;
+
+/** Codes of JetStream's errors. */
+const STREAM_IS_FULL = 10077;
+const STREAM_DIFFERS = 10058;
+
+export interface JobQueueOptions {
+  readonly connection: FleetConnection;
+  readonly self: NodeAddress;
+  /** Requests that may wait in the pool. */
+  readonly most: number;
+  /** Copies of the stream in a cluster of NATS servers. */
+  readonly replicas?: number | undefined;
+  /** Called when other requests wait than before. */
+  readonly changed: () => void;
+}
+
+interface WaitingJob {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly offered: PromiseWithResolvers<NodeAddress>;
+}
+
+/**
+ * The requests of a gateway that wait for a free slot. They wait in a stream, so that they are served in
+ * order whichever gateway they came to, and so that all gateways together keep the limit.
+ */
+export class JobQueue implements Disposable {
+  readonly #options: JobQueueOptions;
+  readonly #jobs = new Map<string, WaitingJob>();
+  readonly #offers: Subscription;
+
+  constructor(options: JobQueueOptions) {
+    const { connection, self } = options;
+    this.#options = options;
+    const subject = connection.subjects.offer(addressOf(self), "*");
+    this.#offers = connection.nats.subscribe(subject, {
+      callback: (error, message) => {
+        if (error === null) this.#offered(message);
+      },
+    });
+  }
+
+  /** To be told with the beats: workers look for requests only where some wait. */
+  get waiting(): Waiting[] {
+    const counts = new Map<string, Waiting>();
+    for (const { labels } of this.#jobs.values()) {
+      const name = queueName(labels);
+      counts.set(name, { labels, count: (counts.get(name)?.count ?? 0) + 1 });
+    }
+    return [...counts.values()];
+  }
+
+  /** Waits for a worker with a free slot. Rejects with "limit" if too many wait already. */
+  async wait(labels: Readonly<Record<string, string>>, signal: AbortSignal): Promise<NodeAddress> {
+    const id = randomUUID();
+    const offered = Promise.withResolvers<NodeAddress>();
+    this.#jobs.set(id, { labels, offered });
+    let sequence: number | undefined;
+    try {
+      sequence = await this.#enqueue({ id, labels, gateway: this.#options.self }, signal);
+      this.#options.changed();
+      return await untilAborted(offered.promise, signal);
+    } catch (error) {
+      if (sequence !== undefined)
+        background(this.#remove(sequence), "Removing a request for a slot");
+      throw error;
+    } finally {
+      this.#jobs.delete(id);
+      this.#options.changed();
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#offers.unsubscribe();
+    const error = new TrunklineError("closed", "This gateway is closing.");
+    for (const { offered } of this.#jobs.values()) {
+      offered.promise.catch(() => {});
+      offered.reject(error);
+    }
+  }
+
+  /** Until the stream has it. An attempt whose answer was lost is recognised by its id. */
+  async #enqueue(job: Job, signal: AbortSignal): Promise<number> {
+    const { subjects, nats } = this.#options.connection;
+    const name = queueName(job.labels);
+    const options = { msgID: job.id, timeout: PUBLISH_TIMEOUT };
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        await untilAborted(this.#prepare(name), signal);
+        const published = jetstream(nats).publish(subjects.job(name), JSON.stringify(job), options);
+        return (await published).seq;
+      } catch (error) {
+        if (isCode(error, STREAM_IS_FULL)) throw this.#full(error);
+        if (nats.isClosed()) throw error;
+        await delay(RETRY_AFTER, undefined, { signal });
+      }
+    }
+  }
+
+  /** Makes the stream, and the consumer that all workers with these labels share. */
+  async #prepare(name: string): Promise<void> {
+    const { subjects, nats } = this.#options.connection;
+    const manager = await jetstreamManager(nats, { checkAPI: false, timeout: PUBLISH_TIMEOUT });
+    await this.#prepareStream(manager);
+    await manager.consumers.add(subjects.jobs, {
+      durable_name: name,
+      filter_subject: subjects.job(name),
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(ACK_WAIT),
+      inactive_threshold: nanos(UNUSED_QUEUE),
+    });
+  }
+
+  async #prepareStream(manager: JetStreamManager): Promise<void> {
+    const { connection, most, replicas = 1 } = this.#options;
+    const { subjects } = connection;
+    const config: Partial<StreamConfig> & { name: string } = {
+      name: subjects.jobs,
+      subjects: [subjects.job("*")],
+      retention: RetentionPolicy.Workqueue,
+      storage: StorageType.File,
+      discard: DiscardPolicy.New,
+      max_msgs: most,
+      max_age: nanos(LONGEST_WAIT),
+      num_replicas: replicas,
+    };
+    try {
+      await manager.streams.add(config);
+    } catch (error) {
+      if (!isCode(error, STREAM_DIFFERS)) throw error;
+      await manager.streams.update(subjects.jobs, config);
+    }
+  }
+
+  /** It is no longer wanted. If that fails, the worker that gets it is told so. */
+  async #remove(sequence: number): Promise<void> {
+    const { subjects, nats } = this.#options.connection;
+    try {
+      const manager = await jetstreamManager(nats, { checkAPI: false });
+      await manager.streams.deleteMessage(subjects.jobs, sequence, false);
+    } catch {
+      // It was taken meanwhile, or NATS is away.
+    }
+  }
+
+  #offered(message: Msg): void {
+    const id = message.subject.slice(message.subject.lastIndexOf(".") + 1);
+    const job = this.#jobs.get(id);
+    this.#jobs.delete(id);
+    job?.offered.resolve(message.json<Offer>().worker);
+    const answer: OfferAnswer = { isWanted: job !== undefined };
+    message.respond(JSON.stringify(answer));
+  }
+
+  #full(cause: unknown): TrunklineError {
+    const { most } = this.#options;
+    return new TrunklineError("limit", `${most} requests wait already`, { cause });
+  }
+}
+
+function isCode(error: unknown, code: number): boolean {
+  return error instanceof JetStreamApiError && error.code === code;
+}

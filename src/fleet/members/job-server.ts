@@ -1,0 +1,136 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+import { type Consumer, jetstream, type JsMsg } from "@nats-io/jetstream";
+import type { Subscription } from "@nats-io/transport-node";
+
+import { background } from "../../base/background.ts";
+import type { Log } from "../../base/log.ts";
+import type { FleetConnection } from "../connection/connect.ts";
+import { addressOf, answerNodes, type NodeAddress } from "../connection/node-request.ts";
+import { type Job, type Offer, type OfferAnswer, queueName } from "./job.ts";
+import type { Members } from "./members.ts";
+import { hasLabels } from "./placement.ts";
+import type { WorkerSlots } from "./worker-slots.ts";
+
+/** Milliseconds. */
+const PULL_FOR = 1_000;
+const OFFER_TIMEOUT = 2_000;
+const RETRY_AFTER = 500;
+
+export interface JobServerOptions {
+  readonly connection: FleetConnection;
+  readonly members: Members;
+  readonly self: NodeAddress;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly slots: WorkerSlots;
+  /** While it is true, no slot is given. */
+  readonly isDraining: () => boolean;
+  readonly log: Log;
+}
+
+/**
+ * Gives the slots of a worker: to gateways that ask for one, and, while requests wait, to those first.
+ * `wake` has to be called when a slot is free again.
+ */
+export class JobServer implements AsyncDisposable {
+  readonly #options: JobServerOptions;
+  readonly #takes: Subscription;
+  readonly #stopWatching: () => void;
+  readonly #stop = new AbortController();
+  /** The queues from which it pulls, by name. */
+  readonly #pulling = new Map<string, Promise<void>>();
+
+  constructor(options: JobServerOptions) {
+    const { connection, members, self } = options;
+    this.#options = options;
+    this.#takes = answerNodes(connection, self, "take", () => this.#take());
+    this.#stopWatching = members.onChange(() => this.wake());
+    this.wake();
+  }
+
+  /** Looks whether requests wait that this worker has a slot for. */
+  wake(): void {
+    for (const labels of this.#queues()) {
+      const name = queueName(labels);
+      if (!this.#mayPull(name) || this.#pulling.has(name)) continue;
+      const pulling = this.#pull(name).finally(() => {
+        this.#pulling.delete(name);
+        if (this.#mayPull(name)) this.wake();
+      });
+      this.#pulling.set(name, pulling);
+      background(pulling, "Taking requests for slots");
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    this.#takes.unsubscribe();
+    this.#stopWatching();
+    await Promise.allSettled(this.#pulling.values());
+  }
+
+  /** A gateway asks for a slot. */
+  #take(): void {
+    const { slots, isDraining } = this.#options;
+    if (isDraining()) throw new Error("it is draining");
+    if (this.#queues().length > 0) throw new Error("other requests wait for its slots");
+    if (slots.promise() === undefined) throw new Error(`all its ${slots.slots} slots are taken`);
+  }
+
+  /** Labels of the requests that wait and that this worker may serve. */
+  #queues(): Readonly<Record<string, string>>[] {
+    const waiting = this.#options.members.alive.flatMap((member) => member.waiting);
+    return waiting.map(({ labels }) => labels).filter((labels) => hasLabels(this.#options, labels));
+  }
+
+  #mayPull(name: string): boolean {
+    const { slots, isDraining } = this.#options;
+    if (this.#stop.signal.aborted || slots.free === 0 || isDraining()) return false;
+    return this.#queues().some((labels) => queueName(labels) === name);
+  }
+
+  async #pull(name: string): Promise<void> {
+    const { connection, log } = this.#options;
+    let consumer: Consumer | undefined;
+    while (this.#mayPull(name)) {
+      try {
+        consumer ??= await jetstream(connection.nats).consumers.get(connection.subjects.jobs, name);
+        const message = await consumer.next({ expires: PULL_FOR });
+        if (message !== null) await this.#serve(message);
+      } catch (error) {
+        if (this.#stop.signal.aborted) return;
+        log.debug("fleet.pull-failed", { error });
+        consumer = undefined;
+        await delay(RETRY_AFTER, undefined, { signal: this.#stop.signal }).catch(() => {});
+      }
+    }
+  }
+
+  /** Offers a slot to the gateway that waits. The request is acknowledged once that has taken it. */
+  async #serve(message: JsMsg): Promise<void> {
+    const { connection, self, slots } = this.#options;
+    const giveBack = this.#stop.signal.aborted ? undefined : slots.promise();
+    if (giveBack === undefined) {
+      message.nak();
+      return;
+    }
+    const job = message.json<Job>();
+    const offer: Offer = { worker: self };
+    const subject = connection.subjects.offer(addressOf(job.gateway), job.id);
+    try {
+      const timeout = OFFER_TIMEOUT;
+      const answer = await connection.nats.request(subject, JSON.stringify(offer), { timeout });
+      if (!answer.json<OfferAnswer>().isWanted) giveBack();
+      message.ack();
+    } catch {
+      giveBack();
+      if (this.#isGone(job.gateway)) message.ack();
+      else message.nak(RETRY_AFTER);
+    }
+  }
+
+  #isGone({ id }: NodeAddress): boolean {
+    const { members } = this.#options;
+    return members.isReady && members.get(id) === undefined;
+  }
+}

@@ -1,0 +1,30 @@
+import { createHash } from "node:crypto";
+
+import type { NodeAddress } from "../connection/node-request.ts";
+
+/** A request that waits for a free slot, as it is in the stream. */
+export interface Job {
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Who waits for it. */
+  readonly gateway: NodeAddress;
+}
+
+/** What a worker with a free slot asks the gateway. The answer is whether the job is still wanted. */
+export interface Offer {
+  readonly worker: NodeAddress;
+}
+
+export interface OfferAnswer {
+  readonly isWanted: boolean;
+}
+
+/**
+ * Names the queue of the requests that ask for these labels. Each such queue has a consumer, so that a
+ * worker gets no request that it cannot serve.
+ */
+export function queueName(labels: Readonly<Record<string, string>>): string {
+  const entries = Object.entries(labels).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  if (entries.length === 0) return "any";
+  return createHash("sha256").update(JSON.stringify(entries)).digest("hex").slice(0, 32);
+}

@@ -1,0 +1,141 @@
+import { randomUUID } from "node:crypto";
+
+import { Log } from "../../src/base/log.ts";
+import { FleetConnection } from "../../src/fleet/connection/connect.ts";
+import type { NodeAddress } from "../../src/fleet/connection/node-request.ts";
+import type { NodeState } from "../../src/fleet/members/beat.ts";
+import { JobQueue } from "../../src/fleet/members/job-queue.ts";
+import { JobServer } from "../../src/fleet/members/job-server.ts";
+import { type MemberChange, Members } from "../../src/fleet/members/members.ts";
+import { Placer } from "../../src/fleet/members/placer.ts";
+import { WorkerSlots } from "../../src/fleet/members/worker-slots.ts";
+import { Subjects } from "../../src/fleet/subjects.ts";
+
+const SILENT = new Log("error", () => {});
+export const FAST_BEATS = 50;
+
+export const STATE: NodeState = {
+  role: "worker",
+  version: "1.2.3",
+  slots: 0,
+  used: 0,
+  labels: {},
+  warm: [],
+  isDraining: false,
+  sessions: 0,
+  waiting: [],
+};
+
+/** Waits until it holds; the test's own time limit bounds it. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** A node with a connection of its own, in this process. It beats fast. */
+export class FleetNode implements AsyncDisposable {
+  readonly self: NodeAddress;
+  readonly connection: FleetConnection;
+  readonly members: Members;
+  readonly changes: MemberChange[] = [];
+  protected readonly ends = new AsyncDisposableStack();
+
+  constructor(connection: FleetConnection, name: string, state: () => NodeState) {
+    this.self = { id: `1-${randomUUID()}`, name };
+    this.connection = this.ends.use(connection);
+    const options = { connection, self: this.self, state, beatEvery: FAST_BEATS };
+    this.members = this.ends.use(new Members(options));
+    this.members.onChange((change) => this.changes.push(change));
+  }
+
+  static async open(
+    url: string,
+    name: string,
+    state: () => NodeState = () => STATE,
+  ): Promise<FleetNode> {
+    const node = new FleetNode(await connectTo(url, name), name, state);
+    node.members.join();
+    return node;
+  }
+
+  /** The names of those that are alive. */
+  get alive(): string[] {
+    return this.members.alive.map(({ name }) => name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.ends[Symbol.asyncDispose]();
+  }
+}
+
+export async function connectTo(url: string, name: string, pool = "p"): Promise<FleetConnection> {
+  return await FleetConnection.open({ url, subjects: new Subjects(pool), name });
+}
+
+export interface WorkerOptions {
+  readonly slots: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly isDraining?: () => boolean;
+}
+
+/** A worker that gives slots away, and opens no session in them. */
+export class WorkerNode extends FleetNode {
+  readonly slots: WorkerSlots;
+  readonly jobs: JobServer;
+
+  constructor(
+    connection: FleetConnection,
+    name: string,
+    { slots: count, labels = {}, isDraining = () => false }: WorkerOptions,
+  ) {
+    const slots = new WorkerSlots({ slots: count, kept: 60_000, changed: () => this.#changed() });
+    super(connection, name, () => ({
+      ...STATE,
+      slots: count,
+      used: slots.used,
+      labels,
+      isDraining: isDraining(),
+    }));
+    const { members, self } = this;
+    this.slots = this.ends.use(slots);
+    const options = { connection, members, self, labels, slots, isDraining, log: SILENT };
+    this.jobs = this.ends.use(new JobServer(options));
+    members.join();
+  }
+
+  static async start(url: string, name: string, options: WorkerOptions): Promise<WorkerNode> {
+    return new WorkerNode(await connectTo(url, name), name, options);
+  }
+
+  #changed(): void {
+    this.members.tell();
+    this.jobs.wake();
+  }
+}
+
+/** A gateway that places sessions. */
+export class GatewayNode extends FleetNode {
+  readonly queue: JobQueue;
+  readonly placer: Placer;
+
+  constructor(connection: FleetConnection, name: string, most: number, longestWait?: number) {
+    super(connection, name, () => ({
+      ...STATE,
+      role: "gateway",
+      waiting: this.queue.waiting,
+    }));
+    const { members, self } = this;
+    const changed = (): void => members.tell();
+    this.queue = this.ends.use(new JobQueue({ connection, self, most, changed }));
+    const version = STATE.version;
+    this.placer = new Placer({ connection, members, queue: this.queue, version, longestWait });
+    members.join();
+  }
+
+  static async start(
+    url: string,
+    name: string,
+    { most = 100, longestWait }: { most?: number; longestWait?: number } = {},
+  ): Promise<GatewayNode> {
+    return new GatewayNode(await connectTo(url, name), name, most, longestWait);
+  }
+}
