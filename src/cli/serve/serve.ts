@@ -5,6 +5,7 @@ import { globalOptions } from "../shell/global-options.ts";
 import { configFlags, openLastingHouse } from "../shell/open-house.ts";
 import { ConfiguredBus } from "../../gateway/bus/configured-bus.ts";
 import { openData } from "../../gateway/config/data-folder.ts";
+import type { FleetGateway } from "../../gateway/fleet/fleet-gateway.ts";
 import type { House } from "../../gateway/house.ts";
 import { HttpServer } from "../../gateway/http/http-server.ts";
 import { Metrics } from "../../gateway/http/metrics.ts";
@@ -26,6 +27,9 @@ interface ServeValues {
   readonly json?: boolean;
   readonly "no-auth"?: boolean;
   readonly "unsafe-no-sandbox"?: boolean;
+  readonly bus?: string;
+  readonly pool?: string;
+  readonly name?: string;
 }
 
 /** `trunkline serve` */
@@ -33,7 +37,11 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const { values, err } = invocation;
   const signalled = untilSignal();
   const { host, port, "unsafe-no-sandbox": noSandbox } = values;
-  const house = await openLastingHouse(invocation, { host, port, noSandbox });
+  const { bus: url, pool, name } = values;
+  const house = await openLastingHouse(invocation, {
+    ...{ host, port, noSandbox },
+    fleet: { bus: url, pool, name },
+  });
   openData(house.config.data);
   await using _repair = repairIdentities(house.config.data, house.log);
   const metrics = new Metrics();
@@ -45,7 +53,10 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const noAuth = values["no-auth"] === true;
   const input = { cwd: invocation.cwd, env: invocation.env, flags: configFlags(values) };
   const sources = { tools, bus, input };
-  const server = await HttpServer.open(house, { offer: tools.offer, noAuth, sources, metrics });
+  await using fleet = await fleetOf(house, url !== undefined);
+  const { sharing } = fleet ?? {};
+  const { offer } = tools;
+  const server = await HttpServer.open(house, { offer, noAuth, sources, metrics, sharing });
   try {
     const id = crypto.randomUUID();
     await using _relays = await letRelaysIn(house, {
@@ -59,17 +70,25 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
       url: server.localUrl,
       browser: server.browserUrl,
       listens: server.origin,
-      ...(await sessionsOf(server, house, invocation.env)),
+      ...(fleet === undefined ? await sessionsOf(server, house, invocation.env) : {}),
     };
     using _announced = await announceGateway(house.config.data, gateway, id);
     if (server.warning !== undefined) err(`trunkline: warning: ${server.warning}\n`);
     if (noAuth) err(`trunkline: warning: ${NO_AUTH_WARNING}\n`);
+    fleet?.join(server.publicUrl ?? server.localUrl);
     await greet(server, invocation);
     await signalled;
   } finally {
     await server.close(STOP_GRACE);
   }
   return 0;
+}
+
+/** The fleet that the gateway belongs to, where one is configured. */
+async function fleetOf(house: House, isTyped: boolean): Promise<FleetGateway | undefined> {
+  if (house.config.fleet.url === undefined) return undefined;
+  const { FleetGateway: Gateway } = await import("../../gateway/fleet/fleet-gateway.ts");
+  return await Gateway.open(house, isTyped);
 }
 
 async function greet(server: HttpServer, invocation: Invocation<ServeValues>): Promise<void> {

@@ -19,7 +19,8 @@ export async function observeFleet(invocation: Invocation<FleetValues>): Promise
   const { bus, pool } = invocation.values;
   const house = await openHouse(invocation, { fleet: { bus, pool } });
   openData(house.config.data);
-  const fleet = await Fleet.join(house, { role: "observer", isTyped: bus !== undefined });
+  const fleet = await Fleet.connect(house, { role: "observer", isTyped: bus !== undefined });
+  fleet.members.join();
   await delay(HEARD_WITHIN);
   return fleet;
 }

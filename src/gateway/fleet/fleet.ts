@@ -15,12 +15,10 @@ import { Holder, HOLDERS } from "../../store/holder.ts";
 import type { Channel } from "../../wire/channel.ts";
 import type { House } from "../house.ts";
 
-export interface JoinOptions {
+export interface ConnectOptions {
   readonly role: Role;
   /** The address of NATS was typed on the command line. */
   readonly isTyped: boolean;
-  /** What the node tells about itself beyond what the configuration says. */
-  readonly state?: () => Partial<NodeState>;
 }
 
 /** This process as a node of a fleet: its connection to NATS, and which other nodes are alive. */
@@ -30,21 +28,23 @@ export class Fleet implements AsyncDisposable {
   /** Its id is the one under which this process holds sessions. */
   readonly self: NodeAddress;
   readonly #ends: AsyncDisposableStack;
+  #state: () => Partial<NodeState> = () => ({});
 
   private constructor(
     connection: FleetConnection,
-    members: Members,
     self: NodeAddress,
+    state: NodeState,
     ends: AsyncDisposableStack,
   ) {
     this.connection = connection;
-    this.members = members;
     this.self = self;
     this.#ends = ends;
+    const told = (): NodeState => ({ ...state, ...this.#state() });
+    this.members = ends.use(new Members({ connection, self, state: told }));
   }
 
-  /** Connects to NATS as configured, and tells the pool that this node is there. */
-  static async join({ config }: House, options: JoinOptions): Promise<Fleet> {
+  /** Connects to NATS as configured. The pool knows of this node once `members.join` is called. */
+  static async connect({ config }: House, options: ConnectOptions): Promise<Fleet> {
     const { url, pool, credentials, tls, slots, labels } = config.fleet;
     if (url === undefined) {
       const next = "Name it with --bus, or as `fleet.url` in the configuration";
@@ -59,24 +59,29 @@ export class Fleet implements AsyncDisposable {
         url,
         isTyped: options.isTyped,
         credentials,
-        tls: tls && { ca: tls.caFile, cert: tls.certFile, key: tls.keyFile },
+        tls,
         subjects: new Subjects(pool),
         name,
       }),
     );
-    const own = {
+    const isWorker = options.role === "worker";
+    const state: NodeState = {
       role: options.role,
       version: VERSION,
-      slots: options.role === "worker" ? slots : 0,
+      slots: isWorker ? slots : 0,
       used: 0,
-      labels,
+      labels: isWorker ? labels : {},
       warm: [],
       isDraining: false,
       sessions: 0,
+      waiting: [],
     };
-    const state = (): NodeState => ({ ...own, ...options.state?.() });
-    const members = opening.use(new Members({ connection, self, state }));
-    return new Fleet(connection, members, self, opening.move());
+    return new Fleet(connection, self, state, opening.move());
+  }
+
+  /** Sets what the node tells about itself beyond what the configuration says. */
+  tells(state: () => Partial<NodeState>): void {
+    this.#state = state;
   }
 
   /** Whether a process that holds sessions seems alive. It does as long as that cannot be known. */

@@ -14,7 +14,7 @@ import type { Fleet } from "./fleet.ts";
 export const TAKE_OVER_WITHIN = 30_000;
 
 /** Chooses the worker for a session, and resolves to its id. */
-export type Place = (request: PlacementRequest) => Promise<string>;
+export type Place = (request: PlacementRequest, signal: AbortSignal) => Promise<string>;
 
 /** A gateway of a fleet has no session open itself: each is open in a worker. */
 export class GatewaySharing implements SessionSharing {
@@ -32,7 +32,7 @@ export class GatewaySharing implements SessionSharing {
   get holders(): SessionSharing["holders"] {
     return {
       reach: this.#fleet.reach,
-      home: (params) => this.#home(params),
+      home: (params, signal) => this.#home(params, signal),
       takeOverWithin: TAKE_OVER_WITHIN,
     };
   }
@@ -45,7 +45,7 @@ export class GatewaySharing implements SessionSharing {
         connection: connection.nats,
         subjects: connection.subjects,
         isAlive,
-        place: ({ notes }) => this.#place(requestOf(notes)),
+        place: ({ notes }) => this.#place(requestOf(notes), AbortSignal.timeout(TAKE_OVER_WITHIN)),
         log,
       }),
     );
@@ -63,11 +63,12 @@ export class GatewaySharing implements SessionSharing {
   }
 
   /** The worker that has the session open, or one that is to open it. */
-  async #home({ sessionId, _meta }: HomeParams): Promise<string | undefined> {
-    if (sessionId === undefined) return await this.#place(requestOf({ run: undefined }, _meta));
+  async #home({ sessionId, _meta }: HomeParams, signal: AbortSignal): Promise<string | undefined> {
+    if (sessionId === undefined) return await this.#place(requestOf({}, _meta), signal);
     const record = await this.#store?.find(sessionId);
     if (record === undefined || record.isDeleted) return undefined;
-    return (await this.#store?.holderOf(sessionId)) ?? (await this.#place(requestOf(record.notes)));
+    const holder = await this.#store?.holderOf(sessionId);
+    return holder ?? (await this.#place(requestOf(record.notes), signal));
   }
 }
 

@@ -1,6 +1,7 @@
 import { background } from "../../base/background.ts";
 import { Checkpoints } from "../../fleet/checkpoints.ts";
 import { answerNodes } from "../../fleet/connection/node-request.ts";
+import { JobServer } from "../../fleet/members/job-server.ts";
 import { WorkerSlots } from "../../fleet/members/worker-slots.ts";
 import { nodeIdOf } from "../../fleet/ownership/node-id.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
@@ -31,19 +32,30 @@ export class Worker implements AsyncDisposable {
   static async open(house: House, { offer, isTyped }: WorkerOptions): Promise<Worker> {
     const { data, fleet: settings, remote } = house.config;
     await using opening = new AsyncDisposableStack();
-    const slots: WorkerSlots = opening.use(
-      new WorkerSlots({ slots: settings.slots, changed: () => fleet?.members.tell() }),
-    );
-    let fleet: Fleet | undefined;
+    const fleet = opening.use(await Fleet.connect(house, { role: "worker", isTyped }));
+    const { connection, members, self } = fleet;
     let isDraining = false;
-    fleet = opening.use(
-      await Fleet.join(house, {
-        role: "worker",
-        isTyped,
-        state: () => ({ used: slots.used, sessions: slots.open, isDraining }),
+    const slots: WorkerSlots = opening.use(
+      new WorkerSlots({
+        slots: settings.slots,
+        changed: () => {
+          members.tell();
+          jobs.wake();
+        },
       }),
     );
-    const { connection } = fleet;
+    fleet.tells(() => ({ used: slots.used, sessions: slots.open, isDraining }));
+    const jobs = opening.use(
+      new JobServer({
+        connection,
+        members,
+        self,
+        labels: settings.labels,
+        slots,
+        isDraining: () => isDraining,
+        log: house.log,
+      }),
+    );
     const refuse = (): string | undefined => (isDraining ? "it is draining" : undefined);
     const sharing = new WorkerSharing(house, fleet, { slots, refuse });
     const { confirm } = sharing;
@@ -54,7 +66,6 @@ export class Worker implements AsyncDisposable {
     );
     await sessions.open();
     const drained = Promise.withResolvers<void>();
-    const { members, self } = fleet;
     const asked = answerNodes(connection, self, "drain", () => {
       if (isDraining) return;
       isDraining = true;
@@ -62,6 +73,7 @@ export class Worker implements AsyncDisposable {
       background(sessions.drain().then(drained.resolve), "Draining");
     });
     opening.defer(() => asked.unsubscribe());
+    members.join();
     return new Worker(fleet, drained.promise, opening.move());
   }
 

@@ -51,7 +51,7 @@ export interface AcpDoorOptions {
   readonly addressesOf?: (folder: string) => Promise<readonly string[]>;
 }
 
-export type HomeOf = (params: HomeParams) => Promise<string | undefined>;
+export type HomeOf = (params: HomeParams, signal: AbortSignal) => Promise<string | undefined>;
 
 /** The params of a request that opens a session, or begins one. */
 export type HomeParams = NewSessionParams & { readonly sessionId?: string };
@@ -138,15 +138,15 @@ export class AcpDoor {
 
   /** Answers a request here or, where another process has its session open, through that process. */
   async #atHolder(
-    method: string,
+    call: Call<AcpConnection>,
     params: unknown,
-    client: AcpConnection,
     here: () => Promise<unknown>,
   ): Promise<unknown> {
+    const { method, state: client } = call;
     const isOpenHere = this.#opened?.get(sessionOf(params) ?? "") !== undefined;
     const home =
       OPENING.has(method) && !isOpenHere
-        ? await this.options.home?.(params as HomeParams)
+        ? await this.options.home?.(params as HomeParams, call.signal)
         : undefined;
     if (home !== undefined && client.links !== undefined) {
       try {
@@ -191,7 +191,7 @@ export class AcpDoor {
       const { codec } = call.state;
       if (codec.lacks.has(method.name)) throw RpcError.of(STANDARD.methodNotFound);
       try {
-        return await this.#atHolder(method.name, params, call.state, async () =>
+        return await this.#atHolder(call, params, async () =>
           codec.answer(method.name, await handle(params, call)),
         );
       } catch (error) {

@@ -1,0 +1,44 @@
+import { JobQueue } from "../../fleet/members/job-queue.ts";
+import { Placer } from "../../fleet/members/placer.ts";
+import type { House } from "../house.ts";
+import type { SessionSharing } from "../session/session-sharing.ts";
+import { Fleet } from "./fleet.ts";
+import { GatewaySharing } from "./gateway-sharing.ts";
+
+/** `trunkline serve --bus`: takes clients in, and lets the workers of its pool hold their sessions. */
+export class FleetGateway implements AsyncDisposable {
+  readonly fleet: Fleet;
+  readonly sharing: SessionSharing;
+  readonly #ends: AsyncDisposableStack;
+  #url: string | undefined;
+
+  private constructor(house: House, fleet: Fleet, ends: AsyncDisposableStack) {
+    this.fleet = fleet;
+    this.#ends = ends;
+    const { connection, members, self } = fleet;
+    const most = house.config.fleet.waiting;
+    const queue = ends.use(new JobQueue({ connection, self, most, changed: () => members.tell() }));
+    fleet.tells(() => ({ url: this.#url, waiting: queue.waiting }));
+    const placer = new Placer({ connection, members, queue });
+    this.sharing = new GatewaySharing(house, fleet, async (request, signal) => {
+      const { id } = await placer.place(request, signal);
+      return id;
+    });
+  }
+
+  static async open(house: House, isTyped: boolean): Promise<FleetGateway> {
+    await using opening = new AsyncDisposableStack();
+    const fleet = opening.use(await Fleet.connect(house, { role: "gateway", isTyped }));
+    return new FleetGateway(house, fleet, opening.move());
+  }
+
+  /** Tells the pool that clients can connect at this address. */
+  join(url: string): void {
+    this.#url = url;
+    this.fleet.members.join();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#ends.disposeAsync();
+  }
+}
