@@ -1,0 +1,82 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { AcpSocket } from "./acp-socket.ts";
+import { NatsServer } from "./nats-server.ts";
+import { Program } from "./program.ts";
+import { ServedGateway } from "./served-gateway.ts";
+
+const AGENT = join(import.meta.dirname, "acp-agent.mjs");
+
+/** Gateways and workers as processes, each with a data folder of its own, and a real NATS server. */
+export class FleetRig implements AsyncDisposable {
+  readonly nats: NatsServer;
+  readonly folder = mkdtempSync(join(tmpdir(), "trunkline-fleet-"));
+  readonly #config: object;
+  readonly #programs = new Map<string, Program>();
+
+  private constructor(nats: NatsServer, config: object) {
+    this.nats = nats;
+    this.#config = config;
+  }
+
+  /** `config` is the configuration of all nodes, beside an agent that does what prompts say. */
+  static async start(config: object = {}): Promise<FleetRig> {
+    return new FleetRig(await NatsServer.start(), config);
+  }
+
+  async worker(name: string, ...args: string[]): Promise<Program> {
+    const program = new Program(["worker", "--json", ...this.#args(name), ...args]);
+    await program.until(({ lines }) => lines.length > 0);
+    this.#programs.set(name, program);
+    return program;
+  }
+
+  async gateway(name: string, ...args: string[]): Promise<ServedGateway> {
+    const gateway = await ServedGateway.start([...this.#args(name), ...args]);
+    this.#programs.set(name, gateway.program);
+    return gateway;
+  }
+
+  /** A command of the command line, with the fleet's address. */
+  command(words: readonly string[], ...args: string[]): Program {
+    return new Program([...words, "--bus", this.nats.url, "--data", join(this.folder, "cli"), ...args]);
+  }
+
+  async client({ ready, headers }: ServedGateway): Promise<AcpSocket> {
+    return await AcpSocket.connect(ready.acp, headers);
+  }
+
+  /** Ends a node as a crash does. */
+  async kill(name: string): Promise<void> {
+    const program = this.#programs.get(name);
+    program?.child.kill("SIGKILL");
+    await program?.exit;
+  }
+
+  dataOf(name: string): string {
+    return join(this.folder, name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const program of this.#programs.values()) {
+      program.child.kill("SIGCONT");
+      program.child.kill("SIGTERM");
+      await program.exit;
+      await program[Symbol.asyncDispose]();
+    }
+    await this.nats[Symbol.asyncDispose]();
+    rmSync(this.folder, { recursive: true });
+  }
+
+  #args(name: string): string[] {
+    const data = this.dataOf(name);
+    mkdirSync(data, { recursive: true, mode: 0o700 });
+    const file = `${data}.jsonc`;
+    const other = { command: process.execPath, args: [AGENT, "--loads"] };
+    const config = { agent: "other", agents: { other }, ...this.#config };
+    writeFileSync(file, JSON.stringify(config));
+    return ["--bus", this.nats.url, "--name", name, "--data", data, "--config", file];
+  }
+}
