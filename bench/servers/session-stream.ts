@@ -126,6 +126,8 @@ function appendNothing(): SessionLog["append"] {
       get last() {
         return last;
       },
+      first: 0,
+      lines: "",
       failure: undefined,
       stored: new Promise((resolve) => {
         setImmediate(() => {

@@ -16,6 +16,12 @@ export interface Appended {
   readonly failure: Error | undefined;
 }
 
+/** The same with the events themselves, which are complete when they are stored. */
+export interface AppendedPage extends Appended {
+  readonly first: number;
+  readonly lines: string;
+}
+
 /** A session that is open in this process. */
 interface Writer {
   /** Number of its last event. */
@@ -24,7 +30,7 @@ interface Writer {
   page: PendingPage | undefined;
 }
 
-class PendingPage implements Page, Appended {
+class PendingPage implements Page, AppendedPage {
   readonly session: number;
   readonly first: number;
   readonly writer: Writer;
@@ -84,7 +90,7 @@ export class SessionCommits {
     this.#writers.delete(session);
   }
 
-  append(session: number, direction: Direction, text: string): Appended {
+  append(session: number, direction: Direction, text: string): AppendedPage {
     const writer = this.#writers.get(session);
     if (writer === undefined) return notOpen(session);
     const seq = ++writer.last;
@@ -152,9 +158,9 @@ export class SessionCommits {
   }
 }
 
-function notOpen(session: number): Appended {
+function notOpen(session: number): AppendedPage {
   const failure = new TrunklineError("closed", `Session ${session} is not open here`);
   const stored = Promise.reject(failure);
   stored.catch(() => {});
-  return { last: 0, stored, failure };
+  return { first: 0, last: 0, lines: "", stored, failure };
 }

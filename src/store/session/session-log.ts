@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
-import { type Appended, SessionCommits } from "./session-commits.ts";
+import { HeldElsewhere } from "./held-elsewhere.ts";
+import { type AppendedPage, SessionCommits } from "./session-commits.ts";
 import {
   copyPages,
   type Direction,
@@ -14,6 +15,7 @@ import {
   PAGES,
   readPages,
 } from "./session-pages.ts";
+import { REPLICAS } from "./session-replicas.ts";
 import { RULES, RULES_OF_PRINCIPALS } from "./session-rules.ts";
 import { USAGE } from "./session-usage.ts";
 
@@ -71,6 +73,7 @@ export const SESSION_MIGRATIONS = [
    ${RULES}`,
   RULES_OF_PRINCIPALS,
   USAGE,
+  REPLICAS,
 ];
 
 /** Milliseconds until a failed release of a session is retried. */
@@ -148,6 +151,36 @@ export class SessionLog implements AsyncDisposable {
     return this.#begin(held);
   }
 
+  /**
+   * Keeps other processes of this data folder from opening a session, and replaces its record by that of
+   * a store that several machines share. Returns its key. `hold` then opens it.
+   */
+  async adopt(record: SessionRecord): Promise<number> {
+    const { id, cwd, agent, title, created, updated, parent, notes } = record;
+    const mine = this.#holder.id;
+    return await this.database.change((database) => {
+      const row = database.prepare("SELECT holder FROM session WHERE uuid = ?").get(id);
+      const holder = row?.holder as string | null | undefined;
+      const isTaken = typeof holder === "string" && holder !== mine;
+      if (isTaken && this.#holder.isAlive(holder)) throw new HeldElsewhere(id, holder);
+      const adopted = database
+        .prepare(
+          `INSERT INTO session (uuid, cwd, agent, title, created, updated, parent, notes, holder)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+           ON CONFLICT (uuid) DO UPDATE SET cwd = excluded.cwd, agent = excluded.agent,
+             title = excluded.title, created = excluded.created, updated = excluded.updated,
+             parent = excluded.parent, notes = excluded.notes, holder = excluded.holder,
+             deleted = NULL
+           RETURNING id`,
+        )
+        .get(
+          ...[id, cwd, agent, title ?? null, created, updated, parent ?? null],
+          ...[JSON.stringify(notes), mine],
+        );
+      return Number(adopted?.id);
+    });
+  }
+
   /** Releases a session for other processes. A failed release is retried. */
   async release(key: number): Promise<void> {
     await this.flush();
@@ -157,7 +190,7 @@ export class SessionLog implements AsyncDisposable {
   }
 
   /** Appends an event to a session that this process holds. */
-  append(key: number, direction: Direction, text: string): Appended {
+  append(key: number, direction: Direction, text: string): AppendedPage {
     return this.#commits.append(key, direction, text);
   }
 
@@ -345,15 +378,4 @@ interface StoredSession {
   readonly key: number;
   readonly record: SessionRecord;
   readonly holder: string;
-}
-
-class HeldElsewhere extends TrunklineError {
-  readonly holder: string;
-
-  constructor(id: string, holder: string) {
-    const [pid] = holder.split("-");
-    const next = "Close it there first.";
-    super("conflict", `Session '${id}' is open in another Trunkline (process ${pid}). ${next}`);
-    this.holder = holder;
-  }
 }

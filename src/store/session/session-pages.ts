@@ -52,6 +52,12 @@ export function lineOf(seq: number, direction: Direction, text: string): string 
   return `[${seq}${stamp[direction]}${text}]\n`;
 }
 
+/** The event of a line. */
+export function eventOf(line: string): LoggedEvent {
+  const [seq, at, direction, message] = JSON.parse(line) as [number, number, Direction, unknown];
+  return { seq, at, direction, message };
+}
+
 const statements = new WeakMap<DatabaseSync, StatementSync>();
 
 export function writePages(database: DatabaseSync, pages: Iterable<Page>): void {
@@ -80,13 +86,8 @@ export function readPages(
   for (const { lines } of rows) {
     for (const line of String(lines).split("\n")) {
       if (line === "") continue;
-      const [seq, at, direction, message] = JSON.parse(line) as [
-        number,
-        number,
-        Direction,
-        unknown,
-      ];
-      if (seq > after) events.push({ seq, at, direction, message });
+      const event = eventOf(line);
+      if (event.seq > after) events.push(event);
     }
     read += String(lines).length;
     if (read >= characters) break;
@@ -117,4 +118,42 @@ export function copyPages(database: DatabaseSync, from: number, to: number, upTo
   const first = Number(cut.first);
   const lines = String(cut.lines).split("\n", end - first + 1);
   writePages(database, [{ session: to, first, last: end, lines: `${lines.join("\n")}\n` }]);
+}
+
+/** Removes the events of a session after the number `last`. */
+export function cutPages(database: DatabaseSync, session: number, last: number): void {
+  const cut = database
+    .prepare("SELECT first, lines FROM session_page WHERE session = ? AND first <= ? AND last > ?")
+    .get(session, last, last);
+  database.prepare("DELETE FROM session_page WHERE session = ? AND last > ?").run(session, last);
+  if (cut === undefined) return;
+  const first = Number(cut.first);
+  const lines = String(cut.lines).split("\n", last - first + 1);
+  writePages(database, [{ session, first, last, lines: `${lines.join("\n")}\n` }]);
+}
+
+/** The events of a session after the number `after`, as they are stored, until about so many characters. */
+export function pagesAfter(
+  database: DatabaseSync,
+  session: number,
+  after: number,
+  characters: number,
+): Page[] {
+  const rows = database
+    .prepare(
+      "SELECT first, last, lines FROM session_page WHERE session = ? AND last > ? ORDER BY first",
+    )
+    .iterate(session, after);
+  const pages: Page[] = [];
+  let read = 0;
+  for (const row of rows) {
+    const first = Math.max(Number(row.first), after + 1);
+    const skipped = first - Number(row.first);
+    const text = String(row.lines);
+    const lines = skipped === 0 ? text : text.split("\n").slice(skipped).join("\n");
+    pages.push({ session, first, last: Number(row.last), lines });
+    read += lines.length;
+    if (read >= characters) break;
+  }
+  return pages;
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import { SESSION_MIGRATIONS } from "./session-log.ts";
-import { type Direction, type LoggedEvent, PAGE_SIZE } from "./session-pages.ts";
+import { eventOf, type LoggedEvent, PAGE_SIZE } from "./session-pages.ts";
 
 /** A session as readers see it, without its events. */
 export interface ReadSession {
@@ -248,9 +248,4 @@ function readBefore(
     if (events.length === limit || read >= READ) break;
   }
   return events.toReversed();
-}
-
-function eventOf(line: string): LoggedEvent {
-  const [seq, at, direction, message] = JSON.parse(line) as [number, number, Direction, unknown];
-  return { seq, at, direction, message };
 }

@@ -1,0 +1,44 @@
+import type { KV } from "@nats-io/kv";
+
+import type { NatsLink } from "./nats-link.ts";
+import { toProtocolError } from "./nats-errors.ts";
+import { type Records, Refused, type StoredEntry } from "./records.ts";
+import { isSessionId, type SessionEntry } from "./session-entry.ts";
+
+/** The entries of sessions in a key-value bucket of NATS. */
+export class KvRecords implements Records {
+  readonly #kv: KV;
+  readonly #link: NatsLink;
+  readonly #mostBytes: number;
+
+  /** `mostBytes`: size of the largest entry. */
+  constructor(kv: KV, link: NatsLink, mostBytes: number) {
+    this.#kv = kv;
+    this.#link = link;
+    this.#mostBytes = mostBytes;
+  }
+
+  async get(id: string): Promise<StoredEntry | undefined> {
+    if (!isSessionId(id)) return undefined;
+    this.#link.check();
+    const found = await this.#kv.get(id);
+    if (found === null || found.operation !== "PUT") return undefined;
+    return { entry: found.json<SessionEntry>(), revision: found.revision };
+  }
+
+  async put(id: string, entry: SessionEntry, revision: number): Promise<number> {
+    if (!isSessionId(id)) throw new Refused(`'${id.slice(0, 64)}' cannot be the id of a session.`);
+    const value = Buffer.from(JSON.stringify(entry));
+    if (value.length > this.#mostBytes) {
+      const size = `it has ${value.length} bytes, and NATS takes ${this.#mostBytes}`;
+      const next = "Raise `max_payload` of the NATS server";
+      throw new Refused(`The record of session '${id}' is too large: ${size}. ${next}.`);
+    }
+    this.#link.check();
+    try {
+      return await this.#kv.put(id, value, { previousSeq: revision });
+    } catch (error) {
+      throw toProtocolError(error);
+    }
+  }
+}

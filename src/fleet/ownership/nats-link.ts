@@ -1,0 +1,73 @@
+import type { NatsConnection } from "@nats-io/nats-core";
+
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+
+const FIRST_PAUSE = 100;
+const LONGEST_PAUSE = 5_000;
+
+/**
+ * Whether there is a connection to NATS. The client keeps messages in memory while there is none, so
+ * nothing that is repeated may be given to it then.
+ */
+export class NatsLink implements Disposable {
+  readonly #connection: NatsConnection;
+  readonly #statuses: AsyncIterable<{ readonly type: string }> & { stop?: () => void };
+  #isUp = true;
+  #isOver = false;
+  readonly #paused = new Set<() => void>();
+
+  constructor(connection: NatsConnection) {
+    this.#connection = connection;
+    this.#statuses = connection.status();
+    background(this.#follow(), "Following the connection to NATS");
+  }
+
+  get isUp(): boolean {
+    return this.#isUp && !this.isClosed;
+  }
+
+  /** The connection was closed for good. */
+  get isClosed(): boolean {
+    return this.#isOver || this.#connection.isClosed();
+  }
+
+  /** Throws "unavailable" while there is no connection. */
+  check(): void {
+    if (this.isUp) return;
+    const next = "Trunkline connects again as soon as NATS can be reached";
+    throw new TrunklineError("unavailable", `There is no connection to NATS. ${next}.`);
+  }
+
+  /** Waits before an attempt is repeated, at most until the connection is there again. */
+  readonly pause = async (attempt: number): Promise<void> => {
+    if (this.isClosed) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wait = Math.min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE);
+    const timer = setTimeout(resolve, wait).unref();
+    this.#paused.add(resolve);
+    await promise;
+    clearTimeout(timer);
+    this.#paused.delete(resolve);
+  };
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    this.#statuses.stop?.();
+    this.#wake();
+  }
+
+  async #follow(): Promise<void> {
+    for await (const { type } of this.#statuses) {
+      if (this.#isOver) return;
+      if (type === "disconnect" || type === "close") this.#isUp = false;
+      if (type !== "reconnect") continue;
+      this.#isUp = true;
+      this.#wake();
+    }
+  }
+
+  #wake(): void {
+    for (const resolve of this.#paused) resolve();
+  }
+}

@@ -1,0 +1,42 @@
+import type { SessionRecord } from "../../session/store.ts";
+
+/** What the bucket of sessions has of one session: its record, and who may write its events. */
+export interface SessionEntry {
+  readonly record: EntryRecord;
+  /** Grows with each process that takes the session. Only messages of the last epoch are accepted. */
+  readonly epoch: number;
+  /** The epoch in which it was created. Earlier messages are those of a deleted session with this id. */
+  readonly born: number;
+  /** Id of the process that has the session open. */
+  readonly holder?: string;
+  /** The node of the process that took the session last. It stays when the session is released. */
+  readonly node: string;
+  /** When it was deleted. */
+  readonly deleted?: number;
+  /** Differs with each write, so that a process recognizes its own write whose answer was lost. */
+  readonly write: string;
+}
+
+/** The record of a session, without what follows from the other fields of its entry. */
+export type EntryRecord = Omit<SessionRecord, "isDeleted" | "isHeld" | "title" | "parent"> & {
+  readonly title?: string | undefined;
+  readonly parent?: string | undefined;
+};
+
+/** The record as the contract of session stores has it. */
+export function recordOf(
+  { record, holder, deleted }: SessionEntry,
+  isAlive: (holder: string) => boolean,
+): SessionRecord {
+  const { id, cwd, agent, title, created, updated, parent, notes } = record;
+  const isDeleted = deleted !== undefined;
+  const isHeld = !isDeleted && holder !== undefined && isAlive(holder);
+  return { id, cwd, agent, title, created, updated, parent, notes, isDeleted, isHeld };
+}
+
+const ID = /^[-\w]{1,200}(?:\.[-\w]{1,1000})?$/;
+
+/** Whether a text can be the id of a session: others could name the subjects of several sessions. */
+export function isSessionId(text: string): boolean {
+  return ID.test(text);
+}

@@ -1,0 +1,133 @@
+import {
+  DeliverPolicy,
+  type JetStreamClient,
+  type JetStreamManager,
+  type JsMsg,
+  type StoredMsg,
+} from "@nats-io/jetstream";
+import { headers, type MsgHdrs } from "@nats-io/nats-core";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { EventMessage, Journal, StoredMessage } from "./journal.ts";
+import type { NatsLink } from "./nats-link.ts";
+import { toProtocolError } from "./nats-errors.ts";
+import { isSessionId } from "./session-entry.ts";
+
+const EPOCH = "Tl-Epoch";
+const NODE = "Tl-Node";
+const FIRST = "Tl-First";
+const LAST = "Tl-Last";
+const MORE = "Tl-More";
+const MESSAGE_ID = "Nats-Msg-Id";
+
+/** Bytes that are fetched ahead of a reader. */
+const AHEAD = 2 * 1024 * 1024;
+/** Milliseconds without a message until reading fails. */
+const LONGEST_WAIT = 10_000;
+
+export interface StreamJournalOptions {
+  readonly link: NatsLink;
+  readonly client: JetStreamClient;
+  readonly manager: JetStreamManager;
+  /** Name of the stream. */
+  readonly stream: string;
+  readonly subject: (session: string) => string;
+}
+
+/** The messages of sessions in a stream of NATS, with a subject for each session. */
+export class StreamJournal implements Journal {
+  readonly #options: StreamJournalOptions;
+
+  constructor(options: StreamJournalOptions) {
+    this.#options = options;
+  }
+
+  async publish(id: string, message: EventMessage, after: number): Promise<number> {
+    const { client, stream, link } = this.#options;
+    link.check();
+    try {
+      const { seq } = await client.publish(this.#subject(id), message.body, {
+        msgID: message.id,
+        headers: headersOf(message),
+        expect: { lastSubjectSequence: after, streamName: stream },
+      });
+      return seq;
+    } catch (error) {
+      throw toProtocolError(error);
+    }
+  }
+
+  async last(id: string): Promise<StoredMessage | undefined> {
+    const { manager, stream, link } = this.#options;
+    link.check();
+    const found = await manager.streams.getMessage(stream, { last_by_subj: this.#subject(id) });
+    return found === null ? undefined : messageOf(found, found.header);
+  }
+
+  async *read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
+    if (to === 0) return;
+    const { client, stream, link } = this.#options;
+    link.check();
+    const consumer = await client.consumers.get(stream, {
+      filter_subjects: this.#subject(id),
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: Math.max(from, 1),
+      inactive_threshold: LONGEST_WAIT,
+    });
+    const messages = await consumer.consume({ max_bytes: AHEAD });
+    const late = setTimeout(() => messages.stop(), LONGEST_WAIT).unref();
+    try {
+      for await (const message of messages) {
+        late.refresh();
+        if (message.seq > to) return;
+        yield messageOf(message, message.headers);
+        // After a purge there may be none with this very sequence.
+        if (message.seq === to || message.info.pending === 0) return;
+      }
+    } finally {
+      clearTimeout(late);
+      messages.stop();
+      // The server removes one that is not used any more.
+      consumer.delete().catch(() => {});
+    }
+    const why = `NATS sent no message of it for ${LONGEST_WAIT / 1000} seconds`;
+    throw new TrunklineError("unavailable", `Cannot read the events of session '${id}': ${why}.`);
+  }
+
+  async purge(id: string, before: number): Promise<void> {
+    const { manager, stream } = this.#options;
+    await manager.streams.purge(stream, { filter: this.#subject(id), seq: before });
+  }
+
+  #subject(id: string): string {
+    if (isSessionId(id)) return this.#options.subject(id);
+    throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+  }
+}
+
+function headersOf({ epoch, node, first, last, more }: EventMessage): MsgHdrs {
+  const map = headers();
+  map.set(EPOCH, String(epoch));
+  map.set(NODE, node);
+  map.set(FIRST, String(first));
+  map.set(LAST, String(last));
+  if (more) map.set(MORE, "1");
+  return map;
+}
+
+function messageOf(
+  { seq: sequence, data: body }: Pick<JsMsg | StoredMsg, "seq" | "data">,
+  header: MsgHdrs | undefined,
+): StoredMessage {
+  const number = (name: string): number => Number(header?.get(name) ?? 0);
+  return {
+    id: header?.get(MESSAGE_ID) ?? "",
+    epoch: number(EPOCH),
+    node: header?.get(NODE) ?? "",
+    first: number(FIRST),
+    last: number(LAST),
+    more: header?.has(MORE) ?? false,
+    body,
+    sequence,
+  };
+}

@@ -1,0 +1,111 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import type { StoredEvent } from "../../session/event.ts";
+import type { Appended, HeldSession, SessionRecord, SessionStore } from "../../session/store.ts";
+import { HeldElsewhere } from "../../store/session/held-elsewhere.ts";
+import { recordOf } from "../ownership/session-entry.ts";
+import { readEvents } from "./read-events.ts";
+import type { ListOptions, SessionMirror } from "./session-mirror.ts";
+import { SessionStreams, type SessionStreamsOptions } from "./session-streams.ts";
+
+export interface GatewayStoreOptions extends SessionStreamsOptions {
+  /** Whether a process that holds sessions seems alive. */
+  readonly isAlive: (holder: string) => boolean;
+  /** Chooses the worker that opens a session which no live process holds. Returns the id of its process. */
+  readonly place: (record: SessionRecord) => Promise<string>;
+  readonly log: Log;
+}
+
+/** The sessions of a fleet, as a gateway sees them. Workers hold them all. */
+export class GatewayStore implements SessionStore, AsyncDisposable {
+  readonly #options: GatewayStoreOptions;
+  readonly #streams: SessionStreams;
+  /** A copy of all sessions, for lists. */
+  readonly mirror: SessionMirror;
+
+  private constructor(
+    options: GatewayStoreOptions,
+    streams: SessionStreams,
+    mirror: SessionMirror,
+  ) {
+    this.#options = options;
+    this.#streams = streams;
+    this.mirror = mirror;
+  }
+
+  static async open(options: GatewayStoreOptions): Promise<GatewayStore> {
+    using opening = new DisposableStack();
+    const streams = opening.use(await SessionStreams.open(options));
+    const mirror = await streams.openMirror(options.isAlive);
+    opening.move();
+    return new GatewayStore(options, streams, mirror);
+  }
+
+  async create(): Promise<HeldSession> {
+    throw workersOnly("create sessions");
+  }
+
+  async fork(): Promise<HeldSession> {
+    throw workersOnly("fork sessions");
+  }
+
+  /** Throws "conflict" with the process that holds the session, or that is to take it. */
+  async hold(id: string): Promise<HeldSession> {
+    const { isAlive, place } = this.#options;
+    const found = await this.#streams.records.get(id);
+    if (found === undefined) {
+      throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+    }
+    const { holder, node, deleted } = found.entry;
+    if (deleted !== undefined) throw new TrunklineError("closed", `Session '${id}' was deleted.`);
+    if (holder !== undefined && isAlive(holder))
+      throw new HeldElsewhere(id, holder, `node ${node}`);
+    const chosen = await place(recordOf(found.entry, isAlive));
+    throw new HeldElsewhere(id, chosen, "a worker that was chosen for it");
+  }
+
+  async release(): Promise<void> {}
+
+  append(): Appended {
+    const failure = workersOnly("store events");
+    const stored = Promise.reject(failure);
+    stored.catch(() => {});
+    return { last: 0, stored, failure };
+  }
+
+  async describe(): Promise<void> {
+    throw workersOnly("change sessions");
+  }
+
+  async find(id: string): Promise<SessionRecord | undefined> {
+    // Not from the mirror: the client may come from another gateway, and be faster than a change.
+    const found = await this.#streams.records.get(id);
+    return found && recordOf(found.entry, this.#options.isAlive);
+  }
+
+  list(options: ListOptions = {}): Promise<SessionRecord[]> {
+    return this.mirror.list(options);
+  }
+
+  openOf(owner: string): Promise<string[]> {
+    return this.mirror.openOf(owner);
+  }
+
+  read(id: string, after = 0): AsyncIterable<StoredEvent> {
+    return readEvents(this.#streams, id, after);
+  }
+
+  async delete(): Promise<void> {
+    throw workersOnly("delete sessions");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.mirror[Symbol.asyncDispose]();
+    this.#streams[Symbol.dispose]();
+  }
+}
+
+function workersOnly(what: string): TrunklineError {
+  const next = "A worker of its pool does";
+  return new TrunklineError("unavailable", `A gateway of a fleet does not ${what}. ${next}.`);
+}

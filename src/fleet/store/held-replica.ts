@@ -1,0 +1,153 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { Appended } from "../../session/store.ts";
+import type { AppendedPage } from "../../store/session/session-commits.ts";
+import type { SessionLog } from "../../store/session/session-log.ts";
+import type { EventPublisher } from "../ownership/event-publisher.ts";
+import type { Claim } from "../ownership/ownership.ts";
+
+/** Characters of events of one session that may wait for NATS. */
+export const MOST_WAITING = 8 * 1024 * 1024;
+
+/** Events that are stored when they are in the local log and in NATS. */
+class PendingAppend implements Appended {
+  readonly page: AppendedPage;
+  readonly stored: Promise<void>;
+  readonly resolve: () => void;
+  characters = 0;
+  readonly #reject: (error: Error) => void;
+  #failure: Error | undefined;
+
+  constructor(page: AppendedPage) {
+    this.page = page;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.stored = promise;
+    this.resolve = resolve;
+    this.#reject = reject;
+    // Callers may check `failure` instead.
+    promise.catch(() => {});
+  }
+
+  get last(): number {
+    return this.page.last;
+  }
+
+  get failure(): Error | undefined {
+    return this.#failure ?? this.page.failure;
+  }
+
+  fail(error: Error): void {
+    this.#failure ??= error;
+    this.#reject(this.#failure);
+  }
+}
+
+/** A session that this worker holds: its events go to the local log, and from there to NATS. */
+export class HeldReplica {
+  readonly id: string;
+  readonly key: number;
+  claim: Claim;
+  readonly #log: SessionLog;
+  #publisher: EventPublisher;
+  #pending: PendingAppend | undefined;
+  readonly #unstored = new Set<PendingAppend>();
+  #waiting = 0;
+  #failure: Error | undefined;
+  /** Writes to the entry come one after the other. */
+  #lane: Promise<unknown> = Promise.resolve();
+  /** Set while the session is being released. */
+  leaving: Promise<void> | undefined;
+  /** All its events are stored, so the release can no longer be taken back. */
+  isLeft = false;
+
+  constructor(log: SessionLog, key: number, claim: Claim, publisher: EventPublisher) {
+    this.id = claim.id;
+    this.key = key;
+    this.claim = claim;
+    this.#log = log;
+    this.#publisher = publisher;
+  }
+
+  /** Why nothing can be appended. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** Number of the last event that is stored. */
+  get last(): number {
+    return this.#publisher.last;
+  }
+
+  append(direction: "client" | "agent", text: string): Appended {
+    const refusal = this.#failure ?? (this.#waiting > MOST_WAITING ? full(this.id) : undefined);
+    if (refusal !== undefined) return refused(this.last, refusal);
+    const page = this.#log.append(this.key, direction, text);
+    if (page.failure !== undefined) return page;
+    if (this.#pending?.page !== page) this.#pending = this.#await(new PendingAppend(page));
+    this.#pending.characters += text.length;
+    this.#waiting += text.length;
+    return this.#pending;
+  }
+
+  /** Fails what is not stored, and refuses everything from now on. */
+  fail(error: Error): void {
+    this.#failure ??= error;
+    this.#pending = undefined;
+    this.#publisher.stop(this.#failure);
+    for (const pending of this.#unstored) this.#settle(pending, this.#failure);
+  }
+
+  /** Accepts events again, after the session was taken once more. */
+  resume(claim: Claim, publisher: EventPublisher): void {
+    this.claim = claim;
+    this.#publisher = publisher;
+    this.#failure = undefined;
+  }
+
+  /** Resolves when everything is stored or has failed. */
+  async drained(): Promise<void> {
+    while (this.#unstored.size > 0) {
+      await Promise.allSettled(Array.from(this.#unstored, ({ stored }) => stored));
+    }
+  }
+
+  inLane<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#lane.then(work);
+    this.#lane = result.catch(() => {});
+    return result;
+  }
+
+  #await(pending: PendingAppend): PendingAppend {
+    this.#unstored.add(pending);
+    const { page } = pending;
+    const publisher = this.#publisher;
+    page.stored
+      .then(() => publisher.add(page))
+      .then(
+        () => this.#settle(pending),
+        (error: Error) => this.#settle(pending, error),
+      );
+    return pending;
+  }
+
+  #settle(pending: PendingAppend, error?: Error): void {
+    if (!this.#unstored.delete(pending)) return;
+    this.#waiting -= pending.characters;
+    if (error === undefined) pending.resolve();
+    else pending.fail(error);
+  }
+}
+
+function refused(last: number, failure: Error): Appended {
+  const stored = Promise.reject(failure);
+  stored.catch(() => {});
+  return { last, stored, failure };
+}
+
+function full(id: string): TrunklineError {
+  const why = "NATS has not acknowledged the last ones yet";
+  const next = "Try again when NATS can be reached";
+  return new TrunklineError(
+    "unavailable",
+    `Cannot store events of session '${id}': ${why}. ${next}.`,
+  );
+}

@@ -1,0 +1,96 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { SessionReplicas } from "../../store/session/session-replicas.ts";
+import type { Page } from "../../store/session/session-pages.ts";
+import { eventPages, type StoredPage } from "../ownership/event-pages.ts";
+import type { Journal } from "../ownership/journal.ts";
+import type { Claim } from "../ownership/ownership.ts";
+
+/** Characters that are written to the local log at a time. */
+const WRITE = 1024 * 1024;
+
+interface Restoring {
+  readonly journal: Journal;
+  readonly replicas: SessionReplicas;
+  /** The stable id of this node. */
+  readonly node: string;
+}
+
+/**
+ * Makes the local events of a session that was taken the same as those in the journal. Events that only
+ * the local log has, after the last one in the journal, stay if no other node has written since: this
+ * node's process ended before they were published. Otherwise they were replaced, and are removed.
+ */
+export async function restoreReplica(
+  restoring: Restoring,
+  session: number,
+  claim: Claim,
+): Promise<void> {
+  const { replicas } = restoring;
+  const mark = await replicas.mark(session);
+  const isKnown = mark !== undefined && mark.epoch >= claim.entry.born;
+  const isWhole = isKnown && (await restoreFrom(restoring, session, claim, mark));
+  if (!isWhole) {
+    await replicas.replace(session, 0, []);
+    const begin = { epoch: -1, sequence: 0 };
+    if (!(await restoreFrom(restoring, session, claim, begin))) throw incomplete(claim);
+  }
+  await replicas.setMark(session, claim);
+}
+
+/** Returns false where the local events and those of the journal leave a gap. */
+async function restoreFrom(
+  { journal, replicas, node }: Restoring,
+  session: number,
+  claim: Claim,
+  mark: { readonly epoch: number; readonly sequence: number },
+): Promise<boolean> {
+  let { epoch } = mark;
+  let isReplaced = false;
+  let last = await replicas.last(session);
+  let kept = last;
+  let pages: Page[] = [];
+  let characters = 0;
+  const write = async (): Promise<void> => {
+    await replicas.replace(session, kept, pages);
+    kept = last;
+    pages = [];
+    characters = 0;
+  };
+  const messages = journal.read(claim.id, mark.sequence, claim.sequence);
+  for await (const page of eventPages(messages, claim.entry.born)) {
+    if (page.epoch === claim.epoch) break;
+    // This node may have taken the session and ended before it noted that. It has published nothing.
+    if (isMarkerOf(page, node)) epoch = page.epoch;
+    if (page.epoch !== epoch && !isReplaced) {
+      isReplaced = true;
+      last = Math.min(last, page.first - 1);
+      kept = last;
+    }
+    if (page.last <= last) continue;
+    if (page.first > last + 1) return false;
+    if (page.first <= last) await cutBefore(page.first);
+    pages.push({ session, first: page.first, last: page.last, lines: page.lines });
+    last = page.last;
+    characters += page.lines.length;
+    if (characters >= WRITE) await write();
+  }
+  if (last < claim.last) return false;
+  if (isReplaced || pages.length > 0) await write();
+  return true;
+
+  async function cutBefore(first: number): Promise<void> {
+    last = first - 1;
+    kept = Math.min(kept, last);
+    await write();
+  }
+}
+
+function isMarkerOf({ node, lines }: StoredPage, mine: string): boolean {
+  return node === mine && lines === "";
+}
+
+function incomplete({ id, last }: Claim): TrunklineError {
+  const why = `NATS has not all of its ${last} events`;
+  const next = "Restore the stream of events from a backup, or delete the session";
+  return new TrunklineError("unavailable", `Cannot open session '${id}': ${why}. ${next}.`);
+}

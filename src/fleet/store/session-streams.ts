@@ -1,0 +1,74 @@
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
+import type { NatsConnection } from "@nats-io/nats-core";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { KvRecords } from "../ownership/kv-records.ts";
+import { NatsLink } from "../ownership/nats-link.ts";
+import { StreamJournal } from "../ownership/stream-journal.ts";
+import type { Subjects } from "../subjects.ts";
+import { SessionMirror } from "./session-mirror.ts";
+import { bucketStream, ensureSessionStreams, type StreamOptions } from "./streams.ts";
+
+/** Bytes of events in one message. */
+const MOST_BYTES = 256 * 1024;
+/** Bytes of a message that its headers take. */
+const HEADERS = 2048;
+/** Milliseconds until an answer counts as lost. */
+const TIMEOUT = 3_000;
+
+export interface SessionStreamsOptions extends StreamOptions {
+  readonly connection: NatsConnection;
+  readonly subjects: Subjects;
+}
+
+/** What NATS has of the sessions of a pool. */
+export class SessionStreams implements Disposable {
+  readonly link: NatsLink;
+  readonly records: KvRecords;
+  readonly journal: StreamJournal;
+  /** Bytes of events that fit into one message. */
+  readonly mostBytes: number;
+  /** Opens a copy of all entries, for lists. */
+  readonly openMirror: (isAlive: (holder: string) => boolean) => Promise<SessionMirror>;
+
+  private constructor(parts: Omit<SessionStreams, typeof Symbol.dispose>) {
+    this.link = parts.link;
+    this.records = parts.records;
+    this.journal = parts.journal;
+    this.mostBytes = parts.mostBytes;
+    this.openMirror = parts.openMirror;
+  }
+
+  static async open(options: SessionStreamsOptions): Promise<SessionStreams> {
+    const { connection, subjects } = options;
+    using opening = new DisposableStack();
+    const link = opening.use(new NatsLink(connection));
+    const client = jetstream(connection, { timeout: TIMEOUT });
+    const manager = await jetstreamManager(connection, { timeout: TIMEOUT, checkAPI: false });
+    try {
+      await ensureSessionStreams(manager, subjects, options);
+    } catch (error) {
+      if (error instanceof TrunklineError) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      const says = `Cannot use JetStream of NATS for the pool '${subjects.pool}': ${why}.`;
+      throw new TrunklineError("unavailable", says, { cause: error });
+    }
+    const payload = connection.info?.max_payload ?? MOST_BYTES;
+    // Without "direct" the leader answers, which knows every write that was acknowledged.
+    const kv = await new Kvm(client).open(subjects.sessions, { allow_direct: false });
+    const records = new KvRecords(kv, link, payload - HEADERS);
+    const subject = (session: string): string => subjects.event(session);
+    const journal = new StreamJournal({ client, manager, stream: subjects.events, subject, link });
+    opening.move();
+    const mostBytes = Math.min(MOST_BYTES, payload - HEADERS);
+    const stream = bucketStream(subjects);
+    const openMirror = (isAlive: (holder: string) => boolean): Promise<SessionMirror> =>
+      SessionMirror.open({ kv, manager, stream, isAlive });
+    return new SessionStreams({ link, records, journal, mostBytes, openMirror });
+  }
+
+  [Symbol.dispose](): void {
+    this.link[Symbol.dispose]();
+  }
+}

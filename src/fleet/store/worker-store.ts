@@ -1,0 +1,370 @@
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { Lazy } from "../../base/lazy.ts";
+import type { Log } from "../../base/log.ts";
+import type { StoredEvent } from "../../session/event.ts";
+import type {
+  Appended,
+  HeldSession,
+  NewSession,
+  SessionRecord,
+  SessionStore,
+} from "../../session/store.ts";
+import { SessionLog } from "../../store/session/session-log.ts";
+import { SessionReplicas } from "../../store/session/session-replicas.ts";
+import { eventPages, linesUpTo } from "../ownership/event-pages.ts";
+import { EventPublisher } from "../ownership/event-publisher.ts";
+import { nodeIdOf } from "../ownership/node-id.ts";
+import { type Claim, Fenced, Ownership } from "../ownership/ownership.ts";
+import { type EntryRecord, recordOf } from "../ownership/session-entry.ts";
+import { HeldReplica } from "./held-replica.ts";
+import { readEvents } from "./read-events.ts";
+import { restoreReplica } from "./restore-replica.ts";
+import type { ListOptions, SessionMirror } from "./session-mirror.ts";
+import { SessionStreams, type SessionStreamsOptions } from "./session-streams.ts";
+
+/** Milliseconds that closing a session waits for NATS. */
+const PATIENCE = 5_000;
+
+export interface WorkerStoreOptions extends SessionStreamsOptions {
+  /** The data folder of this worker. */
+  readonly data: string;
+  /** Whether a process that holds sessions seems alive. */
+  readonly isAlive: (holder: string) => boolean;
+  /** Another worker has taken a session that this one holds. Its agent must stop. */
+  readonly lost: (sessionId: string) => void;
+  readonly log: Log;
+}
+
+/**
+ * The sessions of a fleet, as a worker has them. Events are appended to the local log, published, and
+ * count as stored when NATS has acknowledged them.
+ */
+export class WorkerStore implements SessionStore, AsyncDisposable {
+  readonly #options: WorkerStoreOptions;
+  readonly #streams: SessionStreams;
+  readonly #ownership: Ownership;
+  readonly #replicas: SessionReplicas;
+  readonly #mirror: Lazy<SessionMirror>;
+  readonly #held = new Map<number, HeldReplica>();
+  readonly #byId = new Map<string, HeldReplica>();
+  /** Taking, releasing and deleting a session come one after the other. */
+  readonly #lanes = new Map<string, Promise<unknown>>();
+  #isClosed = false;
+  /** The local log of this worker's data folder. */
+  readonly log: SessionLog;
+  /** The stable id of this node. */
+  readonly node: string;
+
+  private constructor(
+    options: WorkerStoreOptions,
+    streams: SessionStreams,
+    log: SessionLog,
+    node: string,
+  ) {
+    this.#options = options;
+    this.#streams = streams;
+    this.log = log;
+    this.node = node;
+    this.#replicas = new SessionReplicas(log.database);
+    const { records, journal, link } = streams;
+    const { pause } = link;
+    const { holder } = log;
+    const isAlive = (other: string): boolean => other === holder || options.isAlive(other);
+    this.#mirror = new Lazy(() => streams.openMirror(isAlive));
+    this.#ownership = new Ownership({ records, journal, holder, node, isAlive, pause });
+  }
+
+  static async open(options: WorkerStoreOptions): Promise<WorkerStore> {
+    await using opening = new AsyncDisposableStack();
+    const streams = opening.use(await SessionStreams.open(options));
+    const node = await nodeIdOf(options.data);
+    const log = opening.use(await SessionLog.open(options.data));
+    const store = new WorkerStore(options, streams, log, node);
+    opening.move();
+    return store;
+  }
+
+  /** The id under which this process holds sessions. */
+  get holder(): string {
+    return this.log.holder;
+  }
+
+  create(session: NewSession): Promise<HeldSession> {
+    return this.#inLane(session.id, async () => {
+      const claim = await this.#ownership.create(newRecord(session));
+      return this.#begin(claim);
+    });
+  }
+
+  async fork(from: string, session: NewSession, upTo = Infinity): Promise<HeldSession> {
+    const source = await this.#need(from);
+    return await this.#inLane(session.id, async () => {
+      // It looks deleted until all its events are there.
+      const claim = await this.#ownership.create(newRecord(session), true);
+      const key = await this.log.adopt(recordOf(claim.entry, () => true));
+      await this.#replicas.replace(key, 0, []);
+      const last = await this.#streams.journal.last(from);
+      const messages = this.#streams.journal.read(from, 0, last?.sequence ?? 0);
+      for await (const page of eventPages(messages, source.born)) {
+        if (page.lines === "") continue;
+        if (page.first > upTo) break;
+        const isCut = page.last > upTo;
+        const copied = isCut ? { ...page, last: upTo, lines: linesUpTo(page, upTo) } : page;
+        await this.#replicas.replace(key, page.first - 1, [{ ...copied, session: key }]);
+      }
+      await this.#replicas.setMark(key, claim);
+      const begun = await this.#begin(claim);
+      await this.#write(key, { deleted: undefined });
+      return { ...begun, record: this.#recordOf(key) };
+    });
+  }
+
+  hold(id: string): Promise<HeldSession> {
+    return this.#inLane(id, async () => {
+      const held = this.#byId.get(id);
+      if (held !== undefined && held.failure === undefined && !held.isLeft) {
+        held.leaving = undefined;
+        return { key: held.key, record: this.#recordOf(held.key), last: held.last };
+      }
+      if (held !== undefined) await this.#end(held);
+      for (;;) {
+        const claim = await this.#ownership.take(id);
+        try {
+          return await this.#begin(claim);
+        } catch (error) {
+          // The next attempt finds who has taken it.
+          if (!(error instanceof Fenced)) throw error;
+        }
+      }
+    });
+  }
+
+  async release(key: number): Promise<void> {
+    const held = this.#held.get(key);
+    if (held === undefined) return;
+    held.leaving ??= this.#leave(held);
+    await patiently(held.leaving, held.id);
+  }
+
+  append(key: number, direction: "client" | "agent", text: string): Appended {
+    return this.#held.get(key)?.append(direction, text) ?? this.log.append(key, direction, text);
+  }
+
+  async describe(
+    key: number,
+    change: { readonly title?: string; readonly notes?: object; readonly updated?: number },
+  ): Promise<void> {
+    const held = this.#held.get(key);
+    if (held === undefined) return;
+    await held.inLane(async () => {
+      const { record } = held.claim.entry;
+      const { title = record.title, notes = record.notes, updated = record.updated } = change;
+      const described = { ...record, title, notes: { ...notes }, updated };
+      await this.#write(key, { record: described });
+      await this.log.describe(key, change);
+    });
+  }
+
+  async find(id: string): Promise<SessionRecord | undefined> {
+    const held = this.#byId.get(id);
+    if (held !== undefined && held.failure === undefined) return this.#recordOf(held.key);
+    const found = await this.#streams.records.get(id);
+    return found && recordOf(found.entry, this.#isAlive);
+  }
+
+  async list(options: ListOptions = {}): Promise<SessionRecord[]> {
+    return await (await this.#mirror.get()).list(options);
+  }
+
+  async openOf(owner: string): Promise<string[]> {
+    return await (await this.#mirror.get()).openOf(owner);
+  }
+
+  async *read(id: string, after = 0): AsyncGenerator<StoredEvent> {
+    const held = this.#byId.get(id);
+    if (held === undefined || held.failure !== undefined) {
+      yield* readEvents(this.#streams, id, after);
+      return;
+    }
+    const { last } = held;
+    for await (const event of this.log.read(id, after)) {
+      // What NATS has not acknowledged may be lost, so nobody sees it.
+      if (event.seq > last) return;
+      yield event;
+    }
+  }
+
+  delete(id: string): Promise<void> {
+    return this.#inLane(id, async () => {
+      const held = this.#byId.get(id);
+      if (held !== undefined) await this.#end(held);
+      await this.#ownership.delete(id);
+      const local = await this.log.find(id);
+      if (local !== undefined) await this.log.delete(id);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    if (!this.#streams.link.isClosed) {
+      await Promise.allSettled(Array.from(this.#held.keys(), (key) => this.release(key)));
+    }
+    const closed = new TrunklineError("closed", "The store of sessions is closed.");
+    for (const held of this.#held.values()) held.fail(closed);
+    await (await this.#mirror.opened())?.[Symbol.asyncDispose]();
+    this.#streams[Symbol.dispose]();
+    await this.log[Symbol.asyncDispose]();
+  }
+
+  /** Opens a session that was taken, with the events that it has in NATS. */
+  async #begin(claim: Claim, isTailDropped = false): Promise<HeldSession> {
+    const { journal, mostBytes, link } = this.#streams;
+    const { id, epoch, sequence, last } = claim;
+    const key = await this.log.adopt(recordOf(claim.entry, () => true));
+    if (claim.epoch === claim.entry.born && claim.entry.deleted === undefined) {
+      await this.#replicas.replace(key, 0, []);
+      await this.#replicas.setMark(key, claim);
+    } else {
+      await restoreReplica({ journal, replicas: this.#replicas, node: this.node }, key, claim);
+    }
+    if (isTailDropped) await this.#replicas.replace(key, last, []);
+    const publisher = new EventPublisher({
+      ...{ journal, id, epoch, sequence, last, mostBytes },
+      node: this.node,
+      pause: link.pause,
+      failed: (error) => this.#failed(key, error),
+      unanswered: (error, attempt) =>
+        this.#options.log.warn("fleet.not-acknowledged", { session: id, attempt, error }),
+    });
+    for await (const page of this.#replicas.after(key, last)) await publisher.add(page);
+    const { record } = await this.log.hold(id);
+    const before = this.#held.get(key);
+    if (before === undefined) this.#add(new HeldReplica(this.log, key, claim, publisher));
+    else before.resume(claim, publisher);
+    return { key, record: { ...record, isHeld: true }, last: publisher.last };
+  }
+
+  #add(held: HeldReplica): void {
+    this.#held.set(held.key, held);
+    this.#byId.set(held.id, held);
+  }
+
+  /** Publishing has failed for good: another process has the session, or NATS refuses to store more. */
+  #failed(key: number, error: Error): void {
+    const held = this.#held.get(key);
+    if (held === undefined) return;
+    const { id } = held;
+    if (error instanceof Fenced) {
+      held.fail(new TrunklineError("closed", `Session '${id}' has moved to another worker.`));
+      this.#options.log.warn("fleet.session-lost", { session: id });
+      this.#options.lost(id);
+      return;
+    }
+    const says = `Cannot store events of session '${id}'. ${error.message}`;
+    held.fail(new TrunklineError("unavailable", says, { cause: error }));
+    this.#options.log.error("fleet.session-not-stored", { session: id, error });
+    background(this.#takeAgain(held), "Taking a session again");
+  }
+
+  /** Numbers of refused events are used again, in a new epoch: a copy of a refused message may come late. */
+  async #takeAgain(held: HeldReplica): Promise<void> {
+    for (let attempt = 1; !this.#isClosed; attempt++) {
+      await this.#streams.link.pause(attempt);
+      try {
+        await this.#inLane(held.id, async () => {
+          if (this.#held.get(held.key) !== held || held.isLeft) return;
+          await this.log.release(held.key);
+          const claim = await this.#ownership.take(held.id);
+          await this.#begin(claim, true);
+        });
+        return;
+      } catch (error) {
+        this.#options.log.warn("fleet.session-not-stored", { session: held.id, attempt, error });
+      }
+    }
+  }
+
+  async #leave(held: HeldReplica): Promise<void> {
+    await held.drained();
+    await this.#inLane(held.id, async () => {
+      // It may have been opened again meanwhile.
+      if (held.leaving === undefined || this.#held.get(held.key) !== held) return;
+      held.isLeft = true;
+      for (let attempt = 1; held.failure === undefined && !this.#isClosed; attempt++) {
+        try {
+          await this.#write(held.key, { holder: undefined });
+          break;
+        } catch (error) {
+          this.#options.log.warn("fleet.session-not-released", { session: held.id, error });
+          await this.#streams.link.pause(attempt);
+        }
+      }
+      await this.#end(held);
+    });
+  }
+
+  /** Forgets a session, whose events are stored or have failed. */
+  async #end(held: HeldReplica): Promise<void> {
+    held.fail(new TrunklineError("closed", `Session '${held.id}' is not open here.`));
+    this.#held.delete(held.key);
+    this.#byId.delete(held.id);
+    await this.log.release(held.key);
+  }
+
+  async #write(key: number, change: Parameters<Ownership["write"]>[1]): Promise<void> {
+    const held = this.#held.get(key);
+    if (held === undefined) return;
+    if (held.failure !== undefined) throw held.failure;
+    try {
+      held.claim = await this.#ownership.write(held.claim, change);
+    } catch (error) {
+      if (error instanceof Fenced) this.#failed(key, error);
+      throw held.failure ?? error;
+    }
+  }
+
+  async #need(id: string) {
+    const found = await this.#streams.records.get(id);
+    if (found !== undefined) return found.entry;
+    throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+  }
+
+  #recordOf(key: number): SessionRecord {
+    const held = this.#held.get(key);
+    if (held === undefined) throw new TrunklineError("closed", `Session ${key} is not open here.`);
+    return recordOf(held.claim.entry, () => true);
+  }
+
+  readonly #isAlive = (holder: string): boolean =>
+    holder === this.holder || this.#options.isAlive(holder);
+
+  async #inLane<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const result = (this.#lanes.get(id) ?? Promise.resolve()).then(work);
+    const lane = result.catch(() => {});
+    this.#lanes.set(id, lane);
+    try {
+      return await result;
+    } finally {
+      if (this.#lanes.get(id) === lane) this.#lanes.delete(id);
+    }
+  }
+}
+
+function newRecord({ id, cwd, agent, title, parent, notes }: NewSession): EntryRecord {
+  const now = Date.now();
+  return { id, cwd, agent, title, created: now, updated: now, parent, notes };
+}
+
+async function patiently(work: Promise<void>, id: string): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(() => {
+    const why = "NATS has not acknowledged its events yet";
+    late.reject(new TrunklineError("unavailable", `Cannot release session '${id}': ${why}.`));
+  }, PATIENCE);
+  try {
+    await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

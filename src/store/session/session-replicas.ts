@@ -1,0 +1,69 @@
+import type { Database } from "../database.ts";
+import { cutPages, lastOf, type Page, pagesAfter, writePages } from "./session-pages.ts";
+
+/**
+ * Of sessions that several machines share: up to where the local events are known to be those that all
+ * see. It is the first message of the epoch in which this machine last took the session.
+ */
+export const REPLICAS = `CREATE TABLE session_replica (
+     session INTEGER PRIMARY KEY REFERENCES session (id),
+     epoch INTEGER NOT NULL,
+     sequence INTEGER NOT NULL
+   ) STRICT;`;
+
+export interface ReplicaMark {
+  readonly epoch: number;
+  readonly sequence: number;
+}
+
+/** Characters that are read at a time. */
+const READ = 256 * 1024;
+
+/** The local events of sessions that several machines share. No session may be open that is changed. */
+export class SessionReplicas {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  mark(session: number): Promise<ReplicaMark | undefined> {
+    return this.#database.read((database) => {
+      const sql = "SELECT epoch, sequence FROM session_replica WHERE session = ?";
+      const row = database.prepare(sql).get(session);
+      return row && { epoch: Number(row.epoch), sequence: Number(row.sequence) };
+    });
+  }
+
+  async setMark(session: number, { epoch, sequence }: ReplicaMark): Promise<void> {
+    await this.#database.change((database) => {
+      const sql =
+        "INSERT OR REPLACE INTO session_replica (session, epoch, sequence) VALUES (?, ?, ?)";
+      database.prepare(sql).run(session, epoch, sequence);
+    });
+  }
+
+  /** Number of the last local event. */
+  last(session: number): Promise<number> {
+    return this.#database.read((database) => lastOf(database, session));
+  }
+
+  /** Removes the events after the number `last`, and adds others. */
+  async replace(session: number, last: number, pages: readonly Page[]): Promise<void> {
+    await this.#database.change((database) => {
+      cutPages(database, session, last);
+      writePages(database, pages);
+    });
+  }
+
+  /** The events after a number, some at a time. */
+  async *after(session: number, after: number): AsyncGenerator<Page> {
+    for (let seen = after; ;) {
+      const from = seen;
+      const pages = await this.#database.read((it) => pagesAfter(it, session, from, READ));
+      if (pages.length === 0) return;
+      yield* pages;
+      seen = pages.at(-1)?.last ?? seen;
+    }
+  }
+}
