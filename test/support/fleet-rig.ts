@@ -41,7 +41,14 @@ export class FleetRig implements AsyncDisposable {
 
   /** A command of the command line, with the fleet's address. */
   command(words: readonly string[], ...args: string[]): Program {
-    return new Program([...words, "--bus", this.nats.url, "--data", join(this.folder, "cli"), ...args]);
+    return new Program([
+      ...words,
+      "--bus",
+      this.nats.url,
+      "--data",
+      join(this.folder, "cli"),
+      ...args,
+    ]);
   }
 
   async client({ ready, headers }: ServedGateway): Promise<AcpSocket> {

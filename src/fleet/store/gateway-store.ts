@@ -64,6 +64,12 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
     throw new HeldElsewhere(id, chosen, "a worker that was chosen for it");
   }
 
+  /** The id of the live process that holds a session; undefined if none does. */
+  async holderOf(id: string): Promise<string | undefined> {
+    const { holder } = (await this.#streams.records.get(id))?.entry ?? {};
+    return holder !== undefined && this.#options.isAlive(holder) ? holder : undefined;
+  }
+
   async release(): Promise<void> {}
 
   append(): Appended {

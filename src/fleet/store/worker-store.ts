@@ -90,6 +90,19 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     return this.log.holder;
   }
 
+  /** The id of the live process that holds a session; undefined if none does. */
+  async holderOf(id: string): Promise<string | undefined> {
+    const { holder } = (await this.#streams.records.get(id))?.entry ?? {};
+    return holder !== undefined && this.#isAlive(holder) ? holder : undefined;
+  }
+
+  /** Throws if another process has taken a session since this one did. */
+  async confirm(id: string): Promise<void> {
+    const { holder } = (await this.#streams.records.get(id))?.entry ?? {};
+    if (holder === this.holder) return;
+    throw new TrunklineError("closed", `Session '${id}' has moved to another worker.`);
+  }
+
   create(session: NewSession): Promise<HeldSession> {
     return this.#inLane(session.id, async () => {
       const claim = await this.#ownership.create(newRecord(session));
