@@ -94,9 +94,9 @@ function exampleLines(
 
 /** How a command is called: `trunkline completion SHELL [OPTIONS]`. */
 export function usageOf(path: Path): string {
-  const { args = [], commands } = last(path);
+  const { args = [], commands, load } = last(path);
   const words = [callOf(path), ...args.map(argumentLabel)];
-  if (commands !== undefined) words.push("COMMAND");
+  if (commands !== undefined) words.push(load === undefined ? "COMMAND" : "[COMMAND]");
   return [...words, "[OPTIONS]"].join(" ");
 }
 

@@ -79,7 +79,7 @@ function requestOf(
 ): PlacementRequest {
   const { remote } = (_meta ?? {}) as { readonly remote?: { readonly url?: unknown } | null };
   const { url } = (run ?? remote ?? {}) as { readonly url?: unknown };
-  const labels = ours(_meta as never).labels ?? noted;
+  const labels = ours(_meta).labels ?? noted;
   return {
     ...(typeof url === "string" ? { repository: url } : {}),
     ...(isLabels(labels) ? { labels } : {}),

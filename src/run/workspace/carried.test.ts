@@ -8,7 +8,7 @@ import { OWNER } from "../../base/principal.ts";
 import { Stopper } from "../../base/stop.ts";
 import type { Turn } from "../../session/agent.ts";
 import type { Run } from "../run.ts";
-import { Runs } from "../runs.ts";
+import type { Runs } from "../runs.ts";
 import type { CarriedCheckpoints } from "./carried.ts";
 
 /** What machines share, in memory. */
