@@ -56,7 +56,7 @@ for (const path of PATHS) {
   test(`the texts of '${call}' have the form that help, completion and reference need`, () => {
     assert.match(command.name, /^[a-z][a-z-]*$/);
     assert.match(command.summary, /^[A-Z].*[^.]$/);
-    assert.notEqual(command.load === undefined, command.commands === undefined);
+    assert.ok(command.load !== undefined || command.commands !== undefined);
     for (const [name, spec] of Object.entries(optionsOf(command))) {
       assert.match(name, /^[a-z][a-z-]*$/);
       assert.match(spec.describe, /^[A-Z].*[^.]$/, `--${name}`);
