@@ -1,11 +1,10 @@
-import { randomUUID } from "node:crypto";
 import { after, before, describe } from "node:test";
 
-import { FleetConnection } from "../../src/fleet/connection/connect.ts";
-import { NatsSocket } from "../../src/fleet/connection/nats-socket.ts";
-import { Subjects } from "../../src/fleet/subjects.ts";
+import type { FleetConnection } from "../../src/fleet/connection/connect.ts";
 import { streamChannel } from "../../src/wire/channel/stream.ts";
+import { connectTo } from "../support/fleet-node.ts";
 import { NatsServer, noNats } from "../support/nats-server.ts";
+import { NatsSocketPair } from "../support/nats-socket-pair.ts";
 import { channelContract } from "./channel-contract.ts";
 
 describe("Connections between nodes", { skip: noNats, timeout: 60_000 }, () => {
@@ -15,9 +14,8 @@ describe("Connections between nodes", { skip: noNats, timeout: 60_000 }, () => {
 
   before(async () => {
     server = await NatsServer.start();
-    const common = { url: server.url, subjects: new Subjects("p") };
-    near = await FleetConnection.open({ ...common, name: "gateway" });
-    far = await FleetConnection.open({ ...common, name: "worker" });
+    near = await connectTo(server.url, "g");
+    far = await connectTo(server.url, "w");
   });
 
   after(async () => {
@@ -27,20 +25,12 @@ describe("Connections between nodes", { skip: noNats, timeout: 60_000 }, () => {
   });
 
   channelContract("NATS", { canHalfClose: true }, async (limits, lastWords) => {
-    const id = randomUUID();
-    const toServer = near.subjects.connection(id, "server");
-    const toClient = near.subjects.connection(id, "client");
-    const right = new NatsSocket(far, { incoming: toServer, outgoing: toClient });
-    const left = new NatsSocket(near, { incoming: toClient, outgoing: toServer });
-    await Promise.all([near.nats.flush(), far.nats.flush()]);
-    if (lastWords !== undefined) left.end(`${lastWords}\n`);
+    const pair = await NatsSocketPair.open(near, far);
+    if (lastWords !== undefined) pair.near.end(`${lastWords}\n`);
     return {
-      left: streamChannel(left, left, { limits }),
-      right: streamChannel(right, right, { limits }),
-      async [Symbol.asyncDispose]() {
-        left.destroy();
-        right.destroy();
-      },
+      left: streamChannel(pair.near, pair.near, { limits }),
+      right: streamChannel(pair.far, pair.far, { limits }),
+      [Symbol.asyncDispose]: async () => pair[Symbol.dispose](),
     };
   });
 });

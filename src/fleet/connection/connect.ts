@@ -60,9 +60,10 @@ export class FleetConnection implements AsyncDisposable {
   static async open(options: FleetConnectionOptions): Promise<FleetConnection> {
     const urls = readServerUrls(options.url, options.isTyped);
     const where = urls.servers.join(", ");
+    const settings = natsOptions(options, urls);
     let nats: NatsConnection;
     try {
-      nats = await connect(natsOptions(options, urls));
+      nats = await connect(settings);
     } catch (error) {
       throw connectionError(where, error);
     }
@@ -158,26 +159,21 @@ function tlsOptions({ caFile, certFile, keyFile }: FleetTls, servers: readonly s
 
 async function requireJetStream(nats: NatsConnection, where: string): Promise<void> {
   try {
-    await nats.request("$JS.API.INFO", "", { timeout: API_TIMEOUT });
+    const answer = await nats.request("$JS.API.INFO", "", { timeout: API_TIMEOUT });
+    if (answer.json<{ error?: object }>().error === undefined) return;
   } catch (error) {
-    if (error instanceof errors.NoRespondersError || isNoResponders(error)) {
-      throw new TrunklineError(
-        "unavailable",
-        `NATS at ${where} has no JetStream. Start it with \`nats-server -js\`, or add \`jetstream {}\` ` +
-          "to its configuration and to the account of this node.",
-        { cause: error },
-      );
-    }
-    throw connectionError(where, error);
+    const isMissing = error instanceof errors.RequestError && error.isNoResponders();
+    if (!isMissing) throw connectionError(where, error);
   }
-}
-
-function isNoResponders(error: unknown): boolean {
-  return error instanceof errors.RequestError && error.isNoResponders();
+  throw new TrunklineError(
+    "unavailable",
+    `NATS at ${where} has no JetStream. Start it with \`nats-server -js\`, or add \`jetstream {}\` ` +
+      "to its configuration; if it has accounts, also to the account of this node.",
+  );
 }
 
 /** Codes of OpenSSL and Node for certificates that do not fit. */
-const CERTIFICATE = /CERT|ISSUER|SIGNED|ALTNAME|SSL|TLS/;
+const CERTIFICATE = /CERT|ISSUER|SIGN|ALTNAME|SSL|TLS/;
 
 function connectionError(where: string, error: unknown): TrunklineError {
   const [message, next] = whyNot(error);
@@ -208,6 +204,14 @@ function whyNot(error: unknown): [message: string, next: string] {
       message,
       "Name the authority of its certificate in `fleet.tls.caFile`, and, if it asks for one, " +
         "the certificate of this node in `fleet.tls.certFile` and `fleet.tls.keyFile`.",
+    ];
+  }
+  if (error instanceof errors.TimeoutError) {
+    // Also a server that misses our certificate closes the connection without a word.
+    return [
+      `no answer in ${CONNECT_TIMEOUT / 1000} seconds`,
+      "Check the address, whether nats-server runs there, and, if it asks for a certificate of this " +
+        "node, `fleet.tls.certFile`.",
     ];
   }
   return [message, "Check the address, and whether nats-server runs there."];

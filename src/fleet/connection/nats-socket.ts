@@ -23,7 +23,7 @@ export const WINDOW = 1024 * 1024;
 const CREDIT_STEP = WINDOW / 4;
 /** Bytes in one message at most, so that one connection does not hold up the others. */
 const LARGEST = 64 * 1024;
-/** Milliseconds. */
+/** Milliseconds between messages that only say that this side is alive. */
 const TICK = 1_000;
 /** Ticks without any message, after which the other side counts as gone. */
 const SILENT_TICKS = 5;
@@ -68,8 +68,10 @@ export class NatsSocket extends Duplex {
   #hasFinished = false;
   /** The other side has finished sending, and reads no more. */
   #peerHasGone = false;
+  /** Our connection to NATS was lost, and the other side was not heard since. */
+  #isAway = false;
 
-  constructor(connection: FleetConnection, { incoming, outgoing }: SocketSubjects) {
+  constructor(connection: FleetConnection, { incoming, outgoing }: SocketSubjects, tick = TICK) {
     super({ allowHalfOpen: true });
     this.#connection = connection;
     this.#outgoing = outgoing;
@@ -79,8 +81,8 @@ export class NatsSocket extends Duplex {
         else this.destroy(error);
       },
     });
-    this.#stopWatching = connection.onChange(() => this.#flush());
-    this.#timer = setInterval(() => this.#tick(), TICK);
+    this.#stopWatching = connection.onChange(() => this.#reconnect());
+    this.#timer = setInterval(() => this.#tick(), tick);
     this.#timer.unref();
   }
 
@@ -126,6 +128,7 @@ export class NatsSocket extends Duplex {
   #receive(bytes: Uint8Array): void {
     if (this.destroyed) return;
     this.#silentTicks = 0;
+    if (this.#isAway) this.#return();
     const frame = readFrame(bytes);
     if (frame === undefined) {
       this.destroy(new Error("The other node sent a message that is no frame"));
@@ -203,7 +206,7 @@ export class NatsSocket extends Duplex {
   /** Sends what it may, and says so when all is sent. */
   #flush(): void {
     if (this.#peerHasGone) this.#unsent = [];
-    else if (!this.#connection.isConnected) return;
+    else if (this.#isAway) return;
     while (this.#unsent.length > 0) {
       const credit = WINDOW - (this.#bytesSent - this.#bytesTaken);
       if (credit <= 0) return;
@@ -230,10 +233,25 @@ export class NatsSocket extends Duplex {
     this.#bytesSent += length;
   }
 
+  /**
+   * When NATS was restarted, the other side may be back later than this one: data waits until it was
+   * heard, and it is told where this side stands.
+   */
+  #reconnect(): void {
+    this.#isAway = true;
+    this.#tellState();
+  }
+
+  #return(): void {
+    this.#isAway = false;
+    this.#tellState();
+    this.#flush();
+  }
+
   #tick(): void {
     this.#silentTicks++;
     if (this.#silentTicks > SILENT_TICKS) {
-      this.destroy(new Error(`The other node has been silent for ${SILENT_TICKS} seconds`));
+      this.destroy(new Error(`The other node does not answer any more`));
       return;
     }
     // Also while data is sent: the last message, or what was told before, may have been lost.

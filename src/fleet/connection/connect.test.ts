@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+
+import { createUser } from "@nats-io/nkeys";
+
+import { until } from "../../../test/support/fleet-node.ts";
+import { freePort } from "../../../test/support/free-port.ts";
+import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
+import { TestCa } from "../../../test/support/quic-certificates.ts";
+import { Subjects } from "../subjects.ts";
+import { FleetConnection, type FleetConnectionOptions } from "./connect.ts";
+
+const open = (
+  options: Partial<FleetConnectionOptions> & { url: string },
+): Promise<FleetConnection> =>
+  FleetConnection.open({ subjects: new Subjects("p"), name: "n", ...options });
+
+describe("FleetConnection", { skip: noNats, timeout: 60_000 }, () => {
+  let folder: Awaited<ReturnType<typeof mkdtempDisposable>>;
+  const file = async (name: string, content: string): Promise<string> => {
+    const path = join(folder.path, name);
+    await writeFile(path, content, { mode: 0o600 });
+    return path;
+  };
+
+  before(async () => {
+    folder = await mkdtempDisposable(join(tmpdir(), "trunkline-connect-"));
+  });
+  after(() => folder.remove());
+
+  it("reconnects when the server is back, and tells since when it is connected", async () => {
+    await using server = await NatsServer.start();
+    await using connection = await open({ url: server.url });
+    const first = connection.connectedSince;
+    let changes = 0;
+    const stop = connection.onChange(() => changes++);
+    await server.kill();
+    await until(() => !connection.isConnected);
+    assert.equal(connection.connectedSince, undefined);
+    await server.restart();
+    await until(() => connection.isConnected);
+    assert.ok(Number(connection.connectedSince) > Number(first));
+    assert.equal(changes, 2);
+    stop();
+    assert.equal(connection.maxPayload, 1024 * 1024);
+  });
+
+  it("is closed in a bounded time while the server is away", async () => {
+    await using server = await NatsServer.start();
+    const connection = await open({ url: server.url });
+    await server.kill();
+    await until(() => !connection.isConnected);
+    await connection[Symbol.asyncDispose]();
+    assert.ok(connection.nats.isClosed());
+  });
+
+  it("says what is wrong if nothing listens, or what listens is not NATS", async () => {
+    const port = await freePort();
+    await assert.rejects(open({ url: `nats://127.0.0.1:${port}` }), {
+      code: "unavailable",
+      message:
+        `Cannot connect to NATS at 127.0.0.1:${port}: connection refused. ` +
+        "Check the address, and whether nats-server runs there.",
+    });
+    const other = createServer((socket) => socket.end("SSH-2.0-OpenSSH\r\n")).listen(0);
+    await once(other, "listening");
+    const { port: taken } = other.address() as { port: number };
+    await assert.rejects(open({ url: `127.0.0.1:${taken}` }), {
+      message: /^Cannot connect to NATS at .*: unexpected response from server. Check the address/,
+    });
+    other.close();
+  });
+
+  it("says that there is no JetStream", async () => {
+    await using server = await NatsServer.start(
+      "accounts { A { users [{ user: a, password: b }] } }",
+    );
+    const credentials = await file("password", "a:b\n");
+    await assert.rejects(open({ url: server.url, credentials }), {
+      code: "unavailable",
+      message: /^NATS at 127.0.0.1:\d+ has no JetStream. Start it with `nats-server -js`/,
+    });
+  });
+
+  it("sends a password or the signature of an nkey from a file, read anew for each connection", async () => {
+    const user = createUser();
+    const seed = Buffer.from(user.getSeed()).toString();
+    await using server = await NatsServer.start(
+      `authorization { users [{ nkey: ${user.getPublicKey()} }, { user: ann, password: "p:w" }] }`,
+    );
+    await using _nkey = await open({ url: server.url, credentials: await file("seed", seed) });
+    const path = await file("ann", "# for the fleet\nann:p:w\n");
+    await using ann = await open({ url: server.url, credentials: path });
+    await writeFile(path, seed);
+    await server.kill();
+    await until(() => !ann.isConnected);
+    await server.restart();
+    await until(() => ann.isConnected);
+    await using _url = await open({ url: server.url.replace("//", "//ann:p%3Aw@") });
+  });
+
+  it("says that credentials are refused, unreadable or of no known kind", async () => {
+    await using server = await NatsServer.start("authorization { user: a, password: b }");
+    const { url } = server;
+    const refused = {
+      code: "unavailable",
+      message: /it refused the credentials. Name a file with valid ones in `fleet.credentials`/,
+    };
+    await assert.rejects(open({ url }), refused);
+    await assert.rejects(open({ url, credentials: await file("wrong", "a:c") }), refused);
+    await assert.rejects(open({ url, credentials: join(folder.path, "none") }), {
+      code: "config",
+      message: /^Cannot read the credentials for NATS: ENOENT/,
+    });
+    await assert.rejects(open({ url, credentials: await file("odd", "hello") }), {
+      code: "config",
+      message: /odd: expected a file of nsc \(.creds\), the seed of an nkey \(SU…\), or one line/,
+    });
+  });
+
+  it("uses TLS with a certificate of its own, and checks the server's", async () => {
+    const ca = await TestCa.make("P-256");
+    const [named, own] = [await ca.issue("nats"), await ca.issue("node")];
+    const other = await ca.issue("other", { names: ["other.example"] });
+    const caFile = await file("ca.pem", ca.pem);
+    const strange = await file("strange.pem", (await TestCa.make("P-256", "Stranger")).pem);
+    const [certFile, keyFile] = [await file("c.pem", own.cert), await file("k.pem", own.key)];
+    const settings = async (name: string, { cert, key }: typeof own): Promise<string> =>
+      `tls { cert_file: "${await file(`${name}.pem`, cert)}", ` +
+      `key_file: "${await file(`${name}.key`, key)}", ca_file: "${caFile}", verify: true }`;
+
+    await using server = await NatsServer.start(await settings("server", named));
+    for (const host of ["127.0.0.1", "localhost"]) {
+      const url = `tls://${host}:${server.port}`;
+      await using _connection = await open({ url, tls: { caFile, certFile, keyFile } });
+    }
+    const { url } = server;
+    const advice = / Name the authority of its certificate in `fleet.tls.caFile`/;
+    await assert.rejects(open({ url, tls: { caFile: strange, certFile, keyFile } }), advice);
+    await assert.rejects(open({ url }), advice);
+    const uncertified = assert.rejects(open({ url, tls: { caFile } }), {
+      message: /no answer in 5 seconds. .* if it asks for a certificate .*, `fleet.tls.certFile`/,
+    });
+
+    await using wrong = await NatsServer.start(await settings("other", other));
+    await assert.rejects(open({ url: wrong.url, tls: { caFile, certFile, keyFile } }), {
+      message: /does not match certificate's altnames.*IP: 127.0.0.1.* Name the authority/s,
+    });
+    await using plain = await NatsServer.start();
+    await assert.rejects(open({ url: plain.url, tls: { caFile } }), /does not support 'tls'/);
+    await uncertified;
+  });
+});
