@@ -1,0 +1,123 @@
+import { hash } from "node:crypto";
+import { join } from "node:path";
+
+import { Database } from "../../store/database.ts";
+import type { SharedText } from "./shared-kind.ts";
+
+/** In the data folder: up to where this node has read what all share. */
+export const SHARED_FILE = "shared.sqlite";
+
+export const SHARED_MIGRATIONS = [
+  `CREATE TABLE stream (
+     name TEXT PRIMARY KEY,
+     -- When it was created: a stream that was deleted and created again has other messages.
+     created TEXT NOT NULL
+   ) STRICT, WITHOUT ROWID;
+
+   CREATE TABLE kind (
+     name TEXT PRIMARY KEY,
+     -- The last message that this node has read.
+     seq INTEGER NOT NULL
+   ) STRICT, WITHOUT ROWID;
+
+   CREATE TABLE entry (
+     kind TEXT NOT NULL,
+     key TEXT NOT NULL,
+     -- The last message of this row.
+     seq INTEGER NOT NULL,
+     -- Hash of the local row that belongs to it. A row with another hash was changed here since.
+     local TEXT NOT NULL,
+     PRIMARY KEY (kind, key)
+   ) STRICT, WITHOUT ROWID;`,
+];
+
+export interface Entry {
+  readonly seq: number;
+  readonly local: string;
+}
+
+/**
+ * What this node and the others last agreed on, row by row. A local row that differs was changed since
+ * then, perhaps by a process that does not know of the fleet, or while NATS could not be reached. So the
+ * stores themselves are the queue of changes that are still to be sent, and no change can be forgotten.
+ */
+export class SharedBase implements Disposable {
+  readonly #database: Database;
+
+  private constructor(database: Database) {
+    this.#database = database;
+  }
+
+  static async open(data: string): Promise<SharedBase> {
+    return new SharedBase(await Database.open(join(data, SHARED_FILE), SHARED_MIGRATIONS));
+  }
+
+  /** Forgets what was agreed on if it was with another stream, so that this node joins it anew. */
+  begin(stream: string, created: string): Promise<"goes on" | "joins"> {
+    return this.#database.change((database) => {
+      const known = database.prepare("SELECT name, created FROM stream").get();
+      if (known?.name === stream && known.created === created) return "goes on";
+      database.exec("DELETE FROM stream; DELETE FROM kind; DELETE FROM entry");
+      database.prepare("INSERT INTO stream (name, created) VALUES (?, ?)").run(stream, created);
+      return "joins";
+    });
+  }
+
+  /** The last message that was read of each of these kinds. */
+  read(kinds: readonly string[]): Promise<Map<string, number>> {
+    return this.#database.read((database) => {
+      const query = database.prepare("SELECT seq FROM kind WHERE name = ?");
+      return new Map(kinds.map((kind) => [kind, Number(query.get(kind)?.seq ?? 0)]));
+    });
+  }
+
+  /** The entries of a kind: those of these keys, or all. */
+  entries(kind: string, keys?: Iterable<string>): Promise<Map<string, Entry>> {
+    return this.#database.read((database) => {
+      const found = new Map<string, Entry>();
+      const one = database.prepare("SELECT seq, local FROM entry WHERE kind = ? AND key = ?");
+      const all = database.prepare("SELECT key, seq, local FROM entry WHERE kind = ?");
+      if (keys === undefined) {
+        for (const { key, seq, local } of all.all(kind)) {
+          found.set(String(key), { seq: Number(seq), local: String(local) });
+        }
+        return found;
+      }
+      for (const key of keys) {
+        const row = one.get(kind, key);
+        if (row !== undefined) found.set(key, { seq: Number(row.seq), local: String(row.local) });
+      }
+      return found;
+    });
+  }
+
+  /** Notes what was agreed on, and up to which message each kind was read. */
+  async note(
+    agreed: ReadonlyMap<string, ReadonlyMap<string, Entry>>,
+    read: ReadonlyMap<string, number> = new Map(),
+  ): Promise<void> {
+    await this.#database.change((database) => {
+      const put = database.prepare(
+        `INSERT INTO entry (kind, key, seq, local) VALUES (?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET seq = excluded.seq, local = excluded.local`,
+      );
+      for (const [kind, entries] of agreed) {
+        for (const [key, { seq, local }] of entries) put.run(kind, key, seq, local);
+      }
+      const move = database.prepare(
+        `INSERT INTO kind (name, seq) VALUES (?, ?)
+         ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq)`,
+      );
+      for (const [kind, seq] of read) move.run(kind, seq);
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#database[Symbol.dispose]();
+  }
+}
+
+/** Stands for a row; empty where there is none. */
+export function markOf(text: SharedText): string {
+  return text === undefined ? "" : hash("sha256", text, "base64url");
+}

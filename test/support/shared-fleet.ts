@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { jetstream, jetstreamManager, type StreamAPI } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/nats-core";
+import { connect } from "@nats-io/transport-node";
+
+import { SharedState } from "../../src/fleet/shared/shared-state.ts";
+import { TokenKind } from "../../src/fleet/shared/token-kind.ts";
+import { Subjects } from "../../src/fleet/subjects.ts";
+import { AccessTokens } from "../../src/store/access/access-tokens.ts";
+import { NatsServer } from "./nats-server.ts";
+
+const SUBJECTS = new Subjects("p");
+
+/** A real NATS server, and nodes with data folders of their own that share their stores over it. */
+export class Fleet implements AsyncDisposable {
+  readonly nats: NatsServer;
+  readonly #folder = mkdtempSync(join(tmpdir(), "trunkline-fleet-"));
+
+  #connection: NatsConnection | undefined;
+
+  private constructor(nats: NatsServer) {
+    this.nats = nats;
+  }
+
+  static async start(): Promise<Fleet> {
+    return new Fleet(await NatsServer.start());
+  }
+
+  /** The data folder of a node. */
+  folder(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  /** The tokens of a node that need not run. */
+  tokens(name: string): AccessTokens {
+    return new AccessTokens(this.folder(name));
+  }
+
+  /** How many messages the stream has. */
+  async messages(): Promise<number> {
+    const streams = await this.#streams();
+    return (await streams.info(SUBJECTS.shared)).state.messages;
+  }
+
+  /** Deletes all that was shared. */
+  async forget(): Promise<void> {
+    const streams = await this.#streams();
+    await streams.delete(SUBJECTS.shared);
+  }
+
+  async publish(kind: string, key: string, text: string): Promise<void> {
+    await jetstream(await this.#own()).publish(SUBJECTS.change(kind, key), text);
+  }
+
+  /** The last message of a row. */
+  async published(kind: string, key: string): Promise<string | undefined> {
+    const query = { last_by_subj: SUBJECTS.change(kind, key) };
+    return (await (await this.#streams()).getMessage(SUBJECTS.shared, query))?.string();
+  }
+
+  async #streams(): Promise<StreamAPI> {
+    return (await jetstreamManager(await this.#own())).streams;
+  }
+
+  async #own(): Promise<NatsConnection> {
+    this.#connection ??= await connect({ servers: this.nats.url });
+    return this.#connection;
+  }
+
+  /** Starts a node; one of the same name goes on with its data. */
+  async node(name: string): Promise<FleetNode> {
+    const connection = await connect({
+      servers: this.nats.url,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 50,
+      timeout: 2_000,
+    });
+    return FleetNode.start(this.folder(name), connection);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#connection?.close();
+    await this.nats[Symbol.asyncDispose]();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+export class FleetNode implements AsyncDisposable {
+  readonly data: string;
+  readonly tokens: AccessTokens;
+  readonly shared: SharedState;
+  readonly #connection: NatsConnection;
+
+  private constructor(data: string, connection: NatsConnection, shared: SharedState) {
+    this.data = data;
+    this.tokens = new AccessTokens(data);
+    this.shared = shared;
+    this.#connection = connection;
+  }
+
+  static async start(data: string, connection: NatsConnection): Promise<FleetNode> {
+    const shared = await SharedState.open({
+      connection,
+      subjects: SUBJECTS,
+      data,
+      kinds: [new TokenKind(new AccessTokens(data))],
+      report: () => {},
+    });
+    return new FleetNode(data, connection, shared);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.shared[Symbol.asyncDispose]();
+    await this.tokens[Symbol.asyncDispose]();
+    await this.#connection.close();
+  }
+}
+
+/** Waits until something is so. */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await delay(10);
+}
