@@ -8,9 +8,12 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { connect } from "@nats-io/transport-node";
 
 import { SharedState } from "../../src/fleet/shared/shared-state.ts";
-import { TokenKind } from "../../src/fleet/shared/token-kind.ts";
+import { openSharedStores } from "../../src/fleet/shared/shared-stores.ts";
 import { Subjects } from "../../src/fleet/subjects.ts";
 import { AccessTokens } from "../../src/store/access/access-tokens.ts";
+import { Reviews } from "../../src/store/review/reviews.ts";
+import { SessionLog } from "../../src/store/session/session-log.ts";
+import { SessionRules } from "../../src/store/session/session-rules.ts";
 import { NatsServer } from "./nats-server.ts";
 
 const SUBJECTS = new Subjects("p");
@@ -72,14 +75,14 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Starts a node; one of the same name goes on with its data. */
-  async node(name: string): Promise<FleetNode> {
+  async node(name: string, role: "gateway" | "worker" = "gateway"): Promise<FleetNode> {
     const connection = await connect({
       servers: this.nats.url,
       maxReconnectAttempts: -1,
       reconnectTimeWait: 50,
       timeout: 2_000,
     });
-    return FleetNode.start(this.folder(name), connection);
+    return FleetNode.start(this.folder(name), connection, role);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -92,31 +95,44 @@ export class Fleet implements AsyncDisposable {
 export class FleetNode implements AsyncDisposable {
   readonly data: string;
   readonly tokens: AccessTokens;
+  readonly rules: SessionRules;
+  readonly reviews: Reviews;
   readonly shared: SharedState;
-  readonly #connection: NatsConnection;
+  readonly #owned: AsyncDisposableStack;
 
-  private constructor(data: string, connection: NatsConnection, shared: SharedState) {
+  private constructor(
+    data: string,
+    parts: Pick<FleetNode, "rules" | "reviews" | "shared">,
+    owned: AsyncDisposableStack,
+  ) {
     this.data = data;
     this.tokens = new AccessTokens(data);
-    this.shared = shared;
-    this.#connection = connection;
+    this.rules = parts.rules;
+    this.reviews = parts.reviews;
+    this.shared = parts.shared;
+    this.#owned = owned;
   }
 
-  static async start(data: string, connection: NatsConnection): Promise<FleetNode> {
-    const shared = await SharedState.open({
-      connection,
-      subjects: SUBJECTS,
-      data,
-      kinds: [new TokenKind(new AccessTokens(data))],
-      report: () => {},
-    });
-    return new FleetNode(data, connection, shared);
+  static async start(
+    data: string,
+    connection: NatsConnection,
+    role: "gateway" | "worker",
+  ): Promise<FleetNode> {
+    await using opened = new AsyncDisposableStack();
+    opened.defer(() => connection.close());
+    const { kinds } = opened.use(await openSharedStores(data, role));
+    // The program has connections of its own to the same files.
+    const log = opened.use(await SessionLog.open(data));
+    const reviews = opened.use(await Reviews.open(data));
+    const options = { connection, subjects: SUBJECTS, data, kinds, report: () => {} };
+    const shared = opened.use(await SharedState.open(options));
+    const parts = { rules: new SessionRules(log.database), reviews, shared };
+    return new FleetNode(data, parts, opened.move());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.shared[Symbol.asyncDispose]();
+    await this.#owned.disposeAsync();
     await this.tokens[Symbol.asyncDispose]();
-    await this.#connection.close();
   }
 }
 

@@ -17,8 +17,8 @@ const WRONG_LAST_SEQUENCE = 10071;
 /** Milliseconds until a silent server is noticed; a server that was restarted has forgotten the reader. */
 const HEARTBEAT = 1_000;
 const PULL = 5_000;
-/** Milliseconds until a message counts as lost. It may still arrive, so it is sent with a condition. */
-const PATIENCE = 1_000;
+/** Milliseconds until a request counts as lost. It may still arrive, so changes have a condition. */
+const OPTIONS = { timeout: 1_000, checkAPI: false } as const;
 
 export interface ChangeStreamSettings extends Pick<StreamConfig, "name" | "subjects"> {
   /** Keeps only so many messages of each subject. */
@@ -51,7 +51,7 @@ export class ChangeStream {
     readonly first: number;
     readonly last: number;
   }> {
-    const manager = await jetstreamManager(this.#connection);
+    const manager = await jetstreamManager(this.#connection, OPTIONS);
     const info = await manager.streams.info(this.name).catch((error: unknown) => {
       if (!isCode(error, NO_STREAM)) throw error;
       const { name, subjects, perSubject = -1, maxBytes = -1 } = this.#settings;
@@ -80,8 +80,7 @@ export class ChangeStream {
     msgID?: string,
   ): Promise<number | undefined> {
     try {
-      const { seq } = await jetstream(this.#connection).publish(subject, text, {
-        timeout: PATIENCE,
+      const { seq } = await jetstream(this.#connection, OPTIONS).publish(subject, text, {
         ...(after === undefined ? {} : { expect: { lastSubjectSequence: after } }),
         ...(msgID === undefined ? {} : { msgID }),
       });
@@ -94,7 +93,7 @@ export class ChangeStream {
 
   /** All messages after one, in order, until the signal. Throws if the stream is gone. */
   async *follow(after: number, signal: AbortSignal): AsyncGenerator<Published> {
-    const consumer = await jetstream(this.#connection).consumers.get(this.name, {
+    const consumer = await jetstream(this.#connection, OPTIONS).consumers.get(this.name, {
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: after + 1,
     });

@@ -112,6 +112,15 @@ export class SharedBase implements Disposable {
     });
   }
 
+  /** Whether something was agreed on about a kind. It is forgotten, so that this node joins it anew. */
+  forget(kind: string): Promise<boolean> {
+    return this.#database.change((database) => {
+      database.prepare("DELETE FROM kind WHERE name = ?").run(kind);
+      const { changes } = database.prepare("DELETE FROM entry WHERE kind = ?").run(kind);
+      return Number(changes) > 0;
+    });
+  }
+
   [Symbol.dispose](): void {
     this.#database[Symbol.dispose]();
   }

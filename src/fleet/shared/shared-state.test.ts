@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
@@ -79,9 +80,22 @@ describe("Shared tokens", { skip: noNats }, () => {
     await until(() => b.tokens.use(token) !== undefined);
   });
 
+  it("come back where a damaged file was removed", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    const { token } = await a.tokens.create("ci", GRANT);
+    await until(() => b.tokens.use(token) !== undefined);
+    rmSync(b.tokens.path);
+    assert.equal(b.tokens.use(token), undefined);
+    await until(() => b.tokens.use(token) !== undefined);
+    assert.notEqual(a.tokens.use(token), undefined);
+  });
+
   it("of a newer version stay shared, though this one cannot use them", async () => {
     await using fleet = await Fleet.start();
     await using a = await fleet.node("a");
+    await until(() => a.shared.status.isUpToDate);
     const unknown = JSON.stringify({ id: "00000001", name: "x", scopes: ["of tomorrow"] });
     await fleet.publish("token", "00000001", unknown);
     const { token } = await a.tokens.create("ci", GRANT);

@@ -174,8 +174,18 @@ export class SharedState implements AsyncDisposable {
     const end = messages.at(-1)?.seq ?? 0;
     for (const kind of this.#kinds.keys()) read.set(kind, end);
     const agreed = new Map<string, Map<string, Entry>>();
-    for (const [kind, rows] of latest) agreed.set(kind, await this.#applyRows(kind, rows));
+    const failures: unknown[] = [];
+    for (const [kind, rows] of latest) {
+      try {
+        agreed.set(kind, await this.#applyRows(kind, rows));
+      } catch (error) {
+        // A store that cannot be written keeps its place in the stream; the others go on.
+        read.delete(kind);
+        failures.push(error);
+      }
+    }
     await this.#base.note(agreed, read);
+    if (failures.length > 0) throw failures[0];
   }
 
   async #applyRows(
@@ -210,7 +220,12 @@ export class SharedState implements AsyncDisposable {
   async #send(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       if (this.#isCaughtUp) {
-        for (const kind of this.#kinds.values()) await this.#inLane(() => this.#sendKind(kind));
+        const failures: unknown[] = [];
+        for (const kind of this.#kinds.values()) {
+          // A store that cannot be read does not hold up the others.
+          await this.#inLane(() => this.#sendKind(kind)).catch((error) => failures.push(error));
+        }
+        if (failures.length > 0) throw failures[0];
         this.#isUpToDate = true;
         this.#problem = undefined;
       }
@@ -223,7 +238,11 @@ export class SharedState implements AsyncDisposable {
     const stamp = await kind.stamp();
     const before = this.#sent.get(kind.name);
     if (before?.stamp !== undefined && before.stamp === stamp) return;
-    const { rows, isWhole, end } = await kind.read(before?.end);
+    const { rows, isWhole, isLost = false, end } = await kind.read(before?.end);
+    if (isLost && (await this.#base.forget(kind.name))) {
+      this.#sent.delete(kind.name);
+      throw new Error(`The ${kind.name} store was lost: it is filled again from the other nodes`);
+    }
     const known = await this.#base.entries(kind.name, isWhole ? undefined : rows.keys());
     const changed = new Map<string, SharedText>(
       [...rows].filter(([key, text]) => markOf(text) !== (known.get(key)?.local ?? "")),

@@ -1,6 +1,14 @@
+import { existsSync } from "node:fs";
+
 import { type AccessToken, readAccessToken } from "../../store/access/access-token.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
-import type { SharedKind, SharedRows, SharedText } from "./shared-kind.ts";
+import {
+  type Decide,
+  rowText,
+  type SharedKind,
+  type SharedRows,
+  type SharedText,
+} from "./shared-kind.ts";
 
 /** The access tokens: their hashes and what they allow, by id. Who has a token uses it at any gateway. */
 export class TokenKind implements SharedKind {
@@ -18,13 +26,11 @@ export class TokenKind implements SharedKind {
 
   async read(): Promise<SharedRows> {
     const rows = new Map(this.#tokens.list().map((token) => [token.id, textOf(token)]));
-    return { rows, isWhole: true };
+    // A damaged file is removed; tokens are revoked one by one.
+    return { rows, isWhole: true, isLost: !existsSync(this.#tokens.path) };
   }
 
-  async change(
-    keys: readonly string[],
-    decide: (key: string, local: SharedText) => SharedText,
-  ): Promise<ReadonlyMap<string, SharedText>> {
+  async change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
     const result = new Map<string, SharedText>();
     await this.#tokens.replace((before) => {
       const tokens = new Map(before.map((token) => [token.id, token]));
@@ -54,8 +60,8 @@ export class TokenKind implements SharedKind {
 }
 
 /** When a token was last used is known where it was used. */
-function textOf({ lastUsed: _, ...token }: AccessToken): string {
-  return JSON.stringify(Object.fromEntries(Object.entries(token).toSorted()));
+function textOf(token: AccessToken): string {
+  return rowText({ ...token, lastUsed: undefined });
 }
 
 function read(text: string): AccessToken | undefined {
