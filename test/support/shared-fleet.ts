@@ -43,6 +43,11 @@ export class Fleet implements AsyncDisposable {
     return new AccessTokens(this.folder(name));
   }
 
+  /** The reviews of a node that need not run. */
+  reviews(name: string): Promise<Reviews> {
+    return Reviews.open(this.folder(name));
+  }
+
   /** How many messages the stream has. */
   async messages(): Promise<number> {
     const streams = await this.#streams();
