@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { jetstream, jetstreamManager, type StreamAPI } from "@nats-io/jetstream";
-import type { NatsConnection } from "@nats-io/nats-core";
-import { connect } from "@nats-io/transport-node";
+
+import type { FleetConnection } from "../../src/fleet/connection/connect.ts";
 
 import { SharedState } from "../../src/fleet/shared/shared-state.ts";
 import { openSharedStores } from "../../src/fleet/shared/shared-stores.ts";
@@ -14,6 +14,7 @@ import { AccessTokens } from "../../src/store/access/access-tokens.ts";
 import { Reviews } from "../../src/store/review/reviews.ts";
 import { SessionLog } from "../../src/store/session/session-log.ts";
 import { SessionRules } from "../../src/store/session/session-rules.ts";
+import { connectTo } from "./fleet-node.ts";
 import { NatsServer } from "./nats-server.ts";
 
 const SUBJECTS = new Subjects("p");
@@ -23,7 +24,7 @@ export class Fleet implements AsyncDisposable {
   readonly nats: NatsServer;
   readonly #folder = mkdtempSync(join(tmpdir(), "trunkline-fleet-"));
 
-  #connection: NatsConnection | undefined;
+  #connection: FleetConnection | undefined;
 
   private constructor(nats: NatsServer) {
     this.nats = nats;
@@ -61,7 +62,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   async publish(kind: string, key: string, text: string): Promise<void> {
-    await jetstream(await this.#own()).publish(SUBJECTS.change(kind, key), text);
+    await jetstream((await this.#own()).nats).publish(SUBJECTS.change(kind, key), text);
   }
 
   /** The last message of a row. */
@@ -71,27 +72,22 @@ export class Fleet implements AsyncDisposable {
   }
 
   async #streams(): Promise<StreamAPI> {
-    return (await jetstreamManager(await this.#own())).streams;
+    return (await jetstreamManager((await this.#own()).nats)).streams;
   }
 
-  async #own(): Promise<NatsConnection> {
-    this.#connection ??= await connect({ servers: this.nats.url });
+  async #own(): Promise<FleetConnection> {
+    this.#connection ??= await connectTo(this.nats.url, "test");
     return this.#connection;
   }
 
   /** Starts a node; one of the same name goes on with its data. */
   async node(name: string, role: "gateway" | "worker" = "gateway"): Promise<FleetNode> {
-    const connection = await connect({
-      servers: this.nats.url,
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: 50,
-      timeout: 2_000,
-    });
+    const connection = await connectTo(this.nats.url, name);
     return FleetNode.start(this.folder(name), connection, role);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#connection?.close();
+    await this.#connection?.[Symbol.asyncDispose]();
     await this.nats[Symbol.asyncDispose]();
     rmSync(this.#folder, { recursive: true, force: true });
   }
@@ -120,16 +116,16 @@ export class FleetNode implements AsyncDisposable {
 
   static async start(
     data: string,
-    connection: NatsConnection,
+    connection: FleetConnection,
     role: "gateway" | "worker",
   ): Promise<FleetNode> {
     await using opened = new AsyncDisposableStack();
-    opened.defer(() => connection.close());
+    opened.use(connection);
     const { kinds } = opened.use(await openSharedStores(data, role));
     // The program has connections of its own to the same files.
     const log = opened.use(await SessionLog.open(data));
     const reviews = opened.use(await Reviews.open(data));
-    const options = { connection, subjects: SUBJECTS, data, kinds, report: () => {} };
+    const options = { connection, data, kinds, report: () => {} };
     const shared = opened.use(await SharedState.open(options));
     const parts = { rules: new SessionRules(log.database), reviews, shared };
     return new FleetNode(data, parts, opened.move());

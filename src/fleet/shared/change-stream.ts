@@ -8,7 +8,7 @@ import {
   StorageType,
   type StreamConfig,
 } from "@nats-io/jetstream";
-import type { NatsConnection } from "@nats-io/nats-core";
+import type { NatsConnection } from "@nats-io/transport-node";
 
 /** Codes of JetStream's errors. */
 const NO_STREAM = 10059;
@@ -46,11 +46,7 @@ export class ChangeStream {
   }
 
   /** Creates the stream if there is none. One that an operator has created is used as it is. */
-  async open(): Promise<{
-    readonly created: string;
-    readonly first: number;
-    readonly last: number;
-  }> {
+  async open(): Promise<{ readonly created: string; readonly last: number }> {
     const manager = await jetstreamManager(this.#connection, OPTIONS);
     const info = await manager.streams.info(this.name).catch((error: unknown) => {
       if (!isCode(error, NO_STREAM)) throw error;
@@ -66,7 +62,7 @@ export class ChangeStream {
       });
     });
     const { created, state } = info;
-    return { created, first: state.first_seq, last: state.last_seq };
+    return { created, last: state.last_seq };
   }
 
   /**

@@ -1,18 +1,9 @@
-import { setTimeout as delay } from "node:timers/promises";
-
-import type { NatsConnection } from "@nats-io/nats-core";
-
-import type { Subjects } from "../subjects.ts";
+import type { FleetConnection } from "../connection/connect.ts";
 import { ChangeStream, type Published } from "./change-stream.ts";
 import { type Entry, markOf, SharedBase } from "./shared-base.ts";
+import { ShareLoop, type SharingStatus } from "./share-loop.ts";
 import type { SharedKind, SharedText } from "./shared-kind.ts";
 
-/** Milliseconds between two looks at the stores of this node. */
-const LOOK_EVERY = 200;
-/** Milliseconds until NATS is tried again. */
-const RETRY_AFTER = 500;
-/** Changes of others that are one transaction. */
-const MOST_AT_ONCE = 200;
 /** Changes that are sent without waiting for each other. */
 const IN_FLIGHT = 64;
 /** Bytes of a message beside its text. */
@@ -25,20 +16,11 @@ interface Sent {
 }
 
 export interface SharedStateOptions {
-  readonly connection: NatsConnection;
-  readonly subjects: Subjects;
+  readonly connection: FleetConnection;
   /** The data folder. Only one process of a folder may share it at a time. */
   readonly data: string;
   readonly kinds: readonly SharedKind[];
   readonly report: (event: string, fields: Record<string, unknown>) => void;
-}
-
-/** How the sharing goes, for people. */
-export interface SharedStatus {
-  /** This node has what the others had when it joined, and the others have what it had. */
-  readonly isUpToDate: boolean;
-  /** Why changes cannot be sent or read; undefined while they can. */
-  readonly problem?: string;
 }
 
 /**
@@ -52,112 +34,51 @@ export class SharedState implements AsyncDisposable {
   readonly #base: SharedBase;
   readonly #stream: ChangeStream;
   readonly #kinds: ReadonlyMap<string, SharedKind>;
-  readonly #over = new AbortController();
   /** What each store was like when all its changes were last sent. */
   readonly #sent = new Map<string, Sent>();
   /** Sizes of texts that NATS refuses, by kind and key, so that they are reported once. */
   readonly #refused = new Map<string, number>();
-  #running: Promise<void> | undefined;
-  #lane: Promise<unknown> = Promise.resolve();
-  #isCaughtUp = false;
-  #isUpToDate = false;
-  #problem: string | undefined;
+  readonly #loop: ShareLoop;
 
   private constructor(options: SharedStateOptions, base: SharedBase) {
-    const { connection, subjects, kinds } = options;
+    const { connection, kinds, report } = options;
+    const { subjects } = connection;
     this.#options = options;
     this.#base = base;
     this.#kinds = new Map(kinds.map((kind) => [kind.name, kind]));
-    this.#stream = new ChangeStream(connection, {
+    this.#stream = new ChangeStream(connection.nats, {
       name: subjects.shared,
-      subjects: [subjects.change("*", "*")],
+      subjects: [subjects.change("*", ">")],
       perSubject: 1,
+    });
+    this.#loop = new ShareLoop({
+      stream: this.#stream,
+      begin: (created) => this.#begin(created),
+      apply: (messages) => this.#apply(messages),
+      send: () => this.#send(),
+      report,
     });
   }
 
   /** Begins to share. It does not wait for NATS. */
   static async open(options: SharedStateOptions): Promise<SharedState> {
-    const shared = new SharedState(options, await SharedBase.open(options.data));
-    shared.#running = shared.#run();
-    return shared;
+    return new SharedState(options, await SharedBase.open(options.data));
   }
 
-  get status(): SharedStatus {
-    const problem = this.#problem;
-    return { isUpToDate: this.#isUpToDate, ...(problem === undefined ? {} : { problem }) };
+  get status(): SharingStatus {
+    return this.#loop.status;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort();
-    await this.#running;
+    await this.#loop[Symbol.asyncDispose]();
     this.#base[Symbol.dispose]();
   }
 
-  async #run(): Promise<void> {
-    const { signal } = this.#over;
-    while (!signal.aborted) {
-      try {
-        await this.#share();
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#isUpToDate = false;
-        this.#failed(error);
-      }
-      await delay(RETRY_AFTER, undefined, { signal }).catch(() => {});
-    }
-  }
-
-  #failed(error: unknown): void {
-    const { message } = error as Error;
-    if (message === this.#problem) return;
-    this.#problem = message;
-    this.#options.report("shared.interrupted", { error });
-  }
-
-  /** Reads and sends until something fails. */
-  async #share(): Promise<void> {
-    const { created, last } = await this.#stream.open();
+  async #begin(created: string): Promise<number> {
     const how = await this.#base.begin(this.#stream.name, created);
     if (how === "joins") this.#sent.clear();
     const read = await this.#base.read([...this.#kinds.keys()]);
-    const after = Math.min(...read.values());
-    this.#isCaughtUp = after >= last;
-    const round = new AbortController();
-    const signal = AbortSignal.any([round.signal, this.#over.signal]);
-    try {
-      // Whichever fails ends the other.
-      await Promise.all([this.#receive(after, last, signal), this.#send(signal)].map(ending));
-    } finally {
-      round.abort();
-    }
-
-    function ending(work: Promise<void>): Promise<void> {
-      return work.finally(() => round.abort());
-    }
-  }
-
-  async #receive(after: number, last: number, signal: AbortSignal): Promise<void> {
-    const failed = new AbortController();
-    const messages = this.#stream.follow(after, AbortSignal.any([signal, failed.signal]));
-    let next = handled(messages.next());
-    try {
-      for (let first = await next; first.done !== true; first = await next) {
-        const batch = [first.value];
-        next = handled(messages.next());
-        // Whatever else is here already is applied in the same transaction.
-        while (batch.length < MOST_AT_ONCE) {
-          const more = await Promise.race([next, nextTurn()]);
-          if (more === undefined || more.done === true) break;
-          batch.push(more.value);
-          next = handled(messages.next());
-        }
-        await this.#inLane(() => this.#apply(batch));
-        if ((batch.at(-1)?.seq ?? 0) >= last) this.#isCaughtUp = true;
-      }
-    } finally {
-      failed.abort();
-      await next.catch(() => {});
-    }
+    return Math.min(...read.values());
   }
 
   /** Applies messages of others in their order. */
@@ -165,7 +86,8 @@ export class SharedState implements AsyncDisposable {
     const latest = new Map<string, Map<string, Published>>();
     const read = new Map<string, number>();
     for (const message of messages) {
-      const [kind = "", key = ""] = message.subject.split(".").slice(3);
+      const [kind = "", ...rest] = message.subject.split(".").slice(3);
+      const key = rest.join(".");
       // What a newer version shares is read after the upgrade.
       if (!this.#kinds.has(kind)) continue;
       const rows = latest.get(kind) ?? new Map<string, Published>();
@@ -217,20 +139,13 @@ export class SharedState implements AsyncDisposable {
     return agreed;
   }
 
-  async #send(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      if (this.#isCaughtUp) {
-        const failures: unknown[] = [];
-        for (const kind of this.#kinds.values()) {
-          // A store that cannot be read does not hold up the others.
-          await this.#inLane(() => this.#sendKind(kind)).catch((error) => failures.push(error));
-        }
-        if (failures.length > 0) throw failures[0];
-        this.#isUpToDate = true;
-        this.#problem = undefined;
-      }
-      await delay(LOOK_EVERY, undefined, { signal }).catch(() => {});
+  /** A store that cannot be read does not hold up the others. */
+  async #send(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const kind of this.#kinds.values()) {
+      await this.#sendKind(kind).catch((error: unknown) => failures.push(error));
     }
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Sends the rows of a store that were changed here. */
@@ -270,7 +185,7 @@ export class SharedState implements AsyncDisposable {
         .filter(([key, text]) => this.#fits(kind, key, text));
       const sent = await Promise.all(
         some.map(([key, text]) => {
-          const subject = this.#options.subjects.change(kind, key);
+          const subject = this.#options.connection.subjects.change(kind, key);
           return this.#stream.publish(subject, text ?? "", known.get(key)?.seq ?? 0);
         }),
       );
@@ -288,33 +203,16 @@ export class SharedState implements AsyncDisposable {
   #fits(kind: string, key: string, text = ""): boolean {
     const { connection, report } = this.#options;
     const size = Buffer.byteLength(text);
-    const most = (connection.info?.max_payload ?? 1024 * 1024) - HEADERS;
+    const most = connection.maxPayload - HEADERS;
     if (size <= most) return true;
     const id = `${kind}.${key}`;
     if (this.#refused.get(id) !== size) report("shared.too-large", { kind, key, size, most });
     this.#refused.set(id, size);
     return false;
   }
-
-  /** One after the other: a row is not sent while it is changed. */
-  #inLane<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#lane.then(work);
-    this.#lane = result.catch(() => {});
-    return result;
-  }
 }
 
 /** A deleted row is an empty message. */
 function textOf(message: Published | undefined): SharedText {
   return message === undefined || message.text === "" ? undefined : message.text;
-}
-
-function nextTurn(): Promise<undefined> {
-  return new Promise((resolve) => setImmediate(() => resolve(undefined)));
-}
-
-/** It may fail before somebody waits for it. */
-function handled<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
 }
