@@ -8,9 +8,11 @@ import { jetstream, jetstreamManager, type StreamAPI } from "@nats-io/jetstream"
 import type { FleetConnection } from "../../src/fleet/connection/connect.ts";
 
 import { SharedState } from "../../src/fleet/shared/shared-state.ts";
+import { SharedAudit } from "../../src/fleet/shared/shared-audit.ts";
 import { openSharedStores } from "../../src/fleet/shared/shared-stores.ts";
 import { Subjects } from "../../src/fleet/subjects.ts";
 import { AccessTokens } from "../../src/store/access/access-tokens.ts";
+import { AuditLog } from "../../src/store/audit/audit-log.ts";
 import { Reviews } from "../../src/store/review/reviews.ts";
 import { SessionLog } from "../../src/store/session/session-log.ts";
 import { SessionRules } from "../../src/store/session/session-rules.ts";
@@ -55,10 +57,23 @@ export class Fleet implements AsyncDisposable {
     return (await streams.info(SUBJECTS.shared)).state.messages;
   }
 
+  /** The last message of a node's audit. */
+  async audited(node: string): Promise<string | undefined> {
+    const query = { last_by_subj: SUBJECTS.audit(node) };
+    const streams = await this.#streams();
+    return (await streams.getMessage(SUBJECTS.audits, query).catch(() => null))?.string();
+  }
+
+  /** Drops all messages of audits, as if they were too many. */
+  async dropAudits(): Promise<void> {
+    await (await this.#streams()).purge(SUBJECTS.audits);
+  }
+
   /** Deletes all that was shared. */
   async forget(): Promise<void> {
     const streams = await this.#streams();
     await streams.delete(SUBJECTS.shared);
+    await streams.delete(SUBJECTS.audits);
   }
 
   async publish(kind: string, key: string, text: string): Promise<void> {
@@ -83,7 +98,7 @@ export class Fleet implements AsyncDisposable {
   /** Starts a node; one of the same name goes on with its data. */
   async node(name: string, role: "gateway" | "worker" = "gateway"): Promise<FleetNode> {
     const connection = await connectTo(this.nats.url, name);
-    return FleetNode.start(this.folder(name), connection, role);
+    return FleetNode.start(this.folder(name), name, connection, role);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -99,11 +114,12 @@ export class FleetNode implements AsyncDisposable {
   readonly rules: SessionRules;
   readonly reviews: Reviews;
   readonly shared: SharedState;
+  readonly audit: AuditLog;
   readonly #owned: AsyncDisposableStack;
 
   private constructor(
     data: string,
-    parts: Pick<FleetNode, "rules" | "reviews" | "shared">,
+    parts: Pick<FleetNode, "rules" | "reviews" | "shared" | "audit">,
     owned: AsyncDisposableStack,
   ) {
     this.data = data;
@@ -111,11 +127,13 @@ export class FleetNode implements AsyncDisposable {
     this.rules = parts.rules;
     this.reviews = parts.reviews;
     this.shared = parts.shared;
+    this.audit = parts.audit;
     this.#owned = owned;
   }
 
   static async start(
     data: string,
+    name: string,
     connection: FleetConnection,
     role: "gateway" | "worker",
   ): Promise<FleetNode> {
@@ -125,9 +143,11 @@ export class FleetNode implements AsyncDisposable {
     // The program has connections of its own to the same files.
     const log = opened.use(await SessionLog.open(data));
     const reviews = opened.use(await Reviews.open(data));
-    const options = { connection, data, kinds, report: () => {} };
-    const shared = opened.use(await SharedState.open(options));
-    const parts = { rules: new SessionRules(log.database), reviews, shared };
+    const report = (): void => {};
+    const shared = opened.use(await SharedState.open({ connection, data, kinds, report }));
+    const audit = opened.use(new AuditLog(data, { sealAfter: 20 }));
+    opened.use(await SharedAudit.open({ connection, name, data, report }));
+    const parts = { rules: new SessionRules(log.database), reviews, shared, audit };
     return new FleetNode(data, parts, opened.move());
   }
 

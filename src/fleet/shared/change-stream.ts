@@ -29,7 +29,7 @@ export interface ChangeStreamSettings extends Pick<StreamConfig, "name" | "subje
 
 export interface Published {
   readonly subject: string;
-  readonly text: string;
+  readonly data: Uint8Array;
   readonly seq: number;
 }
 
@@ -66,19 +66,17 @@ export class ChangeStream {
   }
 
   /**
-   * Publishes a message after the last one of its subject, if that is `after`; returns its number.
-   * Undefined if another message came first.
+   * Publishes a message, and returns its number. With `after` it must come right after that message of
+   * its subject: undefined if another one came first.
    */
   async publish(
     subject: string,
-    text: string,
+    data: string | Uint8Array,
     after?: number,
-    msgID?: string,
   ): Promise<number | undefined> {
     try {
-      const { seq } = await jetstream(this.#connection, OPTIONS).publish(subject, text, {
+      const { seq } = await jetstream(this.#connection, OPTIONS).publish(subject, data, {
         ...(after === undefined ? {} : { expect: { lastSubjectSequence: after } }),
-        ...(msgID === undefined ? {} : { msgID }),
       });
       return seq;
     } catch (error) {
@@ -105,7 +103,7 @@ export class ChangeStream {
     if (signal.aborted) stop();
     try {
       for await (const message of messages) {
-        yield { subject: message.subject, text: message.string(), seq: message.seq };
+        yield { subject: message.subject, data: message.data, seq: message.seq };
       }
     } finally {
       signal.removeEventListener("abort", stop);

@@ -9,25 +9,28 @@ export const SHARED_FILE = "shared.sqlite";
 
 export const SHARED_MIGRATIONS = [
   `CREATE TABLE stream (
-     name TEXT PRIMARY KEY,
-     -- When it was created: a stream that was deleted and created again has other messages.
-     created TEXT NOT NULL
+     part TEXT PRIMARY KEY,
+     -- Its name and when it was created: one that was created again has other messages.
+     stream TEXT NOT NULL
    ) STRICT, WITHOUT ROWID;
 
    CREATE TABLE kind (
-     name TEXT PRIMARY KEY,
+     part TEXT NOT NULL,
+     name TEXT NOT NULL,
      -- The last message that this node has read.
-     seq INTEGER NOT NULL
+     seq INTEGER NOT NULL,
+     PRIMARY KEY (part, name)
    ) STRICT, WITHOUT ROWID;
 
    CREATE TABLE entry (
+     part TEXT NOT NULL,
      kind TEXT NOT NULL,
      key TEXT NOT NULL,
-     -- The last message of this row.
+     -- The last message of this row; of a file of the audit, the bytes of it that were sent.
      seq INTEGER NOT NULL,
      -- Hash of the local row that belongs to it. A row with another hash was changed here since.
      local TEXT NOT NULL,
-     PRIMARY KEY (kind, key)
+     PRIMARY KEY (part, kind, key)
    ) STRICT, WITHOUT ROWID;`,
 ];
 
@@ -43,22 +46,29 @@ export interface Entry {
  */
 export class SharedBase implements Disposable {
   readonly #database: Database;
+  readonly #part: string;
 
-  private constructor(database: Database) {
+  private constructor(database: Database, part: string) {
     this.#database = database;
+    this.#part = part;
   }
 
-  static async open(data: string): Promise<SharedBase> {
-    return new SharedBase(await Database.open(join(data, SHARED_FILE), SHARED_MIGRATIONS));
+  /** Each part has its own stream. */
+  static async open(data: string, part: "state" | "audit"): Promise<SharedBase> {
+    return new SharedBase(await Database.open(join(data, SHARED_FILE), SHARED_MIGRATIONS), part);
   }
 
   /** Forgets what was agreed on if it was with another stream, so that this node joins it anew. */
   begin(stream: string, created: string): Promise<"goes on" | "joins"> {
     return this.#database.change((database) => {
-      const known = database.prepare("SELECT name, created FROM stream").get();
-      if (known?.name === stream && known.created === created) return "goes on";
-      database.exec("DELETE FROM stream; DELETE FROM kind; DELETE FROM entry");
-      database.prepare("INSERT INTO stream (name, created) VALUES (?, ?)").run(stream, created);
+      const part = this.#part;
+      const known = database.prepare("SELECT stream FROM stream WHERE part = ?").get(part);
+      const now = `${stream} ${created}`;
+      if (known?.stream === now) return "goes on";
+      for (const table of ["stream", "kind", "entry"]) {
+        database.prepare(`DELETE FROM ${table} WHERE part = ?`).run(part);
+      }
+      database.prepare("INSERT INTO stream (part, stream) VALUES (?, ?)").run(part, now);
       return "joins";
     });
   }
@@ -66,8 +76,8 @@ export class SharedBase implements Disposable {
   /** The last message that was read of each of these kinds. */
   read(kinds: readonly string[]): Promise<Map<string, number>> {
     return this.#database.read((database) => {
-      const query = database.prepare("SELECT seq FROM kind WHERE name = ?");
-      return new Map(kinds.map((kind) => [kind, Number(query.get(kind)?.seq ?? 0)]));
+      const query = database.prepare("SELECT seq FROM kind WHERE part = ? AND name = ?");
+      return new Map(kinds.map((kind) => [kind, Number(query.get(this.#part, kind)?.seq ?? 0)]));
     });
   }
 
@@ -75,16 +85,16 @@ export class SharedBase implements Disposable {
   entries(kind: string, keys?: Iterable<string>): Promise<Map<string, Entry>> {
     return this.#database.read((database) => {
       const found = new Map<string, Entry>();
-      const one = database.prepare("SELECT seq, local FROM entry WHERE kind = ? AND key = ?");
-      const all = database.prepare("SELECT key, seq, local FROM entry WHERE kind = ?");
+      const query = "SELECT key, seq, local FROM entry WHERE part = ? AND kind = ?";
+      const one = database.prepare(`${query} AND key = ?`);
       if (keys === undefined) {
-        for (const { key, seq, local } of all.all(kind)) {
+        for (const { key, seq, local } of database.prepare(query).all(this.#part, kind)) {
           found.set(String(key), { seq: Number(seq), local: String(local) });
         }
         return found;
       }
       for (const key of keys) {
-        const row = one.get(kind, key);
+        const row = one.get(this.#part, kind, key);
         if (row !== undefined) found.set(key, { seq: Number(row.seq), local: String(row.local) });
       }
       return found;
@@ -98,25 +108,28 @@ export class SharedBase implements Disposable {
   ): Promise<void> {
     await this.#database.change((database) => {
       const put = database.prepare(
-        `INSERT INTO entry (kind, key, seq, local) VALUES (?, ?, ?, ?)
+        `INSERT INTO entry (part, kind, key, seq, local) VALUES (?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET seq = excluded.seq, local = excluded.local`,
       );
       for (const [kind, entries] of agreed) {
-        for (const [key, { seq, local }] of entries) put.run(kind, key, seq, local);
+        for (const [key, { seq, local }] of entries) put.run(this.#part, kind, key, seq, local);
       }
       const move = database.prepare(
-        `INSERT INTO kind (name, seq) VALUES (?, ?)
+        `INSERT INTO kind (part, name, seq) VALUES (?, ?, ?)
          ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq)`,
       );
-      for (const [kind, seq] of read) move.run(kind, seq);
+      for (const [kind, seq] of read) move.run(this.#part, kind, seq);
     });
   }
 
   /** Whether something was agreed on about a kind. It is forgotten, so that this node joins it anew. */
   forget(kind: string): Promise<boolean> {
     return this.#database.change((database) => {
-      database.prepare("DELETE FROM kind WHERE name = ?").run(kind);
-      const { changes } = database.prepare("DELETE FROM entry WHERE kind = ?").run(kind);
+      const part = this.#part;
+      database.prepare("DELETE FROM kind WHERE part = ? AND name = ?").run(part, kind);
+      const { changes } = database
+        .prepare("DELETE FROM entry WHERE part = ? AND kind = ?")
+        .run(part, kind);
       return Number(changes) > 0;
     });
   }

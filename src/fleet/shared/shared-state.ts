@@ -62,7 +62,7 @@ export class SharedState implements AsyncDisposable {
 
   /** Begins to share. It does not wait for NATS. */
   static async open(options: SharedStateOptions): Promise<SharedState> {
-    return new SharedState(options, await SharedBase.open(options.data));
+    return new SharedState(options, await SharedBase.open(options.data, "state"));
   }
 
   get status(): SharingStatus {
@@ -214,5 +214,6 @@ export class SharedState implements AsyncDisposable {
 
 /** A deleted row is an empty message. */
 function textOf(message: Published | undefined): SharedText {
-  return message === undefined || message.text === "" ? undefined : message.text;
+  if (message === undefined || message.data.length === 0) return undefined;
+  return Buffer.from(message.data).toString();
 }
