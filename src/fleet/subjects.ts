@@ -39,7 +39,7 @@ export class Subjects {
     return `tl.${this.pool}.offer.${gateway}.${job}`;
   }
 
-  /** Stream of what all gateways and workers share: tokens, rules, reviews, identities, audit. */
+  /** Stream of what all gateways and workers share: tokens, rules, reviews, identities. */
   get shared(): string {
     return `TL_${this.pool}_SHARED`;
   }
@@ -47,6 +47,16 @@ export class Subjects {
   /** `kind` names the store, such as `token`. */
   change(kind: string, key: string): string {
     return `tl.${this.pool}.shared.${kind}.${key}`;
+  }
+
+  /** Stream of the audits of all nodes. */
+  get audits(): string {
+    return `TL_${this.pool}_AUDITS`;
+  }
+
+  /** The audit of the node with this stable name. */
+  audit(name: string): string {
+    return `tl.${this.pool}.audit.${name}`;
   }
 
   /** Object store of the checkpoints of remote runs. */

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { mask } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { auditBackwards } from "../../store/audit/audit-reader.ts";
+import { wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
 import type { Invocation } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
@@ -20,7 +20,7 @@ export async function search(
   const words = positionals.map((word) => word.toLowerCase());
   const { data } = (await quietHouse(invocation)).config;
   const found: Entry[] = [];
-  for await (const { entry } of auditBackwards(data)) {
+  for await (const { entry } of wholeAuditBackwards(data)) {
     const text = JSON.stringify(entry).toLowerCase();
     if (words.every((word) => text.includes(word))) found.push(mask(entry) as Entry);
     if (found.length === most) break;

@@ -12,7 +12,7 @@ export async function verify(
   const { config } = await quietHouse(invocation);
   const anchor = values.anchor === undefined ? config.audit?.anchor : resolve(cwd, values.anchor);
   const verdict = await verifyAudit(config.data, anchor);
-  const { problems, sealed, unsealed, older, damaged, writers } = verdict;
+  const { problems, sealed, unsealed, older, damaged, cut, writers } = verdict;
   if (values.json === true) out(`${JSON.stringify(verdict, null, 2)}\n`);
   else {
     const by = `${writers} ${writers === 1 ? "process" : "processes"}`;
@@ -22,6 +22,9 @@ export async function verify(
     }
     if (older > 0) out(`${older} were written by a version that did not seal them.\n`);
     if (damaged > 0) out(`${damaged} lines are damaged, as after a full disk.\n`);
+    if (cut > 0) {
+      out(`${cut} of other machines cannot be checked: earlier ones are not here.\n`);
+    }
     for (const { where, says } of problems) err(`${where}: ${says}.\n`);
     if (anchor === undefined) {
       err("Entries that were removed with their seals are found only with `audit.anchor`.\n");

@@ -133,6 +133,11 @@ export class AccessTokens implements AsyncDisposable {
     });
   }
 
+  /** Replaces the list by one that was made from it, such as with tokens of other machines. */
+  async replace(change: (tokens: readonly AccessToken[]) => readonly AccessToken[]): Promise<void> {
+    await this.#update((tokens) => ({ tokens: change(tokens) }));
+  }
+
   /** Writes pending times of use. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#timer);

@@ -22,10 +22,22 @@ export async function* auditBackwards(
   data: string,
   { before, spent = () => {} }: { before?: string; spent?: (bytes: number) => void } = {},
 ): AsyncGenerator<AuditRecord> {
+  const names = await auditFiles(data);
+  yield* filesBackwards(
+    names.map((name) => join(data, name)),
+    { ...(before === undefined ? {} : { before }), spent },
+  );
+}
+
+/** The same for given files, of which the newest is first. */
+export async function* filesBackwards(
+  paths: readonly string[],
+  { before, spent = () => {} }: { before?: string; spent?: (bytes: number) => void } = {},
+): AsyncGenerator<AuditRecord> {
   const [inode, offset] = before?.split(".") ?? [];
   let isFound = inode === undefined;
-  for (const name of await auditFiles(data)) {
-    await using file = await open(join(data, name)).catch(missing);
+  for (const path of paths) {
+    await using file = await open(path).catch(missing);
     if (file === undefined) continue;
     const { ino, size } = await file.stat();
     if (!isFound && String(ino) !== inode) continue;

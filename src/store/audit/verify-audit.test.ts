@@ -43,6 +43,7 @@ describe("verifyAudit()", () => {
       unsealed: 0,
       older: 0,
       damaged: 0,
+      cut: 0,
       writers: 3,
       problems: [],
     });

@@ -1,8 +1,9 @@
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream, existsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { auditedNodes, copiesOf } from "./audit-copies.ts";
 import { auditFiles } from "./audit-reader.ts";
 import { firstHash, SEAL, type Seal } from "./audit-seals.ts";
 
@@ -22,6 +23,8 @@ export interface AuditVerdict {
   readonly older: number;
   /** Lines that are not JSON, which a full disk or a power failure leaves. */
   readonly damaged: number;
+  /** Entries of other machines before the first seal that is here: earlier entries are missing here. */
+  readonly cut: number;
   readonly writers: number;
   readonly problems: readonly AuditProblem[];
 }
@@ -31,20 +34,31 @@ interface Writer {
   /** Entries since its last seal, and all that its last seal counted. */
   open: number;
   counted: number;
+  /** What it wrote before is not here, so that its next seal cannot be checked. */
+  isCut?: boolean;
+}
+
+interface AuditFile {
+  readonly path: string;
+  /** As it is shown. */
+  readonly name: string;
+  /** The machine, if it is another one. */
+  readonly node?: string;
+  readonly isCut: boolean;
 }
 
 /**
- * Compares all entries with the seals of their writers. With an anchor, also finds what was removed
+ * Compares all entries with the seals of their writers, also the copies of other machines' audits. With an anchor, also finds what was removed
  * together with its seals.
  */
 export async function verifyAudit(data: string, anchor?: string): Promise<AuditVerdict> {
   const writers = new Map<string, Writer>();
   const seals = new Set<string>();
   const problems: AuditProblem[] = [];
-  const counts = { sealed: 0, older: 0, damaged: 0 };
-  for (const name of (await auditFiles(data)).toReversed()) {
-    if (!existsSync(join(data, name))) continue;
-    for await (const { line, number } of linesOf(join(data, name))) {
+  const counts = { sealed: 0, older: 0, damaged: 0, cut: 0 };
+  for (const { path, name, node, isCut } of await allFiles(data)) {
+    const begun = new Set<string>();
+    for await (const { line, number } of linesOf(path)) {
       const parsed = parse(line);
       if (parsed === undefined) {
         counts.damaged++;
@@ -55,16 +69,20 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
         counts.older++;
         continue;
       }
-      const writer = writers.get(id) ?? newWriter(id);
-      writers.set(id, writer);
+      const key = `${node ?? ""} ${id}`;
+      const isNew = isCut && !begun.has(key);
+      const writer = (isNew ? undefined : writers.get(key)) ?? { ...newWriter(id), isCut };
+      begun.add(key);
+      writers.set(key, writer);
       if (!line.startsWith(SEAL)) {
         writer.open++;
         writer.hash.update(`${line}\n`);
         continue;
       }
       seals.add(line);
+      const count = writer.isCut === true ? "cut" : "sealed";
       const problem = compare(writer, seal as Seal);
-      if (problem === undefined) counts.sealed += writer.open;
+      if (problem === undefined) counts[count] += writer.open;
       else problems.push({ where: `${name}:${number}`, says: problem });
       writer.open = 0;
     }
@@ -74,13 +92,28 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
   return { ...counts, unsealed, writers: writers.size, problems };
 }
 
+/** The oldest first. */
+async function allFiles(data: string): Promise<AuditFile[]> {
+  const own = (await auditFiles(data)).toReversed().map((name) => {
+    return { path: join(data, name), name, isCut: false };
+  });
+  const copies = auditedNodes(data).flatMap((node) =>
+    copiesOf(data, node).map(({ path, from }) => {
+      return { path, name: relative(data, path), node, isCut: from > 0 };
+    }),
+  );
+  return [...own, ...copies].filter(({ path }) => existsSync(path));
+}
+
 /** Checks a seal, and begins the next part of the chain after it. */
 function compare(writer: Writer, { lines, hash }: Seal): string | undefined {
   const found = writer.hash.digest("hex");
   const expected = lines - writer.counted;
   writer.counted = lines;
   writer.hash = createHash("sha256").update(hash);
-  if (found === hash) return undefined;
+  const isCut = writer.isCut === true;
+  writer.isCut = false;
+  if (found === hash || isCut) return undefined;
   const missing = expected - writer.open;
   if (missing > 0) return `${entries(missing)} missing among the ${expected} before this seal`;
   if (missing < 0) return `${entries(-missing)} too many before this seal`;

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
-import type { Moment } from "./reviews-rows.ts";
+import { isClaimed, type Moment } from "./reviews-rows.ts";
 import type { ThreadFilter } from "./reviews-threads.ts";
 import type { Repository, Severity, Side, ThreadState } from "./review-thread.ts";
 
@@ -51,7 +51,7 @@ export function listBriefly(
     // By index: destructuring an array runs its iterator, ten thousand times.
     const stored = row[1];
     const isLapsed =
-      stored === "claimed" && !(Number(row[12]) > now && holder.isAlive(String(row[13])));
+      stored === "claimed" && !(Number(row[12]) > now && isClaimed(String(row[13]), holder));
     const state = (isLapsed ? row[11] : stored) as ThreadState;
     if (wanted !== undefined && !wanted.has(state)) continue;
     const repository = repositories.get(row[4] as number);

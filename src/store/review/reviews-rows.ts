@@ -18,6 +18,9 @@ import type {
 
 type Row = Readonly<Record<string, SQLOutputValue>>;
 
+/** The holder of a claim of another machine, which lasts as long as its lease. */
+export const ELSEWHERE = "elsewhere";
+
 /** The time and the process of a query: both decide whether a claim is still valid. */
 export interface Moment {
   readonly now: number;
@@ -99,8 +102,13 @@ export function shownThreadOf(row: Row, moment: Moment): Thread {
 function claimOf(row: Row, { now, holder }: Moment): Thread["claim"] {
   if (row.state !== "claimed") return undefined;
   const until = Number(row.lease);
-  if (until <= now || !holder.isAlive(String(row.holder))) return undefined;
+  if (until <= now || !isClaimed(String(row.holder), holder)) return undefined;
   return { agent: String(row.agent), until };
+}
+
+/** Whether the process that has a claim may still be alive. */
+export function isClaimed(by: string, holder: Pick<Holder, "isAlive">): boolean {
+  return by === ELSEWHERE || holder.isAlive(by);
 }
 
 /** Removes the fields that only the store needs. */

@@ -155,7 +155,7 @@ export function insertThread(
   thread: NewThread,
   now: number,
 ): { id: string; isNew: boolean } {
-  const { anchor, comment, severity, by, source, suggestion, content, at = now } = thread;
+  const { anchor, comment, by, content, at = now } = thread;
   const repository = repositoryId(database, thread.repository);
   const fingerprint = thread.fingerprint ?? null;
   const there = database
@@ -170,6 +170,25 @@ export function insertThread(
   }
   const event = { thread: id, kind: "opened", at, by, role: "person", text: comment } as const;
   const seq = append(database, { ...event, messageIn: repository });
+  insertRow(database, { ...thread, id, at }, repository, seq);
+  if (thread.past !== undefined) insertPast(database, id, repository, thread.past);
+  return { id, isNew: true };
+}
+
+/** What is in the row of a new thread. */
+type ThreadRow = Omit<NewThread, "repository" | "content" | "past"> & {
+  readonly id: string;
+  readonly at: number;
+};
+
+/** Inserts the row of a thread, after the event that opened it. */
+export function insertRow(
+  database: DatabaseSync,
+  thread: ThreadRow,
+  repository: number,
+  opened: number,
+): void {
+  const { id, anchor, severity, comment, suggestion, by, source, at, fingerprint } = thread;
   database
     .prepare(
       `INSERT INTO thread (id, repository, opened, path, anchor, severity, comment, suggestion, state,
@@ -179,7 +198,7 @@ export function insertThread(
     .run(
       id,
       repository,
-      seq,
+      opened,
       anchor.path,
       JSON.stringify(anchor),
       severity,
@@ -189,15 +208,13 @@ export function insertThread(
       source,
       at,
       at,
-      fingerprint,
+      fingerprint ?? null,
       anchor.side,
       anchor.line ?? null,
       anchor.end ?? anchor.line ?? null,
       anchor.blob ?? null,
       anchor.commit ?? null,
     );
-  if (thread.past !== undefined) insertPast(database, id, repository, thread.past);
-  return { id, isNew: true };
 }
 
 function insertPast(

@@ -117,7 +117,10 @@ export class Reviews implements Disposable {
 
   history(id: string): Promise<ThreadEvent[]> {
     return this.#database.read((database) =>
-      database.prepare("SELECT * FROM event WHERE thread = ? ORDER BY seq").all(id).map(eventOf),
+      database
+        .prepare("SELECT * FROM event WHERE thread = ? ORDER BY at, seq")
+        .all(id)
+        .map(eventOf),
     );
   }
 
@@ -361,12 +364,14 @@ export class Reviews implements Disposable {
         claimable(thread, { agent, client, holder: this.#holder.known });
       }
       const { kind, by, role, text, proposal, state } = step;
+      // What was said on another machine, whose clock is ahead, was said before.
+      const at = Math.max(now, thread.updated);
       const isMessage = role === "person" && kind !== "resolved" && text !== undefined;
       const messageIn = isMessage ? thread.repositoryId : undefined;
-      append(database, { thread: thread.id, kind, at: now, by, role, text, proposal, messageIn });
+      append(database, { thread: thread.id, kind, at, by, role, text, proposal, messageIn });
       database
         .prepare("UPDATE thread SET state = ?, updated = ? WHERE id = ?")
-        .run(state, now, thread.id);
+        .run(state, at, thread.id);
       if (state !== "claimed") {
         database
           .prepare(

@@ -1,14 +1,14 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { mayUseAll, type Principal } from "../../../base/principal.ts";
 import { mask } from "../../../base/text/mask.ts";
-import { auditBackwards, type AuditRecord } from "../../../store/audit/audit-reader.ts";
+import type { AuditRecord } from "../../../store/audit/audit-reader.ts";
+import { CURSOR, wholeAuditBackwards } from "../../../store/audit/whole-audit.ts";
 import type { AuditRow, Page } from "../api.ts";
 import { type ApiRoute, numberIn } from "../router.ts";
 
 const MOST_ROWS = 500;
 /** Bytes that are read for one page: a search for something rare has further pages. */
 const MOST_READ = 8 * 1024 * 1024;
-const PLACE = /^\d{1,20}\.\d{1,15}$/;
 
 /** The search in the record of calls and permissions. */
 export function auditRoutes(data: string): readonly ApiRoute[] {
@@ -19,7 +19,7 @@ export function auditRoutes(data: string): readonly ApiRoute[] {
       handle: async ({ principal, query }) => {
         const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
         const cursor = query.get("cursor") ?? undefined;
-        if (cursor !== undefined && !PLACE.test(cursor)) {
+        if (cursor !== undefined && !CURSOR.test(cursor)) {
           throw new TrunklineError(
             "usage",
             `'${cursor.slice(0, 64)}' is not a cursor of this list.`,
@@ -54,8 +54,8 @@ export async function searchAudit(
       read += bytes;
     },
   };
-  for await (const record of auditBackwards(data, options)) {
-    last = record.place;
+  for await (const record of wholeAuditBackwards(data, options)) {
+    last = record.cursor;
     const isOwn = mayUseAll(principal) || record.entry.principal === principal.id;
     if (isOwn && JSON.stringify(record.entry).toLowerCase().includes(text))
       rows.push(rowOf(record));

@@ -1,0 +1,145 @@
+import { hash } from "node:crypto";
+import { join } from "node:path";
+
+import { Database } from "../../store/database.ts";
+import type { SharedText } from "./shared-kind.ts";
+
+/** In the data folder: up to where this node has read what all share. */
+export const SHARED_FILE = "shared.sqlite";
+
+export const SHARED_MIGRATIONS = [
+  `CREATE TABLE stream (
+     part TEXT PRIMARY KEY,
+     -- Its name and when it was created: one that was created again has other messages.
+     stream TEXT NOT NULL
+   ) STRICT, WITHOUT ROWID;
+
+   CREATE TABLE kind (
+     part TEXT NOT NULL,
+     name TEXT NOT NULL,
+     -- The last message that this node has read.
+     seq INTEGER NOT NULL,
+     PRIMARY KEY (part, name)
+   ) STRICT, WITHOUT ROWID;
+
+   CREATE TABLE entry (
+     part TEXT NOT NULL,
+     kind TEXT NOT NULL,
+     key TEXT NOT NULL,
+     -- The last message of this row; of a file of the audit, the bytes of it that were sent.
+     seq INTEGER NOT NULL,
+     -- Hash of the local row that belongs to it. A row with another hash was changed here since.
+     local TEXT NOT NULL,
+     PRIMARY KEY (part, kind, key)
+   ) STRICT, WITHOUT ROWID;`,
+];
+
+export interface Entry {
+  readonly seq: number;
+  readonly local: string;
+}
+
+/**
+ * What this node and the others last agreed on, row by row. A local row that differs was changed since
+ * then, perhaps by a process that does not know of the fleet, or while NATS could not be reached. So the
+ * stores themselves are the queue of changes that are still to be sent, and no change can be forgotten.
+ */
+export class SharedBase implements Disposable {
+  readonly #database: Database;
+  readonly #part: string;
+
+  private constructor(database: Database, part: string) {
+    this.#database = database;
+    this.#part = part;
+  }
+
+  /** Each part has its own stream. */
+  static async open(data: string, part: "state" | "audit"): Promise<SharedBase> {
+    return new SharedBase(await Database.open(join(data, SHARED_FILE), SHARED_MIGRATIONS), part);
+  }
+
+  /** Forgets what was agreed on if it was with another stream, so that this node joins it anew. */
+  begin(stream: string, created: string): Promise<"goes on" | "joins"> {
+    return this.#database.change((database) => {
+      const part = this.#part;
+      const known = database.prepare("SELECT stream FROM stream WHERE part = ?").get(part);
+      const now = `${stream} ${created}`;
+      if (known?.stream === now) return "goes on";
+      for (const table of ["stream", "kind", "entry"]) {
+        database.prepare(`DELETE FROM ${table} WHERE part = ?`).run(part);
+      }
+      database.prepare("INSERT INTO stream (part, stream) VALUES (?, ?)").run(part, now);
+      return "joins";
+    });
+  }
+
+  /** The last message that was read of each of these kinds. */
+  read(kinds: readonly string[]): Promise<Map<string, number>> {
+    return this.#database.read((database) => {
+      const query = database.prepare("SELECT seq FROM kind WHERE part = ? AND name = ?");
+      return new Map(kinds.map((kind) => [kind, Number(query.get(this.#part, kind)?.seq ?? 0)]));
+    });
+  }
+
+  /** The entries of a kind: those of these keys, or all. */
+  entries(kind: string, keys?: Iterable<string>): Promise<Map<string, Entry>> {
+    return this.#database.read((database) => {
+      const found = new Map<string, Entry>();
+      const query = "SELECT key, seq, local FROM entry WHERE part = ? AND kind = ?";
+      const one = database.prepare(`${query} AND key = ?`);
+      if (keys === undefined) {
+        for (const { key, seq, local } of database.prepare(query).all(this.#part, kind)) {
+          found.set(String(key), { seq: Number(seq), local: String(local) });
+        }
+        return found;
+      }
+      for (const key of keys) {
+        const row = one.get(this.#part, kind, key);
+        if (row !== undefined) found.set(key, { seq: Number(row.seq), local: String(row.local) });
+      }
+      return found;
+    });
+  }
+
+  /** Notes what was agreed on, and up to which message each kind was read. */
+  async note(
+    agreed: ReadonlyMap<string, ReadonlyMap<string, Entry>>,
+    read: ReadonlyMap<string, number> = new Map(),
+  ): Promise<void> {
+    await this.#database.change((database) => {
+      const put = database.prepare(
+        `INSERT INTO entry (part, kind, key, seq, local) VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET seq = excluded.seq, local = excluded.local`,
+      );
+      for (const [kind, entries] of agreed) {
+        for (const [key, { seq, local }] of entries) put.run(this.#part, kind, key, seq, local);
+      }
+      const move = database.prepare(
+        `INSERT INTO kind (part, name, seq) VALUES (?, ?, ?)
+         ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq)`,
+      );
+      for (const [kind, seq] of read) move.run(this.#part, kind, seq);
+    });
+  }
+
+  /** Whether something was agreed on about a kind. It is forgotten, so that this node joins it anew. */
+  forget(kind: string): Promise<boolean> {
+    return this.#database.change((database) => {
+      const part = this.#part;
+      database.prepare("DELETE FROM kind WHERE part = ? AND name = ?").run(part, kind);
+      const { changes } = database
+        .prepare("DELETE FROM entry WHERE part = ? AND kind = ?")
+        .run(part, kind);
+      return Number(changes) > 0;
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#database[Symbol.dispose]();
+  }
+}
+
+/** Stands for a row; empty where there is none. */
+export function markOf(text: SharedText): string {
+  return text === undefined ? "" : hash("sha256", text, "base64url");
+}

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+
+import { noNats } from "../../../test/support/nats-server.ts";
+import { Fleet, until } from "../../../test/support/shared-fleet.ts";
+
+import type { AccessTokens } from "../../store/access/access-tokens.ts";
+
+const GRANT = { scopes: ["tools"] } as const;
+
+describe("Shared tokens", { skip: noNats }, () => {
+  it("are valid at every node, and no longer once one node has revoked them", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    const { token, kept } = await a.tokens.create("ci", GRANT);
+    await until(() => b.tokens.use(token)?.id === kept.id);
+    await b.tokens.revoke("ci");
+    await until(() => a.tokens.use(token) === undefined);
+    assert.deepEqual(b.tokens.list(), []);
+  });
+
+  it("of a node that joins are added to those that are there, with distinct names", async () => {
+    await using fleet = await Fleet.start();
+    const early = await fleet.tokens("a").create("ci", GRANT);
+    await delay(2);
+    const late = await fleet.tokens("b").create("ci", GRANT);
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    const names = ["ci", `ci-${late.kept.id}`];
+    for (const { tokens } of [a, b]) {
+      await until(() => isDeepStrictEqual(namesOf(tokens), names));
+      assert.equal(tokens.use(early.token)?.id, early.kept.id);
+      assert.equal(tokens.use(late.token)?.name, names[1]);
+    }
+  });
+
+  it("that were revoked while a node was away are revoked there when it comes back", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    const { token, kept } = await a.tokens.create("ci", GRANT);
+    {
+      await using b = await fleet.node("b");
+      await until(() => b.tokens.use(token) !== undefined);
+    }
+    await a.tokens.revoke("ci");
+    await until(async () => (await fleet.published("token", kept.id)) === "");
+    assert.notEqual(fleet.tokens("b").use(token), undefined);
+    await using b = await fleet.node("b");
+    await until(() => b.tokens.use(token) === undefined);
+  });
+
+  it("are read and changed while NATS is down, and the changes are shared afterwards", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    const old = await a.tokens.create("old", GRANT);
+    await until(() => b.tokens.use(old.token) !== undefined);
+    await fleet.nats.kill();
+    await a.tokens.revoke("old");
+    const own = await b.tokens.create("new", GRANT);
+    assert.notEqual(b.tokens.use(old.token), undefined);
+    await until(() => a.shared.status.problem !== undefined);
+    await fleet.nats.restart();
+    await until(() => a.tokens.use(own.token) !== undefined);
+    await until(() => b.tokens.use(old.token) === undefined);
+    assert.equal(a.shared.status.problem, undefined);
+  });
+
+  it("are shared again after NATS has lost its data", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    const { token } = await a.tokens.create("ci", GRANT);
+    await until(async () => (await fleet.messages()) === 1);
+    await fleet.forget();
+    await using b = await fleet.node("b");
+    await until(() => b.tokens.use(token) !== undefined);
+  });
+
+  it("come back where a damaged file was removed", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    const { token } = await a.tokens.create("ci", GRANT);
+    await until(() => b.tokens.use(token) !== undefined);
+    rmSync(b.tokens.path);
+    assert.equal(b.tokens.use(token), undefined);
+    await until(() => b.tokens.use(token) !== undefined);
+    assert.notEqual(a.tokens.use(token), undefined);
+  });
+
+  it("of a newer version stay shared, though this one cannot use them", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    await until(() => a.shared.status.isUpToDate);
+    const unknown = JSON.stringify({ id: "00000001", name: "x", scopes: ["of tomorrow"] });
+    await fleet.publish("token", "00000001", unknown);
+    const { token } = await a.tokens.create("ci", GRANT);
+    await using b = await fleet.node("b");
+    await until(() => b.tokens.use(token) !== undefined);
+    assert.equal(await fleet.published("token", "00000001"), unknown);
+    assert.deepEqual(namesOf(b.tokens), ["ci"]);
+  });
+});
+
+function namesOf(tokens: AccessTokens): string[] {
+  return tokens.list().map(({ name }) => name);
+}

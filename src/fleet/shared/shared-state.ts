@@ -1,0 +1,219 @@
+import type { FleetConnection } from "../connection/connect.ts";
+import { ChangeStream, type Published } from "./change-stream.ts";
+import { type Entry, markOf, SharedBase } from "./shared-base.ts";
+import { ShareLoop, type SharingStatus } from "./share-loop.ts";
+import type { SharedKind, SharedText } from "./shared-kind.ts";
+
+/** Changes that are sent without waiting for each other. */
+const IN_FLIGHT = 64;
+/** Bytes of a message beside its text. */
+const HEADERS = 1024;
+
+interface Sent {
+  /** Undefined if it is to be read again in any case. */
+  readonly stamp: unknown;
+  readonly end: unknown;
+}
+
+export interface SharedStateOptions {
+  readonly connection: FleetConnection;
+  /** The data folder. Only one process of a folder may share it at a time. */
+  readonly data: string;
+  readonly kinds: readonly SharedKind[];
+  readonly report: (event: string, fields: Record<string, unknown>) => void;
+}
+
+/**
+ * Keeps stores of all nodes of a pool equal. Every change of a row is a message in one stream, published
+ * only if the node has seen the message before it, and every node applies the stream in its order. A
+ * change is made in the local store first, by whoever makes it, and found there: so it is in force here
+ * at once, and sent as soon as NATS can be reached.
+ */
+export class SharedState implements AsyncDisposable {
+  readonly #options: SharedStateOptions;
+  readonly #base: SharedBase;
+  readonly #stream: ChangeStream;
+  readonly #kinds: ReadonlyMap<string, SharedKind>;
+  /** What each store was like when all its changes were last sent. */
+  readonly #sent = new Map<string, Sent>();
+  /** Sizes of texts that NATS refuses, by kind and key, so that they are reported once. */
+  readonly #refused = new Map<string, number>();
+  readonly #loop: ShareLoop;
+
+  private constructor(options: SharedStateOptions, base: SharedBase) {
+    const { connection, kinds, report } = options;
+    const { subjects } = connection;
+    this.#options = options;
+    this.#base = base;
+    this.#kinds = new Map(kinds.map((kind) => [kind.name, kind]));
+    this.#stream = new ChangeStream(connection.nats, {
+      name: subjects.shared,
+      subjects: [subjects.change("*", ">")],
+      perSubject: 1,
+    });
+    this.#loop = new ShareLoop({
+      stream: this.#stream,
+      begin: (created) => this.#begin(created),
+      apply: (messages) => this.#apply(messages),
+      send: () => this.#send(),
+      report,
+    });
+  }
+
+  /** Begins to share. It does not wait for NATS. */
+  static async open(options: SharedStateOptions): Promise<SharedState> {
+    return new SharedState(options, await SharedBase.open(options.data, "state"));
+  }
+
+  get status(): SharingStatus {
+    return this.#loop.status;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#loop[Symbol.asyncDispose]();
+    this.#base[Symbol.dispose]();
+  }
+
+  async #begin(created: string): Promise<number> {
+    const how = await this.#base.begin(this.#stream.name, created);
+    if (how === "joins") this.#sent.clear();
+    const read = await this.#base.read([...this.#kinds.keys()]);
+    return Math.min(...read.values());
+  }
+
+  /** Applies messages of others in their order. */
+  async #apply(messages: readonly Published[]): Promise<void> {
+    const latest = new Map<string, Map<string, Published>>();
+    const read = new Map<string, number>();
+    for (const message of messages) {
+      const [kind = "", ...rest] = message.subject.split(".").slice(3);
+      const key = rest.join(".");
+      // What a newer version shares is read after the upgrade.
+      if (!this.#kinds.has(kind)) continue;
+      const rows = latest.get(kind) ?? new Map<string, Published>();
+      latest.set(kind, rows.set(key, message));
+    }
+    const end = messages.at(-1)?.seq ?? 0;
+    for (const kind of this.#kinds.keys()) read.set(kind, end);
+    const agreed = new Map<string, Map<string, Entry>>();
+    const failures: unknown[] = [];
+    for (const [kind, rows] of latest) {
+      try {
+        agreed.set(kind, await this.#applyRows(kind, rows));
+      } catch (error) {
+        // A store that cannot be written keeps its place in the stream; the others go on.
+        read.delete(kind);
+        failures.push(error);
+      }
+    }
+    await this.#base.note(agreed, read);
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #applyRows(
+    name: string,
+    rows: ReadonlyMap<string, Published>,
+  ): Promise<Map<string, Entry>> {
+    const kind = this.#kinds.get(name);
+    const known = await this.#base.entries(name, rows.keys());
+    const isNew = ([key, { seq }]: [string, Published]): boolean => {
+      return seq > (known.get(key)?.seq ?? 0);
+    };
+    const fresh = new Map([...rows].filter(isNew));
+    const agreed = new Map<string, Entry>();
+    if (kind === undefined || fresh.size === 0) return agreed;
+    /** Rows that the others do not have so. */
+    const unsent = new Map<string, string>();
+    const changed = await kind.change([...fresh.keys()], (key, local) => {
+      const shared = textOf(fresh.get(key));
+      unsent.delete(key);
+      if (local === shared || markOf(local) === (known.get(key)?.local ?? "")) return shared;
+      const merged = kind.merge(local, shared);
+      if (merged !== shared) unsent.set(key, markOf(shared));
+      return merged;
+    });
+    for (const [key, { seq }] of fresh) {
+      agreed.set(key, { seq, local: unsent.get(key) ?? markOf(changed.get(key)) });
+    }
+    this.#sent.set(name, { stamp: undefined, end: this.#sent.get(name)?.end });
+    return agreed;
+  }
+
+  /** A store that cannot be read does not hold up the others. */
+  async #send(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const kind of this.#kinds.values()) {
+      await this.#sendKind(kind).catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** Sends the rows of a store that were changed here. */
+  async #sendKind(kind: SharedKind): Promise<void> {
+    const stamp = await kind.stamp();
+    const before = this.#sent.get(kind.name);
+    if (before?.stamp !== undefined && before.stamp === stamp) return;
+    const { rows, isWhole, isLost = false, end } = await kind.read(before?.end);
+    if (isLost && (await this.#base.forget(kind.name))) {
+      this.#sent.delete(kind.name);
+      throw new Error(`The ${kind.name} store was lost: it is filled again from the other nodes`);
+    }
+    const known = await this.#base.entries(kind.name, isWhole ? undefined : rows.keys());
+    const changed = new Map<string, SharedText>(
+      [...rows].filter(([key, text]) => markOf(text) !== (known.get(key)?.local ?? "")),
+    );
+    if (isWhole) {
+      for (const [key, { local }] of known) {
+        if (local !== "" && !rows.has(key)) changed.set(key, undefined);
+      }
+    }
+    const isSent = await this.#sendRows(kind.name, [...changed], known);
+    // A row that another node has changed first is looked at again when its message was applied.
+    if (isSent) this.#sent.set(kind.name, { stamp, end });
+  }
+
+  /** Whether all of them are sent. */
+  async #sendRows(
+    kind: string,
+    rows: readonly (readonly [string, SharedText])[],
+    known: ReadonlyMap<string, Entry>,
+  ): Promise<boolean> {
+    let isAll = true;
+    for (let at = 0; at < rows.length; at += IN_FLIGHT) {
+      const some = rows
+        .slice(at, at + IN_FLIGHT)
+        .filter(([key, text]) => this.#fits(kind, key, text));
+      const sent = await Promise.all(
+        some.map(([key, text]) => {
+          const subject = this.#options.connection.subjects.change(kind, key);
+          return this.#stream.publish(subject, text ?? "", known.get(key)?.seq ?? 0);
+        }),
+      );
+      const entries = some.flatMap(([key, text], index) => {
+        const seq = sent[index];
+        return seq === undefined ? [] : [[key, { seq, local: markOf(text) }] as const];
+      });
+      if (entries.length < some.length) isAll = false;
+      await this.#base.note(new Map([[kind, new Map(entries)]]));
+    }
+    return isAll;
+  }
+
+  /** NATS refuses messages over its limit: such a row stays on this node. */
+  #fits(kind: string, key: string, text = ""): boolean {
+    const { connection, report } = this.#options;
+    const size = Buffer.byteLength(text);
+    const most = connection.maxPayload - HEADERS;
+    if (size <= most) return true;
+    const id = `${kind}.${key}`;
+    if (this.#refused.get(id) !== size) report("shared.too-large", { kind, key, size, most });
+    this.#refused.set(id, size);
+    return false;
+  }
+}
+
+/** A deleted row is an empty message. */
+function textOf(message: Published | undefined): SharedText {
+  if (message === undefined || message.data.length === 0) return undefined;
+  return Buffer.from(message.data).toString();
+}

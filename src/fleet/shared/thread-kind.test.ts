@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { noNats } from "../../../test/support/nats-server.ts";
+import { Fleet, type FleetNode, until } from "../../../test/support/shared-fleet.ts";
+import type { NewThread } from "../../store/review/reviews-threads.ts";
+
+const ADA = { by: "ada", role: "person" } as const;
+const BOT = { by: "bot", role: "agent" } as const;
+
+describe("Shared review threads", { skip: noNats }, () => {
+  it("are the same at every node, with their texts", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    const anchor = { path: "a.txt", side: "new", line: 3, blob: "abc1" } as const;
+    const { id } = await a.reviews.add(thread("one", { anchor, content: Buffer.from("text\n") }));
+    await until(() => has(b, id));
+    assert.deepEqual(await b.reviews.get(id), await a.reviews.get(id));
+    await until(async () => (await b.reviews.text("abc1")) !== undefined);
+    assert.equal(Buffer.from((await b.reviews.text("abc1")) ?? []).toString(), "text\n");
+    await b.reviews.reply(id, { ...BOT, text: "done" });
+    await until(async () => (await a.reviews.get(id)).state === "answered");
+    await a.reviews.resolve(id, ADA);
+    await until(async () => (await b.reviews.get(id)).state === "resolved");
+    assert.deepEqual(await eventsAt(b, id), await eventsAt(a, id));
+    assert.deepEqual(await eventsAt(b, id), ["opened one", "replied done", "resolved "]);
+  });
+
+  it("give a message to a reader of another node, and an agent there does not get a claimed one", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    const { id } = await a.reviews.add(thread("one"));
+    await until(() => has(b, id));
+    const { messages } = await b.reviews.take({ reader: "bot", limit: 9, first: "oldest" });
+    assert.deepEqual(
+      messages.map(({ text }) => text),
+      ["one"],
+    );
+    await a.reviews.claim({ agent: "bot", lease: 60_000, id });
+    await until(async () => (await b.reviews.get(id)).state === "claimed");
+    const other = b.reviews.claim({ agent: "other", lease: 60_000, id });
+    await assert.rejects(other, /bot has claimed it/);
+    await b.reviews.reply(id, { ...ADA, text: "hurry" });
+    await until(async () => (await eventsAt(a, id)).includes("replied hurry"));
+    // The claim is still that of the agent's own process.
+    await a.reviews.reply(id, { ...BOT, text: "done" });
+    await until(async () => (await b.reviews.get(id)).state === "answered");
+  });
+
+  it("that two nodes change at the same time have both changes, and the same state", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    const { id } = await a.reviews.add(thread("one"));
+    await until(() => has(b, id));
+    await fleet.nats.kill();
+    await a.reviews.resolve(id, ADA);
+    await b.reviews.reply(id, { ...BOT, text: "done" });
+    await fleet.nats.restart();
+    for (const node of [a, b]) {
+      await until(async () => (await eventsAt(node, id)).length === 3);
+      await until(async () => (await node.reviews.get(id)).state === "resolved");
+    }
+    assert.deepEqual(await eventsAt(a, id), await eventsAt(b, id));
+  });
+
+  it("of two nodes that join with the same id are both kept", async () => {
+    await using fleet = await Fleet.start();
+    for (const name of ["a", "b"]) {
+      using reviews = await fleet.reviews(name);
+      await reviews.add(thread(`by ${name}`, { id: "r00000" }));
+    }
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    for (const node of [a, b]) {
+      await until(async () => (await node.reviews.list()).length === 2);
+      const comments = (await node.reviews.list()).map(({ comment }) => comment);
+      assert.deepEqual(comments.toSorted(), ["by a", "by b"]);
+    }
+    const other = (await b.reviews.list()).find(({ comment }) => comment === "by a");
+    await b.reviews.resolve(other?.id ?? "", ADA);
+    await until(async () => (await a.reviews.get("r00000")).state === "resolved");
+    assert.equal((await b.reviews.get("r00000")).state, "open");
+  });
+
+  it("of a forge that two nodes have imported are one", async () => {
+    await using fleet = await Fleet.start();
+    for (const name of ["a", "b"]) {
+      using reviews = await fleet.reviews(name);
+      await reviews.add(thread("one", { fingerprint: "github:x:1", at: 5 }));
+    }
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    const [own] = await a.reviews.list();
+    await a.reviews.reply(own?.id ?? "", { ...BOT, text: "done" });
+    await until(async () => (await b.reviews.list())[0]?.state === "answered");
+    const [there] = await b.reviews.list();
+    await b.reviews.resolve(there?.id ?? "", ADA);
+    await until(async () => (await a.reviews.list())[0]?.state === "resolved");
+    assert.equal((await a.reviews.list()).length, 1);
+    assert.equal((await b.reviews.list()).length, 1);
+  });
+});
+
+function thread(comment: string, more: Partial<NewThread> = {}): NewThread {
+  return {
+    repository: { gitDir: "/r/.git", root: "/r", remotes: ["https://forge.example/r"] },
+    anchor: { path: "a.txt", side: "new", line: 3 },
+    severity: "should",
+    by: "ada",
+    source: "test",
+    comment,
+    ...more,
+  };
+}
+
+async function has({ reviews }: FleetNode, id: string): Promise<boolean> {
+  return (await reviews.list()).some((each) => each.id === id);
+}
+
+async function eventsAt({ reviews }: FleetNode, id: string): Promise<string[]> {
+  return (await reviews.history(id)).map(({ kind, text = "" }) => `${kind} ${text}`);
+}

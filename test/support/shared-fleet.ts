@@ -1,0 +1,163 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { jetstream, jetstreamManager, type StreamAPI } from "@nats-io/jetstream";
+
+import type { FleetConnection } from "../../src/fleet/connection/connect.ts";
+
+import { SharedState } from "../../src/fleet/shared/shared-state.ts";
+import { SharedAudit } from "../../src/fleet/shared/shared-audit.ts";
+import { openSharedStores } from "../../src/fleet/shared/shared-stores.ts";
+import { Subjects } from "../../src/fleet/subjects.ts";
+import { AccessTokens } from "../../src/store/access/access-tokens.ts";
+import { AuditLog } from "../../src/store/audit/audit-log.ts";
+import { Reviews } from "../../src/store/review/reviews.ts";
+import { SessionLog } from "../../src/store/session/session-log.ts";
+import { SessionRules } from "../../src/store/session/session-rules.ts";
+import { connectTo } from "./fleet-node.ts";
+import { NatsServer } from "./nats-server.ts";
+
+const SUBJECTS = new Subjects("p");
+
+/** A real NATS server, and nodes with data folders of their own that share their stores over it. */
+export class Fleet implements AsyncDisposable {
+  readonly nats: NatsServer;
+  readonly #folder = mkdtempSync(join(tmpdir(), "trunkline-fleet-"));
+
+  #connection: FleetConnection | undefined;
+
+  private constructor(nats: NatsServer) {
+    this.nats = nats;
+  }
+
+  static async start(): Promise<Fleet> {
+    return new Fleet(await NatsServer.start());
+  }
+
+  /** The data folder of a node. */
+  folder(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  /** The tokens of a node that need not run. */
+  tokens(name: string): AccessTokens {
+    return new AccessTokens(this.folder(name));
+  }
+
+  /** The reviews of a node that need not run. */
+  reviews(name: string): Promise<Reviews> {
+    return Reviews.open(this.folder(name));
+  }
+
+  /** How many messages the stream has. */
+  async messages(): Promise<number> {
+    const streams = await this.#streams();
+    return (await streams.info(SUBJECTS.shared)).state.messages;
+  }
+
+  /** The last message of a node's audit. */
+  async audited(node: string): Promise<string | undefined> {
+    const query = { last_by_subj: SUBJECTS.audit(node) };
+    const streams = await this.#streams();
+    return (await streams.getMessage(SUBJECTS.audits, query).catch(() => null))?.string();
+  }
+
+  /** Drops all messages of audits, as if they were too many. */
+  async dropAudits(): Promise<void> {
+    await (await this.#streams()).purge(SUBJECTS.audits);
+  }
+
+  /** Deletes all that was shared. */
+  async forget(): Promise<void> {
+    const streams = await this.#streams();
+    await streams.delete(SUBJECTS.shared);
+    await streams.delete(SUBJECTS.audits);
+  }
+
+  async publish(kind: string, key: string, text: string): Promise<void> {
+    await jetstream((await this.#own()).nats).publish(SUBJECTS.change(kind, key), text);
+  }
+
+  /** The last message of a row. */
+  async published(kind: string, key: string): Promise<string | undefined> {
+    const query = { last_by_subj: SUBJECTS.change(kind, key) };
+    return (await (await this.#streams()).getMessage(SUBJECTS.shared, query))?.string();
+  }
+
+  async #streams(): Promise<StreamAPI> {
+    return (await jetstreamManager((await this.#own()).nats)).streams;
+  }
+
+  async #own(): Promise<FleetConnection> {
+    this.#connection ??= await connectTo(this.nats.url, "test");
+    return this.#connection;
+  }
+
+  /** Starts a node; one of the same name goes on with its data. */
+  async node(name: string, role: "gateway" | "worker" = "gateway"): Promise<FleetNode> {
+    const connection = await connectTo(this.nats.url, name);
+    return FleetNode.start(this.folder(name), name, connection, role);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#connection?.[Symbol.asyncDispose]();
+    await this.nats[Symbol.asyncDispose]();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+export class FleetNode implements AsyncDisposable {
+  readonly data: string;
+  readonly tokens: AccessTokens;
+  readonly rules: SessionRules;
+  readonly reviews: Reviews;
+  readonly shared: SharedState;
+  readonly audit: AuditLog;
+  readonly #owned: AsyncDisposableStack;
+
+  private constructor(
+    data: string,
+    parts: Pick<FleetNode, "rules" | "reviews" | "shared" | "audit">,
+    owned: AsyncDisposableStack,
+  ) {
+    this.data = data;
+    this.tokens = new AccessTokens(data);
+    this.rules = parts.rules;
+    this.reviews = parts.reviews;
+    this.shared = parts.shared;
+    this.audit = parts.audit;
+    this.#owned = owned;
+  }
+
+  static async start(
+    data: string,
+    name: string,
+    connection: FleetConnection,
+    role: "gateway" | "worker",
+  ): Promise<FleetNode> {
+    await using opened = new AsyncDisposableStack();
+    opened.use(connection);
+    const { kinds } = opened.use(await openSharedStores(data, role));
+    // The program has connections of its own to the same files.
+    const log = opened.use(await SessionLog.open(data));
+    const reviews = opened.use(await Reviews.open(data));
+    const report = (): void => {};
+    const shared = opened.use(await SharedState.open({ connection, data, kinds, report }));
+    const audit = opened.use(new AuditLog(data, { sealAfter: 20 }));
+    opened.use(await SharedAudit.open({ connection, name, data, report }));
+    const parts = { rules: new SessionRules(log.database), reviews, shared, audit };
+    return new FleetNode(data, parts, opened.move());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#owned.disposeAsync();
+    await this.tokens[Symbol.asyncDispose]();
+  }
+}
+
+/** Waits until something is so. */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await delay(10);
+}
