@@ -24,14 +24,19 @@ export type EntryRecord = Omit<SessionRecord, "isDeleted" | "isHeld" | "title" |
 };
 
 /** The record as the contract of session stores has it. */
-export function recordOf(
-  { record, holder, deleted }: SessionEntry,
-  isAlive: (holder: string) => boolean,
-): SessionRecord {
-  const { id, cwd, agent, title, created, updated, parent, notes } = record;
-  const isDeleted = deleted !== undefined;
-  const isHeld = !isDeleted && holder !== undefined && isAlive(holder);
+export function recordOf(entry: SessionEntry, isAlive: (holder: string) => boolean): SessionRecord {
+  const { id, cwd, agent, title, created, updated, parent, notes } = entry.record;
+  const isDeleted = entry.deleted !== undefined;
+  const isHeld = liveHolder(entry, isAlive) !== undefined;
   return { id, cwd, agent, title, created, updated, parent, notes, isDeleted, isHeld };
+}
+
+/** The process that has the session open, if it seems alive. */
+export function liveHolder(
+  { holder, deleted }: Pick<SessionEntry, "holder" | "deleted">,
+  isAlive: (holder: string) => boolean,
+): string | undefined {
+  return deleted === undefined && holder !== undefined && isAlive(holder) ? holder : undefined;
 }
 
 const ID = /^[-\w]{1,200}(?:\.[-\w]{1,1000})?$/;

@@ -3,7 +3,7 @@ import type { Log } from "../../base/log.ts";
 import type { StoredEvent } from "../../session/event.ts";
 import type { Appended, HeldSession, SessionRecord, SessionStore } from "../../session/store.ts";
 import { HeldElsewhere } from "../../store/session/held-elsewhere.ts";
-import { recordOf } from "../ownership/session-entry.ts";
+import { liveHolder, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
 import { readEvents } from "./read-events.ts";
 import type { ListOptions, SessionMirror } from "./session-mirror.ts";
 import { SessionStreams, type SessionStreamsOptions } from "./session-streams.ts";
@@ -49,25 +49,22 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
     throw workersOnly("fork sessions");
   }
 
+  /** The id of the live process that has a session open; undefined if none has. */
+  async holderOf(id: string): Promise<string | undefined> {
+    return liveHolder(await this.#need(id), this.#options.isAlive);
+  }
+
   /** Throws "conflict" with the process that holds the session, or that is to take it. */
   async hold(id: string): Promise<HeldSession> {
     const { isAlive, place } = this.#options;
-    const found = await this.#streams.records.get(id);
-    if (found === undefined) {
-      throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+    const entry = await this.#need(id);
+    if (entry.deleted !== undefined) {
+      throw new TrunklineError("closed", `Session '${id}' was deleted.`);
     }
-    const { holder, node, deleted } = found.entry;
-    if (deleted !== undefined) throw new TrunklineError("closed", `Session '${id}' was deleted.`);
-    if (holder !== undefined && isAlive(holder))
-      throw new HeldElsewhere(id, holder, `node ${node}`);
-    const chosen = await place(recordOf(found.entry, isAlive));
+    const holder = liveHolder(entry, isAlive);
+    if (holder !== undefined) throw new HeldElsewhere(id, holder, `node ${entry.node}`);
+    const chosen = await place(recordOf(entry, isAlive));
     throw new HeldElsewhere(id, chosen, "a worker that was chosen for it");
-  }
-
-  /** The id of the live process that holds a session; undefined if none does. */
-  async holderOf(id: string): Promise<string | undefined> {
-    const { holder } = (await this.#streams.records.get(id))?.entry ?? {};
-    return holder !== undefined && this.#options.isAlive(holder) ? holder : undefined;
   }
 
   async release(): Promise<void> {}
@@ -103,6 +100,12 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
 
   async delete(): Promise<void> {
     throw workersOnly("delete sessions");
+  }
+
+  async #need(id: string): Promise<SessionEntry> {
+    const found = await this.#streams.records.get(id);
+    if (found !== undefined) return found.entry;
+    throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

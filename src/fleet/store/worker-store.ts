@@ -13,13 +13,17 @@ import type {
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionReplicas } from "../../store/session/session-replicas.ts";
 import { eventPages, linesUpTo } from "../ownership/event-pages.ts";
-import { EventPublisher } from "../ownership/event-publisher.ts";
 import { nodeIdOf } from "../ownership/node-id.ts";
 import { type Claim, Fenced, Ownership } from "../ownership/ownership.ts";
-import { type EntryRecord, recordOf } from "../ownership/session-entry.ts";
+import {
+  type EntryRecord,
+  liveHolder,
+  recordOf,
+  type SessionEntry,
+} from "../ownership/session-entry.ts";
 import { HeldReplica } from "./held-replica.ts";
 import { readEvents } from "./read-events.ts";
-import { restoreReplica } from "./restore-replica.ts";
+import { catchUp } from "./catch-up.ts";
 import type { ListOptions, SessionMirror } from "./session-mirror.ts";
 import { SessionStreams, type SessionStreamsOptions } from "./session-streams.ts";
 
@@ -90,17 +94,24 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     return this.log.holder;
   }
 
-  /** The id of the live process that holds a session; undefined if none does. */
+  /** The id of the live process that has a session open; undefined if none has. */
   async holderOf(id: string): Promise<string | undefined> {
-    const { holder } = (await this.#streams.records.get(id))?.entry ?? {};
-    return holder !== undefined && this.#isAlive(holder) ? holder : undefined;
+    if (this.#isHeld(id)) return this.holder;
+    return liveHolder(await this.#need(id), this.#isAlive);
   }
 
-  /** Throws if another process has taken a session since this one did. */
+  /**
+   * Throws "closed" unless this process holds the session. NATS is asked, since another worker may have
+   * taken the session without this one's knowledge.
+   */
   async confirm(id: string): Promise<void> {
-    const { holder } = (await this.#streams.records.get(id))?.entry ?? {};
-    if (holder === this.holder) return;
-    throw new TrunklineError("closed", `Session '${id}' has moved to another worker.`);
+    const held = this.#byId.get(id);
+    if (held === undefined) throw notOpen(id);
+    if (held.failure !== undefined) throw held.failure;
+    const { epoch, holder } = await this.#need(id);
+    if (epoch === held.claim.epoch && holder === this.holder) return;
+    this.#failed(held.key, new Fenced(`Another process has taken session '${id}'.`));
+    throw held.failure ?? notOpen(id);
   }
 
   create(session: NewSession): Promise<HeldSession> {
@@ -233,24 +244,21 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
   /** Opens a session that was taken, with the events that it has in NATS. */
   async #begin(claim: Claim, isTailDropped = false): Promise<HeldSession> {
     const { journal, mostBytes, link } = this.#streams;
-    const { id, epoch, sequence, last } = claim;
+    const { id } = claim;
     const key = await this.log.adopt(recordOf(claim.entry, () => true));
-    if (claim.epoch === claim.entry.born && claim.entry.deleted === undefined) {
-      await this.#replicas.replace(key, 0, []);
-      await this.#replicas.setMark(key, claim);
-    } else {
-      await restoreReplica({ journal, replicas: this.#replicas, node: this.node }, key, claim);
-    }
-    if (isTailDropped) await this.#replicas.replace(key, last, []);
-    const publisher = new EventPublisher({
-      ...{ journal, id, epoch, sequence, last, mostBytes },
-      node: this.node,
-      pause: link.pause,
-      failed: (error) => this.#failed(key, error),
-      unanswered: (error, attempt) =>
-        this.#options.log.warn("fleet.not-acknowledged", { session: id, attempt, error }),
-    });
-    for await (const page of this.#replicas.after(key, last)) await publisher.add(page);
+    const publisher = await catchUp(
+      {
+        ...{ journal, replicas: this.#replicas, node: this.node, claim, isTailDropped },
+        publishing: {
+          mostBytes,
+          pause: link.pause,
+          failed: (error) => this.#failed(key, error),
+          unanswered: (error, attempt) =>
+            this.#options.log.warn("fleet.not-acknowledged", { session: id, attempt, error }),
+        },
+      },
+      key,
+    );
     const { record } = await this.log.hold(id);
     const before = this.#held.get(key);
     if (before === undefined) this.#add(new HeldReplica(this.log, key, claim, publisher));
@@ -319,7 +327,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
 
   /** Forgets a session, whose events are stored or have failed. */
   async #end(held: HeldReplica): Promise<void> {
-    held.fail(new TrunklineError("closed", `Session '${held.id}' is not open here.`));
+    held.fail(notOpen(held.id));
     this.#held.delete(held.key);
     this.#byId.delete(held.id);
     await this.log.release(held.key);
@@ -337,7 +345,12 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     }
   }
 
-  async #need(id: string) {
+  #isHeld(id: string): boolean {
+    const held = this.#byId.get(id);
+    return held !== undefined && held.failure === undefined;
+  }
+
+  async #need(id: string): Promise<SessionEntry> {
     const found = await this.#streams.records.get(id);
     if (found !== undefined) return found.entry;
     throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
@@ -362,6 +375,10 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
       if (this.#lanes.get(id) === lane) this.#lanes.delete(id);
     }
   }
+}
+
+function notOpen(id: string): TrunklineError {
+  return new TrunklineError("closed", `Session '${id}' is not open here.`);
 }
 
 function newRecord({ id, cwd, agent, title, parent, notes }: NewSession): EntryRecord {

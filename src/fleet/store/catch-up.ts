@@ -1,18 +1,46 @@
 import { TrunklineError } from "../../base/errors.ts";
-import type { SessionReplicas } from "../../store/session/session-replicas.ts";
 import type { Page } from "../../store/session/session-pages.ts";
+import type { SessionReplicas } from "../../store/session/session-replicas.ts";
 import { eventPages, type StoredPage } from "../ownership/event-pages.ts";
+import { EventPublisher, type EventPublisherOptions } from "../ownership/event-publisher.ts";
 import type { Journal } from "../ownership/journal.ts";
 import type { Claim } from "../ownership/ownership.ts";
 
 /** Characters that are written to the local log at a time. */
 const WRITE = 1024 * 1024;
 
+/** The local events of sessions, see `SessionReplicas`. */
+export type Replicas = Pick<SessionReplicas, "mark" | "setMark" | "last" | "replace" | "after">;
+
 interface Restoring {
   readonly journal: Journal;
-  readonly replicas: SessionReplicas;
+  readonly replicas: Replicas;
   /** The stable id of this node. */
   readonly node: string;
+}
+
+export interface CatchUpOptions extends Restoring {
+  readonly claim: Claim;
+  /** The events that only the local log has were refused before, and are removed. */
+  readonly isTailDropped: boolean;
+  readonly publishing: Pick<EventPublisherOptions, "mostBytes" | "pause" | "failed" | "unanswered">;
+}
+
+/**
+ * Makes the local log and the journal the same for a session that was taken. Returns what publishes its
+ * further events.
+ */
+export async function catchUp(options: CatchUpOptions, session: number): Promise<EventPublisher> {
+  const { journal, replicas, node, claim, isTailDropped, publishing } = options;
+  const { id, epoch, sequence, last } = claim;
+  await restoreReplica(options, session, claim);
+  if (isTailDropped) await replicas.replace(session, last, []);
+  const publisher = new EventPublisher({
+    ...{ journal, id, epoch, node, sequence, last },
+    ...publishing,
+  });
+  for await (const page of replicas.after(session, last)) await publisher.add(page);
+  return publisher;
 }
 
 /**
@@ -20,11 +48,7 @@ interface Restoring {
  * the local log has, after the last one in the journal, stay if no other node has written since: this
  * node's process ended before they were published. Otherwise they were replaced, and are removed.
  */
-export async function restoreReplica(
-  restoring: Restoring,
-  session: number,
-  claim: Claim,
-): Promise<void> {
+async function restoreReplica(restoring: Restoring, session: number, claim: Claim): Promise<void> {
   const { replicas } = restoring;
   const mark = await replicas.mark(session);
   const isKnown = mark !== undefined && mark.epoch >= claim.entry.born;
