@@ -11,6 +11,8 @@ export interface Notes {
   readonly turn?: string | undefined;
   /** What a person was asked and has not answered (`OpenQuestion`). */
   readonly question?: unknown;
+  /** The permission request of an interrupted turn that nobody has answered (`UnansweredRequest`). */
+  readonly permission?: unknown;
   /** The work tree of the session (`workplaceOf`). */
   readonly worktree?: unknown;
 }

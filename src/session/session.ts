@@ -1,5 +1,7 @@
+import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { OWNER } from "../base/principal.ts";
 import { type Stop, Stopper } from "../base/stop.ts";
 import type {
   AgentSession,
@@ -18,7 +20,7 @@ import type { EndEvent } from "./event.ts";
 import type { SessionLimits } from "./limits.ts";
 import type { NoticedEvent, NoticeListener } from "./notice.ts";
 import type { PermissionOutcome, PermissionRequest } from "./permission/permission.ts";
-import { PermissionRequests } from "./permission/permissions.ts";
+import { PermissionRequests, type UnansweredRequest } from "./permission/permissions.ts";
 import {
   type Answerer,
   type AnswerPolicy,
@@ -93,6 +95,7 @@ export class Session implements TurnHost {
       rules: options.rules,
       audience: this.#audience,
       transcript: this.#transcript,
+      notes: this.#notes,
       policy: this.#policy,
       maxSize: limits.ask("session/request_permission").maxSize,
       audit: options.audit ?? (() => {}),
@@ -208,6 +211,7 @@ export class Session implements TurnHost {
 
   /** ACP prompt-turn: has the agent work on a prompt. Resolves when the turn has ended. */
   async prompt(options: PromptOptions): Promise<TurnEnd> {
+    if (!this.isRunning) this.#permissions.turnBegins();
     try {
       return await this.#turns.prompt(options);
     } finally {
@@ -271,6 +275,9 @@ export class Session implements TurnHost {
    */
   close(how: "wanted" | "stopping" | "lost" | "revoked" = "wanted"): Promise<void> {
     if (how === "stopping" || how === "lost") this.#turns.stop();
+    // Somebody who closes a session cancels its turn, but not what an interrupted turn had asked.
+    const keepsAsking = how === "wanted" ? !this.isRunning : how !== "revoked";
+    if (keepsAsking) background(this.#permissions.stop(), "Keeping a question");
     if (how === "revoked") this.#revoked.stop(new TrunklineError("closed", NO_LONGER_LET_IN));
     this.#closing ??= this.#close();
     return this.#closing;
@@ -303,6 +310,12 @@ export class Session implements TurnHost {
 
   askPermission(turn: RunningTurn, request: PermissionRequest): Promise<PermissionOutcome> {
     return this.#permissions.ask(turn, request);
+  }
+
+  /** Asks what nobody had answered when the last turn was interrupted. */
+  askAgain(unanswered: UnansweredRequest): void {
+    const principal = { ...OWNER, id: this.owner };
+    background(this.#permissions.askAgain(unanswered, principal), "Asking for permission again");
   }
 
   /** Answers an open permission request for somebody who is not attached. Throws if that does not count. */

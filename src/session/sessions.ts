@@ -7,7 +7,7 @@ import { agentOptions } from "./agent-options.ts";
 import type { SessionClient } from "./client/client.ts";
 import { readPage, type SessionPage } from "./list-sessions.ts";
 import { endOfPrompt, type EndOfTurn, type SentPrompt } from "./turn/end-of-prompt.ts";
-import { recoverTurn } from "./turn/recover.ts";
+import { recover } from "./turn/recover.ts";
 import { expired, Session } from "./session.ts";
 import { SessionError, unknownSession } from "./session-error.ts";
 import { SessionRoom } from "./session-room.ts";
@@ -338,13 +338,14 @@ export class Sessions implements AsyncDisposable {
     const { cwd } = setup;
     const session = new Session({ ...this.#options, held, cwd });
     const { notes } = held.record;
-    if (typeof notes.turn === "string") await recoverTurn(store, session, notes.turn);
+    const unanswered = await recover(store, session, notes);
     const place = workplaceOf(notes);
     if (place !== undefined) await this.#options.workplaces?.open(session.id, place);
     const starting = { store, log: log.with({ session: session.id, agent: agent.name }) };
     const options = agentOptions(session, setup, { ...starting, notes, isOld });
     const worker = await this.#openAgent(session, agent, options);
     session.begin(worker);
+    if (unanswered !== undefined) session.askAgain(unanswered);
     this.#open.set(session.id, session);
     return session;
   }

@@ -13,6 +13,7 @@ import type { SessionClient } from "../client/client.ts";
 import type { NoticedPermission } from "../notice.ts";
 import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./permission.ts";
 import { SessionError } from "../session-error.ts";
+import type { SessionNotes } from "../session-notes.ts";
 import type { RuleStore } from "../store.ts";
 import type { Transcript } from "../turn/transcript.ts";
 import { visibleRequest } from "../visible-request.ts";
@@ -25,6 +26,7 @@ export interface PermissionRequestsOptions {
   readonly rules: RuleStore | undefined;
   readonly audience: Audience;
   readonly transcript: Transcript;
+  readonly notes: Pick<SessionNotes, "keep">;
   readonly policy: AnswerPolicy;
   /** Tells people who are away that a permission is needed, or not any more. */
   readonly noticed: (notice: NoticedPermission) => void;
@@ -33,6 +35,12 @@ export interface PermissionRequestsOptions {
   readonly maxSize: number | undefined;
   /** Records who permitted what. */
   readonly audit: (entry: object) => void;
+}
+
+/** A request of an interrupted turn, which people can still answer: the next turn will ask the same. */
+export interface UnansweredRequest {
+  readonly requestId: string;
+  readonly request: PermissionRequest;
 }
 
 /** A request that waits for an answer. */
@@ -49,6 +57,9 @@ const REJECT: readonly PermissionKind[] = ["reject_once", "reject_always"];
 export class PermissionRequests {
   readonly #options: PermissionRequestsOptions;
   readonly #open = new Map<string, OpenPermission>();
+  /** The answer to a request of an interrupted turn, until the next turn asks the same. */
+  #early: { readonly request: PermissionRequest; readonly answered: Answered } | undefined;
+  #isStopping = false;
 
   constructor(options: PermissionRequestsOptions) {
     this.#options = options;
@@ -63,6 +74,7 @@ export class PermissionRequests {
     const request = visibleRequest(asked);
     const requestId = crypto.randomUUID();
     const ruled =
+      this.#answeredEarly(request) ??
       (await this.#rule(request, principal)) ??
       this.#accepted(request, { sessionId, asker, principal });
     if (ruled === undefined) this.#mustBeShown(request);
@@ -73,6 +85,41 @@ export class PermissionRequests {
     this.#audit(request, answered);
     if (ruled === undefined) await this.#learn(request, answered);
     return answered.outcome;
+  }
+
+  /**
+   * Asks what nobody had answered when the turn was interrupted. The answer counts for the next turn, if
+   * that asks the same.
+   */
+  async askAgain(unanswered: UnansweredRequest, principal: Principal): Promise<void> {
+    const { sessionId, notes } = this.#options;
+    const { requestId, request } = unanswered;
+    await notes.keep({ permission: unanswered });
+    const answered = await this.#askAll(requestId, request, {
+      sessionId,
+      asker: undefined,
+      principal,
+    });
+    if (this.#isStopping) return;
+    await notes.keep({ permission: undefined });
+    if (answered.outcome.outcome !== "selected") return;
+    this.#early = { request, answered };
+    this.#audit(request, answered);
+    await this.#learn(request, answered);
+  }
+
+  /** A turn begins, which asks again what it needs. */
+  turnBegins(): void {
+    for (const { pending } of this.#open.values()) pending.cancel();
+  }
+
+  /** The process stops: open requests stay unanswered, and are asked again by the next one. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    for (const [requestId, { pending }] of this.#open) {
+      const { request } = pending;
+      await this.#options.notes.keep({ permission: { requestId, request } });
+    }
   }
 
   /**
@@ -112,7 +159,8 @@ export class PermissionRequests {
   async #askAndStore(pending: PendingPermission): Promise<Answered> {
     const { audience, transcript } = this.#options;
     const answered = await audience.attachments.ask(pending, transcript.settled());
-    await this.#record(pending.id, answered);
+    const isWithdrawn = this.#isStopping && answered.outcome.outcome === "cancelled";
+    if (!isWithdrawn) await this.#record(pending.id, answered);
     return answered;
   }
 
@@ -128,6 +176,15 @@ export class PermissionRequests {
     const why = `the question would have ${size} bytes, and at most ${maxSize} can be shown`;
     const says = `Cannot ask for permission: ${why}. Do it in several smaller steps.`;
     throw new TrunklineError("usage", says);
+  }
+
+  #answeredEarly(request: PermissionRequest): Answered | undefined {
+    const early = this.#early;
+    if (early === undefined || !isSame(early.request, request)) return undefined;
+    this.#early = undefined;
+    const { outcome, by } = early.answered;
+    const same = outcome.outcome === "selected" ? outcomeOf(request, [outcome.kind]) : undefined;
+    return same && { outcome: same, by };
   }
 
   /** The rule of the principal that prompted. Rules of other principals do not apply. */
@@ -181,6 +238,18 @@ export class PermissionRequests {
       by,
     });
   }
+}
+
+/** Whether two requests ask for the same thing. */
+function isSame(one: PermissionRequest, other: PermissionRequest): boolean {
+  if (one.subject !== undefined || other.subject !== undefined)
+    return one.subject === other.subject;
+  const [{ title, kind, rawInput }, asked] = [one.toolCall, other.toolCall];
+  return (
+    title === asked.title &&
+    kind === asked.kind &&
+    JSON.stringify(rawInput) === JSON.stringify(asked.rawInput)
+  );
 }
 
 /** What a client that was asked sees when its answer was refused, or when another client has answered. */

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as immediate } from "node:timers/promises";
 
 import { AcpHouse } from "../../../test/support/acp-house.ts";
-import { chunk } from "../../../test/support/scripted-agent.ts";
+import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
+import type { PermissionRequest } from "../permission/permission.ts";
 
 describe("a turn whose process died", { timeout: 30_000 }, () => {
   it("is reported as interrupted", async () => {
@@ -45,5 +47,114 @@ describe("a turn whose process died", { timeout: 30_000 }, () => {
     assert.ok(history.includes("interrupted"));
     void sessions;
     log.database[Symbol.dispose]();
+  });
+
+  const request = (title: string): PermissionRequest => ({
+    toolCall: { toolCallId: "t", title, kind: "execute" },
+    options: [
+      { optionId: "yes", name: "Yes", kind: "allow_once" },
+      { optionId: "no", name: "No", kind: "reject_once" },
+    ],
+  });
+
+  /** A house whose agent asks for permission to do what the prompt says, and says how that ended. */
+  const asking = (): Promise<AcpHouse> =>
+    AcpHouse.open({
+      script: async (turn) => {
+        const outcome = await turn.requestPermission(request(promptText(turn)));
+        await turn.update(chunk(JSON.stringify(outcome)));
+      },
+    });
+
+  const selected = (optionId: string) => ({
+    result: { outcome: { outcome: "selected", optionId } },
+  });
+
+  /** Begins a turn that asks, and leaves it behind as a killed process does. */
+  const leave = async (house: AcpHouse, title: string): Promise<string> => {
+    const { client, sessionId } = await house.client();
+    client.answer = () => undefined;
+    client.post("session/prompt", { sessionId, prompt: [{ type: "text", text: title }] });
+    await client.request("session/request_permission");
+    const { log } = house;
+    await house.start();
+    log.database[Symbol.dispose]();
+    return sessionId;
+  };
+
+  it("still asks for the permission, and the answer counts for the next turn", async () => {
+    await using house = await asking();
+    const sessionId = await leave(house, "Remove all");
+    const later = house.connect();
+    await later.initialize();
+    let asked = 0;
+    const answered = Promise.withResolvers<void>();
+    later.answer = () => {
+      asked++;
+      answered.resolve();
+      return selected("no");
+    };
+    await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    await answered.promise;
+    while ((await house.log.find(sessionId))?.notes.permission !== undefined) await immediate();
+    await later.prompt(sessionId, "Remove all");
+    assert.equal(asked, 1);
+    assert.match(later.text, /"optionId":"no"/);
+    // It counts once.
+    await later.prompt(sessionId, "Remove all");
+    assert.equal(asked, 2);
+  });
+
+  it("asks again what another turn does not repeat, and forgets the old request then", async () => {
+    await using house = await asking();
+    const sessionId = await leave(house, "Remove all");
+    const later = house.connect();
+    await later.initialize();
+    const titles: string[] = [];
+    later.answer = ({ params }) => {
+      titles.push(params.toolCall.title);
+      return params.toolCall.title === "Remove all" ? undefined : selected("yes");
+    };
+    await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    await later.request("session/request_permission");
+    await later.prompt(sessionId, "Remove one");
+    assert.deepEqual(titles, ["Remove all", "Remove one"]);
+    assert.match(later.text, /"optionId":"yes"/);
+    assert.equal((await house.log.find(sessionId))?.notes.permission, undefined);
+  });
+
+  it("keeps the request also where the program stops twice before anybody answers", async () => {
+    await using house = await asking();
+    const sessionId = await leave(house, "Remove all");
+    for (const _ of [1, 2]) {
+      const watcher = house.connect();
+      await watcher.initialize();
+      watcher.answer = () => undefined;
+      await watcher.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+      await watcher.request("session/request_permission");
+      await house.stop();
+      await house.start();
+    }
+    const { permission } = (await house.log.find(sessionId))?.notes ?? {};
+    assert.equal(
+      (permission as { request?: PermissionRequest }).request?.toolCall.title,
+      "Remove all",
+    );
+  });
+
+  it("keeps the request of a turn that is interrupted because the program stops", async () => {
+    await using house = await asking();
+    const { client, sessionId } = await house.client();
+    client.answer = () => undefined;
+    client.post("session/prompt", { sessionId, prompt: [{ type: "text", text: "Remove all" }] });
+    await client.request("session/request_permission");
+    await house.stop();
+    await house.start();
+    const later = house.connect();
+    await later.initialize();
+    later.answer = () => selected("yes");
+    await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    const { params } = await later.request("session/request_permission");
+    assert.equal(params.toolCall.title, "Remove all");
   });
 });

@@ -1,29 +1,47 @@
 import type { SessionEvent } from "../event.ts";
 import type { Session } from "../session.ts";
+import type { UnansweredRequest } from "../permission/permissions.ts";
+import type { Notes } from "../session-notes.ts";
 import type { SessionStore } from "../store.ts";
 
-/** Records that a turn was interrupted which was running when its process died. */
-export async function recoverTurn(
+/**
+ * Records that a turn was interrupted which was running when its process died. Returns the permission
+ * request of the last turn that nobody had answered.
+ */
+export async function recover(
+  store: SessionStore,
+  session: Session,
+  { turn, permission }: Notes,
+): Promise<UnansweredRequest | undefined> {
+  if (typeof turn === "string") return await recoverTurn(store, session, turn);
+  return permission as UnansweredRequest | undefined;
+}
+
+async function recoverTurn(
   store: SessionStore,
   session: Session,
   turnId: string,
-): Promise<void> {
+): Promise<UnansweredRequest | undefined> {
   let isBegun = false;
   let isEnded = false;
   const open = new Set<string>();
+  let unanswered: UnansweredRequest | undefined;
   for await (const { message } of store.read(session.id)) {
     const event = message as SessionEvent;
     if (event.kind === "prompt" && event.turnId === turnId) isBegun = true;
     else if (event.kind === "end" && event.turnId === turnId) isEnded = true;
-    else if (event.kind === "update" && isBegun) {
+    else if (event.kind === "permission" && event.turnId === turnId) unanswered = event;
+    else if (event.kind === "answer" && event.requestId === unanswered?.requestId) {
+      unanswered = undefined;
+    } else if (event.kind === "update" && isBegun) {
       const { sessionUpdate, toolCallId, status } = event.update;
       if (typeof toolCallId !== "string") continue;
       if (status === "completed" || status === "failed") open.delete(toolCallId);
       else if (sessionUpdate === "tool_call") open.add(toolCallId);
     }
   }
-  if (isBegun && !isEnded) {
-    const error = "Trunkline ended unexpectedly while it was running";
-    await session.interrupt({ turnId, error }, [...open]);
-  }
+  if (!isBegun || isEnded) return undefined;
+  const error = "Trunkline ended unexpectedly while it was running";
+  await session.interrupt({ turnId, error }, [...open]);
+  return unanswered && { requestId: unanswered.requestId, request: unanswered.request };
 }
