@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
-import { createUser } from "@nats-io/nkeys";
+import { nkeys } from "@nats-io/transport-node";
 
 import { until } from "../../../test/support/fleet-node.ts";
 import { freePort } from "../../../test/support/free-port.ts";
@@ -22,7 +22,7 @@ const open = (
 
 describe("FleetConnection", { skip: noNats, timeout: 60_000 }, () => {
   let folder: Awaited<ReturnType<typeof mkdtempDisposable>>;
-  const file = async (name: string, content: string): Promise<string> => {
+  const file = async (name: string, content = ""): Promise<string> => {
     const path = join(folder.path, name);
     await writeFile(path, content, { mode: 0o600 });
     return path;
@@ -88,7 +88,7 @@ describe("FleetConnection", { skip: noNats, timeout: 60_000 }, () => {
   });
 
   it("sends a password or the signature of an nkey from a file, read anew for each connection", async () => {
-    const user = createUser();
+    const user = nkeys.createUser();
     const seed = Buffer.from(user.getSeed()).toString();
     await using server = await NatsServer.start(
       `authorization { users [{ nkey: ${user.getPublicKey()} }, { user: ann, password: "p:w" }] }`,

@@ -45,13 +45,16 @@ export interface FleetConnectionOptions {
 export class FleetConnection implements AsyncDisposable {
   readonly nats: NatsConnection;
   readonly subjects: Subjects;
+  /** The stable name of this node. */
+  readonly name: string;
   readonly #listeners = new Set<() => void>();
   #connectedSince: number | undefined = performance.now();
   #maxPayload: number;
 
-  private constructor(nats: NatsConnection, subjects: Subjects) {
+  private constructor(nats: NatsConnection, { subjects, name }: FleetConnectionOptions) {
     this.nats = nats;
     this.subjects = subjects;
+    this.name = name;
     this.#maxPayload = nats.info?.max_payload ?? 0;
     background(this.#watch(), "Watching the connection to NATS");
   }
@@ -69,7 +72,7 @@ export class FleetConnection implements AsyncDisposable {
     }
     try {
       await requireJetStream(nats, where);
-      return new FleetConnection(nats, options.subjects);
+      return new FleetConnection(nats, options);
     } catch (error) {
       await nats.close();
       throw error;

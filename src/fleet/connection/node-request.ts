@@ -59,9 +59,12 @@ export function answerNodes(
     }
     if (connection.isConnected) message.respond(JSON.stringify(text));
   };
+  // A worker can make JetStream deliver what it stored to any subject, but then the answer goes elsewhere.
+  const inbox = connection.subjects.inbox("");
   return connection.nats.subscribe(connection.subjects.request(addressOf(node), what), {
     callback: (error, message) => {
-      if (error === null) background(respond(message), `Answering '${what}' of another node`);
+      if (error !== null || message.reply?.startsWith(inbox) !== true) return;
+      background(respond(message), `Answering '${what}' of another node`);
     },
   });
 }

@@ -14,10 +14,13 @@ import type { FleetConnection } from "./connect.ts";
 import { NatsSocket } from "./nats-socket.ts";
 import { answerNodes, askNode, type NodeAddress } from "./node-request.ts";
 
+const NAME = /^[A-Za-z0-9_-]+$/;
 const ID = /^[0-9a-f-]{36}$/;
 
 /** A request to open a connection. */
 interface Open {
+  /** The name of the node that asks. */
+  readonly from: string;
   readonly connection: string;
 }
 
@@ -50,13 +53,11 @@ export class NodeServer implements Disposable {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #accept({ connection: id }: Open): void {
+  #accept(open: Open): void {
     const { connection, node, refuse } = this.#options;
     const refusal = refuse?.();
     if (refusal !== undefined) throw new Error(refusal);
-    if (typeof id !== "string" || !ID.test(id))
-      throw new Error("the id of the connection is not valid");
-    const [incoming, outgoing] = subjectsOf(connection, node, id);
+    const [incoming, outgoing] = subjectsOf(connection, node, open);
     const socket = new NatsSocket(connection, { incoming, outgoing });
     this.#sockets.add(socket);
     socket.on("close", () => this.#sockets.delete(socket));
@@ -69,11 +70,10 @@ export async function openSocket(
   connection: FleetConnection,
   node: NodeAddress,
 ): Promise<NatsSocket> {
-  const id = randomUUID();
-  const [outgoing, incoming] = subjectsOf(connection, node, id);
+  const open: Open = { from: connection.name, connection: randomUUID() };
+  const [outgoing, incoming] = subjectsOf(connection, node, open);
   const socket = new NatsSocket(connection, { incoming, outgoing });
   try {
-    const open: Open = { connection: id };
     await askNode(connection, node, "open", open);
     return socket;
   } catch (error) {
@@ -91,12 +91,13 @@ export async function reachNode(
   return greet(await openSocket(connection, node), principal);
 }
 
-/** The name of the node is in them, so that its permissions in NATS can be limited to its own. */
+/** The names of both nodes are in them, so that the permissions of each in NATS can be limited to its own. */
 function subjectsOf(
   { subjects }: FleetConnection,
   { name }: NodeAddress,
-  id: string,
+  { from, connection }: Open,
 ): [toServer: string, toClient: string] {
-  const named = `${name}.${id}`;
-  return [subjects.connection(named, "server"), subjects.connection(named, "client")];
+  if (!NAME.test(from) || !ID.test(connection)) throw new Error("the request is not valid");
+  const id = `${name}.${from}.${connection}`;
+  return [subjects.connection(id, "server"), subjects.connection(id, "client")];
 }

@@ -1,0 +1,132 @@
+import { Subjects } from "../subjects.ts";
+
+/** A user of NATS that is a gateway or a worker. */
+export interface FleetUser {
+  readonly pool: string;
+  readonly role: "gateway" | "worker";
+  /** The stable name of the node; `*` for one user that all nodes of this role share. */
+  readonly name: string;
+  /** The public key (`U…`) of its nkey. */
+  readonly nkey: string;
+}
+
+export interface Permissions {
+  readonly publish: readonly string[];
+  readonly subscribe: readonly string[];
+  /** What it may not publish, although a wildcard in `publish` includes it. */
+  readonly deny: readonly string[];
+}
+
+/** The settings of nats-server that let these users do what they need in their pools, and nothing else. */
+export function natsSettings(users: readonly FleetUser[]): string {
+  const lines = users.map((user) => userSettings(user));
+  return `authorization {\n  users = [\n${lines.join("")}  ]\n}\n`;
+}
+
+/** What a node may do. It may also answer what it is asked. */
+export function permissionsOf({ pool, role, name }: Omit<FleetUser, "nkey">): Permissions {
+  const subjects = new Subjects(pool);
+  return role === "gateway" ? ofGateway(subjects, name) : ofWorker(subjects, name);
+}
+
+function ofGateway(subjects: Subjects, name: string): Permissions {
+  const streams = streamsOf(subjects);
+  return {
+    publish: [
+      ...common(subjects, name),
+      // Only gateways ask nodes, so nodes trust what a gateway tells about its clients.
+      subjects.request("*.*", "*"),
+      subjects.connection(`*.${name}.*`, "server"),
+      subjects.job("*"),
+      ...Object.values(streams).flatMap((stream) => [
+        ...api(stream, "STREAM.CREATE", "STREAM.UPDATE", "STREAM.PURGE"),
+        ...reading(stream),
+      ]),
+      ...api(streams.jobs, "STREAM.MSG.DELETE"),
+      ...api(`${streams.jobs}.*`, "CONSUMER.DURABLE.CREATE"),
+    ],
+    subscribe: [
+      ...heard(subjects, name),
+      subjects.connection(`*.${name}.*`, "client"),
+      subjects.offer(`${name}.*`, "*"),
+    ],
+    deny: [],
+  };
+}
+
+function ofWorker(subjects: Subjects, name: string): Permissions {
+  const streams = streamsOf(subjects);
+  const { events, sessions, shared, checkpoints, jobs } = streams;
+  return {
+    publish: [
+      ...common(subjects, name),
+      subjects.connection(`${name}.*.*`, "client"),
+      subjects.offer("*.*", "*"),
+      subjects.event(">"),
+      ...[events, sessions, shared, checkpoints].flatMap(reading),
+      // Events that a checkpoint or a deletion made superfluous, and parts of objects.
+      ...[events, checkpoints].flatMap((stream) => api(stream, "STREAM.PURGE")),
+      ...api(checkpoints, "STREAM.CREATE"),
+      ...api(`${jobs}.*`, "CONSUMER.INFO", "CONSUMER.MSG.NEXT"),
+      `$JS.ACK.${jobs}.>`,
+    ],
+    subscribe: [...heard(subjects, name), subjects.connection(`${name}.*.*`, "server")],
+    // A worker lets no clients in: it must not make tokens that gateways accept.
+    deny: [subjects.change("token", ">")],
+  };
+}
+
+/** What both publish. */
+function common(subjects: Subjects, name: string): string[] {
+  return [
+    "$JS.API.INFO",
+    `${subjects.beat}.${name}`,
+    subjects.change("*", ">"),
+    `$KV.${subjects.sessions}.>`,
+    `$O.${subjects.checkpoints}.>`,
+  ];
+}
+
+/** What both hear. */
+function heard(subjects: Subjects, name: string): string[] {
+  return [`${subjects.inbox(name)}.>`, `${subjects.beat}.*`, subjects.request(`${name}.*`, "*")];
+}
+
+function streamsOf(subjects: Subjects) {
+  return {
+    events: subjects.events,
+    sessions: `KV_${subjects.sessions}`,
+    jobs: subjects.jobs,
+    shared: subjects.shared,
+    checkpoints: `OBJ_${subjects.checkpoints}`,
+  };
+}
+
+/** Looking at a stream, and reading it with consumers of one's own. */
+function reading(stream: string): string[] {
+  return [
+    ...api(stream, "STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET", "CONSUMER.CREATE"),
+    ...api(`${stream}.>`, "DIRECT.GET", "CONSUMER.CREATE"),
+    ...api(`${stream}.*`, "CONSUMER.INFO", "CONSUMER.DELETE", "CONSUMER.MSG.NEXT"),
+    `$JS.ACK.${stream}.>`,
+    `$JS.FC.${stream}.>`,
+  ];
+}
+
+function api(subject: string, ...operations: readonly string[]): string[] {
+  return operations.map((operation) => `$JS.API.${operation}.${subject}`);
+}
+
+function userSettings(user: FleetUser): string {
+  const { publish, subscribe, deny } = permissionsOf(user);
+  const list = (subjects: readonly string[]): string =>
+    subjects.map((subject) => `          "${subject}"\n`).join("");
+  return (
+    `    # ${user.role} ${user.name} of pool ${user.pool}\n` +
+    `    {\n      nkey: ${user.nkey}\n      permissions: {\n` +
+    `        publish: {\n        allow: [\n${list(publish)}        ]\n` +
+    `        deny: [\n${list(deny)}        ]\n        }\n` +
+    `        subscribe: {\n        allow: [\n${list(subscribe)}        ]\n        }\n` +
+    "        allow_responses: true\n      }\n    }\n"
+  );
+}
