@@ -34,8 +34,8 @@ export class AcpLine implements Disposable {
   ): Promise<AcpLine> {
     const socket = new WebSocket(url, { headers, handshakeTimeout: CONNECT_WITHIN });
     socket.on("error", () => {});
-    const opened = once(socket, "open").catch(() => undefined);
-    await Promise.race([opened, once(socket, "close")]);
+    const ended = new Promise((resolve) => socket.on("close", resolve));
+    await Promise.race([once(socket, "open").catch(() => ended), ended]);
     if (socket.readyState !== WebSocket.OPEN) throw new LineLost("The gateway is not there");
     const line = new AcpLine(socket, told);
     const _meta = { trunkline: { sequence: true } };

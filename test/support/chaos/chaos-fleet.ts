@@ -24,6 +24,7 @@ export class ChaosNode {
   readonly #args: readonly string[];
   readonly #env: Readonly<Record<string, string>>;
   #program: Program | undefined;
+  #ended = "";
   /** Of a gateway that runs. */
   address: Address | undefined;
   /** Nothing is wrong with it. */
@@ -41,8 +42,9 @@ export class ChaosNode {
     return this.#program?.child.pid ?? NaN;
   }
 
+  /** What all its processes have logged. */
   get log(): string {
-    return this.#program?.stderr ?? "";
+    return this.#ended + (this.#program?.stderr ?? "");
   }
 
   async start(): Promise<void> {
@@ -97,6 +99,7 @@ export class ChaosNode {
     this.#program = undefined;
     program?.child.kill(signal);
     const code = await program?.exit;
+    this.#ended += program?.stderr ?? "";
     await program?.[Symbol.asyncDispose]();
     return code;
   }

@@ -15,6 +15,8 @@ export interface ChaosOptions {
   readonly seconds: number;
   readonly seed: number;
   readonly say?: (words: string) => void;
+  /** Gets what a node has logged. */
+  readonly logged?: (node: string, log: string) => void;
 }
 
 export interface ChaosResult {
@@ -56,10 +58,12 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     { length: count },
     (_, at) => new ChaosSession(`s${at}`, around, new SeededRandom(seed + at + 1)),
   );
-  const state = { isOver: false };
+  const state = { isOver: false, isClosed: false };
   const isOver = (): boolean => state.isOver;
+  const isClosed = (): boolean => state.isClosed;
   const measuring: Promise<number>[] = [];
   const hits = new Map<string, number>();
+  const measuringIn = { fleet, hits, random, cwd: fleet.folder, isClosed };
   const faults = new Faults(fleet, {
     random,
     say: (words) => say(`${Math.round(performance.now() - begun)}: ${words}`),
@@ -67,7 +71,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
       if (fault.node.role !== "worker") return;
       hits.set("worker", fault.at);
       for (const id of pool.heldBy(fault.pid).slice(0, MEASURED)) {
-        measuring.push(takeover(id, fault, { fleet, faults, hits, random, cwd: fleet.folder }));
+        measuring.push(takeover(id, fault, { ...measuringIn, faults }));
       }
     },
   });
@@ -118,9 +122,11 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
       seconds: Math.round((performance.now() - begun) / 1_000),
     };
   } catch (error) {
-    const logs = fleet.nodes.map(({ name, log }) => `--- ${name}\n${log.slice(-3_000)}`);
+    const logs = fleet.nodes.map(({ name, log }) => `--- ${name}\n${log.slice(-1_000)}`);
     throw new Error(`${String(error)}\n${logs.join("\n")}`, { cause: error });
   } finally {
+    state.isOver = state.isClosed = true;
+    for (const { name, log } of fleet.nodes) options.logged?.(name, log);
     for (const session of sessions) session[Symbol.dispose]();
   }
 }
@@ -155,6 +161,7 @@ interface Measuring {
   readonly hits: ReadonlyMap<string, number>;
   readonly random: SeededRandom;
   readonly cwd: string;
+  readonly isClosed: () => boolean;
 }
 
 /**
@@ -163,11 +170,11 @@ interface Measuring {
  */
 async function takeover(id: string, { at }: Fault, around: Measuring): Promise<number> {
   const { fleet, faults, hits, random, cwd } = around;
-  for (;;) {
+  while (!around.isClosed()) {
     const up = fleet.of("gateway").filter(({ isUp, address }) => isUp && address !== undefined);
-    const { address } = random.pick(up);
-    if (address === undefined) continue;
+    const { address } = up[random.below(Math.max(1, up.length))] ?? {};
     try {
+      if (address === undefined) throw new LineLost("No gateway is there");
       using line = await AcpLine.connect(address.acp, address.headers, () => {});
       const params = { sessionId: id, cwd, mcpServers: [] };
       const { error } = await line.ask("session/resume", params, 5_000);
@@ -180,4 +187,5 @@ async function takeover(id: string, { at }: Fault, around: Measuring): Promise<n
     }
     await delay(50);
   }
+  return NaN;
 }
