@@ -87,6 +87,14 @@ async function prompt(sessionId, text) {
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
     return { stopReason: "cancelled" };
+  } else if (verb === "pace") {
+    // "pace TAG COUNT MILLISECONDS": so many numbers with the tag, one after the other.
+    const [tag, count, milliseconds] = rest;
+    for (let at = 0; at < Number(count); at++) {
+      if (cancelled.delete(sessionId)) return { stopReason: "cancelled" };
+      say(sessionId, `${tag}:${at} `);
+      await new Promise((resolve) => setTimeout(resolve, Number(milliseconds)));
+    }
   } else if (verb === "permission") {
     const { result } = await ask("session/request_permission", {
       sessionId,

@@ -1,0 +1,191 @@
+import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { SeededRandom } from "../seeded-random.ts";
+import { AcpLine, LineLost } from "./acp-line.ts";
+import { ChaosFleet } from "./chaos-fleet.ts";
+import { ChaosSession, faultsOf, Shown, type Surroundings } from "./chaos-session.ts";
+import { type Fault, Faults } from "./faults.ts";
+import { PoolView } from "./pool-view.ts";
+import { type Sizes, watchSizes } from "./sizes.ts";
+
+export interface ChaosOptions {
+  readonly sessions: number;
+  /** How long nodes and NATS fail. */
+  readonly seconds: number;
+  readonly seed: number;
+  readonly say?: (words: string) => void;
+  /** Gets what a node has logged. */
+  readonly logged?: (node: string, log: string) => void;
+}
+
+export interface ChaosResult {
+  readonly faults: Readonly<Record<string, number>>;
+  readonly turns: Readonly<Record<string, number>>;
+  readonly events: number;
+  readonly reconnects: number;
+  /** What requests were refused with, and how often. */
+  readonly refusals: Readonly<Record<string, number>>;
+  /** Milliseconds of each takeover, without the time in which NATS was away. */
+  readonly takeovers: readonly number[];
+  readonly sizes: Sizes;
+  readonly seconds: number;
+}
+
+/** Sessions of a worker that was hit whose takeover is measured. */
+const MEASURED = 3;
+/** Milliseconds after which a session counts as lost. */
+const LOST = 120_000;
+
+/**
+ * Many sessions stream in a fleet whose gateways, workers and NATS server fail at random. Throws if a
+ * client was shown less, more or something else than the session has in the end, or if a prompt ran twice.
+ */
+export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
+  const { sessions: count, seconds, seed, say = () => {} } = options;
+  const random = new SeededRandom(seed);
+  const begun = performance.now();
+  await using fleet = await ChaosFleet.start({ gateways: 2, workers: 3, slots: count });
+  await using pool = await PoolView.open(fleet.nats.url);
+  using sizes = watchSizes(fleet);
+  const refusals: Record<string, number> = {};
+  const around: Surroundings = {
+    cwd: fleet.folder,
+    gateways: () => fleet.of("gateway").flatMap(({ address }) => address ?? []),
+    refused: (words) => (refusals[words] = (refusals[words] ?? 0) + 1),
+  };
+  const sessions = Array.from(
+    { length: count },
+    (_, at) => new ChaosSession(`s${at}`, around, new SeededRandom(seed + at + 1)),
+  );
+  const state = { isOver: false, isClosed: false };
+  const isOver = (): boolean => state.isOver;
+  const isClosed = (): boolean => state.isClosed;
+  const measuring: Promise<number>[] = [];
+  const hits = new Map<string, number>();
+  const measuringIn = { fleet, hits, random, cwd: fleet.folder, isClosed };
+  const faults = new Faults(fleet, {
+    random,
+    say: (words) => say(`${Math.round(performance.now() - begun)}: ${words}`),
+    hit: (fault) => {
+      if (fault.node.role !== "worker") return;
+      hits.set("worker", fault.at);
+      for (const id of pool.heldBy(fault.pid).slice(0, MEASURED)) {
+        measuring.push(takeover(id, fault, { ...measuringIn, faults }));
+      }
+    },
+  });
+  try {
+    const working = Promise.all(sessions.map((session) => session.work(isOver)));
+    const failed = working.then(
+      () => undefined,
+      (error: unknown) => error ?? new Error("A session failed"),
+    );
+    while (sessions.some(({ id }) => id === "")) {
+      const error = await Promise.race([failed, delay(50)]);
+      if (error !== undefined) throw error;
+    }
+    say(`${count} sessions are open after ${Math.round(performance.now() - begun)} ms`);
+    const end = performance.now() + seconds * 1_000;
+    await faults.run(() => performance.now() > end);
+    state.isOver = true;
+    const late = delay(LOST, "late", { ref: false });
+    if ((await Promise.race([working, late])) === "late") {
+      const left = sessions.filter(({ turns }) => turns.at(-1)?.count !== 3);
+      const names = left.map(
+        ({ name, id, turns }) => `${name} ${id} ${JSON.stringify(turns.at(-1))}`,
+      );
+      throw new Error(`Not over: ${names.join("; ")}\n${JSON.stringify(refusals)}`);
+    }
+    const takeovers = (await Promise.all(measuring)).map(Math.round).toSorted((a, b) => a - b);
+    let events = 0;
+    const wrong: string[] = [];
+    for (const session of sessions) {
+      const loaded = await loadedAt(around, session.id, random);
+      events += loaded.last;
+      wrong.push(...differences(session, loaded));
+    }
+    assert.deepEqual(wrong, [], `seed ${seed}`);
+    const turns: Record<string, number> = {};
+    for (const { end: how = "" } of sessions.flatMap((each) => each.turns)) {
+      turns[how] = (turns[how] ?? 0) + 1;
+    }
+    say(JSON.stringify(await pool.leftovers()));
+    return {
+      faults: faults.counts,
+      turns,
+      events,
+      reconnects: sessions.reduce((sum, { reconnects }) => sum + reconnects, 0),
+      refusals,
+      takeovers,
+      sizes: sizes.largest,
+      seconds: Math.round((performance.now() - begun) / 1_000),
+    };
+  } catch (error) {
+    const logs = fleet.nodes.map(({ name, log }) => `--- ${name}\n${log.slice(-1_000)}`);
+    throw new Error(`${String(error)}\n${logs.join("\n")}`, { cause: error });
+  } finally {
+    state.isOver = state.isClosed = true;
+    for (const { name, log } of fleet.nodes) options.logged?.(name, log);
+    for (const session of sessions) session[Symbol.dispose]();
+  }
+}
+
+/** What a client that comes now is shown of a session. */
+async function loadedAt(around: Surroundings, id: string, random: SeededRandom): Promise<Shown> {
+  const shown = new Shown();
+  const { acp, headers } = random.pick(around.gateways());
+  using line = await AcpLine.connect(acp, headers, (message) => shown.take(message));
+  const params = { sessionId: id, cwd: around.cwd, mcpServers: [] };
+  const { error } = await line.ask("session/load", params, LOST);
+  assert.equal(error, undefined, JSON.stringify(error));
+  return shown;
+}
+
+function differences({ name, id, shown, turns }: ChaosSession, loaded: Shown): string[] {
+  const wrong = [...shown.faults, ...faultsOf(loaded.text, turns)];
+  if (shown.text !== loaded.text) wrong.push(firstDifference(shown.text, loaded.text));
+  return wrong.map((words) => `${name} ${id}: ${words}`);
+}
+
+function firstDifference(shown: string, loaded: string): string {
+  let at = 0;
+  while (at < shown.length && shown[at] === loaded[at]) at++;
+  const near = (text: string): string => JSON.stringify(text.slice(Math.max(0, at - 60), at + 60));
+  return `the client saw ${near(shown)} where the session has ${near(loaded)}`;
+}
+
+interface Measuring {
+  readonly fleet: ChaosFleet;
+  readonly faults: Faults;
+  readonly hits: ReadonlyMap<string, number>;
+  readonly random: SeededRandom;
+  readonly cwd: string;
+  readonly isClosed: () => boolean;
+}
+
+/**
+ * Milliseconds until a request about a session is accepted again, since the last worker was hit: that may
+ * be the one that was to take it over.
+ */
+async function takeover(id: string, { at }: Fault, around: Measuring): Promise<number> {
+  const { fleet, faults, hits, random, cwd } = around;
+  while (!around.isClosed()) {
+    const up = fleet.of("gateway").filter(({ isUp, address }) => isUp && address !== undefined);
+    const { address } = up[random.below(Math.max(1, up.length))] ?? {};
+    try {
+      if (address === undefined) throw new LineLost("No gateway is there");
+      using line = await AcpLine.connect(address.acp, address.headers, () => {});
+      const params = { sessionId: id, cwd, mcpServers: [] };
+      const { error } = await line.ask("session/resume", params, 5_000);
+      if (error === undefined) {
+        const since = Math.max(at, hits.get("worker") ?? 0);
+        return performance.now() - since - faults.natsAwaySince(since);
+      }
+    } catch (error) {
+      if (!(error instanceof LineLost)) throw error;
+    }
+    await delay(50);
+  }
+  return NaN;
+}

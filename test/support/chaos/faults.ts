@@ -1,0 +1,130 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+import type { SeededRandom } from "../seeded-random.ts";
+import type { ChaosFleet, ChaosNode, Role } from "./chaos-fleet.ts";
+
+export type Kind = "kill" | "pause" | "cut";
+
+/** Something that went wrong with a node. */
+export interface Fault {
+  readonly node: ChaosNode;
+  readonly kind: Kind;
+  /** Its process when it was hit. */
+  readonly pid: number;
+  /** Of `performance.now()`. */
+  readonly at: number;
+}
+
+export interface FaultsOptions {
+  readonly random: SeededRandom;
+  readonly hit: (fault: Fault) => void;
+  readonly say: (words: string) => void;
+}
+
+const KINDS: readonly Kind[] = ["kill", "pause", "cut"];
+/** Milliseconds for which something lasts. Four seconds of silence are the end of a node. */
+const LONGEST = { kill: 6_000, pause: 12_000, cut: 12_000 };
+const NATS_LONGEST = 3_000;
+/** Milliseconds between two faults. */
+const BETWEEN = [500, 4_000] as const;
+
+/** Lets nodes and NATS fail at random. One worker and one gateway stay as they are at any time. */
+export class Faults {
+  readonly #fleet: ChaosFleet;
+  readonly #options: FaultsOptions;
+  readonly #running = new Set<Promise<void>>();
+  readonly counts: Record<string, number> = {};
+  /** When NATS was away: from, to. */
+  readonly #natsAway: [number, number][] = [];
+
+  constructor(fleet: ChaosFleet, options: FaultsOptions) {
+    this.#fleet = fleet;
+    this.#options = options;
+  }
+
+  /** Goes on until it is over, and mends everything in the end. */
+  async run(isOver: () => boolean): Promise<void> {
+    const { random } = this.#options;
+    while (!isOver()) {
+      await delay(BETWEEN[0] + random.below(BETWEEN[1] - BETWEEN[0]));
+      const chance = random.below(10);
+      if (chance < 2) this.#track(this.#hitNats());
+      else this.#hit(chance < 7 ? "worker" : "gateway");
+    }
+    await Promise.all(this.#running);
+  }
+
+  /** Milliseconds in which NATS was away since then. */
+  natsAwaySince(since: number): number {
+    const now = performance.now();
+    return this.#natsAway.reduce(
+      (sum, [from, to]) => sum + Math.max(0, Math.min(to, now) - Math.max(from, since)),
+      0,
+    );
+  }
+
+  #hit(role: Role): void {
+    const { random } = this.#options;
+    const up = this.#fleet.of(role).filter(({ isUp }) => isUp);
+    if (up.length < 2) return;
+    this.#track(this.#strike(random.pick(up), random.pick(KINDS)));
+  }
+
+  async #strike(node: ChaosNode, kind: Kind): Promise<void> {
+    const { random, hit, say } = this.#options;
+    const fault = { node, kind, pid: node.pid, at: performance.now() };
+    const lasts = random.below(LONGEST[kind]);
+    const isReset = random.once(2);
+    this.#count(`${kind} ${node.role}`);
+    say(`${kind} ${node.name} for ${lasts} ms`);
+    if (kind === "kill") await node.kill();
+    else node[kind]();
+    hit(fault);
+    await delay(lasts);
+    if (kind === "pause") node.wake();
+    else if (kind === "cut") node.mend(isReset);
+    else await this.#startAgain(node);
+    say(`${node.name} is back`);
+  }
+
+  /** A node cannot start while NATS is away: whoever runs it starts it again. */
+  async #startAgain(node: ChaosNode): Promise<void> {
+    for (;;) {
+      try {
+        return await node.start();
+      } catch (error) {
+        this.#options.say(`${node.name} does not start: ${String(error).slice(0, 300)}`);
+        await node.kill();
+        await delay(500);
+      }
+    }
+  }
+
+  async #hitNats(): Promise<void> {
+    const { random, say } = this.#options;
+    if ((this.#natsAway.at(-1)?.[1] ?? 0) === Infinity) return;
+    const kind = random.pick(["kill", "pause"] as const);
+    const lasts = random.below(NATS_LONGEST);
+    const away: [number, number] = [performance.now(), Infinity];
+    this.#natsAway.push(away);
+    this.#count(`${kind} nats`);
+    say(`${kind} NATS for ${lasts} ms`);
+    const { nats } = this.#fleet;
+    if (kind === "kill") await nats.kill();
+    else process.kill(nats.pid, "SIGSTOP");
+    await delay(lasts);
+    if (kind === "kill") await nats.restart();
+    else process.kill(nats.pid, "SIGCONT");
+    away[1] = performance.now();
+    say("NATS is back");
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#running.delete(tracked));
+    this.#running.add(tracked);
+  }
+
+  #count(what: string): void {
+    this.counts[what] = (this.counts[what] ?? 0) + 1;
+  }
+}
