@@ -100,8 +100,9 @@ export async function measureCalls(
   await using programs = new AsyncDisposableStack();
   const start = (args: readonly string[]): Program =>
     programs.use(new Program(args, { more: ["ipc"] }));
-  const peers = [start(peerArgs(kind, scheme, plugins, folder.path))];
-  let { addresses } = (await peers[0]?.nextMessage()) as Ready;
+  const peer = start(peerArgs(kind, scheme, plugins, folder.path));
+  let { addresses } = (await peer.nextMessage()) as Ready;
+  const peers = [peer];
   while (peers.length <= relays) {
     const relay = start(["bench/servers/bus-relay.ts", scheme, folder.path, ...addresses]);
     ({ addresses } = (await relay.nextMessage()) as Ready);
