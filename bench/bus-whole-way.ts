@@ -11,6 +11,7 @@ import { type Exchange, StdioLoad } from "./harness/stdio-load.ts";
 
 const HOP = "one hop";
 const HOP_QUIC = "one hop, QUIC";
+const HOPS = "three bare hops";
 const WAY = "whole way";
 const WAY_QUIC = "whole way, QUIC";
 
@@ -37,6 +38,7 @@ export const busWholeWay: Bench = {
       ],
       variants: [
         { name: HOP, ...hop("") },
+        { name: HOPS, measure: () => measureCalls("bus", "", 1, calls, 2) },
         { name: WAY, ...way("") },
         { name: HOP_QUIC, ...hop("quic://") },
         { name: WAY_QUIC, ...way("quic://") },
@@ -45,6 +47,11 @@ export const busWholeWay: Bench = {
         { quantity: "p50", of: WAY, atMost: 1 },
         { quantity: "serial", of: WAY, against: HOP, atMost: 3 },
         { quantity: "cpu", of: WAY, against: HOP, atMost: 3 },
+        // One pair of programs that call each other without a pause has both processors to itself, and
+        // all that it needs in their caches. Programs that take turns do not.
+        { quantity: "serial", of: HOPS, against: HOP },
+        { quantity: "serial", of: WAY, against: HOPS },
+        { quantity: "cpu", of: WAY, against: HOPS },
         { quantity: "serial", of: WAY, against: HOP_QUIC },
         { quantity: "p50", of: WAY, against: WAY_QUIC },
       ],

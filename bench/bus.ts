@@ -94,14 +94,23 @@ export async function measureCalls(
   scheme: string,
   plugins: number,
   calls: number,
+  relays = 0,
 ): Promise<Sample> {
   await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-bench-"));
-  await using peer = new Program(peerArgs(kind, scheme, plugins, folder.path), { more: ["ipc"] });
-  const { addresses } = (await peer.nextMessage()) as Ready;
-  const args = ["bench/servers/bus-caller.ts", kind, folder.path, ...addresses];
-  await using caller = new Program(args, { more: ["ipc"] });
+  await using programs = new AsyncDisposableStack();
+  const start = (args: readonly string[]): Program =>
+    programs.use(new Program(args, { more: ["ipc"] }));
+  const peer = start(peerArgs(kind, scheme, plugins, folder.path));
+  let { addresses } = (await peer.nextMessage()) as Ready;
+  const peers = [peer];
+  while (peers.length <= relays) {
+    const relay = start(["bench/servers/bus-relay.ts", scheme, folder.path, ...addresses]);
+    ({ addresses } = (await relay.nextMessage()) as Ready);
+    peers.push(relay);
+  }
+  const caller = start(["bench/servers/bus-caller.ts", kind, folder.path, ...addresses]);
   await caller.nextMessage();
-  const both = [peer.pid, caller.pid];
+  const both = [...peers, caller].map(({ pid }) => pid);
   await caller.ask({ count: WARM_UP, atOnce: AT_ONCE });
   const before = cpuTimeOfTrees(both);
   await caller.ask({ count: calls, atOnce: AT_ONCE });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
-import { askPluginId, findPlugin } from "./installed-plugin.ts";
+import { askManifest, declaredPermissions, findPlugin } from "./installed-plugin.ts";
 
 const NODE = process.execPath;
 
@@ -60,7 +60,7 @@ describe("findPlugin()", () => {
   });
 });
 
-describe("askPluginId()", () => {
+describe("askManifest()", () => {
   it("reads the id from the manifest, or says that --id can give it", async () => {
     await using at = await folder({
       "good.mjs":
@@ -72,10 +72,20 @@ describe("askPluginId()", () => {
       "tool.mjs": `console.log('{"id":"x","needs_tools":5}')`,
     });
     const program = (name: string) => ({ command: NODE, args: [join(at.path, name)] });
-    assert.equal(await askPluginId(program("good.mjs")), "tools.x");
-    await assert.rejects(askPluginId(program("bad.mjs")), /: no such flag\. If .* with --id\.$/);
+    assert.equal((await askManifest(program("good.mjs"))).id, "tools.x");
+    await assert.rejects(askManifest(program("bad.mjs")), /: no such flag\. If .* with --id\.$/);
     for (const name of ["odd.mjs", "null.mjs", "text.mjs", "tool.mjs"]) {
-      await assert.rejects(askPluginId(program(name)), /has no id\. If .* with --id\.$/, name);
+      await assert.rejects(askManifest(program(name)), /has no id\. If .* with --id\.$/, name);
     }
+  });
+});
+
+describe("declaredPermissions()", () => {
+  it("are all that a plugin asks for, or none where it declares nothing", () => {
+    assert.equal(declaredPermissions({ id: "a", needs_tools: ["b"] }), undefined);
+    assert.deepEqual(declaredPermissions({ id: "a", permissions: { read: [], run: false } }), {});
+    const permissions = { read: ["/r"], write: ["/w"], run: true };
+    const asked = declaredPermissions({ id: "a", needs_tools: ["b"], permissions });
+    assert.deepEqual(asked, { ...permissions, tools: ["b"] });
   });
 });

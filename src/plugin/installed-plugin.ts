@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 
 import { TrunklineError } from "../base/errors.ts";
 import { usualVariables } from "../base/process/environment.ts";
-import { LOOKING_ONLY } from "./plugin/permission-flags.ts";
+import { LOOKING_ONLY, type PluginPermissions } from "./plugin/permission-flags.ts";
 import type { PermissionRequest } from "./sdk/definition.ts";
 
 /** How a plugin is started. */
@@ -132,9 +132,19 @@ function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((one) => typeof one === "string");
 }
 
-/** Asks a plugin for its id. */
-export async function askPluginId(program: PluginProgram): Promise<string> {
-  return (await askManifest(program)).id;
+/** All that a plugin asks for; undefined where it declares no permissions. */
+export function declaredPermissions({
+  needs_tools: tools = [],
+  permissions,
+}: AskedManifest): PluginPermissions | undefined {
+  if (permissions === undefined) return undefined;
+  const { read = [], write = [], run = false } = permissions;
+  return {
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(read.length === 0 ? {} : { read }),
+    ...(write.length === 0 ? {} : { write }),
+    ...(run ? { run } : {}),
+  };
 }
 
 const GIVE_ID = "If it is a plugin of another kind, give its id with --id";

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve, sep } from "node:path";
 export function realPath(path: string): string {
   const whole = resolve(path);
   try {
-    return realpathSync(whole);
+    return realpathSync.native(whole);
   } catch {
     const above = dirname(whole);
     return above === whole ? whole : join(realPath(above), basename(whole));

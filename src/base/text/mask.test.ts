@@ -184,6 +184,39 @@ describe("maskText", () => {
     for (const [text, masked] of table) assert.equal(maskText(text), masked);
   });
 
+  it("finds each shape of secret in a text that has no other mark of one", () => {
+    const long = "0123456789abcdefghij0123456789";
+    const table: [text: string, masked: string][] = [
+      ...[
+        "ghp_",
+        "gho_",
+        "ghu_",
+        "ghs_",
+        "ghr_",
+        "github_pat_",
+        "tlk_",
+        "npm_",
+        "glpat-",
+        "sk-",
+      ].map((start): [string, string] => [start + long, MASK]),
+      ...["xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxo-", "xoxs-", "ATBB", "AIza"].map(
+        (start): [string, string] => [start + long, MASK],
+      ),
+      ["AKIA0123456789ABCDEF", MASK],
+      ["ey0123456789.ey0123456789.0123", MASK],
+      ["-----BEGIN RSA PRIVATE KEY-----x", MASK],
+      ...["Bearer", "bearer", "BEARER", "Basic", "basic", "BASIC"].map((word): [string, string] => [
+        `${word} ${long}`,
+        `${word} ${MASK}`,
+      ]),
+      ["ftp://me:pw@host", "ftp://me:•••@host"],
+      ...["token", "secret", "password", "apikey", "api_key", "my_token", "id_secret"].map(
+        (name): [string, string] => [`/path?${name}=x1`, `/path?${name}=•••`],
+      ),
+    ];
+    for (const [text, masked] of table) assert.equal(maskText(text), masked);
+  });
+
   it("cuts a long text, but never in the middle of a secret", () => {
     assert.match(maskText("x".repeat(5000)), /^x{3840}… \(5000\)$/);
     const secret = "ghp_0123456789abcdefghij";

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import type { AskedManifest } from "../../plugin/installed-plugin.ts";
+import { type AskedManifest, declaredPermissions } from "../../plugin/installed-plugin.ts";
 import type { PluginPermissions } from "../../plugin/plugin/permission-flags.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { confirm } from "../shell/ask.ts";
@@ -18,14 +18,14 @@ export async function approve(
   { values, err }: Approving,
   manifest: AskedManifest,
 ): Promise<PluginPermissions | undefined> {
-  const { id, needs_tools: tools = [], permissions } = manifest;
+  const { id } = manifest;
+  const permissions = declaredPermissions(manifest);
   if (permissions === undefined) {
     const why = values.id === undefined ? "declares no" : "was not asked, because of --id, for its";
     err(`note: '${visibleLine(id)}' ${why} permissions: it runs with all of yours.\n`);
     return undefined;
   }
-  const { read = [], write = [], run = false } = permissions;
-  const wants = wantsOf(tools, read, write, run);
+  const wants = wantsOf(permissions);
   if (wants.length > 0 && values.approve !== true) {
     const asks = `'${visibleLine(id)}' asks for:\n${wants.map((want) => `  ${visibleLine(want)}`).join("\n")}`;
     const isAgreed = process.stdin.isTTY && (await confirm(`${asks}\nAllow it?`));
@@ -34,20 +34,10 @@ export async function approve(
       throw new TrunklineError("untrusted", `${asks}\nIt was not approved.${next}`);
     }
   }
-  return {
-    ...(tools.length === 0 ? {} : { tools }),
-    ...(read.length === 0 ? {} : { read }),
-    ...(write.length === 0 ? {} : { write }),
-    ...(run ? { run } : {}),
-  };
+  return permissions;
 }
 
-function wantsOf(
-  tools: readonly string[],
-  read: readonly string[],
-  write: readonly string[],
-  run: boolean,
-): string[] {
+function wantsOf({ tools = [], read = [], write = [], run = false }: PluginPermissions): string[] {
   return [
     ...tools.map((tool) => `call ${tool === "*" ? "every tool" : `the tool '${tool}'`}`),
     ...read.map((path) => `read ${path}`),

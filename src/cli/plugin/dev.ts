@@ -4,16 +4,15 @@ import { dirname, resolve } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { devPlugin } from "../../gateway/bus/dev-plugin.ts";
-import { askPluginId, findPlugin } from "../../plugin/installed-plugin.ts";
-import { pluginSettings } from "../../plugin/plugin/settings.ts";
+import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
+import { type TriedPlugin, triedPlugin } from "./tried-plugin.ts";
 
 /** `trunkline plugin dev PLUGIN` */
 export async function run(invocation: Invocation<{ readonly id?: string }>): Promise<number> {
   const { positionals, values, cwd, out } = invocation;
-  const [where = "", ...more] = positionals;
-  const { command, args = [] } = findPlugin(where, cwd);
+  const [where = ""] = positionals;
   const path = resolve(cwd, where);
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined) {
@@ -23,18 +22,21 @@ export async function run(invocation: Invocation<{ readonly id?: string }>): Pro
       `Cannot develop the package '${where}': ${why}. Name its folder.`,
     );
   }
-  const id = values.id ?? (await askPluginId({ command, args }));
-  const [module] = args;
-  const plugin = pluginSettings({
-    ...{ id, binary: command, args: more },
-    ...(module === undefined ? {} : { module }),
-  });
+  const tried = (): Promise<TriedPlugin> => triedPlugin(positionals, cwd, values.id);
+  const first = await tried();
+  const { id } = first.settings;
   const { config } = await quietHouse(invocation);
   const folder = stats.isDirectory() ? path : dirname(path);
   const tell = (line: string): void => out(`${visibleLine(id)} | ${visibleLine(line)}\n`);
   const stopped = untilSignal();
+  tell(first.note);
   tell(`watching ${folder}; \`trunkline plugin call TOOL\` calls a tool, Ctrl-C ends it`);
-  await using _running = await devPlugin({ config, plugin, folder, tell });
+  const again = async (): Promise<PluginSettings> => {
+    const { settings, note } = await tried();
+    tell(note);
+    return { ...settings, id };
+  };
+  await using _running = await devPlugin({ config, plugin: first.settings, again, folder, tell });
   await stopped;
   return 0;
 }

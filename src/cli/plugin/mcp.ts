@@ -1,21 +1,19 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
-import { askPluginId, findPlugin } from "../../plugin/installed-plugin.ts";
-import { pluginSettings } from "../../plugin/plugin/settings.ts";
+import { visibleLine } from "../../base/text/visible.ts";
 import { type PluginFlags, readFlags, splitFlags } from "../../plugin/sdk/flags.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openHouse } from "../shell/open-house.ts";
 import { nameOf } from "./server-id.ts";
+import { triedPlugin } from "./tried-plugin.ts";
 
 /** `trunkline plugin mcp PLUGIN`: an MCP server on the standard streams. */
 export async function serve(invocation: Invocation<{ readonly id?: string }>): Promise<number> {
-  const { positionals, cwd, values } = invocation;
-  const [where = "", ...more] = positionals;
-  const { command, args: first = [] } = findPlugin(where, cwd);
-  const id = values.id ?? (await askPluginId({ command, args: first }));
+  const { positionals, cwd, values, err } = invocation;
+  const { settings, note } = await triedPlugin(positionals, cwd, values.id);
+  err(`${visibleLine(settings.id)}: ${visibleLine(note)}\n`);
   const { servePluginOnStdio } = await import("../../gateway/bus/plugin-on-stdio.ts");
-  const plugin = pluginSettings({ id, binary: command, args: [...first, ...more] });
-  await servePluginOnStdio(await openHouse(invocation), plugin);
+  await servePluginOnStdio(await openHouse(invocation), settings);
   return 0;
 }
 

@@ -60,6 +60,20 @@ describe("trunkline plugin list, call, logs and restart", () => {
     assert.deepEqual([code, err], [0, "The bus has no plugins.\n"]);
   });
 
+  it("list what each plugin may have under way, and what it has", async () => {
+    await using line = await SampleCommandLine.create();
+    const { config } = await line.home.load();
+    const limited = { command: "/nowhere/plugin", calls: 3, queue: 5, callTimeout: 2_000 };
+    const plugins = { limited, other: { command: "/nowhere/plugin" } };
+    const plan = { ...busPlan({ ...config, bus: { ...config.bus, plugins } }) };
+    const options = { offer: new Offer(), log: new Log("error"), data: config.data };
+    await using _bus = await openBus({ ...plan, listen: "tls://localhost:0" }, options);
+    const { out } = await line.run("plugin", "list");
+    assert.match(out, /^plugin +state +tools +calls +waiting +timeout +restarts +health\n/);
+    assert.match(out, /^limited +\w+ +0 +0 of 3 +0 of 5 +2 s +\d/m);
+    assert.match(out, /^other +\w+ +0 +0 of 128 +0 of 2048 +600 s +\d/m);
+  });
+
   it("refuse an empty certificate folder, and arguments that are not an object", async () => {
     await using line = await SampleCommandLine.create();
     const empty = await line.run("plugin", "list", "--certs-dir=");

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { BusControl } from "../../gateway/bus/bus-control.ts";
+import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -35,16 +36,23 @@ export async function list(invocation: Invocation<BusValues>): Promise<number> {
   if (values.json === true) out(`${JSON.stringify({ plugins }, null, 2)}\n`);
   else if (plugins.length === 0) err("The bus has no plugins.\n");
   else {
-    const rows = plugins.map(({ id, state, tools, restarts, health, lastError }) => [
-      id,
-      state,
-      `${tools} tools`,
-      `${restarts} restarts`,
-      state === "up" ? (health ?? "") : (lastError ?? ""),
-    ]);
-    out(table(rows));
+    out(table([HEADINGS, ...plugins.map(rowOf)]));
   }
   return 0;
+}
+
+const HEADINGS = ["plugin", "state", "tools", "calls", "waiting", "timeout", "restarts", "health"];
+
+/** What is in use now, and how much may be. */
+function rowOf(plugin: PluginStatus): string[] {
+  const { id, state, tools, restarts, calls, waiting, limits, health, lastError } = plugin;
+  return [
+    ...[id, state, String(tools)],
+    ...[`${calls} of ${limits.calls}`, `${waiting} of ${limits.queue}`],
+    `${limits.call / 1000} s`,
+    String(restarts),
+    (state === "up" ? health : lastError) ?? "",
+  ];
 }
 
 /** `trunkline plugin call NAME` */

@@ -11,7 +11,7 @@ const SDK = pathToFileURL(join(import.meta.dirname, "../../plugin/sdk/trunkline-
 
 const PLUGIN = `
 import { definePlugin } from ${JSON.stringify(SDK)};
-console.log("the first");
+console.log(process.env.WORD ?? "the first");
 definePlugin({ id: "tools.dev", version: "1.0.0" });
 `;
 
@@ -37,11 +37,16 @@ describe("devPlugin()", () => {
     const bus = { clientCertificate: "require", callTimeout: 60_000, plugins: {} } as const;
     await using data = await mkdtempDisposable(join(tmpdir(), "trunkline-dev-data-"));
     const settings = pluginSettings({ id: "tools.dev", binary: process.execPath, module: file });
+    let env = {};
     await using _running = await devPlugin({
       ...{ config: { bus, data: data.path }, plugin: settings, folder: home.path, tell },
+      again: async () => ({ ...settings, env }),
     });
     await told("up, with 0 tools");
     await told("the first");
+    env = { WORD: "run as it is to be run now" };
+    await writeFile(file, `${PLUGIN}\n`);
+    await told("run as it is to be run now");
     await writeFile(file, "throw new Error('a slip');");
     await told("changed: it is started again");
     await told("a slip");

@@ -13,6 +13,8 @@ import { busPlan, openBus } from "./bus.ts";
 export interface DevPluginOptions {
   readonly config: Pick<Config, "bus" | "data">;
   readonly plugin: PluginSettings;
+  /** How to run it after its files have changed: it may declare other permissions. */
+  readonly again?: () => Promise<PluginSettings>;
   /** The folder whose changes restart it. */
   readonly folder: string;
   /** Takes what the plugin says, and what becomes of it. */
@@ -26,7 +28,7 @@ const IGNORED = /(?:^|[\\/])(?:node_modules|\.[^\\/]*)(?:[\\/]|$)/;
 
 /** Runs a plugin on a bus of its own, and starts it again whenever its files change. */
 export async function devPlugin(options: DevPluginOptions): Promise<AsyncDisposable> {
-  const { config, plugin, folder, tell } = options;
+  const { config, plugin, again, folder, tell } = options;
   await using opening = new AsyncDisposableStack();
   const certs = await mkdtempDisposable(join(tmpdir(), "trunkline-plugin-dev-"));
   opening.defer(() => certs.remove());
@@ -36,13 +38,18 @@ export async function devPlugin(options: DevPluginOptions): Promise<AsyncDisposa
     ...{ plugins: [plugin], listen: "localhost:0", certsDir: certs.path },
   };
   const bus = opening.use(await openBus(plan, { offer: new Offer(), log, data: config.data }));
+  let present = plugin;
   const restart = async (): Promise<void> => {
     tell("changed: it is started again");
-    // Why it could not be is told by the bus.
-    await bus.orchestrator
-      .plugin(plugin.id)
-      .restart()
-      .catch(() => {});
+    const before = JSON.stringify(present);
+    // One that cannot be asked cannot be started either, and why is told by the bus.
+    present = (await again?.().catch(() => present)) ?? present;
+    if (JSON.stringify(present) !== before) await bus.orchestrator.configure([present]);
+    else
+      await bus.orchestrator
+        .plugin(plugin.id)
+        .restart()
+        .catch(() => {});
   };
   const watcher = watchFolder(folder, () => background(restart(), "Restarting a plugin"));
   opening.defer(() => watcher.close());

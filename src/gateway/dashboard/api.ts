@@ -295,6 +295,11 @@ export interface PluginRow {
   readonly health?: string;
   readonly tools: number;
   readonly restarts: number;
+  /** Calls that it answers now, and calls that wait for one of those to end. */
+  readonly calls: number;
+  readonly waiting: number;
+  /** How many of both there may be, and the milliseconds that a call may take. */
+  readonly limits: { readonly calls: number; readonly queue: number; readonly call: number };
   readonly lastError?: string;
   readonly log: readonly string[];
 }

@@ -53,6 +53,16 @@ describe("permissionFlags()", () => {
     assert.deepEqual(await rig.run(flags), { own: true, ...nothing });
   });
 
+  it("refuse paths that Node takes for others than they look like", async () => {
+    await using rig = await open();
+    for (const path of ["*", "/home/*", "notes", "~/notes", ""]) {
+      for (const permissions of [{ read: [path] }, { write: [path] }]) {
+        const flags = permissionFlags(permissions, rig.at("plugin/plugin.mjs"), rig.at("certs"));
+        await assert.rejects(flags, /give an absolute path without '\*'/, path);
+      }
+    }
+  });
+
   it("let it do what was approved, and no more", async () => {
     await using rig = await open();
     const module = rig.at("plugin/plugin.mjs");

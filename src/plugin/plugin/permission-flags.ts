@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
@@ -38,6 +38,7 @@ export async function permissionFlags(
   module: string,
   certsDir: string,
 ): Promise<string[]> {
+  for (const path of [...read, ...write]) refuseUnclear(path);
   const own = packageOf(realpathSync(module), certsDir);
   const reads = [...packagesOf(own), certsDir, ...NODE_READS, ...read, ...write];
   await refuseLinksOut(own, reads);
@@ -47,6 +48,13 @@ export async function permissionFlags(
     ...write.map((path) => `--allow-fs-write=${path}`),
     ...(run ? ["--allow-child-process"] : [NO_SIGNALS]),
   ];
+}
+
+/** Node takes `*` for everything, and a relative path from wherever the plugin is started. */
+function refuseUnclear(path: string): void {
+  if (isAbsolute(path) && !path.includes("*")) return;
+  const what = `Cannot limit what the plugin does to '${path}'`;
+  throw new TrunklineError("untrusted", `${what}: give an absolute path without '*'.`);
 }
 
 /** For a program that may look around and do nothing else, such as say what it is. */

@@ -36,14 +36,19 @@ export class Outside {
   /** For whatever is done until the stop comes, on behalf of a call if there is one. */
   context(stop: Stop, call?: ToolCall): PluginContext {
     const { client, id, log, storageType } = this.#options;
-    const own = new OwnRequests(client);
+    // Most handlers ask the orchestrator for nothing.
+    let requests: OwnRequests | undefined;
+    const own = (): OwnRequests => (requests ??= new OwnRequests(client));
     return {
       log,
       get signal() {
         return stop.signal;
       },
-      storage: new RemoteStorage(own, stop, storageType),
-      callTool: (name, args = {}) => this.#callTool({ ...inherited(call), name, args }, stop, own),
+      get storage() {
+        return new RemoteStorage(own(), stop, storageType);
+      },
+      callTool: (name, args = {}) =>
+        this.#callTool({ ...inherited(call), name, args }, stop, own()),
       publish: async (topic, type, payload = {}) => {
         const value = {
           topic,
@@ -51,7 +56,7 @@ export class Outside {
           payload: toStruct(payload, "payload"),
           sourcePlugin: id,
         };
-        checkAnswer(ORCHESTRATOR, await own.ask({ case: "publish", value }, { stop }));
+        checkAnswer(ORCHESTRATOR, await own().ask({ case: "publish", value }, { stop }));
       },
     };
   }

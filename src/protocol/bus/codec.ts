@@ -15,6 +15,8 @@ import {
   type PluginResponse,
   PluginResponseSchema,
 } from "./plugin.gen.ts";
+import { toolRequestFrame, toolResponseFrame } from "./tool-codec/tool-frame.ts";
+import { readToolRequest, readToolResponse } from "./tool-codec/tool-message.ts";
 import { checkWire, MAX_DEPTH, WireProblem } from "./wire-check.ts";
 import { shapeOf } from "./wire-shape.ts";
 import { configureTextEncoding } from "@bufbuild/protobuf/wire";
@@ -35,11 +37,11 @@ keepMarks();
 
 /** The frame of a request. Numbers of 64 bits, such as versions, are bigints in every message. */
 export function encodeRequest(request: RequestInit): Buffer {
-  return encode(PluginRequestSchema, request);
+  return encode(PluginRequestSchema, request, toolRequestFrame);
 }
 
 export function encodeResponse(response: ResponseInit): Buffer {
-  return encode(PluginResponseSchema, response);
+  return encode(PluginResponseSchema, response, toolResponseFrame);
 }
 
 /** Told how many parts a message has before it is parsed. Throws to refuse it. */
@@ -50,11 +52,11 @@ export type Weigh = (parts: number) => void;
  * whose `case` is undefined: it has an id, so it can be answered. Fields unknown here are kept.
  */
 export function decodeRequest(body: Uint8Array, weigh?: Weigh): PluginRequest {
-  return decode(PluginRequestSchema, body, weigh);
+  return decode(PluginRequestSchema, body, readToolRequest, weigh);
 }
 
 export function decodeResponse(body: Uint8Array): PluginResponse {
-  return decode(PluginResponseSchema, body);
+  return decode(PluginResponseSchema, body, readToolResponse);
 }
 
 /** A frame whose prefix announces too much is not waited for. */
@@ -80,32 +82,38 @@ export function bodyOf(stream: Uint8Array): Uint8Array {
   return stream.subarray(PREFIX);
 }
 
-function encode<D extends DescMessage>(schema: D, init: MessageInitShape<D>): Buffer {
-  let body: Uint8Array;
+function encode<D extends DescMessage>(
+  schema: D,
+  init: MessageInitShape<D>,
+  toolFrame: (init: MessageInitShape<D>) => Buffer | undefined,
+): Buffer {
   try {
-    body = toBinary(schema, create(schema, init));
+    const frame = toolFrame(init) ?? encodeFrame(toBinary(schema, create(schema, init)));
+    const body = frame.subarray(PREFIX);
     if (body.length > MAX_FRAME) throw tooLong("send", schema.name, body.length);
     // A message that we would refuse to read is not sent either.
     checkWire(shapeOf(schema), body);
+    frame.writeUInt32BE(body.length);
+    return frame;
   } catch (error) {
     if (error instanceof TrunklineError) throw error;
     const { message } = error as Error;
     const code = isLimit(error) ? "limit" : "usage";
     throw new TrunklineError(code, `Cannot send a ${schema.name}: ${message}`, { cause: error });
   }
-  return encodeFrame(body);
 }
 
 function decode<D extends DescMessage>(
   schema: D,
   body: Uint8Array,
+  readTool: (body: Uint8Array) => MessageShape<D> | undefined,
   weigh?: Weigh,
 ): MessageShape<D> {
   if (body.length > MAX_FRAME) throw tooLong("read", schema.name, body.length);
   try {
     const parts = checkWire(shapeOf(schema), body);
     weigh?.(parts);
-    return fromBinary(schema, body, RECURSION);
+    return readTool(body) ?? fromBinary(schema, body, RECURSION);
   } catch (error) {
     if (error instanceof TrunklineError) throw error;
     const { message } = error as Error;

@@ -1,4 +1,5 @@
 import { hasBrand, TrunklineError } from "../../base/errors.ts";
+import { type Deadline, Deadlines } from "../../base/limit/deadlines.ts";
 import type { Stop, StopListener } from "../../base/stop.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
@@ -104,9 +105,10 @@ export class BusClient implements AsyncDisposable {
   async #once(request: Asked, options: AskOptions): Promise<PluginResponse> {
     const requestId = this.#nextId();
     const frame = encodeRequest({ requestId, request });
-    const stream = await this.#redial.open();
+    const opening = this.#redial.open();
+    const stream = opening instanceof Promise ? await opening : opening;
     const { stop, timeout = this.#patience, most = MOST_BYTES } = options;
-    using limit = new Limit(stream, stop, timeout, this.#answerTo(request));
+    using limit = new Limit(stream, stop, timeout, () => this.#answerTo(request));
     let bytes: Uint8Array;
     try {
       // Orchestra's Go server never reads an end that comes apart from the request, and leaks the stream.
@@ -183,11 +185,13 @@ export class LostError extends TrunklineError {
   }
 }
 
+const deadlines = new Deadlines();
+
 /** Breaks an exchange off when its work is called off or takes too long. */
 class Limit implements StopListener, Disposable {
   readonly #stream: BidiStream;
   readonly #stop: Stop | undefined;
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #deadline: Deadline | undefined;
   /** Why it was broken off, if it was. */
   reason: Error | undefined;
 
@@ -195,12 +199,12 @@ class Limit implements StopListener, Disposable {
     stream: BidiStream,
     stop: Stop | undefined,
     timeout: number | undefined,
-    what: string,
+    what: () => string,
   ) {
     this.#stream = stream;
     this.#stop = stop;
     if (timeout !== undefined) {
-      this.#timer = setTimeout(() => this.stopped(waited(timeout, what)), timeout);
+      this.#deadline = deadlines.start(timeout, () => this.stopped(waited(timeout, what())));
     }
     stop?.add(this);
   }
@@ -211,7 +215,7 @@ class Limit implements StopListener, Disposable {
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
+    if (this.#deadline !== undefined) deadlines.stop(this.#deadline);
     this.#stop?.remove(this);
   }
 }

@@ -53,7 +53,7 @@ describe("a stream that ends inside a frame", () => {
     const truncated = (stream: BidiStream) => stream.end(cut.subarray(0, cut.length - 2));
     const connection = new MemoryConnection((stream) => void truncated(stream));
     const taker = { first: () => assert.fail(), further: () => assert.fail(), received: () => {} };
-    await assert.rejects(readFrames(connection.openStream(), taker), {
+    await assert.rejects(async () => readFrames(connection.openStream(), taker), {
       message: "Cannot read a request: its last 2 bytes are missing",
     });
     await assert.rejects(Array.fromAsync(readResponses(connection.openStream())), {
@@ -64,7 +64,7 @@ describe("a stream that ends inside a frame", () => {
   it("is no request and no answer if it is empty", async () => {
     const connection = new MemoryConnection((stream) => void stream.end());
     const taker = { first: () => assert.fail(), further: () => assert.fail(), received: () => {} };
-    await assert.rejects(readFrames(connection.openStream(), taker), /ended before it/);
+    await assert.rejects(async () => readFrames(connection.openStream(), taker), /ended before it/);
     assert.deepEqual(await Array.fromAsync(readResponses(connection.openStream())), []);
   });
 

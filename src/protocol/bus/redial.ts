@@ -24,7 +24,7 @@ export interface RedialOptions {
 const MOST_EXCHANGES = 5_000;
 const MOST_CONNECTIONS = 8;
 /** Milliseconds for another connection, where nothing is heard on one; then twice as many. */
-const FIRST_PROBE = 500;
+const FIRST_PROBE = 200;
 /** Milliseconds after which a connection that is lost was good, and is dialled again at once. */
 const GOOD = 1_000;
 /** Milliseconds; it is never left alone for good. */

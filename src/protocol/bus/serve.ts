@@ -61,7 +61,8 @@ export async function serveExchange(
   const exchange = new Exchange(stream, connection, service);
   exchange.begin();
   try {
-    await readFrames(stream, exchange);
+    const reading = readFrames(stream, exchange);
+    if (reading !== undefined) await reading;
   } catch (error) {
     // Whoever has asked may go as it likes: its answer learns of it. One that goes before has
     // asked nothing.
@@ -183,23 +184,24 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
       return this.unread(error as Error);
     }
     try {
-      await this.#read(body);
+      const request = this.#read(body);
+      await (request instanceof Error ? this.unread(request) : this.#answer(request));
     } finally {
       this.#ledger?.done();
     }
   }
 
-  async #read(body: Buffer): Promise<void> {
+  #read(body: Buffer): Request | Error {
     let request: PluginRequest;
     try {
       request = decodeRequest(body, (parts) => this.received(parts * PART));
     } catch (error) {
-      return this.unread(error as Error);
+      return error as Error;
     }
     this.#requestId = request.requestId;
     this.#kind = request.request.case;
     this.#stream.stop.add(this);
-    return this.#answer(request.request);
+    return request.request;
   }
 
   async #answer(request: Request): Promise<void> {

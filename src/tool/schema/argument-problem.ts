@@ -14,7 +14,7 @@ let compile: ((schema: JsonSchema) => Inspect) | undefined;
  * compiled once, when arguments are not known to fit it otherwise. Both ways are loaded on first use.
  */
 export function argumentProblem(
-  tool: Tool,
+  tool: Pick<Tool, "definition">,
   args: Arguments,
 ): string | undefined | Promise<string | undefined> {
   const { inputSchema } = tool.definition;

@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { PluginRow, ServerRow } from "../../gateway/dashboard/api.ts";
 import { post } from "../client/request.ts";
 import { mayDo, plugins, servers } from "../client/state.ts";
+import { milliseconds } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { act, Badge, Command, Empty, PageHead, type Tone } from "../view/parts.tsx";
 
@@ -79,6 +80,18 @@ const PLUGINS: readonly Column<PluginRow>[] = [
     ),
   },
   { name: "Last error", width: "minmax(8rem, 3fr)", cell: ({ lastError }) => lastError ?? "" },
+  {
+    name: "Calls",
+    width: "8rem",
+    cell: ({ calls, waiting, limits }) => (
+      <>
+        <span class="main">{`${calls} of ${limits.calls}`}</span>
+        <span class="sub">
+          {`${waiting} of ${limits.queue} wait, ${milliseconds(limits.call)} each`}
+        </span>
+      </>
+    ),
+  },
   { name: "Restarts", width: "5rem", isNumber: true, cell: ({ restarts }) => restarts },
   { name: "Tools", width: "4rem", isNumber: true, cell: ({ tools }) => tools },
   {

@@ -29,6 +29,7 @@ export class FrameWriter {
     const ahead = HEADER + (lead === undefined ? 0 : 4);
     const length = payload?.length ?? 0;
     const isLarge = length >= LARGE;
+    if (this.#gathered === 0) this.#reuse();
     this.#makeRoom(ahead + (isLarge ? 0 : length));
     writeHeader(this.#slab, this.#to, kind, flags, id, ahead - HEADER + length);
     if (lead !== undefined) this.#slab.writeUInt32LE(lead, this.#to + HEADER);
@@ -58,6 +59,11 @@ export class FrameWriter {
     for (const part of parts) this.#output.write(part);
     if (parts.length > 1) this.#output.uncork();
   };
+
+  /** Begins the slab anew if all that was sent from it has left: a new one is work for the collector. */
+  #reuse(): void {
+    if (this.#output.writableLength === 0) this.#from = this.#to = 0;
+  }
 
   #makeRoom(size: number): void {
     if (this.#slab.length - this.#to >= size) return;

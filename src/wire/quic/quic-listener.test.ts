@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { ask } from "../../../test/support/quic-pair.ts";
 import { BODY, load, TwoEngines } from "../../../test/support/two-engines.ts";
 import { ConnectionError } from "./connection-error.ts";
+import { EngineSession, type ListenerEvents } from "./engine-session.ts";
+import { QuicEngine } from "./quic-engine.ts";
+import { QuicListener } from "./quic-listener.ts";
+import { ScriptedEngine } from "../../../test/support/scripted-engine.ts";
 
 for (const signal of ["SIGKILL", "SIGSEGV"] as const) {
   test(`a listener whose engine dies of ${signal} under load listens again at its address`, async () => {
@@ -26,3 +31,33 @@ for (const signal of ["SIGKILL", "SIGSEGV"] as const) {
     }
   });
 }
+
+test("a listener takes its address again at once, and later if that engine dies soon", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const engine = new QuicEngine();
+  let listening: ListenerEvents | undefined;
+  let times = 0;
+  // Stands for the engine: each listener listens at once.
+  t.mock.method(engine, "listen", async (_: unknown, listener: ListenerEvents) => {
+    times += 1;
+    listening = listener;
+    listener.listening(1234);
+    return [new EngineSession(new ScriptedEngine(), () => {}), 1] as const;
+  });
+  const options = { credentials: { ca: "" }, stream: () => {} };
+  const listener = await QuicListener.open("127.0.0.1", 0, options, engine);
+  const die = async (): Promise<void> => {
+    await nextTurn();
+    listening?.closed({ trouble: "engine", detail: "it was killed" });
+  };
+  await die();
+  t.mock.timers.tick(1);
+  assert.equal(times, 2);
+  await die();
+  t.mock.timers.tick(10);
+  assert.equal(times, 2);
+  t.mock.timers.tick(50);
+  assert.equal(times, 3);
+  await die();
+  await listener.close();
+});

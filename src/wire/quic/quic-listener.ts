@@ -157,12 +157,17 @@ export class QuicListener implements Listener, ListenerEvents {
   /** The address was lost with the engine, and is taken again. */
   #again(): void {
     if (performance.now() - this.#listeningSince > STEADY) this.#failures = 0;
-    const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#failures);
+    const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** (this.#failures - 1));
+    // At once the first time: until the address is taken again, clients are not told anything.
+    const isFirst = this.#failures === 0;
     this.#failures += 1;
     this.#listening = newPromise();
-    this.#retry = setTimeout(() => {
-      this.#listen().catch(() => {});
-    }, wait);
+    this.#retry = setTimeout(
+      () => {
+        this.#listen().catch(() => {});
+      },
+      isFirst ? 0 : wait,
+    );
   }
 
   async #listen(): Promise<void> {

@@ -218,7 +218,10 @@ export const SERVERS: ServerRow[] = [
 ];
 
 export const PLUGINS: PluginRow[] = [
-  { id: "acme.tickets", state: "up", health: "healthy", tools: 4, restarts: 0, log: [] },
+  {
+    ...{ id: "acme.tickets", state: "up", health: "healthy", tools: 4, restarts: 0, log: [] },
+    ...{ calls: 2, waiting: 0, limits: { calls: 128, queue: 2_048, call: 600_000 } },
+  },
 ];
 
 export const AUDIT: AuditRow[] = Array.from({ length: 12 }, (_, index) => ({

@@ -92,13 +92,16 @@ export class Services {
     const bus = await this.#sources.bus.opened();
     if (bus === undefined) return [];
     return bus.orchestrator.status().map((status) => {
-      const { id, state, health, tools, restarts, lastError } = status;
+      const { id, state, health, tools, restarts, calls, waiting, limits, lastError } = status;
       return {
         id,
         state,
         ...(health === undefined ? {} : { health: maskText(health) }),
         tools,
         restarts,
+        calls,
+        waiting,
+        limits,
         ...(lastError === undefined ? {} : { lastError: maskText(lastError) }),
         log: linesOf(bus.orchestrator.plugin(id).said),
       };

@@ -57,7 +57,8 @@ async function answer(
   const { name, args = {} } = call;
   const tool = tools.get(name);
   if (tool === undefined) return failure(FAILURE.toolNotFound, `tool "${name}" not found`);
-  const problem = await problemOf(tool, args);
+  const checking = problemOf(tool, args);
+  const problem = checking instanceof Promise ? await checking : checking;
   if (problem !== undefined) return failure(FAILURE.validation, problem);
   const context = outside.callContext(stopper, call);
   if (tool.call !== undefined) return returned(await tool.call(args, context));
@@ -70,9 +71,11 @@ export function reportThrown(log: Log, tool: string, error: unknown): void {
 }
 
 /** What is wrong with the arguments, by the schema of the tool. */
-export async function problemOf(tool: ToolPart, args: Arguments): Promise<string | undefined> {
-  const { definition } = tool;
-  return argumentProblem({ definition, call: () => ({ content: [] }) }, args);
+export function problemOf(
+  { definition }: ToolPart,
+  args: Arguments,
+): ReturnType<typeof argumentProblem> {
+  return argumentProblem({ definition }, args);
 }
 
 async function collect(

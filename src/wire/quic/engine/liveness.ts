@@ -3,7 +3,7 @@ import { internals, type Pointer } from "./native.ts";
 /** How often in a keep-alive interval a connection is looked at, and how often in vain. */
 export const CHECKS = 3;
 /** Milliseconds between two looks at one that we dialled while an answer is awaited. */
-export const SOON = 200;
+export const SOON = 100;
 /** Looks in vain after which such a peer is quiet. */
 const QUIET = 2;
 

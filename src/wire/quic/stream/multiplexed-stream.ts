@@ -68,6 +68,10 @@ export class MultiplexedStream implements BidiStream {
     return this.#receiver.readAll(limit, refuse);
   }
 
+  whole(): Buffer | undefined {
+    return this.#receiver.takeWhole();
+  }
+
   chunks(): AsyncGenerator<Buffer, void, void> {
     return this.#receiver.chunks();
   }

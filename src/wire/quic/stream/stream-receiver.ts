@@ -94,6 +94,14 @@ export class StreamReceiver implements Holder {
     return promise.promise;
   }
 
+  /** What came, if it came to its end and nobody reads it. */
+  takeWhole(): Buffer | undefined {
+    if (!this.#isEnded || this.#error !== undefined || this.#size === 0) return undefined;
+    const whole = this.#joined();
+    this.#letGo();
+    return whole;
+  }
+
   async *chunks(): AsyncGenerator<Buffer, void, void> {
     for (;;) {
       const chunk = this.#chunks.shift();
@@ -125,12 +133,16 @@ export class StreamReceiver implements Holder {
       const message = `Cannot read the whole stream: it is longer than the limit of ${limit} bytes.`;
       this.#owner.breakOff(new ConnectionError("limit", message));
     } else if (this.#isEnded) {
-      const [first = Buffer.alloc(0)] = this.#chunks;
-      promise.resolve(this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#size) : first);
+      promise.resolve(this.#joined());
       this.#letGo();
     } else {
       this.#took(bytes);
     }
+  }
+
+  #joined(): Buffer {
+    const [first = Buffer.alloc(0)] = this.#chunks;
+    return this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#size) : first;
   }
 
   #problemOf(whole: Whole): string | undefined {

@@ -1,0 +1,94 @@
+import { create, equals, fromBinary, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { sampleMessage } from "../../../../test/samples/sample-message.ts";
+import { SeededRandom } from "../../../../test/support/seeded-random.ts";
+import { PREFIX } from "../../../wire/framing/length-prefixed.ts";
+import {
+  PluginRequestSchema,
+  PluginResponseSchema,
+  ToolRequestSchema,
+  ToolResponseSchema,
+} from "../plugin.gen.ts";
+import { toolRequestFrame, toolResponseFrame } from "./tool-frame.ts";
+import { readToolRequest, readToolResponse } from "./tool-message.ts";
+
+const ROUNDS = 500;
+
+function requestOf(args: JsonObject, requestId = "1") {
+  const value = { toolName: "t", arguments: args };
+  return create(PluginRequestSchema, { requestId, request: { case: "toolCall", value } });
+}
+
+describe("frames of tool calls", () => {
+  it("have the bytes that the library writes, and are read as the library reads them", () => {
+    const random = new SeededRandom(5);
+    for (let round = 0; round < ROUNDS; round++) {
+      const requestId = round % 3 === 0 ? "" : `id-${round}`;
+      const call = sampleMessage(random, ToolRequestSchema);
+      const request = create(PluginRequestSchema, {
+        ...{ requestId, request: { case: "toolCall", value: call } },
+      });
+      const asked = toBinary(PluginRequestSchema, request);
+      assert.deepEqual(toolRequestFrame(request)?.subarray(PREFIX), Buffer.from(asked));
+      const read = readToolRequest(asked);
+      assert.ok(read !== undefined && equals(PluginRequestSchema, read, request), `${round}`);
+      const answer = sampleMessage(random, ToolResponseSchema);
+      const response = create(PluginResponseSchema, {
+        ...{ requestId, response: { case: "toolCall", value: answer } },
+      });
+      const told = toBinary(PluginResponseSchema, response);
+      assert.deepEqual(toolResponseFrame(response)?.subarray(PREFIX), Buffer.from(told));
+      const heard = readToolResponse(told);
+      assert.ok(heard !== undefined && equals(PluginResponseSchema, heard, response), `${round}`);
+    }
+  });
+
+  it("may be larger than the writer's buffer, several times in turn with small ones", () => {
+    for (const size of [10, 70_000, 1_500_000, 20, 200_000]) {
+      const request = requestOf({ text: "ä€𝄞x".repeat(size / 4), list: Array(size / 10).fill(1) });
+      const body = toBinary(PluginRequestSchema, request);
+      assert.deepEqual(toolRequestFrame(request)?.subarray(PREFIX), Buffer.from(body));
+      assert.deepEqual(readToolRequest(body), request);
+    }
+  });
+
+  it("leave nothing of a message that could not be written in the next one", () => {
+    const wrong = requestOf({ text: "left behind", wrong: 1n as unknown as number });
+    assert.throws(() => toolRequestFrame(wrong), /a bigint is no value of JSON/);
+    const next = requestOf({});
+    const body = Buffer.from(toBinary(PluginRequestSchema, next));
+    assert.deepEqual(toolRequestFrame(next)?.subarray(PREFIX), body);
+  });
+
+  it("are left to the library where something in them is not usual", () => {
+    const unusual = [
+      ["a field of a newer schema", "a2010a0a01749a06026869"],
+      ["a field of a newer schema beside the call", "a2010312010a980601"],
+      ["another order of fields", "a201020a000a0131"],
+      ["a member without a value", "a2010712050a030a0161"],
+      ["a value without a kind", "a2010912070a050a01611200"],
+      ["a value before its key", "a2010b12090a07120220010a0161"],
+      ["two kinds of one value", "a2010d120b0a090a0161120420012000"],
+    ] as const;
+    for (const [name, hex] of unusual) {
+      assert.equal(readToolRequest(Buffer.from(hex, "hex")), undefined, name);
+    }
+    const others = create(PluginRequestSchema, { request: { case: "listTools", value: {} } });
+    assert.equal(readToolRequest(toBinary(PluginRequestSchema, others)), undefined);
+    assert.equal(toolRequestFrame(others), undefined);
+    const newer = fromBinary(PluginRequestSchema, Buffer.from("a201059a06026869", "hex"));
+    assert.equal(toolRequestFrame(newer), undefined);
+  });
+
+  it("refuse a text that is not UTF-8, a short one too", () => {
+    for (const length of [2, 60]) {
+      const text = Buffer.alloc(length, "a");
+      text[length - 1] = 0xc3;
+      const call = Buffer.concat([Buffer.from([0x0a, length]), text]);
+      const body = Buffer.concat([Buffer.from([0xa2, 0x01, call.length]), call]);
+      assert.throws(() => readToolRequest(body), TypeError);
+    }
+  });
+});

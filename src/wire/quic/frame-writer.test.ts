@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { Writable } from "node:stream";
+import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+
+import { COMMAND, HEADER } from "./control-frame.ts";
+import { FrameWriter } from "./frame-writer.ts";
+
+/** Takes bytes, and says that they have left when it is told to. */
+class SlowOutput extends Writable {
+  readonly taken: Buffer[] = [];
+  leave: () => void = () => {};
+
+  override _write(chunk: Buffer, _: string, done: () => void): void {
+    this.taken.push(chunk);
+    this.leave = done;
+  }
+}
+
+describe("FrameWriter", () => {
+  it("sends what is sent in one turn in one write", async () => {
+    const output = new SlowOutput();
+    const writer = new FrameWriter(output);
+    writer.send(COMMAND.write, 0, 1, Buffer.from("one"));
+    writer.send(COMMAND.write, 0, 2, Buffer.from("two"));
+    await nextTurn();
+    assert.equal(output.taken.length, 1);
+    assert.equal(output.taken[0]?.length, 2 * HEADER + 6);
+  });
+
+  it("uses its memory again when what was in it has left, and not before", async () => {
+    const output = new SlowOutput();
+    const writer = new FrameWriter(output);
+    const send = async (text: string): Promise<void> => {
+      writer.send(COMMAND.write, 0, 1, Buffer.from(text));
+      await nextTurn();
+    };
+    await send("first");
+    await send("second");
+    assert.equal(output.taken[0]?.toString("latin1", HEADER), "first");
+    output.leave();
+    await nextTurn();
+    assert.equal(output.taken[1]?.toString("latin1", HEADER), "second");
+    output.leave();
+    await nextTurn();
+    await send("third");
+    assert.equal(output.taken[2]?.byteOffset, output.taken[0].byteOffset);
+    assert.equal(output.taken[2]?.buffer, output.taken[0].buffer);
+  });
+});
