@@ -23,6 +23,8 @@ const GENERATE = ["scripts/generate.ts"];
 const SHAPE = ["scripts/shape.ts"];
 /** Fails each test file that leaves processes, sockets, timers or files behind. */
 const NOTHING_LEFT = "--import=./test/support/nothing-left.ts";
+/** Saves time where files are grouped; without it the runner names the test of any error. */
+const UNTRACKED = "--import=./test/support/untracked-promises.ts";
 const REPORT = "--test-reporter=spec";
 /** Most of a small test file's time is type stripping, so its results are cached between files. */
 const COMPILE_CACHE = ".cache/compile";
@@ -123,8 +125,12 @@ async function test(args, { tests, isFull }) {
   env.TRUNKLINE_TEST_FULL = isFull ? "1" : "0";
   const folder = testFolder(env);
   if (folder !== undefined) env.TMPDIR = folder;
-  const starts = options.length === 0 ? groupTests(ROOT, files) : files;
-  return node(["--test", NOTHING_LEFT, REPORT, concurrency, ...options, ...starts], { env });
+  const isGrouped = options.length === 0;
+  const starts = isGrouped ? groupTests(ROOT, files) : files;
+  const preloads = isGrouped ? [UNTRACKED] : [];
+  return node(["--test", ...preloads, NOTHING_LEFT, REPORT, concurrency, ...options, ...starts], {
+    env,
+  });
 }
 
 /** Runs every step, even after a failure, so that one run shows all problems. */

@@ -9,6 +9,12 @@ const ALONE = /^\/\/ In a process of its own: /m;
 const END_TO_END = /^test[\\/]e2e[\\/](\w+)[^\\/]*$/;
 /** They wait for programs most of the time, so a long row of them would end last. */
 const MOST_END_TO_END = 4;
+/**
+ * A test file that waits for something while it loads. The runner has to follow promises to know its
+ * tests, which takes time, so such files are by themselves (test/support/untracked-promises.ts).
+ */
+const AWAITING = /^(?!\/\/)(?=\S)(?:(?!=>).)*\bawait\b/m;
+const AWAITING_END = "-awaiting";
 /** Folders of small tests. */
 const SMALL = /^(scripts|bench|test[\\/]lint)[\\/]/;
 /** A line of these starts programs. It takes some five times what a line of another test takes. */
@@ -29,10 +35,12 @@ export function groupTests(root, files) {
   const texts = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
   const groups = new Map();
   for (const file of files) {
-    const { name, most } = (!ALONE.test(texts.get(file)) && groupOf(file)) || aloneOf(file);
-    let free = name;
+    const text = texts.get(file);
+    const { name, most } = (!ALONE.test(text) && groupOf(file)) || aloneOf(file);
+    const end = AWAITING.test(text) ? AWAITING_END : "";
+    let free = name + end;
     for (let next = 2; groups.has(free) && groups.get(free).length >= most; next++) {
-      free = `${name}-${next}`;
+      free = `${name}-${next}${end}`;
     }
     groups.set(free, [...(groups.get(free) ?? []), file]);
   }
@@ -76,9 +84,10 @@ function folderOf(file) {
 
 /** Its name tells one group from another of the same folder, which another run may have chosen. */
 function writeGroup(root, name, files) {
+  const options = name.endsWith(AWAITING_END) ? ", { awaiting: true }" : "";
   const text = [
     `import { testTogether } from "../../test/support/test-together.ts";`,
-    `await testTogether(${JSON.stringify(files, undefined, 2)});`,
+    `await testTogether(${JSON.stringify(files, undefined, 2)}${options});`,
     "",
   ].join("\n");
   const hash = createHash("sha256").update(text).digest("hex").slice(0, 8);

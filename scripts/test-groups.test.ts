@@ -22,7 +22,7 @@ function grouped(root: string, files: readonly string[], alone = ""): string[] {
 /** The files of each process, in the order in which the runner starts them: by name. */
 function filesOf(root: string, starts: readonly string[]): string[][] {
   return starts.toSorted().map((start) => {
-    const [, list = "[]"] = /testTogether\((\[.*\])\)/s.exec(read(root, start)) ?? [];
+    const [, list = "[]"] = /testTogether\((\[.*\])/s.exec(read(root, start)) ?? [];
     return JSON.parse(list) as string[];
   });
 }
@@ -55,6 +55,20 @@ describe("groupTests()", () => {
     const starts = grouped(root.path, [...files, ...others], "src/rpc/c.test.ts");
     const alone = filesOf(root.path, starts).filter(({ length }) => length === 1);
     assert.deepEqual(alone.flat().toSorted(), [...others, "src/rpc/c.test.ts"].toSorted());
+  });
+
+  it("has files that wait while they load by themselves", () => {
+    using root = temporary();
+    for (const file of files) {
+      mkdirSync(dirname(join(root.path, file)), { recursive: true });
+      writeFileSync(join(root.path, file), `const read = async () => await x;\n  await y;\n`);
+    }
+    writeFileSync(join(root.path, "src/rpc/c.test.ts"), "const x = (await import(\n'x'));\n");
+    const starts = groupTests(root.path, files);
+    assert.deepEqual(filesOf(root.path, starts), [files.slice(0, 2), files.slice(2)]);
+    const ends = starts.map((start) => /-awaiting-\w+\.mjs$/.test(start));
+    assert.deepEqual(ends, [false, true]);
+    assert.match(read(root.path, starts[1] ?? ""), /\{ awaiting: true \}/);
   });
 
   it("has the runner start first what takes longest", () => {

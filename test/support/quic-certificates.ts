@@ -1,11 +1,15 @@
 import { KeyObject, webcrypto } from "node:crypto";
+import { createRequire } from "node:module";
+
+import type * as X509 from "@peculiar/x509";
+
 import type { Credentials } from "../../src/wire/quic/connection.ts";
 
 // The library wants type metadata while it loads, and does without.
 for (const name of ["getMetadata", "getOwnMetadata", "defineMetadata"]) {
   (Reflect as unknown as Record<string, unknown>)[name] ??= () => undefined;
 }
-const x509 = await import("@peculiar/x509");
+const x509 = createRequire(import.meta.url)("@peculiar/x509") as typeof X509;
 x509.cryptoProvider.set(webcrypto as never);
 
 export type KeyKind = "Ed25519" | "P-256" | "RSA";

@@ -8,7 +8,9 @@ import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
 const ROOT = join(import.meta.dirname, "../..");
-const PRELOAD = join(import.meta.dirname, "nothing-left.ts");
+const PRELOADS = ["untracked-promises.ts", "nothing-left.ts"].map((name) =>
+  join(import.meta.dirname, name),
+);
 const TOGETHER = join(import.meta.dirname, "test-together.ts");
 
 describe("test files that share a process", { timeout: 120_000 }, () => {
@@ -65,11 +67,45 @@ describe("test files that share a process", { timeout: 120_000 }, () => {
     assert.equal(code, 1, out);
     assert.match(out, /The process ended within .*ends\.test\.mjs\./);
   });
+
+  for (const [kind, throws] of Object.entries({
+    error: `setImmediate(() => { throw new Error("late"); })`,
+    rejection: `void Promise.reject(new Error("late"))`,
+  })) {
+    it(`end at once at an ${kind} that nobody catches, and the file is named`, async () => {
+      const { code, out } = await run({
+        good: `it("is good", () => {});`,
+        late: `it("waits", async () => {
+          await null;
+          ${throws};
+          await new Promise((resolve) => setTimeout(resolve, 100_000));
+        });`,
+      });
+      assert.equal(code, 1, out);
+      assert.match(out, /Nobody caught this error: Error: late\n +at .*late\.test\.mjs/);
+      assert.match(out, /The process ended within .*late\.test\.mjs\./);
+    });
+  }
+
+  it("may wait for something while they load, where promises are followed", async () => {
+    const { code, out } = await run(
+      {
+        bad: `await new Promise((resolve) => setTimeout(resolve, 1));
+          it("is bad", () => { throw new Error("bad test"); });`,
+        good: `it("is good", () => {});`,
+      },
+      { awaiting: true },
+    );
+    assert.equal(code, 1, out);
+    assert.match(out, /✖ .*bad\.test/);
+    assert.match(out, /✔ .*good\.test/);
+  });
 });
 
 /** A group of test files, run as scripts/task.mjs does. */
 async function run(
   bodies: Readonly<Record<string, string>>,
+  { awaiting = false } = {},
 ): Promise<{ code: unknown; out: string }> {
   await using folder = await mkdtempDisposable(join(tmpdir(), "together-"));
   const files = Object.keys(bodies).map((name) => join(folder.path, `${name}.test.mjs`));
@@ -84,17 +120,19 @@ async function run(
       ${body}`,
     );
   }
-  const group = join(folder.path, "group.mjs");
+  const group = join(folder.path, awaiting ? "group-awaiting-0.mjs" : "group.mjs");
   const list = JSON.stringify(files.map((file) => relative(ROOT, file)));
   await writeFile(
     group,
-    `import { testTogether } from ${JSON.stringify(TOGETHER)}; await testTogether(${list});`,
+    `import { testTogether } from ${JSON.stringify(TOGETHER)};
+    await testTogether(${list}, ${JSON.stringify({ awaiting })});`,
   );
   // A run inside a run: without this the inner one would report to ours.
   const { NODE_TEST_CONTEXT: _, ...outer } = process.env;
   // A process that ends within a test leaves its temporary folder: with ours it goes.
   const env = { ...outer, TRUNKLINE_TEST_GRACE: "500", TMPDIR: folder.path };
-  const args = ["--test", `--import=${PRELOAD}`, "--test-reporter=spec", group];
+  const preloads = PRELOADS.map((file) => `--import=${file}`);
+  const args = ["--test", ...preloads, "--test-reporter=spec", group];
   const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "inherit"] });
   const [out, [code]] = await Promise.all([text(child.stdout), once(child, "close")]);
   return { code, out };

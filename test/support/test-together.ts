@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, describe, mock } from "node:test";
 
@@ -7,12 +8,22 @@ const ROOT = join(import.meta.dirname, "../..");
 /** Milliseconds for all tests of a file, ten times what the slowest takes. */
 const LONGEST_FILE = 600_000;
 
+/** Loads a module at once. */
+const load = createRequire(import.meta.url);
+
 /**
  * Runs the tests of several files in this process, one file after the other (scripts/test-groups.mjs).
  * Each is loaded when the one before it is over, has a temporary folder of its own, and fails by
  * itself if it leaves anything. What it has changed for the process is undone for the next.
+ *
+ * The runner knows to which suite a test belongs that is declared within the call. Where promises are
+ * not followed (untracked-promises.ts), it knows that of no other, so only `awaiting` files may use
+ * `await` while they load.
  */
-export async function testTogether(files: readonly string[]): Promise<void> {
+export async function testTogether(
+  files: readonly string[],
+  { awaiting = false } = {},
+): Promise<void> {
   // Some tests wait for what keeps no process alive; where modules are still loaded, that does.
   const alive = setInterval(() => {}, 2 ** 30);
   let current: string | undefined;
@@ -21,6 +32,7 @@ export async function testTogether(files: readonly string[]): Promise<void> {
     process.stderr.write(`The process ended within ${current}.\n`);
     process.exitCode = 1;
   });
+  if (!awaiting) endAtUncaughtErrors();
   let isSomethingLeft = false;
   // A file that has nobody wait for it may take its time; some of them take an hour.
   const timeout = files.length === 1 ? Infinity : LONGEST_FILE;
@@ -38,12 +50,23 @@ export async function testTogether(files: readonly string[]): Promise<void> {
           throw error;
         });
       });
-      await import(join(ROOT, file));
+      if (awaiting) await import(join(ROOT, file));
+      else load(join(ROOT, file));
     });
   }
   current = undefined;
   clearInterval(alive);
   if (isSomethingLeft) endInSpiteOfLeftovers();
+}
+
+/** The runner cannot tell which test they belong to, so that test might wait until its time is up. */
+function endAtUncaughtErrors(): void {
+  const end = (error: unknown): void => {
+    const text = error instanceof Error ? error.stack : String(error);
+    process.stderr.write(`Nobody caught this error: ${text}\n`);
+    process.exit(1);
+  };
+  process.on("uncaughtException", end).on("unhandledRejection", end);
 }
 
 function restoreEnvironment(before: NodeJS.ProcessEnv): void {

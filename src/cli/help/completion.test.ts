@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { mkdir, mkdtempDisposable, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { PROGRAM } from "../commands.ts";
@@ -43,23 +43,29 @@ const OFFERED: Readonly<Record<string, readonly string[]>> = {
   "trunkline nonsense s": [],
 };
 
-type Offer = (script: string, line: string, folder: string) => Promise<string[]>;
+/** Between what a shell offers for one line and for the next. */
+const END = "\x01";
 
 interface Shell {
   readonly generate: (states: readonly State[]) => string;
-  /** The words that the shell offers for the line once it has read the script. */
-  readonly offer: Offer;
+  /** Starts a shell that reads the script, and prints what it offers for each line. */
+  readonly offer: (lines: readonly string[]) => readonly [program: string, ...args: string[]];
 }
 
 const bash: Shell = {
   generate: bashScript,
-  offer: (script, line, folder) => {
+  offer: (lines) => {
     const ask = `
       source "$SCRIPT"
-      COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-      _trunkline
-      printf '%s\\n' "\${COMPREPLY[@]}"`;
-    return output("bash", ["--norc", "-u", "-c", ask, "bash", ...bashWords(line)], script, folder);
+      while (($# > 0)); do
+        COMP_WORDS=("\${@:2:$1}") COMP_CWORD=$(($1 - 1)) COMPREPLY=()
+        shift $(($1 + 1))
+        _trunkline
+        printf '%s\\n' "\${COMPREPLY[@]}" "$END"
+      done`;
+    const words = lines.map((line) => bashWords(line));
+    const counted = words.flatMap((some) => [String(some.length), ...some]);
+    return ["bash", "--norc", "-u", "-c", ask, "bash", ...counted];
   },
 };
 
@@ -72,22 +78,24 @@ function bashWords(line: string): string[] {
 /**
  * An interactive shell on a pseudo-terminal, since zsh completes nowhere else. It says NUL when it
  * is ready, when it begins to complete, and when it has done so; in between, it prints its offers.
+ * Ctrl-U then removes the line.
  */
 const zsh: Shell = {
   generate: zshScript,
-  offer: (script, line, folder) => {
+  offer: (lines) => {
     const ask = String.raw`
       export INSIDE='
         PROMPT= RPROMPT=
-        unsetopt beep prompt_cr prompt_sp
+        unsetopt beep prompt_cr prompt_sp auto_list
         fpath=("$HOME" $fpath)
         autoload -Uz compinit && compinit -u -d "$HOME/.zcompdump"
         # Both ways to install it: found in fpath by its name, and sourced.
         if [[ $SCRIPT != */_trunkline ]]; then source "$SCRIPT"; fi
         bindkey "^I" complete-word
+        bindkey "^U" kill-whole-line
         zstyle ":completion:*" insert-tab false
-        mark() { print -n "\0" }
-        compprefuncs=(mark) comppostfuncs=(mark exit)
+        # They are called once, unless they are set again.
+        mark() { compprefuncs=(mark) comppostfuncs=(mark); print -n "\0" }
         compadd() {
           if [[ $@[1,(i)(-|--)] != *-(O|A|D)\ * ]]; then
             local -a hits
@@ -101,41 +109,53 @@ const zsh: Shell = {
       zpty shell 'zsh -f -i'
       zpty -w shell 'eval "$INSIDE"'
       zpty -r shell ignored $'*\0'
-      zpty -n -w shell "$1"$'\t'
-      zpty -r shell ignored $'*\0'
-      zpty -r shell offered $'*\0'
-      print -rn -- "$offered"
+      for line; do
+        zpty -n -w shell "$line"$'\t'
+        zpty -r shell ignored $'*\0'
+        zpty -r shell offered $'*\0'
+        print -rl -- "$offered" "$END"
+        zpty -n -w shell $'\x15'
+      done
       zpty -d shell`;
-    return output("zsh", ["-f", "-c", ask, "zsh", line], script, folder);
+    return ["zsh", "-f", "-c", ask, "zsh", ...lines];
   },
 };
 
 const fish: Shell = {
   generate: fishScript,
-  offer: (script, line, folder) => {
-    const ask = 'source "$SCRIPT"; complete -C "$argv[1]"';
-    return output("fish", ["--no-config", "-c", ask, line], script, folder);
+  offer: (lines) => {
+    const ask = `source "$SCRIPT"
+      for line in $argv
+        complete -C "$line"
+        echo "$END"
+      end`;
+    return ["fish", "--no-config", "-c", ask, ...lines];
   },
 };
 
+/** The words that a shell offers for each line. */
+async function offers(shell: Shell, script: string, lines: readonly string[]): Promise<string[][]> {
+  const cwd = dirname(script);
+  const [program, ...args] = shell.offer(lines);
+  const env = { ...process.env, SCRIPT: script, END, HOME: cwd, XDG_CONFIG_HOME: cwd };
+  const { stdout } = await execute(program, args, { cwd, env, timeout: 120_000 });
+  const offered = stdout.split(`${END}\n`);
+  assert.equal(offered.pop(), "");
+  return offered.map((text) => wordsOf(text));
+}
+
 /** The first column of what a shell prints: fish describes its offers in a second. */
-async function output(shell: string, args: string[], script: string, folder: string) {
-  const env = { ...process.env, SCRIPT: script, HOME: folder, XDG_CONFIG_HOME: folder };
-  const { stdout } = await execute(shell, args, { cwd: folder, env, timeout: 30_000 });
-  const lines = stdout.replaceAll("\0", "").split(/\r?\n/);
+function wordsOf(text: string): string[] {
+  const lines = text.replaceAll("\0", "").split(/\r?\n/);
   const words = lines.map((line) => line.replace(/\t.*/, "").replace(/^--[a-z]+=|\/$/g, ""));
   return [...new Set(words.filter((word) => word !== ""))].toSorted();
 }
 
-async function isInstalled(shell: string): Promise<boolean> {
-  return execute(shell, ["--version"]).then(
-    () => true,
-    () => false,
-  );
-}
+const isInstalled = (shell: string): boolean => spawnSync(shell, ["--version"]).status === 0;
 
-for (const [name, { generate, offer }] of Object.entries({ bash, zsh, fish })) {
-  const skip = (await isInstalled(name)) ? false : `${name} is missing: apt-get install ${name}`;
+for (const [name, shell] of Object.entries({ bash, zsh, fish })) {
+  const { generate } = shell;
+  const skip = isInstalled(name) ? false : `${name} is missing: apt-get install ${name}`;
 
   test(`completion in ${name} offers the words that may follow`, { skip }, async (t) => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-completion-"));
@@ -144,10 +164,10 @@ for (const [name, { generate, offer }] of Object.entries({ bash, zsh, fish })) {
     await writeFile(join(folder.path, "notes.jsonc"), "");
     await writeFile(join(folder.path, "draft.txt"), "");
     await mkdir(join(folder.path, "docs"));
-    for (const [line, words] of Object.entries(OFFERED)) {
-      await t.test(line, async () => {
-        assert.deepEqual(await offer(script, line, folder.path), words);
-      });
+    const offered = await offers(shell, script, Object.keys(OFFERED));
+    assert.equal(offered.length, Object.keys(OFFERED).length);
+    for (const [at, [line, words]] of Object.entries(OFFERED).entries()) {
+      await t.test(line, () => assert.deepEqual(offered[at], words));
     }
   });
 
@@ -155,10 +175,16 @@ for (const [name, { generate, offer }] of Object.entries({ bash, zsh, fish })) {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-completion-"));
     const script = join(folder.path, ".script");
     await writeFile(script, generate(completionStates(PROGRAM)));
-    for (const path of allPaths([PROGRAM]).filter((path) => last(path).commands)) {
-      const names = (last(path).commands ?? []).map((command) => command.name);
-      assert.deepEqual(await offer(script, `${callOf(path)} `, folder.path), names.toSorted());
-    }
+    const paths = allPaths([PROGRAM]).filter((path) => last(path).commands);
+    const names = paths.map((path) => (last(path).commands ?? []).map((command) => command.name));
+    assert.deepEqual(
+      await offers(
+        shell,
+        script,
+        paths.map((path) => `${callOf(path)} `),
+      ),
+      names.map((some) => some.toSorted()),
+    );
   });
 
   test(`completion for ${name} names every command and option`, () => {
