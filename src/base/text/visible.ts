@@ -1,5 +1,8 @@
-/** Only ASCII that prints, and lines: the text of most messages, found out at little cost. */
-const PLAIN = /^[\n\t\x20-\x7e]*$/;
+/**
+ * Only lines of ASCII, Latin letters, dashes, quotes and ellipses: the text of most messages and lists,
+ * found out at little cost.
+ */
+const PLAIN = /^[\n\t\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027]*$/;
 
 /**
  * Text of others as a person reads it: what would not be seen is written as JSON writes it, `\u202e`.
