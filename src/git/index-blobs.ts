@@ -51,7 +51,8 @@ export class IndexBlobs {
     const at = this.#entries.get(path);
     if (at === undefined) return undefined;
     const index = this.#index;
-    const stat = lstatSync(join(this.#root, path), { bigint: true, throwIfNoEntry: false });
+    // Without `join`, which takes longer than asking the system.
+    const stat = lstatSync(`${this.#root}/${path}`, { bigint: true, throwIfNoEntry: false });
     if (stat === undefined || (Number(stat.mode) & TYPE) !== REGULAR) return undefined;
     if ((index.readUInt32BE(at + 24) & TYPE) !== REGULAR) return undefined;
     const isSame =

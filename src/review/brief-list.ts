@@ -42,14 +42,15 @@ export async function listBriefly(
   // Reading the index takes about as long as reading a few files.
   const index = here && isMany ? IndexBlobs.open(here.root, here.worktreeGitDir) : undefined;
   const isUnchanged = unchangedIn(commands, index, isMany);
-  const changed = new Map<BriefPlace, BriefThread[]>();
-  for (const thread of threads) {
-    const others = changed.get(thread.place);
-    if (others !== undefined) others.push(thread);
-    else if (!isUnchanged(thread.place)) changed.set(thread.place, [thread]);
+  /** What is on a file that has changed, by its index. */
+  const changed = new Map<BriefPlace, number[]>();
+  for (const [at, { place }] of threads.entries()) {
+    const others = changed.get(place);
+    if (others !== undefined) others.push(at);
+    else if (!isUnchanged(place)) changed.set(place, [at]);
   }
-  const positions = await positionsOf(commands, index, changed);
-  return threads.map((thread) => viewOf(thread, positions.get(thread)));
+  const positions = await positionsOf(commands, index, threads, changed);
+  return threads.map((thread, at) => viewOf(thread, positions[at]));
 }
 
 function unchangedIn(
@@ -101,25 +102,24 @@ interface WorkTree {
 async function positionsOf(
   commands: ReviewCommands,
   index: IndexBlobs | undefined,
-  changed: ReadonlyMap<BriefPlace, readonly BriefThread[]>,
-): Promise<Map<BriefThread, ShownLines>> {
-  const positions = new Map<BriefThread, ShownLines>();
+  all: readonly BriefThread[],
+  changed: ReadonlyMap<BriefPlace, readonly number[]>,
+): Promise<(ShownLines | undefined)[]> {
+  const positions = Array.from<ShownLines | undefined>({ length: all.length });
   if (changed.size === 0) return positions;
   const blobs = new Set([...changed.keys()].flatMap(({ blob }) => blob ?? []));
   const texts = await commands.reviews.storedTexts([...blobs]);
   const { locateAll, save } = commands.locator(commands.repository, { index, texts });
   await Promise.all(
-    Array.from(changed, async ([place, threads]) => {
+    Array.from(changed, async ([place, indexes]) => {
+      const threads = indexes.flatMap((at) => all[at] ?? []);
       const { repository, path, side, blob, commit } = place;
       // Without the text, the lines are found by what the whole anchor quotes.
       const isWhole = side === "old" || (blob !== undefined && texts.has(blob));
       const lines = isWhole ? threads.map(linesOf) : await quotedLines(commands, threads);
       const version = { ...(blob === undefined ? {} : { blob }), ...(commit && { commit }) };
       const found = await locateAll(repository, { path, side, ...version }, lines);
-      for (const [at, position] of found.entries()) {
-        const thread = threads[at];
-        if (thread !== undefined) positions.set(thread, position);
-      }
+      for (const [n, at] of indexes.entries()) positions[at] = found[n];
     }),
   );
   save();

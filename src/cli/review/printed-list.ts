@@ -89,7 +89,7 @@ export class PrintedList {
     if (main === undefined || log === undefined) return undefined;
     const stamps: Record<string, string> = {};
     for (const path of files) {
-      const stamp = stampOf(join(this.#here.root, path), before);
+      const stamp = stampOf(`${this.#here.root}/${path}`, before);
       if (stamp === undefined || stamp === "") return undefined;
       stamps[path] = stamp;
     }

@@ -3,7 +3,7 @@ import { firstLine } from "../shell/layout.ts";
 import type { BriefView } from "../../review/brief-list.ts";
 import type { ThreadView } from "../../review/thread-view.ts";
 
-/** One line per thread, in columns. Written in plain loops, because lists have thousands. */
+/** One line per thread, in columns. */
 export function threadTable(threads: readonly BriefView[], width: number): string {
   const places: string[] = [];
   const widths = { id: 0, state: 0, severity: 0, place: 0 };
@@ -18,13 +18,13 @@ export function threadTable(threads: readonly BriefView[], width: number): strin
   const gaps = 2 * 4;
   const taken = widths.id + widths.state + widths.severity + widths.place + gaps;
   const room = Math.max(20, width - taken);
-  let table = "";
-  for (const [at, { id, state, severity, comment }] of threads.entries()) {
-    table += `${id.padEnd(widths.id)}  ${state.padEnd(widths.state)}  `;
-    table += `${severity.padEnd(widths.severity)}  ${(places[at] ?? "").padEnd(widths.place)}  `;
-    table += `${cut(firstLine(comment), room)}\n`;
-  }
-  return table;
+  return threads
+    .map(({ id, state, severity, comment }, at) => {
+      const about = `${id.padEnd(widths.id)}  ${state.padEnd(widths.state)}`;
+      const where = `${severity.padEnd(widths.severity)}  ${places[at]?.padEnd(widths.place)}`;
+      return `${about}  ${where}  ${cut(firstLine(comment), room)}\n`;
+    })
+    .join("");
 }
 
 /** Lines that a menu can split at the colon: `ID:text`. */

@@ -17,12 +17,11 @@ export class FileText {
     return (this.#lines ??= linesOf(textOf(this.content)));
   }
 
-  /** One of the lines, without taking all of them apart. `starts` has the offset of each. */
-  line(at: number, starts: Int32Array): string {
-    if (this.#lines !== undefined) return this.#lines[at] ?? "";
-    const from = starts[at];
-    if (from === undefined) return "";
-    const to = (starts[at + 1] ?? this.content.length + 1) - 1;
-    return linesOf(textOf(this.content.subarray(from, to)))[0] ?? "";
+  /** Some of the lines, without taking all of them apart. `starts` has the offset of each. */
+  slice(from: number, to: number, starts: Int32Array): readonly string[] {
+    if (this.#lines !== undefined) return this.#lines.slice(from, to);
+    const start = starts[from];
+    if (start === undefined || to <= from) return [];
+    return linesOf(textOf(this.content.subarray(start, starts[to])));
   }
 }

@@ -34,7 +34,7 @@ test("LineNumbers knows where lines are that occur once, in many lines and texts
   assert.equal(found.length, lines.length);
   for (const [at, number] of found.entries()) {
     const isOnce = lines.indexOf(lines[at] ?? "") === lines.lastIndexOf(lines[at] ?? "");
-    assert.equal(once[number] === at, isOnce, lines[at]);
+    assert.equal(once[number] === at, isOnce, lines[at] ?? "");
   }
 });
 

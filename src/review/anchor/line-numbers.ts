@@ -6,6 +6,8 @@ import { keyOf } from "./line-words.ts";
 export interface NumberedText {
   /** Lines that differ only in space and the kind of quotes have the same number. */
   readonly numbers: Int32Array;
+  /** The offset of each line in the content. */
+  readonly starts: Int32Array;
   /** The index of each number that occurs once. Others are negative; later numbers are missing. */
   readonly once: Int32Array;
 }
@@ -38,13 +40,13 @@ export class LineNumbers {
   of(text: FileText): NumberedText {
     const known = this.#texts.get(text);
     if (known !== undefined) return known;
-    const numbers = this.#numbersOf(text.content);
+    const { numbers, starts } = this.#numbersOf(text.content);
     const once = new Int32Array(this.#count).fill(NONE);
     for (let at = 0; at < numbers.length; at++) {
       const number = numbers[at] ?? 0;
       once[number] = once[number] === NONE ? at : SEVERAL;
     }
-    const numbered = { numbers, once };
+    const numbered = { numbers, starts, once };
     this.#texts.set(text, numbered);
     return numbered;
   }
@@ -55,9 +57,10 @@ export class LineNumbers {
   }
 
   /** Hashes each line as `keyOf` has it, and counts its letters, in one pass. */
-  #numbersOf(content: Uint8Array): Int32Array {
+  #numbersOf(content: Uint8Array): Pick<NumberedText, "numbers" | "starts"> {
     const { length } = content;
     let numbers = new Int32Array(1024);
+    let starts = new Int32Array(1024);
     let line = 0;
     for (let at = 0; at < length; line++) {
       let high = HIGH;
@@ -77,13 +80,17 @@ export class LineNumbers {
         high = Math.imul(high ^ byte, HIGH_PRIME);
         low = Math.imul(low ^ byte, LOW_PRIME) ^ (low >>> 15);
       }
-      if (line === numbers.length) numbers = grown(numbers);
+      if (line === numbers.length) {
+        numbers = grown(numbers);
+        starts = grown(starts);
+      }
+      starts[line] = from;
       numbers[line] = isPlain
         ? this.#numberOf(high, low, letters)
         : this.#otherNumberOf(textOf(content.subarray(from, at)));
       at++;
     }
-    return numbers.subarray(0, line);
+    return { numbers: numbers.subarray(0, line), starts: starts.subarray(0, line) };
   }
 
   /** The number of a line with characters of more than one byte. */

@@ -84,7 +84,10 @@ export class LineMatcher {
 
   #doubtful(first: number, last: number, tracks: Tracks): LinePosition {
     const { map, ends, certain, moved, edited } = tracks;
-    this.#follow(tracks, ({ oldFrom, oldTo }) => oldFrom <= last && first < oldTo);
+    for (const gap of tracks.gaps) {
+      if (gap.oldFrom > last) break;
+      if (first < gap.oldTo) this.#follow(gap, tracks);
+    }
     const lines = Array.from({ length: last - first + 1 }, (_, n) => first + n);
     const left = lines.filter((at) => (map[at] ?? -1) >= 0);
     const [start = -1] = left;
@@ -107,31 +110,30 @@ export class LineMatcher {
   }
 
   /** Comparing words takes long, so they are followed only where a comment is. */
-  #follow(tracks: Tracks, isWanted: (gap: Gap) => boolean): void {
-    for (const gap of tracks.gaps) {
-      if (this.#followed.has(gap) || !isWanted(gap)) continue;
-      this.#followed.add(gap);
-      followWords(gap, this.#before, this.#now, tracks);
-    }
+  #follow(gap: Gap, tracks: Tracks): void {
+    if (this.#followed.has(gap)) return;
+    this.#followed.add(gap);
+    followWords(gap, this.#before, this.#now, tracks);
   }
 
   /** Finds a line that was edited in place, if it is still similar. */
   #changed(first: number, tracks: Tracks): LinePosition {
-    const { map } = tracks;
-    const [before, now] = [this.#before.lines, this.#now.lines];
-    const quote = before[first] ?? "";
+    const { map, before, now } = tracks;
+    const [quote = ""] = this.#before.slice(first, first + 1, before.starts);
     if (!isTelling(quote)) return GONE;
     let above = first - 1;
     while (above >= 0 && (map[above] ?? -1) < 0) above--;
     let below = first + 1;
     while (below < map.length && (map[below] ?? -1) < 0) below++;
     const from = above < 0 ? 0 : (map[above] ?? -1) + 1;
-    const to = below < map.length ? (map[below] ?? 0) : now.length;
+    const to = below < map.length ? (map[below] ?? 0) : now.numbers.length;
     if (to - from > MOST_CHANGED || below - above - 1 > MOST_CHANGED) return GONE;
     // Lines that are matched to another line are taken.
-    this.#follow(tracks, ({ newFrom, newTo }) => newFrom < to && from < newTo);
-    const here = before.slice(above + 1, below);
-    const there = now.slice(from, Math.max(from, to));
+    for (const gap of tracks.gaps) {
+      if (gap.newFrom < to && from < gap.newTo) this.#follow(gap, tracks);
+    }
+    const here = this.#before.slice(above + 1, below, before.starts);
+    const there = this.#now.slice(from, to, now.starts);
     const free = there.map((line, at) => (map.includes(from + at) ? "" : line));
     const best = bestOf(quote, free);
     if (best === undefined) return GONE;

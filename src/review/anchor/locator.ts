@@ -106,36 +106,36 @@ export class Locator {
     present: Version & { readonly path: string },
   ): Promise<readonly LinePosition[]> {
     const { path, blob, commit } = place;
-    const isSince = commit !== undefined && commit !== this.#head();
-    const range = isSince ? `${commit}..${this.#head()}` : "";
-    const key = `${range} ${blob} ${present.blob} ${path}`;
-    const known = comments.map(({ line, end = line }) =>
-      line === undefined || end === undefined ? WHOLE_FILE : this.#cache?.get(key, line, end),
-    );
-    if (known.every((position) => position !== undefined)) return known;
     const text = await this.#textOf(blob);
     if (text === undefined || blob === undefined) {
       return comments.map((comment) => withoutText(comment, place, present.text));
     }
     const before = { blob, text };
     const direct = this.#step(before, present, path);
+    const isSince = commit !== undefined && commit !== this.#head();
     const doubtful: number[] = [];
-    const found = comments.map(({ line = 1, end = line }, at) => {
-      const position = known[at] ?? direct.find(line - 1, end - 1);
-      const isSettled = known[at] !== undefined || direct.isSettled(line - 1, end - 1, position);
-      if (!isSettled) doubtful.push(at);
+    const found = comments.map(({ line, end = line }, at) => {
+      if (line === undefined || end === undefined) return WHOLE_FILE;
+      const position = direct.find(line - 1, end - 1);
+      if (isSince && !direct.isSettled(line - 1, end - 1, position)) doubtful.push(at);
       return position;
     });
-    const chain = isSince && doubtful.length > 0 ? await this.#between(place, before, present) : [];
-    for (const at of chain.length === 0 ? [] : doubtful) {
+    if (doubtful.length === 0) return found;
+    const key = `${commit}..${this.#head()} ${blob} ${present.blob} ${path}`;
+    const unknown = doubtful.filter((at) => {
       const { line = 1, end = line } = comments[at] ?? {};
-      found[at] = findThrough(chain, line - 1, end - 1);
-    }
-    comments.forEach(({ line, end = line }, at) => {
-      const position = found[at];
-      if (known[at] !== undefined || position === undefined) return;
-      if (line !== undefined && end !== undefined) this.#cache?.set(key, line, end, position);
+      const known = this.#cache?.get(key, line, end);
+      if (known !== undefined) found[at] = known;
+      return known === undefined;
     });
+    const chain = unknown.length === 0 ? [] : await this.#between(place, before, present);
+    for (const at of unknown) {
+      const { line = 1, end = line } = comments[at] ?? {};
+      const position = chain.length === 0 ? found[at] : findThrough(chain, line - 1, end - 1);
+      if (position === undefined) continue;
+      found[at] = position;
+      this.#cache?.set(key, line, end, position);
+    }
     return found;
   }
 

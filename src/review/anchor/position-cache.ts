@@ -17,7 +17,8 @@ const MOST_POSITIONS = 50_000;
 const LARGEST = 32 * 1024 * 1024;
 
 /**
- * Where comments were found, so that nothing is compared a second time. A position depends only on
+ * Where comments were found for which other versions of a file had to be read from git, which takes
+ * longer than all else. A position depends only on
  * the two texts and on the commits between them, and these are the key: an entry never becomes wrong,
  * only useless. It is a cache: whatever goes wrong with its file costs time and nothing else.
  */

@@ -31,7 +31,7 @@ export class Settled {
   readonly #tracks: Tracks;
   /** New lines that are one of the old lines without doubt. */
   #known: Uint8Array | undefined;
-  #words: ReadonlySet<string> | undefined;
+  #doubtful: readonly string[] | undefined;
 
   constructor(before: FileText, now: FileText, numbers: LineNumbers, tracks: Tracks) {
     this.#before = before;
@@ -44,8 +44,10 @@ export class Settled {
   is(first: number, last: number, { confidence, method }: LinePosition): boolean {
     if (confidence === "exact") return true;
     if (confidence !== "gone" && method !== "diff") return false;
-    const isOne = confidence === "gone" ? this.#isGone : this.#isOnlyOne;
-    for (let at = first; at <= last; at++) if (!isOne.call(this, at)) return false;
+    const isGone = confidence === "gone";
+    for (let at = first; at <= last; at++) {
+      if (isGone ? !this.#isGone(at) : !this.#isOnlyOne(at)) return false;
+    }
     return true;
   }
 
@@ -68,29 +70,29 @@ export class Settled {
     const { map, before, now } = this.#tracks;
     const number = before.numbers[at] ?? -1;
     if (map[at] !== -1) return false;
-    const { words } = lineWords(this.#before.lines, at, at + 1);
+    const { words } = lineWords(this.#before.slice(at, at + 1, before.starts));
     if (this.#numbers.lettersOf(number) >= TELLING) {
       if ((now.once[number] ?? -1) !== -1) return false;
-      return !isLeft(words, (this.#words ??= this.#doubtfulWords(0, now.numbers.length)));
+      return !isLeft(words, (this.#doubtful ??= this.#doubtfulLines(0, now.numbers.length)));
     }
     const stretch = this.#around(at);
     if (stretch === undefined) return false;
     const { newFrom, newTo } = stretch;
     if (timesIn(now.numbers, newFrom, newTo, number) > 0) return false;
-    return !isLeft(words, this.#doubtfulWords(newFrom, newTo));
+    return !isLeft(words, this.#doubtfulLines(newFrom, newTo));
   }
 
-  /** The words of new lines that may be old ones. */
-  #doubtfulWords(from: number, to: number): ReadonlySet<string> | undefined {
+  /** The new lines that may be old ones. */
+  #doubtfulLines(from: number, to: number): readonly string[] | undefined {
     const isKnown = (this.#known ??= this.#knownLines());
-    const words = new Set<string>();
-    let left = MOST_DOUBTFUL;
+    const { starts } = this.#tracks.now;
+    const lines: string[] = [];
     for (let at = from; at < to; at++) {
       if (isKnown[at] === 1) continue;
-      if (--left < 0) return undefined;
-      for (const word of lineWords(this.#now.lines, at, at + 1).words) words.add(word);
+      if (lines.length === MOST_DOUBTFUL) return undefined;
+      lines.push(...this.#now.slice(at, at + 1, starts));
     }
-    return words;
+    return lines;
   }
 
   #knownLines(): Uint8Array {
@@ -131,11 +133,17 @@ export class Settled {
   }
 }
 
-function isLeft(words: readonly string[], among: ReadonlySet<string> | undefined): boolean {
-  if (among === undefined) return true;
-  let left = 0;
-  for (const word of words) if (among.has(word)) left++;
-  return left >= words.length * LEAST_LEFT;
+/** Whether half of a line's words are on one of some lines. */
+function isLeft(words: readonly string[], lines: readonly string[] | undefined): boolean {
+  if (lines === undefined || words.length === 0) return true;
+  const hasHalf = (text: string): boolean => {
+    let left = 0;
+    // A part of a word counts, too: taking the lines apart would take longer.
+    for (const word of words) if (text.includes(word)) left++;
+    return left >= words.length * LEAST_LEFT;
+  };
+  // Mostly, all of the lines together do not have them.
+  return hasHalf(lines.join("\n")) && lines.some(hasHalf);
 }
 
 function timesIn(lines: Int32Array, from: number, to: number, line: number): number {

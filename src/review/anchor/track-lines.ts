@@ -1,4 +1,4 @@
-import { FileText } from "./file-text.ts";
+import type { FileText } from "./file-text.ts";
 import { mapNumbers } from "./line-map.ts";
 import { LineNumbers, type NumberedText, TELLING } from "./line-numbers.ts";
 import { rewrapped } from "./rewrapped.ts";
@@ -91,14 +91,17 @@ function gapsOf(map: Int32Array, moved: Uint8Array, length: number): Gap[] {
 /** Finds the words of lines in a gap that were broken or joined differently. */
 export function followWords(
   { oldFrom, oldTo, newFrom, newTo }: Gap,
-  before: FileText,
-  now: FileText,
-  { map, ends, edited }: Tracks,
+  oldText: FileText,
+  newText: FileText,
+  { map, ends, edited, before, now }: Tracks,
 ): void {
-  const found = rewrapped(before.lines, [oldFrom, oldTo], now.lines, [newFrom, newTo]);
-  for (const [line, { from, to, isEdited }] of found) {
+  const oldLines = oldText.slice(oldFrom, oldTo, before.starts);
+  const found = rewrapped(oldLines, newText.slice(newFrom, newTo, now.starts));
+  for (const [at, { from, to, isEdited }] of found) {
+    const line = oldFrom + at;
     if (map[line] !== -1) continue;
-    [map[line], ends[line]] = [from, to];
+    map[line] = newFrom + from;
+    ends[line] = newFrom + to;
     edited[line] = isEdited ? 1 : 0;
   }
 }

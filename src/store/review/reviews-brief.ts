@@ -71,7 +71,7 @@ export function listBriefly(
   const commons = new Map<string, Common>();
   const places = new Map<string, BriefPlace | undefined>();
   // With arrays, the types of Node still say objects.
-  for (const row of query.all(...given) as unknown as SQLOutputValue[][]) {
+  for (const row of query.iterate(...given) as unknown as Iterable<SQLOutputValue[]>) {
     // By index: destructuring an array runs its iterator, ten thousand times.
     const key = row[5] as string;
     let common = commons.get(key);
@@ -93,7 +93,7 @@ export function listBriefly(
       opened: row[1] as number,
     });
   }
-  return threads.sort((one, other) => one.opened - other.opened);
+  return threads.toSorted((one, other) => one.opened - other.opened);
 }
 
 function commonOf(
