@@ -28,7 +28,7 @@ const ROOT = join(import.meta.dirname, "..");
 const ENTRY = "src/cli/main.ts";
 
 /** The commands that other programs start often: each is one file with everything it needs at the start. */
-const HOT = ["mcp", "acp", "review add"];
+const HOT = ["mcp", "acp", "review add", "review list"];
 
 /**
  * What they need if there is a configuration or a server to ask, and what they watch soon after a

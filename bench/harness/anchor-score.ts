@@ -1,4 +1,6 @@
 import { findThrough } from "../../src/review/anchor/follow-versions.ts";
+import { FileText } from "../../src/review/anchor/file-text.ts";
+import { LineNumbers } from "../../src/review/anchor/line-numbers.ts";
 import { LineMatcher } from "../../src/review/anchor/line-position.ts";
 import type { Sample } from "./bench.ts";
 
@@ -25,9 +27,11 @@ export class AnchorScore {
    * these two texts and, if that is not certain, through those between them.
    */
   placeAll(texts: readonly (readonly string[])[], fates: readonly Fate[]): void {
-    const [before = [], ...later] = texts;
-    const direct = new LineMatcher(before, texts.at(-1) ?? []);
-    const steps = later.map((text, at) => new LineMatcher(texts[at] ?? [], text));
+    const [before = []] = texts;
+    const numbers = new LineNumbers();
+    const [first = FileText.of([]), ...others] = texts.map((lines) => FileText.of(lines));
+    const direct = new LineMatcher(first, others.at(-1) ?? first, numbers);
+    const steps = others.map((text, at) => new LineMatcher(others[at - 1] ?? first, text, numbers));
     for (const [at, text] of before.entries()) {
       const fate = fates[at];
       // Nobody comments on an empty line or a brace.
@@ -35,8 +39,8 @@ export class AnchorScore {
       this.#counts[fate.kind]++;
       if (fate.kind === "undecided") continue;
       const began = performance.now();
-      const first = direct.find(at, at);
-      const position = first.confidence === "exact" ? first : findThrough(steps, at, at);
+      const found = direct.find(at, at);
+      const position = direct.isSettled(at, at, found) ? found : findThrough(steps, at, at);
       this.#milliseconds += performance.now() - began;
       const isRight = position.line === ("line" in fate ? fate.line : undefined);
       if (isRight) this.#right[fate.kind]++;

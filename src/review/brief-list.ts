@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 
+import { IndexBlobs } from "../git/index-blobs.ts";
 import type { ThreadFilter } from "../store/review/reviews-threads.ts";
-import type { BriefThread } from "../store/review/reviews-brief.ts";
-import type { Anchor, Repository } from "../store/review/review-thread.ts";
+import type { BriefPlace, BriefThread } from "../store/review/reviews-brief.ts";
 import { readable } from "./anchor/anchor.ts";
 import { blobId } from "./anchor/file-lines.ts";
 import type { ReviewCommands } from "./review-commands.ts";
@@ -37,43 +37,63 @@ export async function listBriefly(
   filter: ThreadFilter,
 ): Promise<BriefView[]> {
   const threads = await commands.reviews.listBriefly(filter);
-  const isUnchanged = unchangedIn(commands, threads.length > MANY);
-  const changed = threads.filter((thread) => !isUnchanged(thread));
-  const positions =
-    changed.length === 0
-      ? new Map<BriefThread, ShownLines>()
-      : await positionsOf(commands, changed);
-  return threads.map((thread) => viewOf(thread, positions.get(thread)));
+  const isMany = threads.length > MANY;
+  const { repository: here } = commands;
+  // Reading the index takes about as long as reading a few files.
+  const index = here && isMany ? IndexBlobs.open(here.root, here.worktreeGitDir) : undefined;
+  const isUnchanged = unchangedIn(commands, index, isMany);
+  /** What is on a file that has changed, by its index. */
+  const changed = new Map<BriefPlace, number[]>();
+  for (const [at, { place }] of threads.entries()) {
+    const others = changed.get(place);
+    if (others !== undefined) others.push(at);
+    else if (!isUnchanged(place)) changed.set(place, [at]);
+  }
+  const positions = await positionsOf(commands, index, threads, changed);
+  return threads.map((thread, at) => viewOf(thread, positions[at]));
 }
 
 function unchangedIn(
   { repository: here }: ReviewCommands,
+  index: IndexBlobs | undefined,
   isMany: boolean,
-): (thread: BriefThread) => boolean {
-  // Repositories are shared by their threads, so they can be looked up as they are.
-  const trees = new Map<BriefThread["repository"], WorkTree | undefined>();
-  return ({ repository, path, side, blob }) => {
+): (place: BriefPlace) => boolean {
+  const trees = new Map<BriefPlace["repository"], WorkTree | undefined>();
+  const known = new Map<BriefPlace, boolean>();
+  const blobAt = (tree: WorkTree, path: string): string => {
+    const indexed = tree.index?.blobOf(path);
+    if (indexed !== undefined) return indexed;
+    const content = readable(tree.root, path);
+    return content === undefined ? "" : blobId(content, isMany);
+  };
+  const look = ({ repository, path, side, blob }: BriefPlace): boolean => {
     if (blob === undefined || side === "old") return false;
-    let tree = trees.get(repository);
-    if (tree === undefined && !trees.has(repository)) {
+    if (!trees.has(repository)) {
       const { gitDir } = repository;
-      const root = here?.gitDir === gitDir ? here.root : repository.root;
-      if (existsSync(gitDir) && existsSync(root)) tree = { root, blobs: new Map() };
-      trees.set(repository, tree);
+      const isHere = here?.gitDir === gitDir;
+      const root = isHere ? here.root : repository.root;
+      const isThere = existsSync(gitDir) && existsSync(root);
+      const tree = { root, index: isHere ? index : undefined, blobs: new Map() };
+      trees.set(repository, isThere ? tree : undefined);
     }
+    const tree = trees.get(repository);
     if (tree === undefined) return false;
-    let now = tree.blobs.get(path);
-    if (now === undefined) {
-      const content = readable(tree.root, path);
-      now = content === undefined ? "" : blobId(content, isMany);
-      tree.blobs.set(path, now);
-    }
+    const now = tree.blobs.get(path) ?? blobAt(tree, path);
+    tree.blobs.set(path, now);
     return now === blob;
+  };
+  return (place) => {
+    const before = known.get(place);
+    if (before !== undefined) return before;
+    const isUnchanged = look(place);
+    known.set(place, isUnchanged);
+    return isUnchanged;
   };
 }
 
 interface WorkTree {
   readonly root: string;
+  readonly index: IndexBlobs | undefined;
   /** The ids of the files as they are now, by their paths; empty if there is none. */
   readonly blobs: Map<string, string>;
 }
@@ -81,54 +101,60 @@ interface WorkTree {
 /** Where comments are that cannot be where they were made without a look. */
 async function positionsOf(
   commands: ReviewCommands,
-  threads: readonly BriefThread[],
-): Promise<Map<BriefThread, ShownLines>> {
-  const blobs = new Set(threads.flatMap(({ blob }) => blob ?? []));
-  const stored = await commands.reviews.storedTexts([...blobs]);
-  const { locate, save } = commands.locator(commands.repository);
-  const found = await Promise.all(
-    threads.map(async (thread): Promise<[BriefThread, ShownLines]> => {
-      const { id, side, blob } = thread;
+  index: IndexBlobs | undefined,
+  all: readonly BriefThread[],
+  changed: ReadonlyMap<BriefPlace, readonly number[]>,
+): Promise<(ShownLines | undefined)[]> {
+  const positions = Array.from<ShownLines | undefined>({ length: all.length });
+  if (changed.size === 0) return positions;
+  const blobs = new Set([...changed.keys()].flatMap(({ blob }) => blob ?? []));
+  const texts = await commands.reviews.storedTexts([...blobs]);
+  const { locateAll, save } = commands.locator(commands.repository, { index, texts });
+  await Promise.all(
+    Array.from(changed, async ([place, indexes]) => {
+      const threads = indexes.flatMap((at) => all[at] ?? []);
+      const { repository, path, side, blob, commit } = place;
       // Without the text, the lines are found by what the whole anchor quotes.
-      const isWhole = side === "old" || (blob !== undefined && stored.has(blob));
-      const where = isWhole ? placeOf(thread) : await commands.reviews.get(id);
-      return [thread, await locate(where)];
+      const isWhole = side === "old" || (blob !== undefined && texts.has(blob));
+      const lines = isWhole ? threads.map(linesOf) : await quotedLines(commands, threads);
+      const version = { ...(blob === undefined ? {} : { blob }), ...(commit && { commit }) };
+      const found = await locateAll(repository, { path, side, ...version }, lines);
+      for (const [n, at] of indexes.entries()) positions[at] = found[n];
     }),
   );
   save();
-  return new Map(found);
+  return positions;
 }
 
-/** The anchor without the commented lines. */
-function placeOf({ repository, path, side, line, end, blob, commit }: BriefThread): {
-  readonly repository: Repository;
-  readonly anchor: Anchor;
-} {
-  const lines = line === undefined || end === undefined ? {} : { line, end };
-  const version = { ...(blob === undefined ? {} : { blob }), ...(commit && { commit }) };
-  return { repository, anchor: { path, side, ...lines, ...version } };
+function linesOf({ line, end }: BriefThread): { readonly line?: number; readonly end?: number } {
+  return line === undefined || end === undefined ? {} : { line, end };
+}
+
+function quotedLines(commands: ReviewCommands, threads: readonly BriefThread[]) {
+  return Promise.all(threads.map(async ({ id }) => (await commands.reviews.get(id)).anchor));
 }
 
 function viewOf(thread: BriefThread, position: ShownLines | undefined): BriefView {
+  const { place } = thread;
   const { line, end = line } = position ?? thread;
-  const file = position?.path ?? thread.path;
+  const file = position?.path ?? place.path;
   // Built in place, because lists have thousands.
   const view: { -readonly [K in keyof BriefView]: BriefView[K] } = {
     id: thread.id,
     state: thread.state,
     severity: thread.severity,
     file,
-    side: thread.side,
+    side: place.side,
     comment: thread.comment,
     confidence: position?.confidence ?? "exact",
-    repository: thread.repository.root,
+    repository: place.repository.root,
   };
   if (line !== undefined && end !== undefined) {
     view.line = line;
     view.end = end;
   }
-  if (file !== thread.path || line !== thread.line) {
-    view.original = { file: thread.path, ...(thread.line && { line: thread.line }) };
+  if (file !== place.path || line !== thread.line) {
+    view.original = { file: place.path, ...(thread.line && { line: thread.line }) };
   }
   if (position?.isRepositoryGone === true) view.isRepositoryGone = true;
   return view;

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 
-import type { Message, Thread } from "../store/review/review-thread.ts";
+import type { Message, Repository, Thread } from "../store/review/review-thread.ts";
 import { Reviews, type Saying } from "../store/review/reviews.ts";
 import type { ThreadFilter } from "../store/review/reviews-threads.ts";
 import { addComment, type NewComment } from "./add-comment.ts";
 import { GONE } from "./anchor/line-position.ts";
-import { Locator } from "./anchor/locator.ts";
+import { Locator, type LocatorOptions } from "./anchor/locator.ts";
 import { PositionCache } from "./anchor/position-cache.ts";
 import type { LocatedMessage } from "./message-text.ts";
 import { isGone, noteFirstCommit, recognised } from "./moved.ts";
@@ -129,30 +129,47 @@ export class ReviewCommands implements Disposable {
     this.reviews[Symbol.dispose]();
   }
 
-  /** Finds the current lines of comments. `here` is as in `views`. */
-  locator(here: FoundRepository | undefined): {
+  /** Finds the current lines of comments. `here` is as in `views`; what is `known` is of `here`. */
+  locator(
+    here: FoundRepository | undefined,
+    known: Omit<LocatorOptions, "cache"> = {},
+  ): {
     readonly locate: (of: Pick<Thread, "anchor" | "repository">) => Promise<ShownLines>;
+    /** The same for all comments on one version of a file. */
+    readonly locateAll: (
+      repository: Repository,
+      ...of: Parameters<Locator["locateAll"]>
+    ) => Promise<ShownLines[]>;
     /** Remembers the positions for the next time. */
     readonly save: () => void;
   } {
     const locators = new Map<string, Locator | undefined>();
     const caches: PositionCache[] = [];
-    const open = (thread: Pick<Thread, "repository">): Locator | undefined => {
+    const open = (repository: Repository): Locator | undefined => {
       // Git cannot run where nothing is.
-      if (isGone(thread.repository)) return undefined;
-      const root = rootOf(thread, here);
+      if (isGone(repository)) return undefined;
+      const root = rootOf({ repository }, here);
       const cache = new PositionCache(this.data, root);
       caches.push(cache);
-      return new Locator(root, this.reviews, cache);
+      const { texts } = known;
+      return new Locator(root, this.reviews, {
+        cache,
+        texts,
+        index: root === here?.root ? known.index : undefined,
+      });
     };
+    const locatorOf = (repository: Repository): Locator | undefined => {
+      const { gitDir } = repository;
+      if (!locators.has(gitDir)) locators.set(gitDir, open(repository));
+      return locators.get(gitDir);
+    };
+    const unknown = (path: string): ShownLines => ({ ...GONE, path, isRepositoryGone: true });
     return {
-      locate: async (thread) => {
-        const { gitDir } = thread.repository;
-        if (!locators.has(gitDir)) locators.set(gitDir, open(thread));
-        const locator = locators.get(gitDir);
-        if (locator !== undefined) return locator.locate(thread.anchor);
-        return { ...GONE, path: thread.anchor.path, isRepositoryGone: true };
-      },
+      locate: async ({ repository, anchor }) =>
+        locatorOf(repository)?.locate(anchor) ?? unknown(anchor.path),
+      locateAll: async (repository, place, comments) =>
+        locatorOf(repository)?.locateAll(place, comments) ??
+        comments.map(() => unknown(place.path)),
       save: () => {
         for (const cache of caches) cache.save();
       },

@@ -10,13 +10,20 @@ import {
 
 /** Whose child a process is, as a variable that it hands on to all it starts. */
 const VARIABLE = "TRUNKLINE_OWNER";
-/** In the mark of every child of this process, and of no other. */
-export const OWN_MARK = crypto.randomUUID();
+let ownMark: string | undefined;
 let count = 0;
+
+/**
+ * In the mark of every child of this process, and of no other. Made when it is needed: loading
+ * cryptography takes milliseconds of a start.
+ */
+export function markOfOwn(): string {
+  return (ownMark ??= crypto.randomUUID());
+}
 
 /** What a child is given so that all it starts is known to be its. */
 export function ownerMark(): { readonly mark: string; readonly env: NodeJS.ProcessEnv } {
-  const mark = `${OWN_MARK}:${++count};`;
+  const mark = `${markOfOwn()}:${++count};`;
   // Whoever owns us owns our children too.
   return { mark, env: { [VARIABLE]: `${process.env[VARIABLE] ?? ""}${mark}` } };
 }

@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 
-import { OWN_MARK, ProcessTree } from "./process-tree.ts";
+import { markOfOwn, ProcessTree } from "./process-tree.ts";
 
 /**
  * Reads which process groups are alive, a line each, and ends them when the lines end, with what
@@ -85,7 +85,7 @@ function tell(line: string): void {
 
 function start(): ChildProcess {
   const { spawn } = process.getBuiltinModule("node:child_process");
-  const shell = spawn("/bin/sh", ["-c", SCRIPT, "trunkline", OWN_MARK], {
+  const shell = spawn("/bin/sh", ["-c", SCRIPT, "trunkline", markOfOwn()], {
     stdio: ["pipe", "ignore", "ignore"],
     // Out of our group, so that what ends that does not end it.
     detached: true,

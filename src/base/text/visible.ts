@@ -1,5 +1,11 @@
-/** Only ASCII that prints, and lines: the text of most messages, found out at little cost. */
-const PLAIN = /^[\n\t\x20-\x7e]*$/;
+/**
+ * Only lines of ASCII, Latin letters, dashes, quotes and ellipses: the text of most messages and lists,
+ * found out at little cost.
+ */
+const PLAIN = /^[\n\t\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027]*$/;
+
+/** The same without lines and tabs. */
+const PRINTABLE = /^[\x20-\x7e]*$/;
 
 /**
  * Text of others as a person reads it: what would not be seen is written as JSON writes it, `\u202e`.
@@ -11,6 +17,7 @@ export function visible(text: string): string {
 
 /** The same for text that has to stay on one line, such as a cell of a table or a name in a sentence. */
 export function visibleLine(text: string): string {
+  if (PRINTABLE.test(text)) return text;
   return visible(text).replaceAll(/[\r\n\t]/g, (character) =>
     JSON.stringify(character).slice(1, -1),
   );

@@ -1,5 +1,6 @@
 import { changedLines } from "../../review/anchor/changed-lines.ts";
 import { listBriefly } from "../../review/brief-list.ts";
+import { ReviewCommands } from "../../review/review-commands.ts";
 import type { ThreadView } from "../../review/thread-view.ts";
 import { findRepository, placeOf } from "../../review/repository.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
@@ -29,7 +30,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
     out(before);
     return 0;
   }
-  using commands = await openCommands(invocation, data);
+  using commands = await ReviewCommands.open(data, folderOf(invocation));
   const gitDir = values.everywhere === true ? undefined : commands.here.gitDir;
   const states = values.state ?? (values.all === true ? undefined : UNRESOLVED);
   // A renamed file is found by its current name and by its name when the comment was made.
@@ -47,7 +48,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   }
   const text = values.menu === true ? threadMenu(threads) : threadTable(threads, invocation.width);
   out(text);
-  await printed?.keep(text, threads);
+  printed?.keep(text, threads);
   return 0;
 }
 

@@ -9,14 +9,11 @@ export interface RepoValues extends Values {
   readonly json?: boolean;
 }
 
-/** The reviews of the repository that the command line names. `data` is the folder of all state. */
-export async function openCommands(
-  invocation: Invocation<RepoValues>,
-  data?: string,
-): Promise<ReviewCommands> {
+/** The reviews of the repository that the command line names. */
+export async function openCommands(invocation: Invocation<RepoValues>): Promise<ReviewCommands> {
   // Imported only when needed: `trunkline review add` starts faster without it.
   const { ReviewCommands } = await import("../../review/review-commands.ts");
-  return ReviewCommands.open(data ?? (await dataOf(invocation)), folderOf(invocation));
+  return ReviewCommands.open(await dataOf(invocation), folderOf(invocation));
 }
 
 export async function dataOf(invocation: Invocation): Promise<string> {

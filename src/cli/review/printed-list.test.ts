@@ -61,7 +61,7 @@ describe("PrintedList", () => {
     using it = await setUp();
     const { list } = it;
     assert.equal(list().read(), undefined);
-    await list().keep(TEXT, threads());
+    list().keep(TEXT, threads());
     assert.equal(list().read(), TEXT);
     // Reading the store changes nothing.
     using _ = await it.sample.commands();
@@ -79,18 +79,18 @@ describe("PrintedList", () => {
       () => rmSync(join(sample.root, "a.txt")),
     ];
     for (const change of changes) {
-      await list().keep(TEXT, threads());
+      list().keep(TEXT, threads());
       assert.equal(list().read(), TEXT);
       await change();
       assert.equal(list().read(), undefined);
     }
-    await list().keep(TEXT, threads());
+    list().keep(TEXT, threads());
     assert.equal(list().read(), undefined, "a file is missing");
   });
 
   it("is not kept if a file was changed a moment ago: the next change might not show", async () => {
     using it = await setUp(0);
-    await it.list().keep(TEXT, threads());
+    it.list().keep(TEXT, threads());
     assert.equal(it.list().read(), undefined);
   });
 
@@ -98,14 +98,14 @@ describe("PrintedList", () => {
     using it = await setUp();
     const made = it.list();
     it.sample.commit();
-    await made.keep(TEXT, threads());
+    made.keep(TEXT, threads());
     assert.equal(it.list().read(), undefined);
   });
 
   it("is one for each work tree, and made anew where a file has become a link", async () => {
     using it = await setUp();
     const { list, sample } = it;
-    await list().keep(TEXT, threads());
+    list().keep(TEXT, threads());
     execFileSync("git", ["worktree", "add", "--quiet", "--detach", join(sample.data, "other")], {
       cwd: sample.root,
     });
@@ -116,7 +116,7 @@ describe("PrintedList", () => {
     const { atime, mtime } = statSync(file);
     utimesSync(file, atime, mtime);
     assert.equal(list().read(), undefined, "the same size and time, but changed since");
-    await list().keep(TEXT, threads());
+    list().keep(TEXT, threads());
     assert.equal(list().read(), TEXT);
     renameSync(file, join(sample.root, "c.txt"));
     symlinkSync("c.txt", file);
@@ -126,16 +126,16 @@ describe("PrintedList", () => {
   it("is not kept if it changes by itself, or is short", async () => {
     using it = await setUp();
     const { list } = it;
-    await list().keep(TEXT, threads({ state: "claimed" }));
-    await list().keep(TEXT, threads({ original: { file: "before.txt" } }));
-    await list().keep(TEXT, threads().slice(0, 10));
+    list().keep(TEXT, threads({ state: "claimed" }));
+    list().keep(TEXT, threads({ original: { file: "before.txt" } }));
+    list().keep(TEXT, threads().slice(0, 10));
     assert.equal(list().read(), undefined);
   });
 
   it("is made anew if its file is corrupt, and not kept where that is impossible", async () => {
     using it = await setUp();
     const { list, sample } = it;
-    await list().keep(TEXT, threads());
+    list().keep(TEXT, threads());
     const positions = join(sample.data, "positions");
     const [name = ""] = readdirSync(positions);
     for (const text of ["", "{}\n", "null\n", "[", "x".repeat(100)]) {
@@ -144,7 +144,7 @@ describe("PrintedList", () => {
     }
     rmSync(positions, { recursive: true });
     writeFileSync(positions, "");
-    await list().keep(TEXT, threads());
+    list().keep(TEXT, threads());
     assert.equal(list().read(), undefined);
   });
 });

@@ -1,12 +1,12 @@
-import { mkdirSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { VERSION } from "../../base/version.ts";
 import { blobId } from "../../review/anchor/file-lines.ts";
+import { writeCache } from "../../review/anchor/position-cache.ts";
 import type { BriefView } from "../../review/brief-list.ts";
 import { type FoundRepository, headCommit } from "../../review/repository.ts";
-import { replaceFile } from "../../store/replace-file.ts";
 import { REVIEWS_FILE } from "../../store/store-files.ts";
 
 /** A shorter list is made faster than it is looked up. */
@@ -22,6 +22,8 @@ interface Stamp {
   /** The options of the command. */
   readonly shape: unknown;
   readonly head: string | undefined;
+  /** Characters of the list. Writing a cache does not wait for the disk, which may lose a part of it. */
+  readonly length: number;
   /** The store, and the commented files by their paths in the repository. */
   readonly store: string;
   readonly files: Readonly<Record<string, string>>;
@@ -57,37 +59,37 @@ export class PrintedList {
       const end = text.indexOf("\n");
       const kept = text.slice(0, end);
       const { files } = JSON.parse(kept) as Stamp;
-      const now = JSON.stringify(this.#stamp(Object.keys(files)));
-      return now === kept ? text.slice(end + 1) : undefined;
+      const now = JSON.stringify(this.#stamp(text.length - end - 1, Object.keys(files)));
+      return now === kept && !text.includes("\0") ? text.slice(end + 1) : undefined;
     } catch {
       return undefined;
     }
   }
 
-  async keep(text: string, threads: readonly BriefView[]): Promise<void> {
+  keep(text: string, threads: readonly BriefView[]): void {
     // A claim lapses with time, and a renamed file is looked for among all files.
     const isLasting = ({ state, file, original }: BriefView): boolean =>
       state !== "claimed" && (original === undefined || original.file === file);
     if (threads.length < LEAST || text.length > LARGEST || !threads.every(isLasting)) return;
-    const stamp = this.#stamp(new Set(threads.map(({ file }) => file)), this.#began - UNCERTAIN);
+    const files = new Set(threads.map(({ file }) => file));
+    const stamp = this.#stamp(text.length, files, this.#began - UNCERTAIN);
     if (stamp === undefined) return;
     try {
-      mkdirSync(join(this.#data, "positions"), { recursive: true, mode: 0o700 });
-      await replaceFile(this.#path, `${JSON.stringify(stamp)}\n${text}`);
+      writeCache(this.#path, `${JSON.stringify(stamp)}\n${text}`);
     } catch {
       // The next time it is made again.
     }
   }
 
   /** Undefined if a file is missing, or was changed since a time. */
-  #stamp(files: Iterable<string>, before = Infinity): Stamp | undefined {
+  #stamp(length: number, files: Iterable<string>, before = Infinity): Stamp | undefined {
     const store = join(this.#data, REVIEWS_FILE);
     const log = stampOf(`${store}-wal`, before);
     const main = stampOf(store, before);
     if (main === undefined || log === undefined) return undefined;
     const stamps: Record<string, string> = {};
     for (const path of files) {
-      const stamp = stampOf(join(this.#here.root, path), before);
+      const stamp = stampOf(`${this.#here.root}/${path}`, before);
       if (stamp === undefined || stamp === "") return undefined;
       stamps[path] = stamp;
     }
@@ -95,6 +97,7 @@ export class PrintedList {
       version: VERSION,
       shape: this.#shape,
       head: this.#head,
+      length,
       store: `${main} ${log}`,
       files: stamps,
     };

@@ -5,13 +5,24 @@ import type { ThreadView } from "../../review/thread-view.ts";
 
 /** One line per thread, in columns. */
 export function threadTable(threads: readonly BriefView[], width: number): string {
-  const rows = threads.map((thread) => [thread.id, thread.state, thread.severity, whereOf(thread)]);
-  const widths = [0, 1, 2, 3].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  return rows
-    .map((row, index) => {
-      const cells = row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ");
-      const room = Math.max(20, width - cells.length - 2);
-      return `${cells}  ${cut(firstLine(threads[index]?.comment ?? ""), room)}\n`;
+  const places: string[] = [];
+  const widths = { id: 0, state: 0, severity: 0, place: 0 };
+  for (const thread of threads) {
+    const place = whereOf(thread);
+    places.push(place);
+    widths.id = Math.max(widths.id, thread.id.length);
+    widths.state = Math.max(widths.state, thread.state.length);
+    widths.severity = Math.max(widths.severity, thread.severity.length);
+    widths.place = Math.max(widths.place, place.length);
+  }
+  const gaps = 2 * 4;
+  const taken = widths.id + widths.state + widths.severity + widths.place + gaps;
+  const room = Math.max(20, width - taken);
+  return threads
+    .map(({ id, state, severity, comment }, at) => {
+      const about = `${id.padEnd(widths.id)}  ${state.padEnd(widths.state)}`;
+      const where = `${severity.padEnd(widths.severity)}  ${places[at]?.padEnd(widths.place)}`;
+      return `${about}  ${where}  ${cut(firstLine(comment), room)}\n`;
     })
     .join("");
 }

@@ -41,6 +41,8 @@ export function table(rows: readonly (readonly string[])[]): string {
 
 /** The first line that is not blank. */
 export function firstLine(text: string): string {
-  const line = text.split("\n").find((each) => each.trim() !== "") ?? "";
-  return visible(line.trim()).replaceAll("\t", " ");
+  const lines = text.trimStart();
+  const end = lines.indexOf("\n");
+  const line = visible((end === -1 ? lines : lines.slice(0, end)).trimEnd());
+  return line.includes("\t") ? line.replaceAll("\t", " ") : line;
 }

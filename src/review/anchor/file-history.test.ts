@@ -11,7 +11,7 @@ async function textsSince(
 ): Promise<(string | undefined)[]> {
   const history = new FileHistory(sample.root);
   const blobs = await history.since(commit, paths);
-  return Promise.all(blobs.map(async (blob) => (await history.text(blob))?.join("|")));
+  return Promise.all(blobs.map(async (blob) => (await history.text(blob))?.lines.join("|")));
 }
 
 describe("FileHistory", () => {

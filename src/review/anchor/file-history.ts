@@ -1,5 +1,6 @@
 import { Git } from "../../git/git.ts";
-import { isBinary, linesOf, textOf } from "./file-lines.ts";
+import { isBinary } from "./file-lines.ts";
+import { FileText } from "./file-text.ts";
 
 /** A comment on an older commit is looked for in the first and the last text only. */
 const MOST_COMMITS = 2_000;
@@ -13,8 +14,6 @@ const MOST_PATHS = 500;
 const MOST_BLOBS = 500;
 const LARGEST = 1024 * 1024;
 
-type Text = readonly string[];
-
 /** A file that a commit changed. */
 interface Change {
   /** Number of commits after it. */
@@ -26,10 +25,10 @@ interface Change {
 export class FileHistory {
   readonly #git: Git;
   readonly #wanted = new Map<string, Set<string>>();
-  readonly #texts = new Map<string, Promise<Text | undefined>>();
+  readonly #texts = new Map<string, Promise<FileText | undefined>>();
   #changes: Promise<Changes> | undefined;
   #blobs: Set<string> | undefined;
-  #reading: Promise<Map<string, Text>> | undefined;
+  #reading: Promise<Map<string, FileText>> | undefined;
 
   constructor(root: string) {
     this.#git = new Git(root);
@@ -59,8 +58,8 @@ export class FileHistory {
     return thinned(changes.map(({ blob }) => blob));
   }
 
-  /** The lines of a blob; undefined if it is too large, binary or cannot be read. */
-  text(blob: string): Promise<Text | undefined> {
+  /** The text of a blob; undefined if it is too large, binary or cannot be read. */
+  text(blob: string): Promise<FileText | undefined> {
     const known = this.#texts.get(blob);
     if (known !== undefined) return known;
     const blobs = (this.#blobs ??= new Set());
@@ -111,8 +110,8 @@ export class FileHistory {
     return ages;
   }
 
-  async #read(blobs: readonly string[]): Promise<Map<string, Text>> {
-    const texts = new Map<string, Text>();
+  async #read(blobs: readonly string[]): Promise<Map<string, FileText>> {
+    const texts = new Map<string, FileText>();
     for (let at = 0; at < blobs.length; at += MOST_BLOBS) {
       const some = blobs.slice(at, at + MOST_BLOBS);
       const input = some.map((blob) => `${blob}\n`).join("");
@@ -122,7 +121,7 @@ export class FileHistory {
         .catch(() => ({ stdout: Buffer.alloc(0) }));
       for (const [blob, content] of blobsIn(stdout)) {
         if (content.length <= LARGEST && !isBinary(content)) {
-          texts.set(blob, linesOf(textOf(content)));
+          texts.set(blob, new FileText(content));
         }
       }
     }

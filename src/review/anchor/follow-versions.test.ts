@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { FileText } from "./file-text.ts";
 import { findThrough } from "./follow-versions.ts";
 import { GONE, LineMatcher } from "./line-position.ts";
 
 const TEXT = Array.from({ length: 12 }, (_, n) => `const value${n} = compute(${n}, "of ${n}");`);
 
 function through(...texts: string[][]): LineMatcher[] {
-  return texts.slice(1).map((text, at) => new LineMatcher(texts[at] ?? [], text));
+  return texts
+    .slice(1)
+    .map((text, at) => new LineMatcher(FileText.of(texts[at] ?? []), FileText.of(text)));
 }
 
 test("findThrough() is as sure as its least sure step, and never certain", () => {

@@ -14,17 +14,26 @@ interface Span {
  * another; the rest is matched with the fewest edits (Myers).
  */
 export function mapLines(oldLines: readonly string[], newLines: readonly string[]): Int32Array {
-  return mapNumbers(...numbered(oldLines, newLines));
+  const numbers = new Map<string, number>();
+  const numbered = (lines: readonly string[]): Int32Array =>
+    Int32Array.from(lines, (line) => {
+      const number = numbers.get(line) ?? numbers.size;
+      numbers.set(line, number);
+      return number;
+    });
+  const [before, after] = [numbered(oldLines), numbered(newLines)];
+  return mapNumbers(before, after, numbers.size);
 }
 
-/** The same for lines that are numbers; equal lines have equal numbers. */
-export function mapNumbers(before: Int32Array, after: Int32Array): Int32Array {
+/** The same for lines that are numbers below `size`; equal lines have equal numbers. */
+export function mapNumbers(before: Int32Array, after: Int32Array, size: number): Int32Array {
   const map = new Int32Array(before.length).fill(-1);
   const spans: Span[] = [{ oldFrom: 0, oldTo: before.length, newFrom: 0, newTo: after.length }];
+  const unique = new UniqueLines(before, after, size);
   for (let span = spans.pop(); span !== undefined; span = spans.pop()) {
     const inner = trimStart(before, after, span, map);
     if (inner.oldFrom === inner.oldTo || inner.newFrom === inner.newTo) continue;
-    const anchors = uniqueAnchors(before, after, inner);
+    const anchors = unique.in(inner);
     if (anchors.length === 0) {
       // Not earlier: the end of an inserted function looks like the end of the one above it, and
       // would be matched to it.
@@ -32,28 +41,19 @@ export function mapNumbers(before: Int32Array, after: Int32Array): Int32Array {
       continue;
     }
     let { oldFrom, newFrom } = inner;
-    for (const [oldAt, newAt] of anchors) {
+    for (const oldAt of anchors) {
+      const newAt = unique.newAt(oldAt);
       map[oldAt] = newAt;
-      spans.push({ oldFrom, oldTo: oldAt, newFrom, newTo: newAt });
+      // Most are next to each other.
+      if (oldFrom < oldAt && newFrom < newAt) {
+        spans.push({ oldFrom, oldTo: oldAt, newFrom, newTo: newAt });
+      }
       oldFrom = oldAt + 1;
       newFrom = newAt + 1;
     }
     spans.push({ oldFrom, oldTo: inner.oldTo, newFrom, newTo: inner.newTo });
   }
   return map;
-}
-
-/** Equal lines get equal numbers, which are faster to compare. */
-function numbered(...texts: (readonly string[])[]): [Int32Array, Int32Array] {
-  const numbers = new Map<string, number>();
-  const [before = new Int32Array(), after = new Int32Array()] = texts.map((lines) =>
-    Int32Array.from(lines, (line) => {
-      const number = numbers.get(line) ?? numbers.size;
-      numbers.set(line, number);
-      return number;
-    }),
-  );
-  return [before, after];
 }
 
 function trimStart(before: Int32Array, after: Int32Array, span: Span, map: Int32Array): Span {
@@ -72,50 +72,83 @@ function trimEnd(before: Int32Array, after: Int32Array, span: Span, map: Int32Ar
   return { ...span, oldTo, newTo };
 }
 
-/** Lines that occur once on each side, and are in the same order on both. */
-function uniqueAnchors(before: Int32Array, after: Int32Array, span: Span): [number, number][] {
-  const newAt = onceIn(after, span.newFrom, span.newTo);
-  const pairs: [number, number][] = [];
-  for (const [line, at] of onceIn(before, span.oldFrom, span.oldTo)) {
-    const there = newAt.get(line);
-    if (there !== undefined) pairs.push([at, there]);
+const NONE = -1;
+const SEVERAL = -2;
+
+/** Whoever writes to it makes it as it was before. */
+let shared = new Int32Array(4096).fill(NONE);
+
+/** Finds lines that occur once on each side of a span, and are in the same order on both. */
+class UniqueLines {
+  readonly #before: Int32Array;
+  readonly #after: Int32Array;
+  /** The only index of each line within the span. */
+  readonly #oldAt: Int32Array;
+  readonly #newAt: Int32Array;
+  /** For each old line that was found, its index in the new text. */
+  readonly #found: Int32Array;
+
+  constructor(before: Int32Array, after: Int32Array, size: number) {
+    this.#before = before;
+    this.#after = after;
+    if (shared.length < 2 * size) shared = new Int32Array(4 * size).fill(NONE);
+    this.#oldAt = shared.subarray(0, size);
+    this.#newAt = shared.subarray(size, 2 * size);
+    this.#found = new Int32Array(before.length);
   }
-  pairs.sort((one, other) => one[0] - other[0]);
-  return longestRising(pairs);
+
+  newAt(oldAt: number): number {
+    return this.#found[oldAt] ?? NONE;
+  }
+
+  /** Indexes in the old text. */
+  in({ oldFrom, oldTo, newFrom, newTo }: Span): number[] {
+    count(this.#before, oldFrom, oldTo, this.#oldAt);
+    count(this.#after, newFrom, newTo, this.#newAt);
+    const found: number[] = [];
+    let last = NONE;
+    let isRising = true;
+    for (let at = oldFrom; at < oldTo; at++) {
+      const line = this.#before[at] ?? 0;
+      const there = this.#newAt[line] ?? NONE;
+      if (there < 0 || this.#oldAt[line] !== at) continue;
+      this.#found[at] = there;
+      isRising &&= there > last;
+      last = there;
+      found.push(at);
+    }
+    for (let at = oldFrom; at < oldTo; at++) this.#oldAt[this.#before[at] ?? 0] = NONE;
+    for (let at = newFrom; at < newTo; at++) this.#newAt[this.#after[at] ?? 0] = NONE;
+    return isRising ? found : longestRising(found, this.#found);
+  }
 }
 
-/** Where the lines are that occur once. */
-export function onceIn(lines: Int32Array, from = 0, to = lines.length): Map<number, number> {
-  const at = new Map<number, number>();
-  const twice = new Set<number>();
-  for (let index = from; index < to; index++) {
-    const line = lines[index] ?? -1;
-    if (at.has(line)) twice.add(line);
-    else at.set(line, index);
+function count(lines: Int32Array, from: number, to: number, only: Int32Array): void {
+  for (let at = from; at < to; at++) {
+    const line = lines[at] ?? 0;
+    only[line] = only[line] === NONE ? at : SEVERAL;
   }
-  for (const line of twice) at.delete(line);
-  return at;
 }
 
-/** The longest increasing subsequence of the second numbers. */
-function longestRising(pairs: readonly [number, number][]): [number, number][] {
+/** The longest part of a list whose values rise. */
+function longestRising(list: readonly number[], values: Int32Array): number[] {
   const tails: number[] = [];
-  const previous = new Int32Array(pairs.length).fill(-1);
-  pairs.forEach(([, value], index) => {
+  const previous = new Int32Array(list.length).fill(-1);
+  list.forEach((at, index) => {
+    const value = values[at] ?? 0;
     let low = 0;
     let high = tails.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((pairs[tails[middle] ?? 0]?.[1] ?? 0) < value) low = middle + 1;
+      if ((values[list[tails[middle] ?? 0] ?? 0] ?? 0) < value) low = middle + 1;
       else high = middle;
     }
     previous[index] = low > 0 ? (tails[low - 1] ?? -1) : -1;
     tails[low] = index;
   });
-  const chosen: [number, number][] = [];
+  const chosen: number[] = [];
   for (let index = tails.at(-1) ?? -1; index >= 0; index = previous[index] ?? -1) {
-    const pair = pairs[index];
-    if (pair !== undefined) chosen.push(pair);
+    chosen.push(list[index] ?? 0);
   }
   return chosen.toReversed();
 }

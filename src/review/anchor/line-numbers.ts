@@ -1,35 +1,54 @@
-import { onceIn } from "./line-map.ts";
+import type { FileText } from "./file-text.ts";
+import { textOf } from "./file-lines.ts";
 import { keyOf } from "./line-words.ts";
 
 /** A text that is compared with others. */
 export interface NumberedText {
-  readonly lines: readonly string[];
   /** Lines that differ only in space and the kind of quotes have the same number. */
   readonly numbers: Int32Array;
-  /** The index of each number that occurs once. */
-  readonly once: ReadonlyMap<number, number>;
+  /** The offset of each line in the content. */
+  readonly starts: Int32Array;
+  /** The index of each number that occurs once. Others are negative; later numbers are missing. */
+  readonly once: Int32Array;
 }
 
 /** More letters make no difference. */
 const MOST_LETTERS = 20;
 
+const NONE = -1;
+const SEVERAL = -2;
+
 /**
- * Numbers the lines of texts. Versions of a file have most lines in common, and many comments are
- * followed through them, so each line is looked at once.
+ * Numbers the lines of the versions of a file. They have most lines in common, so what is known of a
+ * line is kept by its number. Lines are told apart by a hash of 64 bits, which is made of the bytes of
+ * the text: a list may need a hundred files, and making strings of all lines takes longer.
  */
 export class LineNumbers {
-  readonly #byLine = new Map<string, number>();
-  readonly #byKey = new Map<string, number>();
-  readonly #letters: number[] = [];
-  readonly #texts = new WeakMap<readonly string[], NumberedText>();
+  readonly #texts = new Map<FileText, NumberedText>();
+  #count = 0;
+  #high = new Int32Array(512);
+  #low = new Int32Array(512);
+  #letters = new Uint8Array(512);
+  /** Hash table: numbers, plus one. */
+  #table = new Int32Array(2048);
 
-  of(lines: readonly string[]): NumberedText {
-    const known = this.#texts.get(lines);
+  /** How many numbers there are. */
+  get size(): number {
+    return this.#count;
+  }
+
+  of(text: FileText): NumberedText {
+    const known = this.#texts.get(text);
     if (known !== undefined) return known;
-    const numbers = Int32Array.from(lines, (line) => this.#byLine.get(line) ?? this.#add(line));
-    const text = { lines, numbers, once: onceIn(numbers) };
-    this.#texts.set(lines, text);
-    return text;
+    const { numbers, starts } = this.#numbersOf(text.content);
+    const once = new Int32Array(this.#count).fill(NONE);
+    for (let at = 0; at < numbers.length; at++) {
+      const number = numbers[at] ?? 0;
+      once[number] = once[number] === NONE ? at : SEVERAL;
+    }
+    const numbered = { numbers, starts, once };
+    this.#texts.set(text, numbered);
+    return numbered;
   }
 
   /** The letters and digits of a line, up to 20. */
@@ -37,17 +56,103 @@ export class LineNumbers {
     return this.#letters[number] ?? 0;
   }
 
-  #add(line: string): number {
-    const key = keyOf(line);
-    let number = this.#byKey.get(key);
-    if (number === undefined) {
-      number = this.#byKey.size;
-      this.#byKey.set(key, number);
-      this.#letters.push(lettersOf(key));
+  /** Hashes each line as `keyOf` has it, and counts its letters, in one pass. */
+  #numbersOf(content: Uint8Array): Pick<NumberedText, "numbers" | "starts"> {
+    const { length } = content;
+    let numbers = new Int32Array(1024);
+    let starts = new Int32Array(1024);
+    let line = 0;
+    for (let at = 0; at < length; line++) {
+      let high = HIGH;
+      let low = LOW;
+      let letters = 0;
+      let isPlain = true;
+      const from = at;
+      for (; at < length; at++) {
+        let byte = content[at] ?? 0;
+        if (byte <= 32) {
+          if (byte === 10) break;
+          if (byte === 32 || (byte >= 9 && byte <= 13)) continue;
+        } else if (byte > 127) isPlain = false;
+        else if (byte === 39 || byte === 96) byte = 34;
+        const lower = byte | 32;
+        if ((lower >= 97 && lower <= 122) || (byte >= 48 && byte <= 57)) letters++;
+        high = Math.imul(high ^ byte, HIGH_PRIME);
+        low = Math.imul(low ^ byte, LOW_PRIME) ^ (low >>> 15);
+      }
+      if (line === numbers.length) {
+        numbers = grown(numbers);
+        starts = grown(starts);
+      }
+      starts[line] = from;
+      numbers[line] = isPlain
+        ? this.#numberOf(high, low, letters)
+        : this.#otherNumberOf(textOf(content.subarray(from, at)));
+      at++;
     }
-    this.#byLine.set(line, number);
+    return { numbers: numbers.subarray(0, line), starts: starts.subarray(0, line) };
+  }
+
+  /** The number of a line with characters of more than one byte. */
+  #otherNumberOf(line: string): number {
+    const key = keyOf(line);
+    let [high, low] = [HIGH, LOW];
+    for (let at = 0; at < key.length; at++) {
+      const code = key.charCodeAt(at);
+      high = Math.imul(high ^ code, HIGH_PRIME);
+      low = Math.imul(low ^ code, LOW_PRIME) ^ (low >>> 15);
+    }
+    return this.#numberOf(high, low, lettersOf(key));
+  }
+
+  #numberOf(high: number, low: number, letters: number): number {
+    const mask = this.#table.length - 1;
+    let slot = (high ^ (high >>> 15)) & mask;
+    for (;;) {
+      const number = (this.#table[slot] ?? 0) - 1;
+      if (number < 0) break;
+      if (this.#high[number] === high && this.#low[number] === low) return number;
+      slot = (slot + 1) & mask;
+    }
+    const number = this.#count++;
+    if (number === this.#high.length) this.#grow();
+    this.#table[slot] = number + 1;
+    this.#high[number] = high;
+    this.#low[number] = low;
+    this.#letters[number] = Math.min(letters, MOST_LETTERS);
+    if (this.#count * 2 > this.#table.length) this.#rehash();
     return number;
   }
+
+  #grow(): void {
+    this.#high = grown(this.#high);
+    this.#low = grown(this.#low);
+    const letters = new Uint8Array(this.#letters.length * 2);
+    letters.set(this.#letters);
+    this.#letters = letters;
+  }
+
+  #rehash(): void {
+    const mask = this.#table.length * 2 - 1;
+    this.#table = new Int32Array(mask + 1);
+    for (let number = 0; number < this.#count; number++) {
+      const high = this.#high[number] ?? 0;
+      let slot = (high ^ (high >>> 15)) & mask;
+      while (this.#table[slot] !== 0) slot = (slot + 1) & mask;
+      this.#table[slot] = number + 1;
+    }
+  }
+}
+
+const HIGH = 0x811c9dc5 | 0;
+const LOW = 0x9e3779b9 | 0;
+const HIGH_PRIME = 0x01000193;
+const LOW_PRIME = 0x85ebca6b | 0;
+
+function grown(numbers: Int32Array): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(numbers.length * 2);
+  larger.set(numbers);
+  return larger;
 }
 
 /** Whether a line has enough letters or digits, unlike a brace. */

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Anchor } from "../../store/review/review-thread.ts";
-import { CONTEXT, findLines, type LinePosition } from "./line-position.ts";
+import { FileText } from "./file-text.ts";
+import { CONTEXT, findLines as findIn, type LinePosition } from "./line-position.ts";
 
 const TEXT = `package main
 
@@ -26,6 +27,10 @@ func third() {
 	}
 }
 `.split("\n");
+
+function findLines(anchor: Anchor, before: string[] | undefined, now: string[]): LinePosition {
+  return findIn(anchor, before && FileText.of(before), FileText.of(now));
+}
 
 function anchorAt(line: number, end = line, lines = TEXT): Anchor {
   return {

@@ -1,6 +1,8 @@
 import type { Anchor } from "../../store/review/review-thread.ts";
+import type { FileText } from "./file-text.ts";
 import { isTelling, LineNumbers } from "./line-numbers.ts";
-import { type Tracks, trackLines } from "./track-lines.ts";
+import { Settled } from "./settled.ts";
+import { followWords, type Gap, type Tracks, trackLines } from "./track-lines.ts";
 
 /**
  * How sure a position is: "exact" is certain, "high" has one obvious candidate, "low" is only
@@ -34,24 +36,25 @@ const MOST_CHANGED = 100;
  */
 export function findLines(
   anchor: Anchor,
-  before: readonly string[] | undefined,
-  now: readonly string[],
+  before: FileText | undefined,
+  now: FileText,
 ): LinePosition {
   const { line, end = line } = anchor;
   if (line === undefined || end === undefined) return { confidence: "exact", method: "diff" };
-  if (before === undefined) return quoted(anchor, now);
+  if (before === undefined) return quoted(anchor, now.lines);
   return new LineMatcher(before, now).find(line - 1, end - 1);
 }
 
 /** Finds lines of one text in another. The two texts are compared once for all comments. */
 export class LineMatcher {
-  readonly #before: readonly string[];
-  readonly #now: readonly string[];
+  readonly #before: FileText;
+  readonly #now: FileText;
   readonly #numbers: LineNumbers;
+  readonly #followed = new Set<Gap>();
   #tracks: Tracks | undefined;
-  #taken: Set<number> | undefined;
+  #settled: Settled | undefined;
 
-  constructor(before: readonly string[], now: readonly string[], numbers = new LineNumbers()) {
+  constructor(before: FileText, now: FileText, numbers = new LineNumbers()) {
     this.#before = before;
     this.#now = now;
     this.#numbers = numbers;
@@ -59,8 +62,32 @@ export class LineMatcher {
 
   /** `first` and `last` count from 0. */
   find(first: number, last: number): LinePosition {
-    const tracks = (this.#tracks ??= trackLines(this.#before, this.#now, this.#numbers));
+    const tracks = this.#compared;
+    const { map, certain, moved } = tracks;
+    const start = map[first] ?? -1;
+    let at = first;
+    while (at <= last && certain[at] === 1 && map[at] === start + at - first) at++;
+    if (at <= last) return this.#doubtful(first, last, tracks);
+    const method = moved[first] === 1 ? "quote" : "diff";
+    return { line: start + 1, end: start + last - first + 1, confidence: "exact", method };
+  }
+
+  /** Whether texts between the two could not tell more about a position that was found. */
+  isSettled(first: number, last: number, position: LinePosition): boolean {
+    this.#settled ??= new Settled(this.#before, this.#now, this.#numbers, this.#compared);
+    return this.#settled.is(first, last, position);
+  }
+
+  get #compared(): Tracks {
+    return (this.#tracks ??= trackLines(this.#before, this.#now, this.#numbers));
+  }
+
+  #doubtful(first: number, last: number, tracks: Tracks): LinePosition {
     const { map, ends, certain, moved, edited } = tracks;
+    for (const gap of tracks.gaps) {
+      if (gap.oldFrom > last) break;
+      if (first < gap.oldTo) this.#follow(gap, tracks);
+    }
     const lines = Array.from({ length: last - first + 1 }, (_, n) => first + n);
     const left = lines.filter((at) => (map[at] ?? -1) >= 0);
     const [start = -1] = left;
@@ -82,22 +109,32 @@ export class LineMatcher {
     };
   }
 
+  /** Comparing words takes long, so they are followed only where a comment is. */
+  #follow(gap: Gap, tracks: Tracks): void {
+    if (this.#followed.has(gap)) return;
+    this.#followed.add(gap);
+    followWords(gap, this.#before, this.#now, tracks);
+  }
+
   /** Finds a line that was edited in place, if it is still similar. */
-  #changed(first: number, { map }: Tracks): LinePosition {
-    const quote = this.#before[first] ?? "";
+  #changed(first: number, tracks: Tracks): LinePosition {
+    const { map, before, now } = tracks;
+    const [quote = ""] = this.#before.slice(first, first + 1, before.starts);
     if (!isTelling(quote)) return GONE;
     let above = first - 1;
     while (above >= 0 && (map[above] ?? -1) < 0) above--;
     let below = first + 1;
     while (below < map.length && (map[below] ?? -1) < 0) below++;
     const from = above < 0 ? 0 : (map[above] ?? -1) + 1;
-    const to = below < map.length ? (map[below] ?? 0) : this.#now.length;
+    const to = below < map.length ? (map[below] ?? 0) : now.numbers.length;
     if (to - from > MOST_CHANGED || below - above - 1 > MOST_CHANGED) return GONE;
     // Lines that are matched to another line are taken.
-    const taken = (this.#taken ??= new Set(map));
-    const here = this.#before.slice(above + 1, below);
-    const there = this.#now.slice(from, Math.max(from, to));
-    const free = there.map((line, at) => (taken.has(from + at) ? "" : line));
+    for (const gap of tracks.gaps) {
+      if (gap.newFrom < to && from < gap.newTo) this.#follow(gap, tracks);
+    }
+    const here = this.#before.slice(above + 1, below, before.starts);
+    const there = this.#now.slice(from, to, now.starts);
+    const free = there.map((line, at) => (map.includes(from + at) ? "" : line));
     const best = bestOf(quote, free);
     if (best === undefined) return GONE;
     // Each must be the other's best match, or a deleted line would be matched to its neighbour.

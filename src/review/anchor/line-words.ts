@@ -14,15 +14,12 @@ const WORD = /[\p{L}\p{N}_$]+|[^\s'"`;,()]/gu;
 /** The marks around a line of a comment, which re-wrapping moves to other words. */
 const MARK = /^\s*(?:\/\/+|\/?\*+\/?(?=\s|$)|#+(?=\s|$))|\*+\/\s*$/g;
 
-/**
- * The words of the lines from one index to before another. Characters that a formatter adds and
- * removes are left out.
- */
-export function lineWords(lines: readonly string[], from: number, to: number): LineWords {
+/** The words of lines. Characters that a formatter adds and removes are left out. */
+export function lineWords(lines: readonly string[]): LineWords {
   const words: string[] = [];
   const of: number[] = [];
-  for (let at = from; at < to; at++) {
-    for (const [word] of (lines[at] ?? "").replace(MARK, "").matchAll(WORD)) {
+  for (const [at, line] of lines.entries()) {
+    for (const word of line.replace(MARK, "").match(WORD) ?? []) {
       words.push(word);
       of.push(at);
     }

@@ -1,8 +1,10 @@
 import type { Reviews } from "../../store/review/reviews.ts";
+import type { IndexBlobs } from "../../git/index-blobs.ts";
 import type { Anchor } from "../../store/review/review-thread.ts";
 import { readable } from "./anchor.ts";
 import { FileHistory } from "./file-history.ts";
-import { blobId, linesOf, textOf } from "./file-lines.ts";
+import { blobId } from "./file-lines.ts";
+import { FileText } from "./file-text.ts";
 import { findThrough } from "./follow-versions.ts";
 import { LineNumbers } from "./line-numbers.ts";
 import { GONE, findLines, type LinePosition, LineMatcher } from "./line-position.ts";
@@ -16,32 +18,29 @@ export interface LocatedLines extends LinePosition {
   readonly path: string;
 }
 
-interface Present {
+/** A version of a file that was commented on. */
+type Place = Pick<Anchor, "path" | "side" | "blob" | "commit">;
+
+/** The lines of a comment, and what they were. */
+type Lines = Omit<Anchor, keyof Place>;
+
+interface Version {
   readonly blob: string;
-  readonly lines: readonly string[];
+  readonly text: FileText;
 }
 
-/** Most files have not changed, and then only the blob is needed. */
-class PresentFile implements Present {
-  readonly blob: string;
-  readonly #content: Uint8Array;
-  #lines: readonly string[] | undefined;
+/** Bytes of all versions of all files that are compared. Beyond that, only the first and the last. */
+const MOST_BYTES = 128 * 1024 * 1024;
 
-  constructor(content: Uint8Array) {
-    this.blob = blobId(content);
-    this.#content = content;
-  }
-
-  get lines(): readonly string[] {
-    return (this.#lines ??= linesOf(textOf(this.#content)));
-  }
-}
-
-/** Lines of all versions of all files that are compared. Beyond that, only the first and the last. */
-const MOST_LINES = 4_000_000;
-
-function stepKey(before: Present, now: Present): string {
+function stepKey(before: Version, now: Version): string {
   return `${before.blob} ${now.blob}`;
+}
+
+export interface LocatorOptions {
+  readonly cache?: PositionCache | undefined;
+  readonly index?: IndexBlobs | undefined;
+  /** Texts that were commented on and have been read already, by their blobs. */
+  readonly texts?: ReadonlyMap<string, Uint8Array> | undefined;
 }
 
 /** Finds the lines of many comments in one work tree. Each file is read and compared once. */
@@ -51,15 +50,20 @@ export class Locator {
   readonly #cache: PositionCache | undefined;
   readonly #renames: Renames;
   readonly #history: FileHistory;
-  readonly #present = new Map<string, Present | undefined>();
-  readonly #before = new Map<string, Promise<readonly string[] | undefined>>();
-  readonly #numbers = new LineNumbers();
+  readonly #index: IndexBlobs | undefined;
+  readonly #texts: LocatorOptions["texts"];
+  readonly #present = new Map<string, Version | undefined>();
+  readonly #before = new Map<string, Promise<FileText | undefined>>();
+  /** By the path of a file when it was commented on. */
+  readonly #numbers = new Map<string, LineNumbers>();
   readonly #steps = new Map<string, LineMatcher>();
-  #linesLeft = MOST_LINES;
+  #bytesLeft = MOST_BYTES;
   #repository: { readonly head: string | undefined } | undefined;
 
-  constructor(root: string, reviews: Reviews, cache?: PositionCache) {
+  constructor(root: string, reviews: Reviews, { cache, index, texts }: LocatorOptions = {}) {
     this.#cache = cache;
+    this.#index = index;
+    this.#texts = texts;
     this.#root = root;
     this.#reviews = reviews;
     this.#renames = new Renames(root);
@@ -67,71 +71,109 @@ export class Locator {
   }
 
   async locate(anchor: Anchor): Promise<LocatedLines> {
-    const { line, end = line, side, blob, commit } = anchor;
-    const asMade = { path: anchor.path, confidence: "exact", method: "diff" } as const;
-    const lines = line === undefined || end === undefined ? {} : { line, end };
-    // The old side is in a commit, which does not change.
-    if (side === "old") return { ...asMade, ...lines };
-    const here = this.#presentAt(anchor.path);
-    if (here !== undefined && here.blob === blob) return { ...asMade, ...lines };
-    const path =
-      here === undefined
-        ? await this.#renames.follow(anchor.path, commit, await this.#textOf(blob))
-        : anchor.path;
-    const present = path === undefined ? undefined : this.#presentAt(path);
-    if (path === undefined || present === undefined) return { ...GONE, path: anchor.path };
-    if (line === undefined || end === undefined) return { ...asMade, path };
-    const isSince = commit !== undefined && commit !== this.#head();
-    const range = isSince ? `${commit}..${this.#head()}` : "";
-    const key = `${range} ${blob} ${present.blob} ${anchor.path}`;
-    const known = this.#cache?.get(key, line, end);
-    if (known !== undefined) return { path, ...known };
-    const before = await this.#textOf(blob);
-    if (before === undefined || blob === undefined) {
-      // An imported comment may have only a line number.
-      if (anchor.quote !== undefined)
-        return { path, ...findLines(anchor, undefined, present.lines) };
-      const isThere = end <= present.lines.length;
-      return isThere ? { path, line, end, confidence: "low", method: "none" } : { ...GONE, path };
-    }
-    const first = { blob, lines: before };
-    let position = this.#step(first, present).find(line - 1, end - 1);
-    if (isSince && position.confidence !== "exact") {
-      // If that is not certain, look at the commits in between.
-      const between = await this.#between(commit, anchor.path, path);
-      const chain = between.length === 0 ? [] : this.#chain([first, ...between, present]);
-      if (chain.length > 0) position = findThrough(chain, line - 1, end - 1);
-    }
-    this.#cache?.set(key, line, end, position);
-    return { path, ...position };
+    const [found] = await this.locateAll(anchor, [anchor]);
+    return found ?? { ...GONE, path: anchor.path };
   }
 
-  /** The versions of a file in the commits since the comment. */
-  async #between(commit: string, ...paths: string[]): Promise<Present[]> {
-    const blobs = await this.#history.since(commit, [...new Set(paths)]);
+  /** Finds the lines of all comments on one version of a file, in the order of `comments`. */
+  async locateAll(place: Place, comments: readonly Lines[]): Promise<LocatedLines[]> {
+    const { side, blob, commit } = place;
+    const here = side === "old" ? undefined : this.#presentAt(place.path);
+    // The old side is in a commit, which does not change.
+    if (side === "old" || (here !== undefined && here.blob === blob)) {
+      return comments.map((comment) => asMade(comment, place.path));
+    }
+    const path =
+      here === undefined
+        ? await this.#renames.follow(place.path, commit, (await this.#textOf(blob))?.lines)
+        : place.path;
+    const present = path === undefined ? undefined : this.#presentAt(path);
+    if (path === undefined || present === undefined) {
+      return comments.map(() => ({ ...GONE, path: place.path }));
+    }
+    const positions = await this.#positions(place, comments, { ...present, path });
+    return positions.map(({ line, end, confidence, method }): LocatedLines => {
+      // Built in place, because lists have thousands.
+      if (line === undefined || end === undefined) return { path, confidence, method };
+      return { path, line, end, confidence, method };
+    });
+  }
+
+  /** Finds lines in the present version, through the versions in between where they may tell more. */
+  async #positions(
+    place: Place,
+    comments: readonly Lines[],
+    present: Version & { readonly path: string },
+  ): Promise<readonly LinePosition[]> {
+    const { path, blob, commit } = place;
+    const text = await this.#textOf(blob);
+    if (text === undefined || blob === undefined) {
+      return comments.map((comment) => withoutText(comment, place, present.text));
+    }
+    const before = { blob, text };
+    const direct = this.#step(before, present, path);
+    const isSince = commit !== undefined && commit !== this.#head();
+    const doubtful: number[] = [];
+    const found = comments.map(({ line, end = line }, at) => {
+      if (line === undefined || end === undefined) return WHOLE_FILE;
+      const position = direct.find(line - 1, end - 1);
+      if (isSince && !direct.isSettled(line - 1, end - 1, position)) doubtful.push(at);
+      return position;
+    });
+    if (doubtful.length === 0) return found;
+    const key = `${commit}..${this.#head()} ${blob} ${present.blob} ${path}`;
+    const unknown = doubtful.filter((at) => {
+      const { line = 1, end = line } = comments[at] ?? {};
+      const known = this.#cache?.get(key, line, end);
+      if (known !== undefined) found[at] = known;
+      return known === undefined;
+    });
+    const chain = unknown.length === 0 ? [] : await this.#between(place, before, present);
+    for (const at of unknown) {
+      const { line = 1, end = line } = comments[at] ?? {};
+      const position = chain.length === 0 ? found[at] : findThrough(chain, line - 1, end - 1);
+      if (position === undefined) continue;
+      found[at] = position;
+      this.#cache?.set(key, line, end, position);
+    }
+    return found;
+  }
+
+  /** The steps through the versions of a file in the commits since the comment. */
+  async #between(
+    { path, commit = "" }: Place,
+    before: Version,
+    present: Version & { readonly path: string },
+  ): Promise<LineMatcher[]> {
+    const blobs = await this.#history.since(commit, [...new Set([path, present.path])]);
     const texts = await Promise.all(
-      blobs.map(async (blob) => ({ blob, lines: await this.#history.text(blob) })),
+      blobs.map(async (blob) => ({ blob, text: await this.#history.text(blob) })),
     );
-    return texts.flatMap(({ blob, lines }) => (lines === undefined ? [] : [{ blob, lines }]));
+    const between = texts.flatMap(({ blob, text }) => (text === undefined ? [] : [{ blob, text }]));
+    return between.length === 0 ? [] : this.#chain([before, ...between, present], path);
   }
 
   /** The steps from version to version; none if comparing them would take too long. */
-  #chain(versions: readonly Present[]): LineMatcher[] {
+  #chain(versions: readonly Version[], path: string): LineMatcher[] {
     const changed = versions.filter(({ blob }, at) => blob !== versions[at - 1]?.blob);
     const pairs = changed.slice(1).map((next, at) => [changed[at] ?? next, next] as const);
     const fresh = pairs.filter(([before, now]) => !this.#steps.has(stepKey(before, now)));
     const cost = fresh.reduce((sum, [before, now]) => {
-      return sum + before.lines.length + now.lines.length;
+      return sum + before.text.content.length + now.text.content.length;
     }, 0);
-    if (cost > this.#linesLeft) return [];
-    this.#linesLeft -= cost;
-    return pairs.map(([before, now]) => this.#step(before, now));
+    if (cost > this.#bytesLeft) return [];
+    this.#bytesLeft -= cost;
+    return pairs.map(([before, now]) => this.#step(before, now, path));
   }
 
   /** Comments on one file, and on its later versions, share most steps. */
-  #step(before: Present, now: Present): LineMatcher {
+  #step(before: Version, now: Version, path: string): LineMatcher {
     const key = stepKey(before, now);
-    const matcher = this.#steps.get(key) ?? new LineMatcher(before.lines, now.lines, this.#numbers);
+    const known = this.#steps.get(key);
+    if (known !== undefined) return known;
+    const numbers = this.#numbers.get(path) ?? new LineNumbers();
+    this.#numbers.set(path, numbers);
+    const matcher = new LineMatcher(before.text, now.text, numbers);
     this.#steps.set(key, matcher);
     return matcher;
   }
@@ -144,22 +186,43 @@ export class Locator {
     return this.#repository.head;
   }
 
-  #presentAt(path: string): Present | undefined {
+  #presentAt(path: string): Version | undefined {
     if (this.#present.has(path)) return this.#present.get(path);
     const content = readable(this.#root, path);
-    const present = content === undefined ? undefined : new PresentFile(content);
+    const present =
+      content === undefined
+        ? undefined
+        : { blob: this.#index?.blobOf(path) ?? blobId(content), text: new FileText(content) };
     this.#present.set(path, present);
     return present;
   }
 
-  #textOf(blob: string | undefined): Promise<readonly string[] | undefined> {
+  #textOf(blob: string | undefined): Promise<FileText | undefined> {
     if (blob === undefined) return Promise.resolve(undefined);
     const known = this.#before.get(blob);
     if (known !== undefined) return known;
-    const asked = this.#reviews
-      .text(blob)
-      .then((content) => (content === undefined ? undefined : linesOf(textOf(content))));
+    const read = this.#texts?.get(blob);
+    const asked = (read === undefined ? this.#reviews.text(blob) : Promise.resolve(read)).then(
+      (content) => (content === undefined ? undefined : new FileText(content)),
+    );
     this.#before.set(blob, asked);
     return asked;
   }
+}
+
+const WHOLE_FILE: LinePosition = { confidence: "exact", method: "diff" };
+
+/** Lines where they were when the comment was made. */
+function asMade({ line, end = line }: Lines, path: string): LocatedLines {
+  const made = { path, confidence: "exact", method: "diff" } as const;
+  return line === undefined || end === undefined ? made : { ...made, line, end };
+}
+
+/** An imported comment may have only a line number. */
+function withoutText(comment: Lines, place: Place, now: FileText): LinePosition {
+  if (comment.line === undefined) return WHOLE_FILE;
+  if (comment.quote !== undefined) return findLines({ ...place, ...comment }, undefined, now);
+  const { line, end = line } = comment;
+  const isThere = line !== undefined && end !== undefined && end <= now.lines.length;
+  return isThere ? { line, end, confidence: "low", method: "none" } : GONE;
 }

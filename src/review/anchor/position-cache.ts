@@ -1,5 +1,5 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { VERSION } from "../../base/version.ts";
@@ -17,12 +17,12 @@ const MOST_POSITIONS = 50_000;
 const LARGEST = 32 * 1024 * 1024;
 
 /**
- * Where comments were found, so that nothing is compared a second time. A position depends only on
+ * Where comments were found for which other versions of a file had to be read from git, which takes
+ * longer than all else. A position depends only on
  * the two texts and on the commits between them, and these are the key: an entry never becomes wrong,
  * only useless. It is a cache: whatever goes wrong with its file costs time and nothing else.
  */
 export class PositionCache {
-  readonly #folder: string;
   readonly #file: string;
   readonly #known: Map<string, Positions>;
   readonly #used = new Map<string, Positions>();
@@ -30,8 +30,7 @@ export class PositionCache {
 
   /** The cache of a work tree, in the data folder. */
   constructor(data: string, root: string) {
-    this.#folder = join(data, "positions");
-    this.#file = join(this.#folder, `${blobId(Buffer.from(root))}.json`);
+    this.#file = join(data, "positions", `${blobId(Buffer.from(root))}.json`);
     this.#known = read(this.#file);
   }
 
@@ -60,20 +59,9 @@ export class PositionCache {
     });
     const text = JSON.stringify({ version: VERSION, positions: Object.fromEntries(kept) });
     try {
-      this.#write(text);
+      writeCache(this.#file, text);
     } catch {
       // The next time it is compared again.
-    }
-  }
-
-  #write(text: string): void {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    const part = `${this.#file}.${process.pid}`;
-    try {
-      writeFileSync(part, text, { mode: 0o600 });
-      renameSync(part, this.#file);
-    } finally {
-      rmSync(part, { force: true });
     }
   }
 
@@ -101,5 +89,17 @@ function read(file: string): Map<string, Positions> {
     return new Map(Object.entries(positions).filter(isUsable));
   } catch {
     return new Map();
+  }
+}
+
+/** Replaces a file of a cache, which only its owner can read, without waiting for the disk. */
+export function writeCache(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const part = `${path}.${process.pid}`;
+  try {
+    writeFileSync(part, text, { mode: 0o600 });
+    renameSync(part, path);
+  } finally {
+    rmSync(part, { force: true });
   }
 }

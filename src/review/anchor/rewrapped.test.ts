@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { type Rewrapped, rewrapped } from "./rewrapped.ts";
 
 function found(before: string[], now: string[]): [number, Rewrapped][] {
-  return [...rewrapped(before, [0, before.length], now, [0, now.length])];
+  return [...rewrapped(before, now)];
 }
 
 test("rewrapped() finds a line that was broken into several, and the next one", () => {

@@ -17,20 +17,17 @@ const FEW = 3;
 const MOST_WORDS = 40_000;
 
 /**
- * Finds the words of lines that were broken or joined differently, within a region of both texts.
+ * Finds the words of lines that were broken or joined differently, within regions of two texts.
  * Only lines of which nearly all words are there, close to each other, are found.
  */
 export function rewrapped(
   before: readonly string[],
-  [oldFrom, oldTo]: readonly [number, number],
   now: readonly string[],
-  [newFrom, newTo]: readonly [number, number],
 ): Map<number, Rewrapped> {
   const found = new Map<number, Rewrapped>();
   // Nearly every line has a word.
-  if (oldTo - oldFrom + newTo - newFrom > MOST_WORDS) return found;
-  const old = lineWords(before, oldFrom, oldTo);
-  const next = lineWords(now, newFrom, newTo);
+  if (before.length + now.length > MOST_WORDS) return found;
+  const [old, next] = [lineWords(before), lineWords(now)];
   if (old.words.length === 0 || next.words.length === 0) return found;
   if (old.words.length + next.words.length > MOST_WORDS) return found;
   const map = mapLines(old.words, next.words);

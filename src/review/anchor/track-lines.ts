@@ -1,3 +1,4 @@
+import type { FileText } from "./file-text.ts";
 import { mapNumbers } from "./line-map.ts";
 import { LineNumbers, type NumberedText, TELLING } from "./line-numbers.ts";
 import { rewrapped } from "./rewrapped.ts";
@@ -14,70 +15,94 @@ export interface Tracks {
   readonly moved: Uint8Array;
   /** Lines that have most of their words, but not the same ones. */
   readonly edited: Uint8Array;
+  /** The index in the new text of each line that occurs once on each side and has enough text; or -1. */
+  readonly landmarks: Int32Array;
+  readonly before: NumberedText;
+  readonly now: NumberedText;
+  /** Where words can be followed, in order. */
+  readonly gaps: Gap[];
+}
+
+/** Lines between two that were found as a whole, from an index to before another. */
+export interface Gap {
+  readonly oldFrom: number;
+  readonly oldTo: number;
+  readonly newFrom: number;
+  readonly newTo: number;
 }
 
 /**
  * Follows lines from one text to another. Many lines look alike (a brace, `return nil`), so lines
  * are followed in runs: a run of consecutive lines counts if one of them is unique on both sides.
- * Moved runs are found by such lines too.
+ * Moved runs are found by such lines too. Lines that are gone as a whole may be found by
+ * `followWords`.
  */
 export function trackLines(
-  oldText: readonly string[],
-  newText: readonly string[],
+  oldText: FileText,
+  newText: FileText,
   numbers = new LineNumbers(),
 ): Tracks {
   const [before, now] = [numbers.of(oldText), numbers.of(newText)];
-  const map = mapNumbers(before.numbers, now.numbers);
+  const length = now.numbers.length;
+  const map = mapNumbers(before.numbers, now.numbers, numbers.size);
   const landmarks = landmarksOf(before, now, numbers);
   const certain = new Uint8Array(map.length);
   const moved = new Uint8Array(map.length);
-  dropStrays(map, landmarks, newText.length);
+  dropStrays(map, landmarks, length);
   if (map.includes(-1)) followMoves({ before, now, numbers }, map, landmarks, moved);
   for (const run of runsOf(map)) {
-    const known = landmarksIn(run, map, landmarks);
-    const [first] = known;
-    const last = known.at(-1);
+    const { from, to } = run;
     // The start and the end of the file are landmarks too.
-    const isAtStart = run.from === 0 && map[0] === 0;
-    const isAtEnd = run.to === map.length && map[run.to - 1] === newText.length - 1;
-    const left = isAtStart ? run.from : first;
-    const right = isAtEnd ? run.to - 1 : last;
-    if (left === undefined || right === undefined || left >= right) continue;
+    const isAtStart = from === 0 && map[0] === 0;
+    const isAtEnd = to === map.length && map[to - 1] === length - 1;
+    let left = from;
+    if (!isAtStart) while (left < to && landmarks[left] !== map[left]) left++;
+    let right = to - 1;
+    if (!isAtEnd) while (right > left && landmarks[right] !== map[right]) right--;
     // Moved lines may have been rearranged, or copied and then changed.
-    if (moved[left] !== 1) certain.fill(1, left, right + 1);
+    if (left < right && moved[left] !== 1) certain.fill(1, left, right + 1);
   }
-  const ends = map.slice();
+  const gaps = map.includes(-1) ? gapsOf(map, moved, length) : [];
   const edited = new Uint8Array(map.length);
-  if (map.includes(-1)) followWords(oldText, newText, { map, ends, moved, edited });
-  return { map, ends, certain, moved, edited };
+  return { map, ends: map.slice(), certain, moved, edited, landmarks, before, now, gaps };
 }
 
-/**
- * Lines that were broken or joined differently are found by their words, between the lines above and
- * below that were found as a whole.
- */
-function followWords(
-  before: readonly string[],
-  now: readonly string[],
-  { map, ends, moved, edited }: Omit<Tracks, "certain">,
-): void {
-  let [oldFrom, newFrom, isOpen] = [0, 0, false];
+/** Where lines are gone, and others are in their place. */
+function gapsOf(map: Int32Array, moved: Uint8Array, length: number): Gap[] {
+  const gaps: Gap[] = [];
+  let oldFrom = 0;
+  let newFrom = 0;
+  let isOpen = false;
   for (let at = 0; at <= map.length; at++) {
     const isEnd = at === map.length;
-    const there = isEnd ? now.length : (map[at] ?? -1);
+    const there = isEnd ? length : (map[at] ?? -1);
     if (!isEnd && (there < newFrom || moved[at] === 1)) {
       isOpen ||= there < 0;
       continue;
     }
-    if (isOpen && there > newFrom) {
-      const found = rewrapped(before, [oldFrom, at], now, [newFrom, there]);
-      for (const [line, { from, to, isEdited }] of found) {
-        if (map[line] !== -1) continue;
-        [map[line], ends[line]] = [from, to];
-        edited[line] = isEdited ? 1 : 0;
-      }
-    }
-    [oldFrom, newFrom, isOpen] = [at + 1, there + 1, false];
+    if (isOpen && there > newFrom) gaps.push({ oldFrom, oldTo: at, newFrom, newTo: there });
+    oldFrom = at + 1;
+    newFrom = there + 1;
+    isOpen = false;
+  }
+  return gaps;
+}
+
+/** Finds the words of lines in a gap that were broken or joined differently. */
+export function followWords(
+  { oldFrom, oldTo, newFrom, newTo }: Gap,
+  oldText: FileText,
+  newText: FileText,
+  { map, ends, edited, before, now }: Tracks,
+): void {
+  const oldLines = oldText.slice(oldFrom, oldTo, before.starts);
+  const found = rewrapped(oldLines, newText.slice(newFrom, newTo, now.starts));
+  for (const [at, { from, to, isEdited }] of found) {
+    const line = oldFrom + at;
+    if (map[line] !== -1) continue;
+    map[line] = newFrom + from;
+    ends[line] = newFrom + to;
+    edited[line] = isEdited ? 1 : 0;
   }
 }
 
@@ -88,39 +113,34 @@ interface Run {
   readonly to: number;
 }
 
-/**
- * Landmarks: lines with enough text that occur once on each side, with their index in the new text.
- */
+/** Landmarks: lines with enough text that occur once on each side. */
 function landmarksOf(
-  before: NumberedText,
+  { numbers: lines, once }: NumberedText,
   now: NumberedText,
   numbers: LineNumbers,
-): Map<number, number> {
-  const landmarks = new Map<number, number>();
-  for (const [number, at] of before.once) {
-    const found = now.once.get(number);
-    if (found !== undefined && numbers.lettersOf(number) >= TELLING) landmarks.set(at, found);
+): Int32Array {
+  const landmarks = new Int32Array(lines.length).fill(-1);
+  for (let at = 0; at < lines.length; at++) {
+    const number = lines[at] ?? 0;
+    const there = now.once[number] ?? -1;
+    if (there < 0 || once[number] !== at || numbers.lettersOf(number) < TELLING) continue;
+    landmarks[at] = there;
   }
   return landmarks;
 }
 
-function landmarksIn(
-  { from, to }: Run,
-  map: Int32Array,
-  landmarks: ReadonlyMap<number, number>,
-): number[] {
-  const found: number[] = [];
-  for (let at = from; at < to; at++) if (landmarks.get(at) === map[at]) found.push(at);
-  return found;
+/** The first landmark of a run; its end if there is none. */
+function firstLandmark({ from, to }: Run, map: Int32Array, landmarks: Int32Array): number {
+  let at = from;
+  while (at < to && landmarks[at] !== map[at]) at++;
+  return at;
 }
 
 /**
  * Drops doubtful matches between two known runs: if nearly everything there was replaced, equal
  * lines only look the same.
  */
-function dropStrays(map: Int32Array, landmarks: ReadonlyMap<number, number>, length: number): void {
-  const runs = [...runsOf(map)];
-  const isKnown = runs.map((run) => landmarksIn(run, map, landmarks).length > 0);
+function dropStrays(map: Int32Array, landmarks: Int32Array, length: number): void {
   let oldFrom = 0;
   let newFrom = 0;
   let strays: Run[] = [];
@@ -140,8 +160,8 @@ function dropStrays(map: Int32Array, landmarks: ReadonlyMap<number, number>, len
     }
     strays = [];
   };
-  for (const [index, run] of runs.entries()) {
-    if (isKnown[index] !== true) {
+  for (const run of runsOf(map)) {
+    if (firstLandmark(run, map, landmarks) === run.to) {
       strays.push(run);
       continue;
     }
@@ -171,36 +191,34 @@ const WINDOW = 3;
 function followMoves(
   { before, now, numbers }: { before: NumberedText; now: NumberedText; numbers: LineNumbers },
   map: Int32Array,
-  landmarks: ReadonlyMap<number, number>,
+  landmarks: Int32Array,
   moved: Uint8Array,
 ): void {
   const loose = looseEnds(map, landmarks);
-  const owner = new Map<number, number>();
-  for (const [at, to] of map.entries()) if (to >= 0) owner.set(to, at);
+  const owner = new Int32Array(now.numbers.length).fill(-1);
+  for (let at = 0; at < map.length; at++) {
+    const to = map[at] ?? -1;
+    if (to >= 0) owner[to] = at;
+  }
   const isFree = (from: number, to: number): boolean => {
     const number = before.numbers[from];
     if (number === undefined || number !== now.numbers[to]) return false;
     if (map[from] !== -1 && loose[from] !== 1) return false;
-    const other = owner.get(to);
-    return other === undefined || loose[other] === 1;
+    const other = owner[to] ?? -1;
+    return other < 0 || loose[other] === 1;
   };
   const put = (from: number, to: number): void => {
-    const other = owner.get(to);
-    if (other !== undefined) map[other] = -1;
-    if (map[from] !== -1) owner.delete(map[from] ?? -1);
+    const other = owner[to] ?? -1;
+    if (other >= 0) map[other] = -1;
+    const old = map[from] ?? -1;
+    if (old >= 0) owner[old] = -1;
     map[from] = to;
-    owner.set(to, from);
+    owner[to] = from;
     moved[from] = 1;
     loose[from] = 0;
   };
-  const windows = uniqueWindows(
-    windowsOf(before.numbers, numbers),
-    windowsOf(now.numbers, numbers),
-    (at) => map[at] === -1,
-    (to) => !owner.has(to),
-  );
-  for (const [at, to] of [...landmarks, ...windows]) {
-    if (map[at] !== -1 || owner.has(to) || !isFree(at, to)) continue;
+  const follow = (at: number, to: number): void => {
+    if (map[at] !== -1 || owner[to] !== -1 || !isFree(at, to)) return;
     let first = 0;
     while (map[at + first - 1] === -1 && isFree(at + first - 1, to + first - 1)) first--;
     let last = 0;
@@ -209,9 +227,16 @@ function followMoves(
     for (let step = first; step <= last; step++) {
       letters += numbers.lettersOf(before.numbers[at + step] ?? -1);
     }
-    if (last - first + 1 < SHORTEST_MOVE && letters < LETTERS_OF_A_MOVE) continue;
+    if (last - first + 1 < SHORTEST_MOVE && letters < LETTERS_OF_A_MOVE) return;
     for (let step = first; step <= last; step++) put(at + step, to + step);
+  };
+  // Before anything is followed.
+  const windows = uniqueWindows({ before, now, numbers }, map, owner);
+  for (let at = 0; at < map.length; at++) {
+    const to = landmarks[at] ?? -1;
+    if (to >= 0 && map[at] === -1) follow(at, to);
   }
+  for (const [at, to] of windows) follow(at, to);
   // An unmatched line may still be next to the line above or below it. A line that loses its match
   // this way may find another.
   for (let round = 0; round < 2; round++) {
@@ -222,7 +247,7 @@ function followMoves(
   }
   for (let at = map.length - 2; at >= 0; at--) {
     const to = (map[at + 1] ?? -1) - 1;
-    if (map[at] === -1 && to >= 0 && isFree(at, to) && !owner.has(to)) put(at, to);
+    if (map[at] === -1 && to >= 0 && isFree(at, to) && owner[to] === -1) put(at, to);
   }
 }
 
@@ -230,30 +255,37 @@ function followMoves(
  * Lines at the start of a run, before its first landmark. The end of a block moves with the block,
  * so a moved block may take them.
  */
-function looseEnds(map: Int32Array, landmarks: ReadonlyMap<number, number>): Uint8Array {
+function looseEnds(map: Int32Array, landmarks: Int32Array): Uint8Array {
   const loose = new Uint8Array(map.length);
   for (const run of runsOf(map)) {
-    const [first = run.to] = landmarksIn(run, map, landmarks);
-    if (run.from > 0) loose.fill(1, run.from, first);
+    if (run.from > 0) loose.fill(1, run.from, firstLandmark(run, map, landmarks));
   }
   return loose;
 }
 
 /** The windows that begin with an unmatched line on both sides, and occur once on each. */
 function uniqueWindows(
-  before: Int32Array,
-  now: Int32Array,
-  isLost: (at: number) => boolean,
-  isNew: (to: number) => boolean,
+  { before, now, numbers }: { before: NumberedText; now: NumberedText; numbers: LineNumbers },
+  map: Int32Array,
+  owner: Int32Array,
 ): [number, number][] {
   const lost = new Map<number, number>();
-  for (const [at, hash] of before.entries()) if (hash !== 0 && isLost(at)) lost.set(hash, at);
+  for (let at = 0; at < map.length; at++) {
+    const hash = map[at] === -1 ? windowAt(before.numbers, at, numbers) : 0;
+    if (hash !== 0) lost.set(hash, at);
+  }
   const found = new Map<number, number>();
-  for (const [to, hash] of now.entries()) if (lost.has(hash) && isNew(to)) found.set(hash, to);
+  for (let to = 0; to < owner.length && lost.size > 0; to++) {
+    const hash = owner[to] === -1 ? windowAt(now.numbers, to, numbers) : 0;
+    if (lost.has(hash)) found.set(hash, to);
+  }
   if (found.size === 0) return [];
   const times = new Map<number, number>();
-  for (const side of [before, now]) {
-    for (const hash of side) if (found.has(hash)) times.set(hash, (times.get(hash) ?? 0) + 1);
+  for (const { numbers: lines } of [before, now]) {
+    for (let at = 0; at < lines.length; at++) {
+      const hash = windowAt(lines, at, numbers);
+      if (found.has(hash)) times.set(hash, (times.get(hash) ?? 0) + 1);
+    }
   }
   return [...found].flatMap(([hash, to]): [number, number][] =>
     times.get(hash) === 2 ? [[lost.get(hash) ?? 0, to]] : [],
@@ -261,28 +293,30 @@ function uniqueWindows(
 }
 
 /**
- * A hash of the few lines from each one; 0 if they have too few letters. Two windows with one hash
- * do no harm, because the lines themselves are compared before they count as moved.
+ * A hash of the few lines from one; 0 if they have too few letters. Two windows with one hash do no
+ * harm, because the lines themselves are compared before they count as moved.
  */
-function windowsOf(lines: Int32Array, numbers: LineNumbers): Int32Array {
-  return lines.map((_, at) => {
-    let letters = 0;
-    let hash = 0;
-    for (let n = at; n < at + WINDOW; n++) {
-      const line = lines[n] ?? -1;
-      letters += numbers.lettersOf(line);
-      hash = Math.imul(hash, 0x01000193) ^ (line + 1);
-    }
-    return letters < TELLING ? 0 : hash;
-  });
+function windowAt(lines: Int32Array, at: number, numbers: LineNumbers): number {
+  let letters = 0;
+  let hash = 0;
+  for (let n = at; n < at + WINDOW; n++) {
+    const line = lines[n] ?? -1;
+    letters += numbers.lettersOf(line);
+    hash = Math.imul(hash, 0x01000193) ^ (line + 1);
+  }
+  return letters < TELLING ? 0 : hash;
 }
 
-function* runsOf(map: Int32Array): Generator<Run> {
+function runsOf(map: Int32Array): Run[] {
+  const runs: Run[] = [];
   for (let from = 0; from < map.length;) {
     let to = from + 1;
-    const isMapped = map[from] !== -1;
-    if (isMapped) while (to < map.length && map[to] === (map[to - 1] ?? 0) + 1) to++;
-    if (isMapped) yield { from, to };
+    let there = map[from] ?? -1;
+    if (there !== -1) {
+      while (to < map.length && map[to] === ++there) to++;
+      runs.push({ from, to });
+    }
     from = to;
   }
+  return runs;
 }

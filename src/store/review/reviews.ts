@@ -106,7 +106,7 @@ export class Reviews implements Disposable {
     return this.#database.read((database) => listBriefly(database, filter, moment));
   }
 
-  storedTexts(blobs: readonly string[]): Promise<Set<string>> {
+  storedTexts(blobs: readonly string[]): Promise<Map<string, Uint8Array>> {
     return this.#database.read((database) => storedTexts(database, blobs));
   }
 

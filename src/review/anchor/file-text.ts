@@ -1,0 +1,27 @@
+import { linesOf, textOf } from "./file-lines.ts";
+
+/** A text that is compared with others. Its lines are taken apart only if they are looked at. */
+export class FileText {
+  readonly content: Uint8Array;
+  #lines: readonly string[] | undefined;
+
+  constructor(content: Uint8Array) {
+    this.content = content;
+  }
+
+  static of(lines: readonly string[]): FileText {
+    return new FileText(Buffer.from(lines.map((line) => `${line}\n`).join("")));
+  }
+
+  get lines(): readonly string[] {
+    return (this.#lines ??= linesOf(textOf(this.content)));
+  }
+
+  /** Some of the lines, without taking all of them apart. `starts` has the offset of each. */
+  slice(from: number, to: number, starts: Int32Array): readonly string[] {
+    if (this.#lines !== undefined) return this.#lines.slice(from, to);
+    const start = starts[from];
+    if (start === undefined || to <= from) return [];
+    return linesOf(textOf(this.content.subarray(start, starts[to])));
+  }
+}
