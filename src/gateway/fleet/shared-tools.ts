@@ -2,7 +2,10 @@ import { join } from "node:path";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { OWNER } from "../../base/principal.ts";
+import type { FleetConnection } from "../../fleet/connection/connect.ts";
 import type { NodeAddress } from "../../fleet/connection/node-request.ts";
+import { NodeServer, reachNode } from "../../fleet/connection/node-server.ts";
 import type { Member } from "../../fleet/members/beat.ts";
 import type { Members } from "../../fleet/members/members.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
@@ -18,10 +21,11 @@ export interface SharedToolsOptions {
   readonly house: House;
   /** The offer of this node, whose approvals are open. */
   readonly offer: Offer;
-  readonly self: NodeAddress;
-  readonly members: Pick<Members, "alive" | "onChange" | "tell">;
-  /** Connects to the tools of a node. */
-  readonly reach: (node: NodeAddress) => Promise<Channel<string>>;
+  readonly fleet: {
+    readonly connection: FleetConnection;
+    readonly self: NodeAddress;
+    readonly members: Pick<Members, "alive" | "onChange" | "tell">;
+  };
 }
 
 /**
@@ -34,11 +38,14 @@ export class SharedTools implements AsyncDisposable {
   readonly #foreign = new Set<Tool>();
   readonly #own: SharedOffer;
   readonly #upstreams: Upstreams;
+  readonly #server: NodeServer;
+  readonly #known: Promise<void>;
   readonly #stopFollowing: () => void;
   #nodes = "";
 
   constructor(options: SharedToolsOptions) {
-    const { house, offer, members } = options;
+    const { house, offer, fleet } = options;
+    const { connection, self, members } = fleet;
     const { config, log } = house;
     this.#options = options;
     this.#own = new SharedOffer(house, offer, {
@@ -54,10 +61,18 @@ export class SharedTools implements AsyncDisposable {
         return { channel: await this.#reach(name), end: async () => {} };
       },
     });
+    this.#server = new NodeServer({
+      connection,
+      node: self,
+      service: "tools",
+      limits: config.limits,
+      log,
+      serve: (channel, { name = "another node" }) => this.#own.serve(channel, name),
+    });
+    // The servers of this node are asked first: their tools keep their names, and others are told of them.
+    this.#known = offer.known() ?? Promise.resolve();
     this.#stopFollowing = members.onChange(() => this.#follow());
     this.#follow();
-    // The others are told how many tools there are, so their servers have to be asked once.
-    background(offer.known(), "Asking which tools there are");
   }
 
   /** What this node tells the others. */
@@ -70,20 +85,16 @@ export class SharedTools implements AsyncDisposable {
     return this.#upstreams.status();
   }
 
-  /** Serves the tools of this node to another one. */
-  serve(channel: Channel<string>, node: string): Promise<void> {
-    return this.#own.serve(channel, node);
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopFollowing();
+    this.#server[Symbol.dispose]();
     this.#own[Symbol.dispose]();
     await this.#upstreams[Symbol.asyncDispose]();
   }
 
   /** Those that have tools, by name. */
   get #others(): Member[] {
-    const { members, self } = this.#options;
+    const { members, self } = this.#options.fleet;
     return members.alive.filter(({ id, tools = 0 }) => id !== self.id && tools > 0);
   }
 
@@ -94,13 +105,17 @@ export class SharedTools implements AsyncDisposable {
     this.#nodes = nodes;
     const table = Object.fromEntries(names.map((name) => [name, { url: `node:${name}` }]));
     // Lists of clients do not wait for other nodes, which may wait for this one.
-    const work = this.#upstreams.configure(table).then(() => this.#upstreams.started());
-    background(work, "Asking other nodes for their tools");
+    const configured = this.#known.then(() => this.#upstreams.configure(table));
+    const started = configured.then(() => this.#upstreams.started());
+    background(started, "Asking other nodes for their tools");
   }
 
   async #reach(name: string): Promise<Channel<string>> {
+    const { connection, self } = this.#options.fleet;
     const node = this.#others.findLast((each) => each.name === name);
-    if (node !== undefined) return await this.#options.reach(node);
+    // For whom a tool is called is part of each call.
+    const principal = { ...OWNER, name: self.name };
+    if (node !== undefined) return await reachNode(connection, node, principal, "tools");
     throw new TrunklineError("unavailable", `Node '${name}' is gone`);
   }
 
