@@ -24,9 +24,13 @@ interface Open {
   readonly connection: string;
 }
 
+/** What is served on a connection: sessions, which only gateways may open, or tools. */
+export type Service = "open" | "tools";
+
 export interface NodeServerOptions extends ServeGreetedOptions {
   readonly connection: FleetConnection;
   readonly node: NodeAddress;
+  readonly service?: Service;
   /** Why no new connection is accepted, in words; undefined if it is. */
   readonly refuse?: (() => string | undefined) | undefined;
 }
@@ -41,9 +45,9 @@ export class NodeServer implements Disposable {
   readonly #subscription: Subscription;
 
   constructor(options: NodeServerOptions) {
-    const { connection, node } = options;
+    const { connection, node, service = "open" } = options;
     this.#options = options;
-    this.#subscription = answerNodes(connection, node, "open", (open) =>
+    this.#subscription = answerNodes(connection, node, service, (open) =>
       this.#accept(open as Open),
     );
   }
@@ -69,12 +73,13 @@ export class NodeServer implements Disposable {
 export async function openSocket(
   connection: FleetConnection,
   node: NodeAddress,
+  service: Service = "open",
 ): Promise<NatsSocket> {
   const open: Open = { from: connection.name, connection: randomUUID() };
   const [outgoing, incoming] = subjectsOf(connection, node, open);
   const socket = new NatsSocket(connection, { incoming, outgoing });
   try {
-    await askNode(connection, node, "open", open);
+    await askNode(connection, node, service, open);
     return socket;
   } catch (error) {
     socket.destroy();
@@ -82,13 +87,14 @@ export async function openSocket(
   }
 }
 
-/** Connects to the node that has a session open. Rejects with "unavailable" if it cannot be reached. */
+/** Connects to a node for a principal. Rejects with "unavailable" if it cannot be reached. */
 export async function reachNode(
   connection: FleetConnection,
   node: NodeAddress,
   principal: Principal,
+  service?: Service,
 ): Promise<Channel<string>> {
-  return greet(await openSocket(connection, node), principal);
+  return greet(await openSocket(connection, node, service), principal);
 }
 
 /** The names of both nodes are in them, so that the permissions of each in NATS can be limited to its own. */

@@ -19,6 +19,8 @@ export interface NodeState {
   readonly isDraining: boolean;
   /** Sessions that a worker has open. */
   readonly sessions: number;
+  /** Tools of its MCP servers and plugins, which it offers to the other nodes. */
+  readonly tools?: number | undefined;
   /** Of a gateway: requests of its clients that wait for a free slot. */
   readonly waiting: readonly Waiting[];
 }
@@ -76,6 +78,7 @@ function readState(given: unknown): NodeState | undefined {
     warm: Array.isArray(warm) ? warm.filter((each) => typeof each === "string") : [],
     isDraining: value.isDraining === true,
     sessions: asNumber(value.sessions),
+    tools: asNumber(value.tools),
     waiting: Array.isArray(value.waiting) ? value.waiting.map(readWaiting) : [],
   };
 }

@@ -45,7 +45,7 @@ export class ChangeStream {
     this.#settings = settings;
   }
 
-  /** Creates the stream if there is none. One that an operator has created is used as it is. */
+  /** The number of its last message. Creates the stream if there is none. One that an operator has created is used as it is. */
   async open(): Promise<{ readonly created: string; readonly last: number }> {
     const manager = await jetstreamManager(this.#connection, OPTIONS);
     const info = await manager.streams.info(this.name).catch((error: unknown) => {
@@ -62,7 +62,7 @@ export class ChangeStream {
       });
     });
     const { created, state } = info;
-    return { created, last: state.last_seq };
+    return { created, last: state.messages === 0 ? 0 : state.last_seq };
   }
 
   /**

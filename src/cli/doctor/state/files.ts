@@ -9,6 +9,7 @@ import { DOCUMENT_MIGRATIONS } from "../../../store/documents.ts";
 import { Devices } from "../../../store/access/devices.ts";
 import { NOTIFICATIONS_FILE, NOTIFY_MIGRATIONS } from "../../../store/notify/notify-database.ts";
 import { REVIEW_MIGRATIONS } from "../../../store/review/reviews-schema.ts";
+import { SHARED_FILE, SHARED_MIGRATIONS } from "../../../fleet/shared/shared-base.ts";
 import { SESSION_MIGRATIONS } from "../../../store/session/session-log.ts";
 import { approvalsPath, REVIEWS_FILE } from "../../../store/store-files.ts";
 import { TASK_MIGRATIONS } from "../../../store/task-records.ts";
@@ -35,6 +36,7 @@ const DATABASES: readonly KnownDatabase[] = [
   { file: REVIEWS_FILE, holds: "review threads", version: REVIEW_MIGRATIONS.length },
   { file: NOTIFICATIONS_FILE, holds: "notifications", version: NOTIFY_MIGRATIONS.length },
   { file: "tasks.sqlite", holds: "tasks", version: TASK_MIGRATIONS.length },
+  { file: SHARED_FILE, holds: "what is shared in a fleet", version: SHARED_MIGRATIONS.length },
   { file: "documents.sqlite", holds: "documents of plugins", version: DOCUMENT_MIGRATIONS.length },
 ];
 
