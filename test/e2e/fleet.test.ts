@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import type { Json } from "../support/acp-house.ts";
 import { FleetRig } from "../support/fleet-rig.ts";
 import { noNats } from "../support/nats-server.ts";
 
@@ -47,5 +48,62 @@ describe("a fleet", { skip: noNats, timeout: 120_000 }, () => {
     using later = await rig.client(gateway);
     await later.ask("session/load", { sessionId, cwd: rig.folder, mcpServers: [] });
     await later.until(({ text }) => (text.includes("after") ? true : undefined));
+  });
+
+  it("keeps asking for a permission when the worker is killed, and takes the answer", async () => {
+    await using rig = await FleetRig.start();
+    await rig.worker("w1");
+    const gateway = await rig.gateway("g1");
+    using client = await rig.client(gateway);
+    const { sessionId } = await client.ask("session/new", { cwd: rig.folder, mcpServers: [] });
+    await rig.worker("w2");
+    client.send("session/prompt", promptOf(sessionId, "permission"));
+    const questions = (): Json[] =>
+      client.messages.filter(({ method }) => method === "session/request_permission");
+    await client.until(() => questions()[0]);
+    await rig.kill("w1");
+    const again = await client.until(() => questions()[1]);
+    const result = { outcome: { outcome: "selected", optionId: "once" } };
+    client.socket.send(JSON.stringify({ jsonrpc: "2.0", id: again.id, result }));
+    await client.ask("session/prompt", promptOf(sessionId, "permission"));
+    assert.equal(questions().length, 2);
+    assert.match(client.text, /"optionId":"once"/);
+  });
+
+  it("drains a worker: its turns end first, and its sessions move", async () => {
+    await using rig = await FleetRig.start();
+    const first = await rig.worker("w1");
+    const gateway = await rig.gateway("g1");
+    using client = await rig.client(gateway);
+    const { sessionId } = await client.ask("session/new", { cwd: rig.folder, mcpServers: [] });
+    await rig.worker("w2", "--label", "disk=fast");
+    await using list = rig.command(["worker", "list"]);
+    assert.equal(await list.exit, 0, list.stderr);
+    assert.match(list.lines.join("\n"), /g1 +gateway[^]*w1 +worker +1 of 8[^]*w2 .*disk=fast/);
+    const running = client.answer("session/prompt", promptOf(sessionId, "forever"));
+    await client.until(({ text }) => (text.includes("5 ") ? true : undefined));
+    await using drain = rig.command(["worker", "drain"], "w1");
+    await drain.until(({ lines }) => lines.some((line) => line.includes("takes no new sessions")));
+    await client.until(({ text }) => (text.includes("20 ") ? true : undefined));
+    client.socket.send(
+      JSON.stringify({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } }),
+    );
+    assert.deepEqual((await running).result, { stopReason: "cancelled" });
+    assert.equal(await first.exit, 0);
+    assert.equal(await drain.exit, 0, drain.stderr);
+    assert.deepEqual(drain.lines.at(-1), "w1 has ended.");
+    await client.ask("session/prompt", promptOf(sessionId, "say moved"));
+    assert.match(client.text, /moved/);
+  });
+
+  it("says which worker is missing, and what to do", async () => {
+    await using rig = await FleetRig.start();
+    const gateway = await rig.gateway("g1");
+    using client = await rig.client(gateway);
+    const place = { cwd: rig.folder, mcpServers: [] };
+    await assert.rejects(client.ask("session/new", place), /pool 'default' has no worker/);
+    await using drain = rig.command(["worker", "drain"], "w1");
+    assert.equal(await drain.exit, 1);
+    assert.match(drain.stderr, /Pool 'default' has no worker 'w1'/);
   });
 });

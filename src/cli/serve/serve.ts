@@ -53,9 +53,9 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const noAuth = values["no-auth"] === true;
   const input = { cwd: invocation.cwd, env: invocation.env, flags: configFlags(values) };
   const sources = { tools, bus, input };
-  await using fleet = await fleetOf(house, url !== undefined);
-  const { sharing } = fleet ?? {};
   const { offer } = tools;
+  await using fleet = await fleetOf(house, { isTyped: url !== undefined, offer });
+  const { sharing } = fleet ?? {};
   const server = await HttpServer.open(house, { offer, noAuth, sources, metrics, sharing });
   try {
     const id = crypto.randomUUID();
@@ -85,10 +85,13 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
 }
 
 /** The fleet that the gateway belongs to, where one is configured. */
-async function fleetOf(house: House, isTyped: boolean): Promise<FleetGateway | undefined> {
+async function fleetOf(
+  house: House,
+  options: Parameters<typeof FleetGateway.open>[1],
+): Promise<FleetGateway | undefined> {
   if (house.config.fleet.url === undefined) return undefined;
   const { FleetGateway: Gateway } = await import("../../gateway/fleet/fleet-gateway.ts");
-  return await Gateway.open(house, isTyped);
+  return await Gateway.open(house, options);
 }
 
 async function greet(server: HttpServer, invocation: Invocation<ServeValues>): Promise<void> {

@@ -1,9 +1,11 @@
 import { JobQueue } from "../../fleet/members/job-queue.ts";
 import { Placer } from "../../fleet/members/placer.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
 import type { House } from "../house.ts";
 import type { SessionSharing } from "../session/session-sharing.ts";
 import { Fleet } from "./fleet.ts";
 import { GatewaySharing } from "./gateway-sharing.ts";
+import { type SharedParts, shareNode } from "./share-node.ts";
 
 /** `trunkline serve --bus`: takes clients in, and lets the workers of its pool hold their sessions. */
 export class FleetGateway implements AsyncDisposable {
@@ -12,13 +14,13 @@ export class FleetGateway implements AsyncDisposable {
   readonly #ends: AsyncDisposableStack;
   #url: string | undefined;
 
-  private constructor(house: House, fleet: Fleet, ends: AsyncDisposableStack) {
+  private constructor(house: House, fleet: Fleet, shared: SharedParts, ends: AsyncDisposableStack) {
     this.fleet = fleet;
     this.#ends = ends;
     const { connection, members, self } = fleet;
     const most = house.config.fleet.waiting;
     const queue = ends.use(new JobQueue({ connection, self, most, changed: () => members.tell() }));
-    fleet.tells(() => ({ url: this.#url, waiting: queue.waiting }));
+    fleet.tells(() => ({ url: this.#url, waiting: queue.waiting, ...shared.tools.state }));
     const placer = new Placer({ connection, members, queue });
     this.sharing = new GatewaySharing(house, fleet, async (request, signal) => {
       const { id } = await placer.place(request, signal);
@@ -26,10 +28,14 @@ export class FleetGateway implements AsyncDisposable {
     });
   }
 
-  static async open(house: House, isTyped: boolean): Promise<FleetGateway> {
+  static async open(
+    house: House,
+    { isTyped, offer }: { readonly isTyped: boolean; readonly offer: Offer },
+  ): Promise<FleetGateway> {
     await using opening = new AsyncDisposableStack();
     const fleet = opening.use(await Fleet.connect(house, { role: "gateway", isTyped }));
-    return new FleetGateway(house, fleet, opening.move());
+    const shared = opening.use(await shareNode(house, fleet, { role: "gateway", offer }));
+    return new FleetGateway(house, fleet, shared, opening.move());
   }
 
   /** Tells the pool that clients can connect at this address. */

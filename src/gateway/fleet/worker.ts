@@ -9,6 +9,7 @@ import type { House } from "../house.ts";
 import { LazyRuns } from "../runs/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
 import { Fleet } from "./fleet.ts";
+import { shareNode } from "./share-node.ts";
 import { WorkerSharing } from "./worker-sharing.ts";
 
 export interface WorkerOptions {
@@ -44,7 +45,13 @@ export class Worker implements AsyncDisposable {
         },
       }),
     );
-    fleet.tells(() => ({ used: slots.used, sessions: slots.open, isDraining }));
+    const shared = opening.use(await shareNode(house, fleet, { role: "worker", offer }));
+    fleet.tells(() => ({
+      used: slots.used,
+      sessions: slots.open,
+      isDraining,
+      ...shared.tools.state,
+    }));
     const jobs = opening.use(
       new JobServer({
         connection,
