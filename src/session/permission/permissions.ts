@@ -59,6 +59,8 @@ export class PermissionRequests {
   readonly #open = new Map<string, OpenPermission>();
   /** The answer to a request of an interrupted turn, until the next turn asks the same. */
   #early: { readonly request: PermissionRequest; readonly answered: Answered } | undefined;
+  /** Until the answer to such a request is stored. It is cancelled when a turn begins. */
+  #askingAgain: Promise<void> = Promise.resolve();
   #isStopping = false;
 
   constructor(options: PermissionRequestsOptions) {
@@ -73,6 +75,7 @@ export class PermissionRequests {
     const { id: turnId, principal, prompter: asker } = turn;
     const request = visibleRequest(asked);
     const requestId = crypto.randomUUID();
+    await this.#askingAgain;
     const ruled =
       this.#answeredEarly(request) ??
       (await this.#rule(request, principal)) ??
@@ -91,7 +94,13 @@ export class PermissionRequests {
    * Asks what nobody had answered when the turn was interrupted. The answer counts for the next turn, if
    * that asks the same.
    */
-  async askAgain(unanswered: UnansweredRequest, principal: Principal): Promise<void> {
+  askAgain(unanswered: UnansweredRequest, principal: Principal): Promise<void> {
+    const asking = this.#askAgain(unanswered, principal);
+    this.#askingAgain = asking.catch(() => {});
+    return asking;
+  }
+
+  async #askAgain(unanswered: UnansweredRequest, principal: Principal): Promise<void> {
     const { sessionId, notes } = this.#options;
     const { requestId, request } = unanswered;
     await notes.keep({ permission: unanswered });
@@ -108,9 +117,13 @@ export class PermissionRequests {
     await this.#learn(request, answered);
   }
 
-  /** A turn begins, which asks again what it needs. */
+  /** A turn begins, which asks again what it needs. An answer that came before the prompt still counts. */
   turnBegins(): void {
-    for (const { pending } of this.#open.values()) pending.cancel();
+    const open = [...this.#open.values()];
+    if (open.length === 0) return;
+    setImmediate(() => {
+      for (const { pending } of open) pending.cancel();
+    });
   }
 
   /** The process stops: open requests stay unanswered, and are asked again by the next one. */
