@@ -1,20 +1,14 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { type NatsConnection } from "@nats-io/nats-core";
-import { connect } from "@nats-io/transport-node";
 import { after } from "node:test";
 
-import { Log } from "../../src/base/log.ts";
-import { WorkerStore } from "../../src/fleet/store/worker-store.ts";
-import { Subjects } from "../../src/fleet/subjects.ts";
 import type { SessionStore } from "../../src/session/store.ts";
 import { SessionLog } from "../../src/store/session/session-log.ts";
 import { SampleFolder } from "../samples/sample-folder.ts";
 import { DiskFaults } from "../support/disk-faults.ts";
+import { FleetStores, type StoreWorker } from "../support/fleet-stores.ts";
 import { HoldingProcess } from "../support/holding-process.ts";
 import { NatsServer, noNats } from "../support/nats-server.ts";
 import { sessionStoreContract, type SessionStoreRig } from "./session-store-contract.ts";
-
-const QUIET = new Log("error", () => {});
 
 /** A data folder whose disk can be made to fail. */
 async function breakDisk(path: string): Promise<() => Promise<void>> {
@@ -67,102 +61,59 @@ class LogRig implements SessionStoreRig {
 }
 
 let server: Promise<NatsServer> | undefined;
-let pools = 0;
 after(async () => (await server)?.[Symbol.asyncDispose]());
 
-interface Worker {
-  readonly store: WorkerStore;
-  readonly connection: NatsConnection;
-}
-
-class FleetRig implements SessionStoreRig {
-  readonly #subjects = new Subjects(`pool${++pools}`);
-  readonly #folder: SampleFolder;
-  readonly #alive = new Set<string>();
+class WorkerRig implements SessionStoreRig {
+  readonly #fleet: FleetStores;
   readonly #breaks: "disk" | "nats";
-  #worker: Worker | undefined;
+  #worker: StoreWorker;
 
-  private constructor(folder: SampleFolder, breaks: "disk" | "nats") {
-    this.#folder = folder;
+  private constructor(fleet: FleetStores, worker: StoreWorker, breaks: "disk" | "nats") {
+    this.#fleet = fleet;
+    this.#worker = worker;
     this.#breaks = breaks;
   }
 
-  static async open(breaks: "disk" | "nats"): Promise<FleetRig> {
-    const rig = new FleetRig(await SampleFolder.create(), breaks);
-    rig.#worker = await rig.#start(rig.#folder.path);
-    return rig;
+  static async open(breaks: "disk" | "nats"): Promise<WorkerRig> {
+    server ??= NatsServer.start();
+    const fleet = new FleetStores(await server);
+    return new WorkerRig(fleet, await fleet.worker(), breaks);
   }
 
-  get store(): WorkerStore {
-    return this.#running.store;
+  get store(): SessionStore {
+    return this.#worker.store;
   }
 
   get holder(): string {
-    return this.store.holder;
-  }
-
-  get #running(): Worker {
-    if (this.#worker === undefined) throw new Error("There is no worker");
-    return this.#worker;
+    return this.#worker.store.holder;
   }
 
   async holdElsewhere(id: string): Promise<AsyncDisposable & { readonly holder: string }> {
-    const folder = await SampleFolder.create();
-    const other = await this.#start(folder.path);
+    const other = await this.#fleet.worker();
     await other.store.hold(id);
     const { holder } = other.store;
-    return {
-      holder,
-      [Symbol.asyncDispose]: async () => {
-        await this.#kill(other);
-        await folder[Symbol.asyncDispose]();
-      },
-    };
+    return { holder, [Symbol.asyncDispose]: () => this.#fleet.kill(other) };
   }
 
-  async reopen(): Promise<WorkerStore> {
-    await this.#kill(this.#running);
-    this.#worker = await this.#start(this.#folder.path);
+  async reopen(): Promise<SessionStore> {
+    await this.#fleet.kill(this.#worker);
+    this.#worker = await this.#fleet.worker(this.#worker.data);
     return this.#worker.store;
   }
 
   async breakStorage(): Promise<() => Promise<void>> {
-    if (this.#breaks === "disk") return await breakDisk(this.#folder.path);
-    const { streams } = await jetstreamManager(this.#running.connection);
-    const { state } = await streams.info(this.#subjects.events);
-    await streams.update(this.#subjects.events, { max_msgs: state.messages });
+    if (this.#breaks === "disk") return await breakDisk(this.#worker.data);
+    const { streams } = await jetstreamManager(this.#worker.connection);
+    const { events } = this.#fleet.subjects;
+    const { state } = await streams.info(events);
+    await streams.update(events, { max_msgs: state.messages });
     return async () => {
-      await streams.update(this.#subjects.events, { max_msgs: -1 });
+      await streams.update(events, { max_msgs: -1 });
     };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    const { store, connection } = this.#running;
-    await store[Symbol.asyncDispose]();
-    await connection.close();
-    await this.#folder[Symbol.asyncDispose]();
-  }
-
-  async #start(data: string): Promise<Worker> {
-    server ??= NatsServer.start();
-    const connection = await connect({ servers: (await server).url });
-    const store = await WorkerStore.open({
-      connection,
-      subjects: this.#subjects,
-      data,
-      isAlive: (holder) => this.#alive.has(holder),
-      lost: () => {},
-      log: QUIET,
-    });
-    this.#alive.add(store.holder);
-    return { store, connection };
-  }
-
-  /** Ends a worker as a crash does: it releases nothing. */
-  async #kill({ store, connection }: Worker): Promise<void> {
-    this.#alive.delete(store.holder);
-    await connection.close();
-    await store[Symbol.asyncDispose]();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#fleet[Symbol.asyncDispose]();
   }
 }
 
@@ -170,10 +121,10 @@ sessionStoreContract({ name: "SessionLog", skip: false, open: () => LogRig.open(
 sessionStoreContract({
   name: "WorkerStore, whose NATS may refuse,",
   skip: noNats,
-  open: () => FleetRig.open("nats"),
+  open: () => WorkerRig.open("nats"),
 });
 sessionStoreContract({
   name: "WorkerStore, whose disk may fail,",
   skip: noNats,
-  open: () => FleetRig.open("disk"),
+  open: () => WorkerRig.open("disk"),
 });

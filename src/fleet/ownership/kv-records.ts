@@ -20,8 +20,7 @@ export class KvRecords implements Records {
 
   async get(id: string): Promise<StoredEntry | undefined> {
     if (!isSessionId(id)) return undefined;
-    this.#link.check();
-    const found = await this.#kv.get(id);
+    const found = await this.#link.ask(() => this.#kv.get(id));
     if (found === null || found.operation !== "PUT") return undefined;
     return { entry: found.json<SessionEntry>(), revision: found.revision };
   }
@@ -34,9 +33,8 @@ export class KvRecords implements Records {
       const next = "Raise `max_payload` of the NATS server";
       throw new Refused(`The record of session '${id}' is too large: ${size}. ${next}.`);
     }
-    this.#link.check();
     try {
-      return await this.#kv.put(id, value, { previousSeq: revision });
+      return await this.#link.ask(() => this.#kv.put(id, value, { previousSeq: revision }));
     } catch (error) {
       throw toProtocolError(error);
     }

@@ -16,6 +16,7 @@ export class NatsLink implements Disposable {
   #isUp = true;
   #isOver = false;
   readonly #paused = new Set<() => void>();
+  readonly #asking = new Set<() => void>();
 
   constructor(connection: NatsConnection) {
     this.#connection = connection;
@@ -32,11 +33,20 @@ export class NatsLink implements Disposable {
     return this.#isOver || this.#connection.isClosed();
   }
 
-  /** Throws "unavailable" while there is no connection. */
-  check(): void {
-    if (this.isUp) return;
-    const next = "Trunkline connects again as soon as NATS can be reached";
-    throw new TrunklineError("unavailable", `There is no connection to NATS. ${next}.`);
+  /**
+   * Asks NATS something. Throws "unavailable" while there is no connection, and an error as soon as the
+   * connection is a new one: the answer may have been lost with the old one.
+   */
+  async ask<T>(question: () => Promise<T>): Promise<T> {
+    if (!this.isUp) throw notConnected();
+    const { promise, reject } = Promise.withResolvers<never>();
+    const giveUp = (): void => reject(new Error("the connection was lost"));
+    this.#asking.add(giveUp);
+    try {
+      return await Promise.race([question(), promise]);
+    } finally {
+      this.#asking.delete(giveUp);
+    }
   }
 
   /** Waits before an attempt is repeated, at most until the connection is there again. */
@@ -69,5 +79,11 @@ export class NatsLink implements Disposable {
 
   #wake(): void {
     for (const resolve of this.#paused) resolve();
+    for (const giveUp of this.#asking) giveUp();
   }
+}
+
+function notConnected(): TrunklineError {
+  const next = "Trunkline connects again as soon as NATS can be reached";
+  return new TrunklineError("unavailable", `There is no connection to NATS. ${next}.`);
 }

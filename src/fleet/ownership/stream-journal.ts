@@ -44,13 +44,14 @@ export class StreamJournal implements Journal {
 
   async publish(id: string, message: EventMessage, after: number): Promise<number> {
     const { client, stream, link } = this.#options;
-    link.check();
+    const subject = this.#subject(id);
+    const options = {
+      msgID: message.id,
+      headers: headersOf(message),
+      expect: { lastSubjectSequence: after, streamName: stream },
+    };
     try {
-      const { seq } = await client.publish(this.#subject(id), message.body, {
-        msgID: message.id,
-        headers: headersOf(message),
-        expect: { lastSubjectSequence: after, streamName: stream },
-      });
+      const { seq } = await link.ask(() => client.publish(subject, message.body, options));
       return seq;
     } catch (error) {
       throw toProtocolError(error);
@@ -59,21 +60,21 @@ export class StreamJournal implements Journal {
 
   async last(id: string): Promise<StoredMessage | undefined> {
     const { manager, stream, link } = this.#options;
-    link.check();
-    const found = await manager.streams.getMessage(stream, { last_by_subj: this.#subject(id) });
+    const query = { last_by_subj: this.#subject(id) };
+    const found = await link.ask(() => manager.streams.getMessage(stream, query));
     return found === null ? undefined : messageOf(found, found.header);
   }
 
   async *read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
     if (to === 0) return;
     const { client, stream, link } = this.#options;
-    link.check();
-    const consumer = await client.consumers.get(stream, {
+    const options = {
       filter_subjects: this.#subject(id),
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: Math.max(from, 1),
       inactive_threshold: LONGEST_WAIT,
-    });
+    };
+    const consumer = await link.ask(() => client.consumers.get(stream, options));
     const messages = await consumer.consume({ max_bytes: AHEAD });
     const late = setTimeout(() => messages.stop(), LONGEST_WAIT).unref();
     try {
@@ -95,8 +96,9 @@ export class StreamJournal implements Journal {
   }
 
   async purge(id: string, before: number): Promise<void> {
-    const { manager, stream } = this.#options;
-    await manager.streams.purge(stream, { filter: this.#subject(id), seq: before });
+    const { manager, stream, link } = this.#options;
+    const purged = { filter: this.#subject(id), seq: before };
+    await link.ask(() => manager.streams.purge(stream, purged));
   }
 
   #subject(id: string): string {

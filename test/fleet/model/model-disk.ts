@@ -1,0 +1,51 @@
+import type { Replicas } from "../../../src/fleet/store/catch-up.ts";
+
+type Page = Parameters<Replicas["replace"]>[2][number];
+
+/** The data folder of a worker: its log of the session. It stays when the worker crashes. */
+export class ModelDisk implements Replicas {
+  readonly node: string;
+  #mark: Awaited<ReturnType<Replicas["mark"]>>;
+  #lines: string[] = [];
+
+  constructor(node: string) {
+    this.node = node;
+  }
+
+  get lines(): readonly string[] {
+    return this.#lines;
+  }
+
+  append(line: string): number {
+    return this.#lines.push(line);
+  }
+
+  async mark(): ReturnType<Replicas["mark"]> {
+    return this.#mark;
+  }
+
+  async setMark(
+    _session: number,
+    { epoch, sequence }: Parameters<Replicas["setMark"]>[1],
+  ): Promise<void> {
+    this.#mark = { epoch, sequence };
+  }
+
+  async last(): Promise<number> {
+    return this.#lines.length;
+  }
+
+  async replace(_session: number, last: number, pages: readonly Page[]): Promise<void> {
+    this.#lines.length = Math.min(this.#lines.length, last);
+    for (const { first, lines } of pages) {
+      if (first !== this.#lines.length + 1) throw new Error(`A gap before event ${first}`);
+      this.#lines.push(...lines.split("\n").slice(0, -1));
+    }
+  }
+
+  async *after(session: number, after: number): AsyncGenerator<Page> {
+    for (let at = after; at < this.#lines.length; at++) {
+      yield { session, first: at + 1, last: at + 1, lines: `${this.#lines[at]}\n` };
+    }
+  }
+}

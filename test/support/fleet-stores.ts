@@ -1,0 +1,90 @@
+import type { NatsConnection } from "@nats-io/nats-core";
+import { connect } from "@nats-io/transport-node";
+
+import { Log } from "../../src/base/log.ts";
+import { GatewayStore, type GatewayStoreOptions } from "../../src/fleet/store/gateway-store.ts";
+import { WorkerStore } from "../../src/fleet/store/worker-store.ts";
+import { Subjects } from "../../src/fleet/subjects.ts";
+import { SampleFolder } from "../samples/sample-folder.ts";
+import { NatsServer } from "./nats-server.ts";
+
+/** A worker of a test, in this process. */
+export interface StoreWorker {
+  readonly store: WorkerStore;
+  readonly connection: NatsConnection;
+  readonly data: string;
+}
+
+let pools = 0;
+
+/** Stores of workers and gateways in one pool of a NATS server. Which ones are alive is known here. */
+export class FleetStores implements AsyncDisposable {
+  readonly subjects = new Subjects(`pool${++pools}`);
+  readonly server: NatsServer;
+  readonly alive = new Set<string>();
+  /** Sessions of which a worker was told that it has lost them. */
+  readonly lost: string[] = [];
+  readonly #ends = new AsyncDisposableStack();
+  readonly #running = new Set<StoreWorker>();
+
+  constructor(server: NatsServer) {
+    this.server = server;
+  }
+
+  /** Starts a worker, on a data folder of its own if none is given. */
+  async worker(data?: string): Promise<StoreWorker> {
+    const connection = await this.connect();
+    const folder = data ?? (await this.folder());
+    const store = await WorkerStore.open({
+      connection,
+      subjects: this.subjects,
+      data: folder,
+      isAlive: (holder) => this.alive.has(holder),
+      lost: (session) => this.lost.push(session),
+      log: QUIET,
+    });
+    this.alive.add(store.holder);
+    const worker = { store, connection, data: folder };
+    this.#running.add(worker);
+    return worker;
+  }
+
+  async gateway(place: GatewayStoreOptions["place"] = async () => "nobody"): Promise<GatewayStore> {
+    const connection = await this.connect();
+    const { subjects } = this;
+    const isAlive = (holder: string): boolean => this.alive.has(holder);
+    const store = await GatewayStore.open({ connection, subjects, isAlive, place, log: QUIET });
+    return this.#ends.use(store);
+  }
+
+  /** Ends a worker as a crash does: it releases nothing. */
+  async kill(worker: StoreWorker): Promise<void> {
+    this.#running.delete(worker);
+    this.alive.delete(worker.store.holder);
+    await worker.connection.close();
+    await worker.store[Symbol.asyncDispose]();
+  }
+
+  async folder(): Promise<string> {
+    return this.#ends.use(await SampleFolder.create()).path;
+  }
+
+  async connect(options: { readonly user?: string; readonly pass?: string } = {}) {
+    const connection = await connect({
+      servers: this.server.url,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 20,
+      reconnectJitter: 0,
+      ...options,
+    });
+    this.#ends.defer(() => connection.close());
+    return connection;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { store } of this.#running) await store[Symbol.asyncDispose]();
+    await this.#ends.disposeAsync();
+  }
+}
+
+const QUIET = new Log("error", () => {});
