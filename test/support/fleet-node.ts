@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 
+import { jetstreamManager } from "@nats-io/jetstream";
+
 import { Log } from "../../src/base/log.ts";
 import { FleetConnection } from "../../src/fleet/connection/connect.ts";
 import type { NodeAddress } from "../../src/fleet/connection/node-request.ts";
@@ -138,4 +140,15 @@ export class GatewayNode extends FleetNode {
   ): Promise<GatewayNode> {
     return new GatewayNode(await connectTo(url, name), name, most, longestWait);
   }
+}
+
+/** Requests in the stream. */
+export async function queued({ connection }: FleetNode): Promise<number> {
+  const manager = await jetstreamManager(connection.nats);
+  return (await manager.streams.info(connection.subjects.jobs)).state.messages;
+}
+
+/** Takes all slots of a worker for sessions. */
+export function fill({ slots }: WorkerNode): void {
+  while (slots.open < slots.slots) slots.opened();
 }

@@ -116,12 +116,13 @@ export class JobQueue implements Disposable {
     const name = queueName(job.labels);
     const options = { msgID: job.id, timeout: PUBLISH_TIMEOUT };
     for (;;) {
-      signal.throwIfAborted();
+      await this.#options.connection.connected(signal);
       try {
         await untilAborted(this.#prepare(name), signal);
         const published = jetstream(nats).publish(subjects.job(name), JSON.stringify(job), options);
         return (await published).seq;
       } catch (error) {
+        signal.throwIfAborted();
         if (isCode(error, STREAM_IS_FULL)) throw this.#full(error);
         if (nats.isClosed()) throw error;
         await delay(RETRY_AFTER, undefined, { signal });
