@@ -41,10 +41,15 @@ export class FleetNode implements AsyncDisposable {
   readonly changes: MemberChange[] = [];
   protected readonly ends = new AsyncDisposableStack();
 
-  constructor(connection: FleetConnection, name: string, state: () => NodeState) {
+  constructor(
+    connection: FleetConnection,
+    name: string,
+    state: () => NodeState = () => STATE,
+    beatEvery = FAST_BEATS,
+  ) {
     this.self = { id: `1-${randomUUID()}`, name };
     this.connection = this.ends.use(connection);
-    const options = { connection, self: this.self, state, beatEvery: FAST_BEATS };
+    const options = { connection, self: this.self, state, beatEvery };
     this.members = this.ends.use(new Members(options));
     this.members.onChange((change) => this.changes.push(change));
   }
@@ -52,9 +57,10 @@ export class FleetNode implements AsyncDisposable {
   static async open(
     url: string,
     name: string,
-    state: () => NodeState = () => STATE,
+    state?: () => NodeState,
+    beatEvery?: number,
   ): Promise<FleetNode> {
-    const node = new FleetNode(await connectTo(url, name), name, state);
+    const node = new FleetNode(await connectTo(url, name), name, state, beatEvery);
     node.members.join();
     return node;
   }
@@ -127,7 +133,7 @@ export class GatewayNode extends FleetNode {
     }));
     const { members, self } = this;
     const changed = (): void => members.tell();
-    this.queue = this.ends.use(new JobQueue({ connection, self, most, changed }));
+    this.queue = this.ends.use(new JobQueue({ connection, self, most, changed, checkEvery: 100 }));
     const version = STATE.version;
     this.placer = new Placer({ connection, members, queue: this.queue, version, longestWait });
     members.join();
