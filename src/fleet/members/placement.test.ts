@@ -49,7 +49,7 @@ describe("placeSession", () => {
   it("spreads sessions over equal workers", () => {
     const members = ["a", "b", "c"].map((name) => member(name));
     const firsts = new Set(Array.from({ length: 100 }, () => place(members)[0]));
-    assert.deepEqual([...firsts].toSorted(), ["a", "b", "c"]);
+    assert.deepEqual(firsts, new Set(["a", "b", "c"]));
     let chance = 1;
     assert.deepEqual(
       place(members, {}, () => (chance /= 2)),
