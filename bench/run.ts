@@ -12,6 +12,7 @@ import { interleave } from "./harness/interleave.ts";
 import { fillMeasured } from "./harness/measured-block.ts";
 import { type Report, reportOf } from "./harness/report.ts";
 import { renderReport } from "./harness/table.ts";
+import { fleetConnection } from "./fleet-connection.ts";
 import { guardBench } from "./guard.ts";
 import { identityBench } from "./identity.ts";
 import { mcpHttp } from "./mcp-http.ts";
@@ -53,6 +54,7 @@ const BENCHES = [
   busBench,
   busPlugins,
   busWholeWay,
+  fleetConnection,
   identityBench,
   guardBench,
   runSetup,

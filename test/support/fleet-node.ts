@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 
+import { jetstreamManager } from "@nats-io/jetstream";
+
 import { Log } from "../../src/base/log.ts";
 import { FleetConnection } from "../../src/fleet/connection/connect.ts";
 import type { NodeAddress } from "../../src/fleet/connection/node-request.ts";
@@ -39,10 +41,15 @@ export class FleetNode implements AsyncDisposable {
   readonly changes: MemberChange[] = [];
   protected readonly ends = new AsyncDisposableStack();
 
-  constructor(connection: FleetConnection, name: string, state: () => NodeState) {
+  constructor(
+    connection: FleetConnection,
+    name: string,
+    state: () => NodeState = () => STATE,
+    beatEvery = FAST_BEATS,
+  ) {
     this.self = { id: `1-${randomUUID()}`, name };
     this.connection = this.ends.use(connection);
-    const options = { connection, self: this.self, state, beatEvery: FAST_BEATS };
+    const options = { connection, self: this.self, state, beatEvery };
     this.members = this.ends.use(new Members(options));
     this.members.onChange((change) => this.changes.push(change));
   }
@@ -50,9 +57,10 @@ export class FleetNode implements AsyncDisposable {
   static async open(
     url: string,
     name: string,
-    state: () => NodeState = () => STATE,
+    state?: () => NodeState,
+    beatEvery?: number,
   ): Promise<FleetNode> {
-    const node = new FleetNode(await connectTo(url, name), name, state);
+    const node = new FleetNode(await connectTo(url, name), name, state, beatEvery);
     node.members.join();
     return node;
   }
@@ -125,7 +133,7 @@ export class GatewayNode extends FleetNode {
     }));
     const { members, self } = this;
     const changed = (): void => members.tell();
-    this.queue = this.ends.use(new JobQueue({ connection, self, most, changed }));
+    this.queue = this.ends.use(new JobQueue({ connection, self, most, changed, checkEvery: 100 }));
     const version = STATE.version;
     this.placer = new Placer({ connection, members, queue: this.queue, version, longestWait });
     members.join();
@@ -138,4 +146,15 @@ export class GatewayNode extends FleetNode {
   ): Promise<GatewayNode> {
     return new GatewayNode(await connectTo(url, name), name, most, longestWait);
   }
+}
+
+/** Requests in the stream. */
+export async function queued({ connection }: FleetNode): Promise<number> {
+  const manager = await jetstreamManager(connection.nats);
+  return (await manager.streams.info(connection.subjects.jobs)).state.messages;
+}
+
+/** Takes all slots of a worker for sessions. */
+export function fill({ slots }: WorkerNode): void {
+  while (slots.open < slots.slots) slots.opened();
 }

@@ -5,6 +5,7 @@ import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { untilAborted } from "../../base/until-aborted.ts";
 import type { Subjects } from "../subjects.ts";
 import { credentialsFrom, userAndPassword } from "./credentials.ts";
 import { readServerUrls, type ServerUrls } from "./server-urls.ts";
@@ -97,6 +98,19 @@ export class FleetConnection implements AsyncDisposable {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** Resolves when it is connected. */
+  async connected(signal?: AbortSignal): Promise<void> {
+    while (!this.isConnected) {
+      const changed = Promise.withResolvers<void>();
+      const stop = this.onChange(changed.resolve);
+      try {
+        await untilAborted(changed.promise, signal);
+      } finally {
+        stop();
+      }
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -22,6 +22,11 @@ export function addressOf({ id, name }: NodeAddress): string {
   return `${name}.${id}`;
 }
 
+/** Throws "unavailable" while there is no connection to NATS. */
+export function requireConnection({ isConnected }: FleetConnection, node: NodeAddress): void {
+  if (!isConnected) throw cannotReach(node, "there is no connection to NATS");
+}
+
 /** Asks a node for something. Rejects with "unavailable" if it does not answer or refuses. */
 export async function askNode(
   connection: FleetConnection,
@@ -29,10 +34,10 @@ export async function askNode(
   what: string,
   question: unknown,
 ): Promise<unknown> {
+  requireConnection(connection, node);
   const subject = connection.subjects.request(addressOf(node), what);
   let message: Msg;
   try {
-    if (!connection.isConnected) throw new Error("there is no connection to NATS");
     const options = { timeout: REQUEST_TIMEOUT };
     message = await connection.nats.request(subject, JSON.stringify(question), options);
   } catch (error) {

@@ -12,7 +12,7 @@ import {
 } from "../../wire/channel/principal-greeting.ts";
 import type { FleetConnection } from "./connect.ts";
 import { NatsSocket } from "./nats-socket.ts";
-import { answerNodes, askNode, type NodeAddress } from "./node-request.ts";
+import { answerNodes, askNode, type NodeAddress, requireConnection } from "./node-request.ts";
 
 const NAME = /^[A-Za-z0-9_-]+$/;
 const ID = /^[0-9a-f-]{36}$/;
@@ -75,6 +75,7 @@ export async function openSocket(
   node: NodeAddress,
   service: Service = "open",
 ): Promise<NatsSocket> {
+  requireConnection(connection, node);
   const open: Open = { from: connection.name, connection: randomUUID() };
   const [outgoing, incoming] = subjectsOf(connection, node, open);
   const socket = new NatsSocket(connection, { incoming, outgoing });

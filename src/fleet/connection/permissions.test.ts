@@ -15,6 +15,7 @@ import { RecordingSink } from "../../../test/support/recording-sink.ts";
 import { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
 import { Checkpoints } from "../checkpoints.ts";
+import { ChangeStream } from "../shared/change-stream.ts";
 import { SessionStreams } from "../store/session-streams.ts";
 import { Subjects } from "../subjects.ts";
 import { FleetConnection } from "./connect.ts";
@@ -113,6 +114,21 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     const farRefusals = new Refusals(farConnection);
     await using worker = new WorkerNode(farConnection, "w1", { slots: 1 });
 
+    // What all share, and audits.
+    const { nats, subjects } = farConnection;
+    const shared = { name: subjects.shared, subjects: [subjects.change("*", ">")] };
+    const audits = { name: subjects.audits, subjects: [subjects.audit("*")] };
+    for (const settings of [shared, audits]) {
+      await new ChangeStream(connection.nats, settings).open();
+      await new ChangeStream(nats, settings).open();
+    }
+    await new ChangeStream(connection.nats, shared).publish(subjects.change("token", "t"), "x");
+    await new ChangeStream(nats, audits).publish(subjects.audit("w1"), "x");
+    for await (const { data } of new ChangeStream(nats, shared).follow(0, never)) {
+      assert.equal(String(data), "x");
+      break;
+    }
+
     // A slot at once, and one for which a request waits.
     assert.equal((await gateway.placer.place({}, never)).id, worker.self.id);
     worker.slots.opened();
@@ -144,7 +160,6 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     assert.deepEqual(seen, [ann]);
 
     // Events, records and checkpoints.
-    const { nats, subjects } = farConnection;
     using far = await SessionStreams.open({ connection: nats, subjects });
     assert.ok(far.mostBytes > 0);
     await jetstream(nats).publish(subjects.event("s"), "one");
@@ -193,6 +208,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
         "tl.p.inbox.g.x",
         "tl.p.job.any",
         "tl.p.shared.token.t",
+        "tl.p.audit.w2",
         "$JS.API.STREAM.CREATE.TL_p_EVENTS",
         "$JS.API.STREAM.UPDATE.TL_p_EVENTS",
         "$JS.API.STREAM.DELETE.TL_p_EVENTS",
@@ -237,6 +253,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
         "tl.q.shared.token.t",
         "$JS.API.STREAM.CREATE.TL_q_EVENTS",
         "tl.p.event.s",
+        "tl.p.audit.w1",
         "tl.p.beat.w1",
         "tl.p.inbox.w1.x",
         "tl.p.connection.w1.g2.1.server",

@@ -56,14 +56,14 @@ function ofGateway(subjects: Subjects, name: string): Permissions {
 
 function ofWorker(subjects: Subjects, name: string): Permissions {
   const streams = streamsOf(subjects);
-  const { events, sessions, shared, checkpoints, jobs } = streams;
+  const { events, sessions, shared, audits, checkpoints, jobs } = streams;
   return {
     publish: [
       ...common(subjects, name),
       subjects.connection(`${name}.*.*`, "client"),
       subjects.offer("*.*", "*"),
       subjects.event(">"),
-      ...[events, sessions, shared, checkpoints].flatMap(reading),
+      ...[events, sessions, shared, audits, checkpoints].flatMap(reading),
       // Events that a checkpoint or a deletion made superfluous, and parts of objects.
       ...[events, checkpoints].flatMap((stream) => api(stream, "STREAM.PURGE")),
       ...api(checkpoints, "STREAM.CREATE"),
@@ -82,6 +82,7 @@ function common(subjects: Subjects, name: string): string[] {
     "$JS.API.INFO",
     `${subjects.beat}.${name}`,
     subjects.change("*", ">"),
+    subjects.audit(name),
     `$KV.${subjects.sessions}.>`,
     `$O.${subjects.checkpoints}.>`,
   ];
@@ -98,6 +99,7 @@ function streamsOf(subjects: Subjects) {
     sessions: `KV_${subjects.sessions}`,
     jobs: subjects.jobs,
     shared: subjects.shared,
+    audits: subjects.audits,
     checkpoints: `OBJ_${subjects.checkpoints}`,
   };
 }

@@ -24,7 +24,9 @@ import { type Job, type Offer, type OfferAnswer, queueName } from "./job.ts";
 
 /** Milliseconds. */
 const RETRY_AFTER = 250;
-const PUBLISH_TIMEOUT = 2_000;
+const TIMEOUT = 2_000;
+/** How often it is checked that a request still waits in the stream. */
+const CHECK_EVERY = 20_000;
 /** After that a request of a worker that was killed goes to another. */
 const ACK_WAIT = 5_000;
 /** A request that a dead gateway left behind is dropped. */
@@ -34,6 +36,7 @@ const UNUSED_QUEUE = 60 * 60_000;
 /** Codes of JetStream's errors. */
 const STREAM_IS_FULL = 10077;
 const STREAM_DIFFERS = 10058;
+const NO_STREAM = 10059;
 
 export interface JobQueueOptions {
   readonly connection: FleetConnection;
@@ -42,6 +45,8 @@ export interface JobQueueOptions {
   readonly most: number;
   /** Copies of the stream in a cluster of NATS servers. */
   readonly replicas?: number | undefined;
+  /** Milliseconds between checks that a request still waits in the stream. */
+  readonly checkEvery?: number | undefined;
   /** Called when other requests wait than before. */
   readonly changed: () => void;
 }
@@ -85,17 +90,24 @@ export class JobQueue implements Disposable {
   async wait(labels: Readonly<Record<string, string>>, signal: AbortSignal): Promise<NodeAddress> {
     const id = randomUUID();
     const offered = Promise.withResolvers<NodeAddress>();
+    const job: Job = { id, labels, gateway: this.#options.self };
     this.#jobs.set(id, { labels, offered });
+    const over = new AbortController();
     let sequence: number | undefined;
     try {
-      sequence = await this.#enqueue({ id, labels, gateway: this.#options.self }, signal);
-      this.#options.changed();
-      return await untilAborted(offered.promise, signal);
+      for (let attempt = 0; ; attempt++) {
+        sequence = await this.#enqueue(job, attempt, signal);
+        this.#options.changed();
+        const gone = this.#untilGone(sequence, over.signal);
+        const worker = await untilAborted(Promise.race([offered.promise, gone]), signal);
+        if (worker !== undefined) return worker;
+      }
     } catch (error) {
       if (sequence !== undefined)
         background(this.#remove(sequence), "Removing a request for a slot");
       throw error;
     } finally {
+      over.abort();
       this.#jobs.delete(id);
       this.#options.changed();
     }
@@ -111,17 +123,19 @@ export class JobQueue implements Disposable {
   }
 
   /** Until the stream has it. An attempt whose answer was lost is recognised by its id. */
-  async #enqueue(job: Job, signal: AbortSignal): Promise<number> {
-    const { subjects, nats } = this.#options.connection;
+  async #enqueue(job: Job, attempt: number, signal: AbortSignal): Promise<number> {
+    const { connection } = this.#options;
+    const { subjects, nats } = connection;
     const name = queueName(job.labels);
-    const options = { msgID: job.id, timeout: PUBLISH_TIMEOUT };
+    const options = { msgID: `${job.id}:${attempt}`, timeout: TIMEOUT };
     for (;;) {
-      signal.throwIfAborted();
+      await connection.connected(signal);
       try {
         await untilAborted(this.#prepare(name), signal);
         const published = jetstream(nats).publish(subjects.job(name), JSON.stringify(job), options);
         return (await published).seq;
       } catch (error) {
+        signal.throwIfAborted();
         if (isCode(error, STREAM_IS_FULL)) throw this.#full(error);
         if (nats.isClosed()) throw error;
         await delay(RETRY_AFTER, undefined, { signal });
@@ -129,10 +143,28 @@ export class JobQueue implements Disposable {
     }
   }
 
+  /**
+   * Resolves if the request is not in the stream any more: NATS lost its data, or a worker took this
+   * gateway for dead.
+   */
+  async #untilGone(sequence: number, signal: AbortSignal): Promise<undefined> {
+    const { connection, checkEvery = CHECK_EVERY } = this.#options;
+    const { subjects, nats } = connection;
+    const manager = await jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
+    let isThere = true;
+    while (isThere) {
+      await delay(checkEvery, undefined, { signal });
+      isThere = await manager.streams.getMessage(subjects.jobs, { seq: sequence }).then(
+        (message) => message !== null,
+        (error: unknown) => !isCode(error, NO_STREAM),
+      );
+    }
+  }
+
   /** Makes the stream, and the consumer that all workers with these labels share. */
   async #prepare(name: string): Promise<void> {
     const { subjects, nats } = this.#options.connection;
-    const manager = await jetstreamManager(nats, { checkAPI: false, timeout: PUBLISH_TIMEOUT });
+    const manager = await jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
     await this.#prepareStream(manager);
     await manager.consumers.add(subjects.jobs, {
       durable_name: name,

@@ -14,6 +14,7 @@ import type { WorkerSlots } from "./worker-slots.ts";
 
 /** Milliseconds. */
 const PULL_FOR = 1_000;
+const API_TIMEOUT = 2_000;
 const OFFER_TIMEOUT = 2_000;
 const RETRY_AFTER = 500;
 
@@ -44,7 +45,8 @@ export class JobServer implements AsyncDisposable {
     const { connection, members, self } = options;
     this.#options = options;
     this.#takes = answerNodes(connection, self, "take", () => this.#take());
-    this.#stopWatching = members.onChange(() => this.wake());
+    const stops = [members, connection].map((each) => each.onChange(() => this.wake()));
+    this.#stopWatching = () => stops.forEach((stop) => stop());
     this.wake();
   }
 
@@ -84,17 +86,19 @@ export class JobServer implements AsyncDisposable {
   }
 
   #mayPull(name: string): boolean {
-    const { slots, isDraining } = this.#options;
-    if (this.#stop.signal.aborted || slots.free === 0 || isDraining()) return false;
+    const { connection, slots, isDraining } = this.#options;
+    if (this.#stop.signal.aborted || !connection.isConnected) return false;
+    if (slots.free === 0 || isDraining()) return false;
     return this.#queues().some((labels) => queueName(labels) === name);
   }
 
   async #pull(name: string): Promise<void> {
     const { connection, log } = this.#options;
+    const client = jetstream(connection.nats, { timeout: API_TIMEOUT });
     let consumer: Consumer | undefined;
     while (this.#mayPull(name)) {
       try {
-        consumer ??= await jetstream(connection.nats).consumers.get(connection.subjects.jobs, name);
+        consumer ??= await client.consumers.get(connection.subjects.jobs, name);
         const message = await consumer.next({ expires: PULL_FOR });
         if (message !== null) await this.#serve(message);
       } catch (error) {

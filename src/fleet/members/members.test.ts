@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
-import { FleetNode, STATE, until } from "../../../test/support/fleet-node.ts";
+import { FAST_BEATS, FleetNode, STATE, until } from "../../../test/support/fleet-node.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
+import { NodeProcess } from "../../../test/support/node-process.ts";
+import { encodeBeat } from "./beat.ts";
 
 const WORKER = { ...STATE, slots: 4, used: 1, labels: { gpu: "1" }, warm: ["a"], sessions: 1 };
 
@@ -36,5 +39,86 @@ describe("Members", { skip: noNats, timeout: 30_000 }, () => {
     await worker.connection[Symbol.asyncDispose]();
     await until(() => gateway.alive.length === 2);
     assert.deepEqual(gateway.alive, ["g", "other"]);
+  });
+
+  it("counts no time in which NATS was paused", async () => {
+    await using server = await NatsServer.start();
+    await using gateway = await FleetNode.open(server.url, "g");
+    await using worker = await FleetNode.open(server.url, "w");
+    await until(() => gateway.members.isReady && worker.members.isReady);
+    process.kill(server.pid, "SIGSTOP");
+    await delay(FAST_BEATS * 20);
+    process.kill(server.pid, "SIGCONT");
+    // Both have beaten several times meanwhile, and all these beats come now, in any order.
+    const { inMsgs } = gateway.connection.nats.stats();
+    await until(() => gateway.connection.nats.stats().inMsgs > inMsgs + 20);
+    const kinds = gateway.changes.map(({ kind, member }) => `${kind} ${member.name}`);
+    assert.deepEqual(kinds, ["joined g", "joined w"]);
+  });
+
+  it("counts no time in which NATS was away", async () => {
+    await using server = await NatsServer.start();
+    // On one connection, so that both are back at the same time.
+    await using gateway = await FleetNode.open(server.url, "g");
+    await using worker = new FleetNode(gateway.connection, "w");
+    worker.members.join();
+    await until(() => gateway.members.isReady && worker.members.isReady);
+    await server.kill();
+    await until(() => !gateway.connection.isConnected);
+    await delay(FAST_BEATS * 20);
+    await server.restart();
+    await until(() => gateway.connection.isConnected);
+    const { inMsgs } = gateway.connection.nats.stats();
+    await until(() => gateway.connection.nats.stats().inMsgs > inMsgs + 20);
+    const kinds = gateway.changes.map(({ kind, member }) => `${kind} ${member.name}`);
+    assert.deepEqual(kinds, ["joined g", "joined w"]);
+  });
+
+  it("loses a process that was stopped, but none while it was stopped itself", async () => {
+    await using server = await NatsServer.start();
+    // Slower than the other one, which may have to wait for a busy machine.
+    const slow = FAST_BEATS * 6;
+    await using gateway = await FleetNode.open(server.url, "g", undefined, slow);
+    await using child = await NodeProcess.start(server.url, "stopped");
+    const { id } = child.self;
+    await until(() => gateway.members.get(id) !== undefined);
+    child.signal("SIGSTOP");
+    await until(() => gateway.members.get(id) === undefined);
+    child.signal("SIGCONT");
+    await until(() => gateway.members.get(id) !== undefined);
+    const changes = gateway.changes.length;
+    // Nothing runs in this process meanwhile.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, slow * 6);
+    await delay(slow);
+    assert.equal(gateway.changes.length, changes);
+  });
+
+  it("knows nothing of a node that it did not hear, until it has listened long enough", async () => {
+    await using server = await NatsServer.start();
+    await using worker = await FleetNode.open(server.url, "w");
+    await using gateway = await FleetNode.open(server.url, "g");
+    assert.equal(gateway.members.isReady, false);
+    const stop = AbortSignal.abort(new Error("enough"));
+    await assert.rejects(gateway.members.find("1-unknown", stop), /enough/);
+    assert.equal((await gateway.members.find(worker.self.id))?.name, "w");
+    assert.equal(gateway.members.isReady, false, "it waits no longer than it has to");
+    assert.equal(await gateway.members.find("1-unknown"), undefined);
+    assert.equal(gateway.members.isReady, true);
+  });
+
+  it("hears observers, which are no members, and believes the server who a beat is from", async () => {
+    await using server = await NatsServer.start();
+    const observer = () => ({ ...STATE, role: "observer" as const });
+    await using command = await FleetNode.open(server.url, "command", observer);
+    await using worker = await FleetNode.open(server.url, "w");
+    await until(() => command.members.isReady);
+    assert.deepEqual(command.alive, ["w"]);
+    // Another node pretends that the worker leaves.
+    const { nats, subjects } = command.connection;
+    const beat = { id: worker.self.id, number: 0, isLeaving: true, state: STATE };
+    nats.publish(`${subjects.beat}.rogue`, encodeBeat(beat));
+    nats.publish(`${subjects.beat}.rogue`, "nonsense");
+    await nats.flush();
+    assert.deepEqual(command.alive, ["w"]);
   });
 });

@@ -79,7 +79,8 @@ export function isCompatible(one: string, other: string): boolean {
 /** Such as "all 12 slots of 3 workers are taken". */
 export function fullWords(workers: readonly Pick<Member, "slots">[]): string {
   const slots = workers.reduce((sum, worker) => sum + worker.slots, 0);
-  return `all ${slots} slots of ${count(workers.length, "worker")} are taken`;
+  const of = workers.length === 1 ? "1 worker" : `${workers.length} workers`;
+  return slots === 1 ? `the only slot of ${of} is taken` : `all ${slots} slots of ${of} are taken`;
 }
 
 function refuse(refusal: string): Placement {
@@ -101,8 +102,4 @@ function drain(workers: readonly unknown[]): string {
 function words(labels: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   return `${pairs.length === 1 ? "label" : "labels"} ${pairs.join(" and ")}`;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }

@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { GatewayNode, until, WorkerNode } from "../../../test/support/fleet-node.ts";
+import { jetstreamManager } from "@nats-io/jetstream";
+
+import {
+  fill,
+  FleetNode,
+  GatewayNode,
+  queued,
+  STATE,
+  until,
+  WorkerNode,
+} from "../../../test/support/fleet-node.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 
 const never = new AbortController().signal;
@@ -13,8 +23,7 @@ describe("Placer", { skip: noNats, timeout: 60_000 }, () => {
     await using gateway = await GatewayNode.start(server.url, "g");
     assert.equal((await gateway.placer.place({}, never)).id, worker.self.id);
     assert.equal((await gateway.placer.place({}, never)).id, worker.self.id);
-    worker.slots.opened();
-    worker.slots.opened();
+    fill(worker);
     let placed = 0;
     const waiting = [1, 2].map(async () => {
       await gateway.placer.place({}, never);
@@ -22,11 +31,152 @@ describe("Placer", { skip: noNats, timeout: 60_000 }, () => {
     });
     await until(() => worker.members.get(gateway.self.id)?.waiting[0]?.count === 2);
     worker.slots.closed();
-    await Promise.race(waiting);
-    assert.equal(placed, 1);
     worker.slots.closed();
     await Promise.all(waiting);
-    assert.equal(worker.slots.used, 2);
+    assert.equal(placed, 2);
+    assert.deepEqual([worker.slots.used, worker.slots.open], [2, 0]);
     assert.deepEqual(gateway.queue.waiting, []);
+    while ((await queued(gateway)) > 0);
+  });
+
+  it("gives a slot to who waits before it gives one to who comes", async () => {
+    await using server = await NatsServer.start();
+    await using worker = await WorkerNode.start(server.url, "w", { slots: 1 });
+    await using first = await GatewayNode.start(server.url, "g1");
+    await using second = await GatewayNode.start(server.url, "g2");
+    await until(() => first.alive.length === 3 && second.alive.length === 3);
+    fill(worker);
+    await until(() => first.members.get(worker.self.id)?.used === 1);
+    const order: string[] = [];
+    const waiting = first.placer.place({}, never).then(() => order.push("first"));
+    await until(() => worker.members.get(first.self.id)?.waiting.length === 1);
+    const coming = second.placer.place({}, never).then(() => order.push("second"));
+    worker.slots.closed();
+    await waiting;
+    fill(worker);
+    worker.slots.closed();
+    await coming;
+    assert.deepEqual(order, ["first", "second"]);
+  });
+
+  it("gives a worker only requests for labels that it has", async () => {
+    await using server = await NatsServer.start();
+    const gpu = { gpu: "1" };
+    await using plain = await WorkerNode.start(server.url, "plain", { slots: 1 });
+    await using strong = await WorkerNode.start(server.url, "strong", { slots: 1, labels: gpu });
+    await using gateway = await GatewayNode.start(server.url, "g");
+    await until(() => gateway.alive.length === 3);
+    fill(plain);
+    fill(strong);
+    await until(() => gateway.members.alive.every(({ slots, used }) => slots === used));
+    const placed = gateway.placer.place({ labels: gpu }, never);
+    await until(() => plain.members.get(gateway.self.id)?.waiting.length === 1);
+    plain.slots.closed();
+    await until(() => gateway.members.get(plain.self.id)?.used === 0);
+    assert.equal((await gateway.placer.place({}, never)).name, "plain");
+    strong.slots.closed();
+    assert.equal((await placed).name, "strong");
+    await assert.rejects(gateway.placer.place({ labels: { gpu: "2" } }, never), {
+      code: "unavailable",
+      message: "Cannot open the session: no worker of pool 'p' has label gpu=2.",
+    });
+  });
+
+  it("refuses at once when too many wait, and ends a request with its client or its time", async () => {
+    await using server = await NatsServer.start();
+    await using worker = await WorkerNode.start(server.url, "w", { slots: 3 });
+    fill(worker);
+    await using gateway = await GatewayNode.start(server.url, "g", { most: 2 });
+    const client = new AbortController();
+    const waiting = [1, 2].map(() => gateway.placer.place({}, client.signal));
+    const ended = Promise.allSettled(waiting);
+    while ((await queued(gateway).catch(() => 0)) < 2);
+    await assert.rejects(gateway.placer.place({}, never), {
+      code: "limit",
+      message:
+        "Cannot open the session: all 3 slots of 1 worker are taken, and 2 requests wait already. " +
+        "Try again later, or add workers.",
+    });
+    client.abort(new Error("the client has gone"));
+    const reasons = (await ended).map((result) => result.status === "rejected" && result.reason);
+    assert.deepEqual(reasons.map(String), Array(2).fill("Error: the client has gone"));
+    while ((await queued(gateway)) > 0);
+    await using hasty = await GatewayNode.start(server.url, "h", { longestWait: 200 });
+    await assert.rejects(hasty.placer.place({}, never), {
+      code: "timeout",
+      message:
+        "Cannot open the session: all 3 slots of 1 worker are taken, and none was free within 0.2 seconds.",
+    });
+  });
+
+  it("keeps requests when NATS is killed and started again", async () => {
+    await using server = await NatsServer.start();
+    await using worker = await WorkerNode.start(server.url, "w", { slots: 1 });
+    fill(worker);
+    await using gateway = await GatewayNode.start(server.url, "g");
+    const waiting = gateway.placer.place({}, never);
+    await until(() => worker.members.get(gateway.self.id)?.waiting.length === 1);
+    await server.kill();
+    await until(() => !gateway.connection.isConnected && !worker.connection.isConnected);
+    const late = gateway.queue.wait({}, never);
+    worker.slots.closed();
+    await server.restart();
+    await Promise.race([waiting, late]);
+    fill(worker);
+    worker.slots.closed();
+    await Promise.all([waiting, late]);
+    while ((await queued(gateway)) > 0);
+  });
+
+  it("puts a request into the queue again that NATS has lost", async () => {
+    await using server = await NatsServer.start();
+    await using worker = await WorkerNode.start(server.url, "w", { slots: 1 });
+    fill(worker);
+    await using gateway = await GatewayNode.start(server.url, "g");
+    const waiting = gateway.placer.place({}, never);
+    while ((await queued(gateway).catch(() => 0)) < 1);
+    const manager = await jetstreamManager(gateway.connection.nats);
+    await manager.streams.delete(gateway.connection.subjects.jobs);
+    worker.slots.closed();
+    assert.equal((await waiting).id, worker.self.id);
+  });
+
+  it("drops the requests of a gateway that is gone", async () => {
+    await using server = await NatsServer.start();
+    await using worker = await WorkerNode.start(server.url, "w", { slots: 1 });
+    fill(worker);
+    const lost = await GatewayNode.start(server.url, "lost");
+    const ended = assert.rejects(lost.placer.place({}, never));
+    while ((await queued(lost).catch(() => 0)) < 1);
+    await lost.connection[Symbol.asyncDispose]();
+    await until(() => worker.members.isReady && worker.members.get(lost.self.id) === undefined);
+    await using gateway = await GatewayNode.start(server.url, "g");
+    const waiting = gateway.placer.place({}, never);
+    await until(() => worker.members.get(gateway.self.id)?.waiting.length === 1);
+    worker.slots.closed();
+    assert.equal((await waiting).id, worker.self.id);
+    while ((await queued(gateway)) > 0);
+    await lost[Symbol.asyncDispose]();
+    await ended;
+  });
+
+  it("passes over a worker that takes no more, and waits for workers it does not know yet", async () => {
+    await using server = await NatsServer.start();
+    await using gateway = await GatewayNode.start(server.url, "g");
+    const placed = gateway.placer.place({}, never);
+    // It says that it has a slot, but does not answer.
+    await using _silent = await FleetNode.open(server.url, "silent", () => ({
+      ...STATE,
+      slots: 9,
+    }));
+    await using worker = await WorkerNode.start(server.url, "w", { slots: 1 });
+    assert.equal((await placed).id, worker.self.id);
+    await using empty = await GatewayNode.start(server.url, "g", {});
+    await assert.rejects(
+      empty.placer.place({ exclude: [worker.self.id, _silent.self.id] }, never),
+      {
+        message: "Cannot open the session: pool 'p' has no other worker.",
+      },
+    );
   });
 });

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { type Beat, encodeBeat, readBeat } from "./beat.ts";
+
+const BEAT: Beat = {
+  id: "1-a",
+  number: 7,
+  isLeaving: true,
+  state: {
+    role: "worker",
+    version: "1.2.3",
+    url: "https://example.org",
+    slots: 4,
+    used: 2,
+    labels: { gpu: "1" },
+    warm: ["a", "b"],
+    isDraining: true,
+    sessions: 3,
+    waiting: [{ labels: { gpu: "1" }, count: 5 }],
+  },
+};
+
+describe("Beats", () => {
+  it("are read as they were written", () => {
+    assert.deepEqual(readBeat(encodeBeat(BEAT)), BEAT);
+  });
+
+  it("name a bounded number of warm repositories", () => {
+    const warm = Array.from({ length: 5000 }, (_, index) => `repository ${index}`);
+    const text = encodeBeat({ ...BEAT, state: { ...BEAT.state, warm } });
+    assert.equal(readBeat(text)?.state.warm.length, 100);
+  });
+
+  it("may come from another version, which tells more, less or something else", () => {
+    const text = JSON.stringify({
+      id: "1-a",
+      new: true,
+      state: { role: "worker", labels: { gpu: 1 }, warm: [1, "a"], waiting: [null], slots: "x" },
+    });
+    assert.deepEqual(readBeat(text)?.state, {
+      role: "worker",
+      version: "0.0.0",
+      url: undefined,
+      slots: 0,
+      used: 0,
+      labels: { gpu: "1" },
+      warm: ["a"],
+      isDraining: false,
+      sessions: 0,
+      waiting: [{ labels: {}, count: 0 }],
+    });
+  });
+
+  it("are nothing else", () => {
+    for (const text of ["", "nonsense", "null", "7", "{}", '{"id":"1-a","state":{"role":"spy"}}']) {
+      assert.equal(readBeat(text), undefined, text);
+    }
+  });
+});
