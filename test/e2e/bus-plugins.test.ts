@@ -76,6 +76,17 @@ describe("a bus", { timeout: 600_000 }, () => {
       });
     }
 
+    it("does not hold up a changed configuration in which it is no more", async () => {
+      await add("hangs", "hang-boot", { handshake: 3_600_000 });
+      const hanging = bus.orchestrator.plugin("hangs");
+      while (!hanging.said.includes("booting for ever")) {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      await bus.configure([home.testPlugin("well")]);
+      assert.equal(hanging.state, "stopped");
+      await assertOthersAreServed();
+    });
+
     it("keeps its dependents from starting, and they say so", async () => {
       await bus.configure([
         home.testPlugin("well"),

@@ -158,7 +158,10 @@ definePlugin({
   },
   boot: (config) => {
     if (BUS_TROUBLE === "boot-error") throw new Error("it is Sunday");
-    if (BUS_TROUBLE === "hang-boot") return NEVER;
+    if (BUS_TROUBLE === "hang-boot") {
+      console.error("booting for ever");
+      return NEVER;
+    }
     process.stderr.write(`booted with ${JSON.stringify(config)}\n`);
     return undefined;
   },

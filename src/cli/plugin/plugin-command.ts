@@ -1,4 +1,11 @@
-import { type Command, json, type Options, project } from "../shell/command.ts";
+import {
+  type Argument,
+  type Command,
+  json,
+  type Options,
+  type OptionSpec,
+  project,
+} from "../shell/command.ts";
 
 /** How to connect to a running bus. */
 const bus: Options = {
@@ -12,6 +19,19 @@ const bus: Options = {
     value: "DIR",
     describe: "Folder of its certificates, instead of the one that it uses",
   },
+};
+
+const argument: Argument = {
+  name: "ARGUMENT",
+  describe: "Arguments of the program, after `--`",
+  optional: true,
+  variadic: true,
+};
+
+const id: OptionSpec = {
+  type: "string",
+  value: "ID",
+  describe: "Id of the plugin, instead of asking it",
 };
 
 export const plugin: Command = {
@@ -46,17 +66,9 @@ export const plugin: Command = {
         "A file is the plugin's program. A folder or an installed npm package names it by " +
         "`trunkline` or `bin` in its package.json; without these it is plugin.ts. The program is asked " +
         "for its id. A running gateway starts the plugin at once.",
-      args: [
-        { name: "PLUGIN", describe: "File, folder or installed npm package" },
-        {
-          name: "ARGUMENT",
-          describe: "Arguments of the program, after `--`",
-          optional: true,
-          variadic: true,
-        },
-      ],
+      args: [{ name: "PLUGIN", describe: "File, folder or installed npm package" }, argument],
       options: {
-        id: { type: "string", value: "ID", describe: "Id of the plugin, instead of asking it" },
+        id,
         env: {
           type: "string",
           value: "NAME=VALUE",
@@ -105,17 +117,9 @@ export const plugin: Command = {
       description:
         "Starts a bus with this plugin alone, prints what it says, and starts it again whenever a file " +
         "in its folder changes. `trunkline plugin call` reaches it meanwhile. Stop it with Ctrl-C.",
-      args: [
-        { name: "PLUGIN", describe: "File or folder of the plugin" },
-        {
-          name: "ARGUMENT",
-          describe: "Arguments of the program, after `--`",
-          optional: true,
-          variadic: true,
-        },
-      ],
+      args: [{ name: "PLUGIN", describe: "File or folder of the plugin" }, argument],
       options: {
-        id: { type: "string", value: "ID", describe: "Id of the plugin, instead of asking it" },
+        id,
       },
       examples: [{ run: "trunkline plugin dev ./greet.mjs", explains: "Watch its folder." }],
       load: async () => ({ run: (await import("./dev.ts")).run }),
@@ -126,17 +130,9 @@ export const plugin: Command = {
       description:
         "For clients that start MCP servers: the plugin's tools and prompts, without any others. The " +
         "policy of your configuration applies, and calls are recorded.",
-      args: [
-        { name: "PLUGIN", describe: "File, folder or installed npm package" },
-        {
-          name: "ARGUMENT",
-          describe: "Arguments of the program, after `--`",
-          optional: true,
-          variadic: true,
-        },
-      ],
+      args: [{ name: "PLUGIN", describe: "File, folder or installed npm package" }, argument],
       options: {
-        id: { type: "string", value: "ID", describe: "Id of the plugin, instead of asking it" },
+        id,
       },
       examples: [{ run: "trunkline plugin mcp ./greet.mjs", explains: "What a client starts." }],
       load: async () => ({ run: (await import("./mcp.ts")).serve }),

@@ -5,6 +5,7 @@ import { covers } from "../../../test/support/requirement.ts";
 import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
+import { Stopper } from "../../base/stop.ts";
 import { introduce } from "./introduce.ts";
 import type { PluginSettings } from "./settings.ts";
 
@@ -26,7 +27,7 @@ const tool = (name: string, size = 10) => ({
 
 async function introduced(handlers: BusHandlers) {
   await using client = memoryClient({ ...READY, ...handlers });
-  return await introduce(client, SETTINGS, 10_000);
+  return await introduce(client, SETTINGS, 10_000, new Stopper());
 }
 
 function offering(tools: ReturnType<typeof tool>[]): BusHandlers {
@@ -34,6 +35,16 @@ function offering(tools: ReturnType<typeof tool>[]): BusHandlers {
 }
 
 describe("introduce()", () => {
+  it("waits no longer for a plugin that is no longer wanted", async () => {
+    const stopper = new Stopper();
+    const hangs = (): Promise<undefined> => {
+      stopper.stop(new Error("It was removed"));
+      return new Promise(() => {});
+    };
+    await using client = memoryClient({ ...READY, boot: hangs });
+    await assert.rejects(introduce(client, SETTINGS, 600_000, stopper), /^Error: It was removed$/);
+  });
+
   it("registers the plugin, boots it with its configuration, and reads its offer", async () => {
     covers("bus.spawn.introduction");
     const said: unknown[] = [];

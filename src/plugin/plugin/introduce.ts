@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import type { Stop } from "../../base/stop.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import type { BusClient } from "../../protocol/bus/connect.ts";
 import type { PluginSettings } from "./settings.ts";
@@ -10,15 +11,16 @@ const LONG_ANSWER = 4 * 1024 * 1024;
 /** So much of a plugin's own words is told on. */
 export const LONGEST_REASON = 1_000;
 
-/** Gets to know a plugin that has just been started. Throws why it is of no use. */
+/** Gets to know a plugin that has just been started. Throws why it is of no use, or is not wanted. */
 export async function introduce(
   client: Pick<BusClient, "ask">,
   { id, config }: PluginSettings,
   timeout: number,
+  stop: Stop,
 ): Promise<PluginOffer> {
   const it = `Plugin '${id}'`;
-  const asking = { timeout, most: SHORT_ANSWER };
-  const listing = { timeout, most: LONG_ANSWER };
+  const asking = { timeout, stop, most: SHORT_ANSWER };
+  const listing = { timeout, stop, most: LONG_ANSWER };
   const registered = await client.ask({ case: "register", value: { id } }, asking);
   const { accepted, rejectReason } = answerOf(it, registered, "register");
   if (!accepted) throw refusal("It refused to be registered", rejectReason);

@@ -2,6 +2,7 @@ import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
+import { SignalStop } from "../../base/stop.ts";
 import { StderrLog } from "../../base/process/stderr-log.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
@@ -230,7 +231,9 @@ export class Plugin {
       },
     });
     try {
-      this.#offer = await introduce(link.control, this.settings, this.#limits.handshake);
+      const { handshake } = this.#limits;
+      const stop = new SignalStop(signal);
+      this.#offer = await introduce(link.control, this.settings, handshake, stop);
       signal.throwIfAborted();
     } catch (error) {
       await Promise.all([link[Symbol.asyncDispose](), child.end()]);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { createSocket } from "node:dgram";
+import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
 import { describe, test } from "node:test";
@@ -10,11 +10,14 @@ import {
   keepEngine,
   MiB,
   type Scheme,
+  testCredentials,
   TestPair,
 } from "../../../test/support/quic-pair.ts";
 import { encodeFrame } from "../framing/length-prefixed.ts";
 import type { Connection } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
+import { QuicEngine } from "./quic-engine.ts";
+import { connect } from "./transport.ts";
 
 const HELLO = Buffer.from("hello");
 
@@ -23,6 +26,79 @@ for (const scheme of ["quic", "tls"] as const) {
     if (scheme === "quic") keepEngine();
     hostilePeers(scheme);
   });
+}
+
+describe("strangers that connect and say nothing", () => {
+  test("do not keep out over TLS who has a certificate", async () => {
+    await using pair = await TestPair.open({ scheme: "tls", limits: { maxConnections: 4 } });
+    const known = await pair.connect();
+    const strangers = Array.from({ length: 20 }, () => connectTcp(pair.listener.port, "127.0.0.1"));
+    using ending = new DisposableStack();
+    for (const stranger of strangers) ending.defer(() => stranger.on("error", () => {}).destroy());
+    await Promise.all(strangers.map((stranger) => once(stranger, "connect")));
+    assert.deepEqual(await ask(await pair.connect(), HELLO), HELLO);
+    assert.deepEqual(await ask(known, HELLO), HELLO);
+  });
+
+  test("do not over QUIC, in the middle of their handshakes", async () => {
+    await using pair = await TestPair.open({ scheme: "quic", limits: { maxConnections: 2 } });
+    const engine = new QuicEngine();
+    const giveUp = new AbortController();
+    await using muted = new AsyncDisposableStack();
+    for (const _ of [1, 2]) {
+      const proxy = muted.use(await MutedClient.open(pair.listener.port));
+      const { client: credentials } = await testCredentials();
+      const address = `quic://127.0.0.1:${proxy.port}`;
+      connect(address, { credentials, signal: giveUp.signal }, engine).catch(() => {});
+      await proxy.answered;
+    }
+    assert.deepEqual(await ask(await pair.connect(), HELLO), HELLO);
+    giveUp.abort();
+  });
+});
+
+/** The type of a long packet, by its first byte (RFC 9000 § 17.2). */
+const PACKET_TYPE = 0b1011_0000;
+const INITIAL = 0b1000_0000;
+
+/** A way to a server on which a client is heard until the server has answered its ClientHello. */
+class MutedClient implements AsyncDisposable {
+  readonly port: number;
+  readonly answered: Promise<void>;
+  readonly #sockets: readonly Socket[];
+
+  private constructor(front: Socket, back: Socket, server: number) {
+    this.port = front.address().port;
+    this.#sockets = [front, back];
+    const answered = Promise.withResolvers<void>();
+    this.answered = answered.promise;
+    let client = 0;
+    let isMuted = false;
+    front.on("message", (bytes, { port }) => {
+      client = port;
+      if (!isMuted) back.send(bytes, server, "127.0.0.1");
+    });
+    back.on("message", (bytes) => {
+      isMuted ||= ((bytes[0] ?? 0) & PACKET_TYPE) === INITIAL;
+      if (isMuted) answered.resolve();
+      front.send(bytes, client, "127.0.0.1");
+    });
+  }
+
+  static async open(server: number): Promise<MutedClient> {
+    const bind = async (): Promise<Socket> => {
+      const socket = createSocket("udp4").bind(0, "127.0.0.1");
+      await once(socket, "listening");
+      return socket;
+    };
+    return new MutedClient(await bind(), await bind(), server);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(
+      this.#sockets.map((socket) => new Promise<void>((resolve) => socket.close(() => resolve()))),
+    );
+  }
 }
 
 function hostilePeers(scheme: Scheme): void {

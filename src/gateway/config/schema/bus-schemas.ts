@@ -13,6 +13,8 @@ export const PROGRAM = {
   },
 } as const;
 
+const NAMES = { type: "array", items: { type: "string" } } as const;
+
 /** What is said of any plugin, however it is started. */
 const PLUGIN = {
   config: {
@@ -25,24 +27,20 @@ const PLUGIN = {
     description: "Whether it is started; true when left out.",
   },
   dependsOn: {
-    type: "array",
-    items: { type: "string" },
+    ...NAMES,
     description: "Plugins that have to be ready before it is started.",
   },
   needsTools: {
-    type: "array",
-    items: { type: "string" },
+    ...NAMES,
     description:
       "Tools that it may call, in addition to its own and those in its manifest; `*` for all.",
   },
   providesStorage: {
-    type: "array",
-    items: { type: "string" },
+    ...NAMES,
     description: "Kinds of storage that it provides, in addition to those in its manifest.",
   },
   providesAi: {
-    type: "array",
-    items: { type: "string" },
+    ...NAMES,
     description: "AI providers that it implements, in addition to those in its manifest.",
   },
   callTimeout: {

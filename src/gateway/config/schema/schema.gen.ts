@@ -2775,7 +2775,7 @@ const fitsOpenApiServer: (value: unknown) => boolean = (value) => {
   const url: unknown = value.url;
   if (url !== undefined) {
     if (typeof url !== "string") return false;
-    if (!fitsOpenApiServer_1(url) && !fitsOpenApiServer_2(url)) return false;
+    if (!fitsMcpAddress_1(url) && !fitsMcpAddress_2(url)) return false;
   }
   const headers: unknown = value.headers;
   if (headers !== undefined) {
@@ -2833,19 +2833,6 @@ const fitsOpenApiServer: (value: unknown) => boolean = (value) => {
       if (item5 === "") return false;
     }
   }
-  return true;
-};
-
-const fitsOpenApiServer_1: (value: unknown) => boolean = (value) => {
-  if (typeof value !== "string") return false;
-  if (!pattern1.test(value)) return false;
-  if (!isUri(value)) return false;
-  return true;
-};
-
-const fitsOpenApiServer_2: (value: unknown) => boolean = (value) => {
-  if (typeof value !== "string") return false;
-  if (!pattern15.test(value)) return false;
   return true;
 };
 
@@ -3134,10 +3121,10 @@ export const checkOpenApiServer: Check = (value) => {
   const url: unknown = value.url;
   if (url !== undefined) {
     if (typeof url !== "string") return { path: ["url"], says: "must be a string" };
-    if (!fitsOpenApiServer_1(url) && !fitsOpenApiServer_2(url)) {
+    if (!fitsMcpAddress_1(url) && !fitsMcpAddress_2(url)) {
       const problem = closest(url, [
-        { required: [], check: checkOpenApiServer_1 },
-        { required: [], check: checkOpenApiServer_2 },
+        { required: [], check: checkMcpAddress_1 },
+        { required: [], check: checkMcpAddress_2 },
       ]);
       return within(problem, "url");
     }
@@ -3208,19 +3195,6 @@ export const checkOpenApiServer: Check = (value) => {
       if (item5 === "") return { path: ["autoApprove", i3], says: "must not be empty" };
     }
   }
-  return undefined;
-};
-
-const checkOpenApiServer_1: Check = (value) => {
-  if (typeof value !== "string") return { path: [], says: "must be a string" };
-  if (!pattern1.test(value)) return { path: [], says: "must match the pattern ^https?://" };
-  if (!isUri(value)) return { path: [], says: "must be a URI" };
-  return undefined;
-};
-
-const checkOpenApiServer_2: Check = (value) => {
-  if (typeof value !== "string") return { path: [], says: "must be a string" };
-  if (!pattern15.test(value)) return { path: [], says: "must match the pattern ^\\$\\{" };
   return undefined;
 };
 

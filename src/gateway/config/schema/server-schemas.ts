@@ -30,6 +30,22 @@ const SERVER = {
   },
 } as const;
 
+/** Where requests are sent, and what is sent with each. */
+const REACHED = {
+  url: {
+    anyOf: [
+      { type: "string", format: "uri", pattern: "^https?://" },
+      { type: "string", pattern: "^\\$\\{" },
+    ],
+    description: "Its address.",
+  },
+  headers: {
+    type: "object",
+    additionalProperties: { type: "string" },
+    description: "Headers to send with every request.",
+  },
+} as const;
+
 /** MCP servers as they are written in a configuration file, and how to log in to them. */
 export const SERVER_SCHEMAS = {
   McpServer: {
@@ -83,18 +99,7 @@ export const SERVER_SCHEMAS = {
         enum: ["http", "sse", "streamable-http"],
         description: "With `url`; optional, for compatibility with other programs.",
       },
-      url: {
-        anyOf: [
-          { type: "string", format: "uri", pattern: "^https?://" },
-          { type: "string", pattern: "^\\$\\{" },
-        ],
-        description: "Its address.",
-      },
-      headers: {
-        type: "object",
-        additionalProperties: { type: "string" },
-        description: "Headers to send with every request.",
-      },
+      ...REACHED,
       oauth: { $ref: "#OAuthSettings" },
       ...SERVER,
     },
@@ -114,18 +119,7 @@ export const SERVER_SCHEMAS = {
           "OpenAPI 3 document, as JSON or YAML: a URL, or a file. A relative path counts from this " +
           "file's folder.",
       },
-      url: {
-        anyOf: [
-          { type: "string", format: "uri", pattern: "^https?://" },
-          { type: "string", pattern: "^\\$\\{" },
-        ],
-        description: "Its address.",
-      },
-      headers: {
-        type: "object",
-        additionalProperties: { type: "string" },
-        description: "Headers to send with every request.",
-      },
+      ...REACHED,
       auth: {
         type: "object",
         additionalProperties: { type: "string" },

@@ -94,6 +94,11 @@ export abstract class Endpoint {
     this.#unsettled.add(connection);
   }
 
+  /** The connection that has begun its handshake first, and not ended it; undefined if all have. */
+  protected oldestArriving(): NativeConnection | undefined {
+    return [...this.#unsettled].find((connection) => connection.isArriving);
+  }
+
   protected adopt(connection: NativeConnection): void {
     this.connections.add(connection);
     this.unsettle(connection);
@@ -156,6 +161,8 @@ export class ClientEndpoint extends Endpoint {
     this.engine.removeEndpoint(this);
   }
 }
+
+const FULL = { trouble: "full", detail: "too many connections" } as const;
 
 /** All connections that a listener took share its socket. */
 export class ListenerEndpoint extends Endpoint implements Waiting {
@@ -230,7 +237,8 @@ export class ListenerEndpoint extends Endpoint implements Waiting {
       const options = { ...this.#settings, id: this.engine.nextId(), ssl, listener: this.id };
       const connection = new NativeConnection(this.engine, this, options);
       this.adopt(connection);
-      if (isFull) connection.abandon({ trouble: "full", detail: "too many connections" });
+      // Anybody can begin a handshake: who has taken longest makes room.
+      if (isFull) (this.oldestArriving() ?? connection).abandon(FULL);
     }
     native.ERR_clear_error();
   }

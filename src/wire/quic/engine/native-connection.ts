@@ -95,6 +95,10 @@ export class NativeConnection implements Waiting {
     return this.#state === "open";
   }
 
+  get isArriving(): boolean {
+    return this.#state === "handshake";
+  }
+
   get isOver(): boolean {
     return this.#state === "over";
   }

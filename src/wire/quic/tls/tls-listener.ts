@@ -1,4 +1,4 @@
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import { background } from "../../../base/background.ts";
 import { formatAddress } from "../address.ts";
@@ -21,6 +21,8 @@ export class TlsListener implements Listener {
   readonly #host: string;
   readonly #server: Server;
   readonly #connections = new Set<TlsConnection>();
+  /** Those that have not shown who they are yet, the oldest first. */
+  readonly #arriving = new Map<string, Socket>();
   readonly #peers: PeerCount;
   readonly #sweep: NodeJS.Timeout;
   #port = 0;
@@ -42,7 +44,7 @@ export class TlsListener implements Listener {
       ALPNProtocols: [alpn],
       handshakeTimeout: this.#limits.handshakeTimeout,
     });
-    this.#server.maxConnections = this.#limits.maxConnections;
+    this.#server.on("connection", (socket: Socket) => this.#arrived(socket));
     this.#server.on("secureConnection", (socket) => this.#accept(socket, alpn));
     this.#server.on("tlsClientError", (error) => this.#refuse(error));
     this.#sweep = setInterval(() => this.#dropStale(), this.#limits.requestIdle / 2);
@@ -98,7 +100,21 @@ export class TlsListener implements Listener {
     await closed.promise;
   }
 
+  /**
+   * Anybody on this machine can connect, and say nothing. When too many do, whoever has taken longest
+   * is cut off: who has a certificate takes a moment to show it.
+   */
+  #arrived(socket: Socket): void {
+    const key = endOf(socket);
+    this.#arriving.set(key, socket);
+    socket.once("close", () => this.#arriving.delete(key));
+    if (this.#arriving.size <= this.#limits.maxConnections) return;
+    const [oldest] = this.#arriving.values();
+    oldest?.destroy();
+  }
+
   #accept(socket: TLSSocket, alpn: string): void {
+    this.#arriving.delete(endOf(socket));
     socket.on("error", () => {});
     const problem = this.#problemWith(socket, alpn);
     if (problem !== undefined) {
@@ -111,10 +127,12 @@ export class TlsListener implements Listener {
       accept: (stream, by) => this.#options.stream(stream, by),
       crowded: () => this.#boundUnsent(),
     });
-    if (!this.#peers.add(connection)) {
+    const isFull = this.#connections.size >= this.#limits.maxConnections;
+    if (isFull || !this.#peers.add(connection)) {
       socket.destroy();
       const what = `Cannot let a client in at ${this.address}`;
-      const detail = `'${connection.peer?.name ?? ""}' has too many connections`;
+      const who = connection.peer?.name ?? "";
+      const detail = isFull ? "too many connections" : `'${who}' has too many connections`;
       this.#options.refused?.(ConnectionError.of(what, { trouble: "full", detail }));
       return;
     }
@@ -160,6 +178,11 @@ export class TlsListener implements Listener {
   #dropStale(): void {
     for (const connection of this.#connections) connection.dropStale();
   }
+}
+
+/** Tells the connections apart that are there. */
+function endOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 function context({ ca, cert, key }: Credentials): { ca: string; cert?: string; key?: string } {
