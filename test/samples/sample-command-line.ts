@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 
 import { run } from "../../src/cli/program.ts";
 import type { Output } from "../../src/cli/shell/host.ts";
+import { initRepository } from "../support/stored-folder.ts";
 import { SampleHome } from "./sample-home.ts";
 
 export interface Ran {
@@ -30,13 +31,20 @@ export class SampleCommandLine implements AsyncDisposable {
   static async create(config: object = {}): Promise<SampleCommandLine> {
     const line = new SampleCommandLine(await SampleHome.create());
     await line.home.write(line.home.userFile, JSON.stringify(config));
-    line.git("init", "--quiet", "--initial-branch=main");
+    initRepository(line.home.project);
     return line;
   }
 
   git(...args: string[]): string {
     const { env, home } = this;
-    const author = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+    const author = [
+      "-c",
+      "user.name=Ada",
+      "-c",
+      "user.email=ada@example.org",
+      "-c",
+      "maintenance.auto=false",
+    ];
     const options = { cwd: home.project, env, encoding: "utf8", stdio: "pipe" } as const;
     return execFileSync("git", [...author, ...args], options).trim();
   }
