@@ -127,7 +127,7 @@ describe("a run", () => {
   it("works on a revision that is not the newest of its branch", async () => {
     covers("run.git.fetch", "run.git.checkout", "run.remote.branch");
     await using rig = await Rig.open();
-    const clone = join(rig.folder, "clone");
+    const clone = join(rig.folder, "tree");
     writeFileSync(join(clone, "README.md"), "changed\n");
     git(clone, "commit", "--quiet", "--all", "-m", "Change");
     git(clone, "push", "--quiet", "origin", "HEAD:feature/my-branch");

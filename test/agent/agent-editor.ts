@@ -1,11 +1,20 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import type { Json, Message } from "../support/acp-house.ts";
 import { Program } from "../support/program.ts";
+import { initRepository } from "../support/stored-folder.ts";
 import type { FakeLlm } from "./fake-llm.ts";
 
 export interface AgentEditorOptions {
@@ -162,9 +171,9 @@ export class AgentEditor implements AsyncDisposable {
 
   /** Makes the workspace a repository with all that is in it. */
   commitAll(): void {
-    this.git("init", "-q");
-    this.git("config", "user.name", "T");
-    this.git("config", "user.email", "t@example.org");
+    initRepository(this.cwd);
+    const settings = "[user]\nname = T\nemail = t@example.org\n[maintenance]\nauto = false\n";
+    appendFileSync(join(this.cwd, ".git/config"), settings);
     this.git("add", "-A");
     this.git("commit", "-q", "-m", "start");
   }

@@ -1,5 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -15,6 +23,7 @@ import type {
   TurnEnd,
 } from "../../src/session/agent.ts";
 import { sessionServers } from "../../src/gateway/session/session-servers.ts";
+import { initRepository } from "../support/stored-folder.ts";
 import type { FakeLlm } from "./fake-llm.ts";
 import { SampleTurn, type SampleTurnOptions } from "./sample-turn.ts";
 
@@ -132,9 +141,9 @@ export class AgentRig implements AsyncDisposable {
 
   /** Makes the workspace a repository with all that is in it. */
   commitAll(): void {
-    this.git("init", "-q");
-    this.git("config", "user.name", "T");
-    this.git("config", "user.email", "t@example.org");
+    initRepository(this.cwd);
+    const settings = "[user]\nname = T\nemail = t@example.org\n[maintenance]\nauto = false\n";
+    appendFileSync(join(this.cwd, ".git/config"), settings);
     this.git("add", "-A");
     this.git("commit", "-q", "-m", "start");
   }

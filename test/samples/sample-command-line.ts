@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 
-import { run } from "../../src/cli/program.ts";
-import type { Output } from "../../src/cli/shell/host.ts";
+import { type Ran, runInProcess } from "../support/run-in-process.ts";
+import { initRepository } from "../support/stored-folder.ts";
 import { SampleHome } from "./sample-home.ts";
-
-export interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
 
 /** The whole program in this process, with a home of its own and a repository to stand in. */
 export class SampleCommandLine implements AsyncDisposable {
@@ -30,28 +24,27 @@ export class SampleCommandLine implements AsyncDisposable {
   static async create(config: object = {}): Promise<SampleCommandLine> {
     const line = new SampleCommandLine(await SampleHome.create());
     await line.home.write(line.home.userFile, JSON.stringify(config));
-    line.git("init", "--quiet", "--initial-branch=main");
+    initRepository(line.home.project);
     return line;
   }
 
   git(...args: string[]): string {
     const { env, home } = this;
-    const author = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+    const author = [
+      "-c",
+      "user.name=Ada",
+      "-c",
+      "user.email=ada@example.org",
+      "-c",
+      "maintenance.auto=false",
+    ];
     const options = { cwd: home.project, env, encoding: "utf8", stdio: "pipe" } as const;
     return execFileSync("git", [...author, ...args], options).trim();
   }
 
   /** Runs `trunkline` with these arguments. Neither of its outputs is a terminal. */
   async run(...args: string[]): Promise<Ran> {
-    const ran = { out: "", err: "" };
-    const code = await run(args, {
-      env: this.env,
-      cwd: () => this.home.project,
-      exit: (status) => assert.fail(`It exited with ${status}`),
-      stdout: outputTo((text) => (ran.out += text)),
-      stderr: outputTo((text) => (ran.err += text)),
-    });
-    return { code, ...ran };
+    return runInProcess(args, { env: this.env, cwd: this.home.project });
   }
 
   /** What a command that succeeds prints with --json. */
@@ -64,8 +57,4 @@ export class SampleCommandLine implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.home[Symbol.asyncDispose]();
   }
-}
-
-function outputTo(write: (text: string) => void): Output {
-  return { write: (text) => write(String(text)), on: () => undefined };
 }

@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { Git } from "../../src/git/git.ts";
+import { initRepository } from "../support/stored-folder.ts";
 
 /** A home of its own for a test, with a repository in it, and git as it runs there. */
 export class SampleRepository implements Disposable {
@@ -25,8 +26,7 @@ export class SampleRepository implements Disposable {
   };
 
   constructor() {
-    mkdirSync(this.path);
-    this.run("init", "-q", "-b", "main");
+    initRepository(this.path);
   }
 
   get git(): Git {
@@ -54,7 +54,8 @@ export class SampleRepository implements Disposable {
   /** A first commit, by nobody in particular. */
   commit(folder: string = this.path): void {
     const nobody = ["-c", "user.name=Nobody", "-c", "user.email=nobody@example.com"];
-    this.runIn(folder, ...nobody, "commit", "-q", "--allow-empty", "-m", "First");
+    const only = ["-c", "maintenance.auto=false"];
+    this.runIn(folder, ...nobody, ...only, "commit", "-q", "--allow-empty", "-m", "First");
   }
 
   addWorktree(name: string): string {

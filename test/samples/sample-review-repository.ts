@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { ReviewCommands } from "../../src/review/review-commands.ts";
+import { initRepository } from "../support/stored-folder.ts";
 
 /** A repository for tests, in a folder whose name is hard on programs, and reviews of it. */
 export class SampleRepository implements Disposable {
@@ -12,8 +13,7 @@ export class SampleRepository implements Disposable {
   readonly data = join(this.parent, "data");
 
   constructor() {
-    mkdirSync(this.root);
-    this.git("init", "--quiet", "--initial-branch=main");
+    initRepository(this.root);
   }
 
   git(...args: string[]): string {
@@ -22,7 +22,14 @@ export class SampleRepository implements Disposable {
 
   gitIn(folder: string, ...args: string[]): string {
     const identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
-    const more = ["-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false"];
+    const more = [
+      "-c",
+      "protocol.file.allow=always",
+      "-c",
+      "commit.gpgsign=false",
+      "-c",
+      "maintenance.auto=false",
+    ];
     const stdio = ["pipe", "pipe", "pipe"] as ["pipe", "pipe", "pipe"];
     return execFileSync("git", [...identity, ...more, ...args], {
       cwd: folder,

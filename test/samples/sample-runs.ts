@@ -1,5 +1,3 @@
-import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +6,7 @@ import { Log } from "../../src/base/log.ts";
 import { DENIED_NAMES } from "../../src/run/change/forbidden-name.ts";
 import { Runs, type RunsOptions } from "../../src/run/runs.ts";
 import { CopyDriver } from "../../src/run/workspace/copy.ts";
+import { plainGit, writeRemote } from "../support/stored-folder.ts";
 
 const ADA = { name: "Ada", email: "ada@example.com" };
 
@@ -29,15 +28,9 @@ export class SampleRuns implements AsyncDisposable {
   static async open(options: Partial<RunsOptions> = {}): Promise<SampleRuns> {
     const folder = await mkdtemp(join(tmpdir(), "runs-"));
     const remote = join(folder, "remote.git");
-    git(folder, "init", "--quiet", "--bare", "--initial-branch=main", remote);
-    const clone = join(folder, "clone");
-    git(folder, "clone", "--quiet", remote, clone);
-    writeFileSync(join(clone, "README.md"), "hello\n");
-    git(clone, "add", ".");
-    git(clone, "commit", "--quiet", "-m", "Begin");
-    git(clone, "push", "--quiet", "origin", "HEAD:main");
+    const revision = writeRemote(folder);
     const runs = await openRuns(join(folder, "run"), options);
-    return new SampleRuns(folder, remote, git(clone, "rev-parse", "HEAD"), runs);
+    return new SampleRuns(folder, remote, revision, runs);
   }
 
   /** Another machine on the same repository. */
@@ -74,8 +67,4 @@ function openRuns(folder: string, options: Partial<RunsOptions>): Promise<Runs> 
 }
 
 /** Runs git without anybody's configuration. */
-export function git(cwd: string, ...args: string[]): string {
-  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
-  const who = ["-c", "user.name=Eve", "-c", "user.email=eve@example.com"];
-  return execFileSync("git", [...who, ...args], { cwd, env, encoding: "utf8" }).trim();
-}
+export const git = plainGit;

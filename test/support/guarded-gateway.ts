@@ -73,9 +73,12 @@ export class GuardedHome implements Disposable {
   }
 
   async createToken(name: string, ...options: string[]): Promise<string> {
-    const { code, out, err } = await this.run("token", "create", name, ...options);
+    const { runInProcess } = await import("./run-in-process.ts");
+    const args = ["token", "create", name, ...options];
+    const env = { HOME: this.path, ...this.files };
+    const { code, out, err } = await runInProcess(args, { env, cwd: this.path });
     assert.equal(code, 0, err);
-    return out;
+    return out.trimEnd();
   }
 
   serve(...args: string[]): Promise<GuardedGateway> {

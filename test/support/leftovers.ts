@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 
 import { OpenHandles } from "./open-handles.ts";
-import { processesWhere } from "./processes.ts";
+import { newestProcess, processesWhere } from "./processes.ts";
 
 /** How long sockets may take to close and processes to die, on a machine that is busy. */
 const GRACE = Number(process.env["TRUNKLINE_TEST_GRACE"] ?? 10_000);
@@ -27,6 +27,7 @@ export class Leftovers {
   readonly #folder: string;
   readonly #handles = new OpenHandles();
   readonly #unmarkChildren: () => void;
+  readonly #before = newestProcess();
 
   /** Watches from now on, and gives the file a temporary folder of its own. */
   constructor(file: string) {
@@ -43,15 +44,13 @@ export class Leftovers {
   async expectNone(): Promise<void> {
     this.#handles.ignoreNew();
     const giveUp = performance.now() + GRACE;
-    while (
-      performance.now() < giveUp &&
-      this.#processes().length + this.#handles.others().length > 0
-    ) {
+    let processes = this.#processes();
+    while (performance.now() < giveUp && processes.length + this.#handles.others().length > 0) {
       await sleep(20);
+      processes = this.#processes();
     }
     // What was closed a moment ago clears its timers by now. They are given no time to run out.
     for (let round = 0; round < 3; round++) await turn();
-    const processes = this.#processes();
     const left = [
       ...processes.map(({ pid, command }) => `process ${pid}: ${command}`),
       ...this.#handles.others(),
@@ -70,8 +69,10 @@ export class Leftovers {
 
   #processes(): ReturnType<typeof processesWhere> {
     const forLife = this.#handles.childrenForLife();
-    return processesWhere(({ environment, command, cwd }) =>
-      [cwd, command, ...environment].some((text) => text.includes(this.#folder)),
+    return processesWhere(
+      ({ environment, command, cwd }) =>
+        [cwd, command, ...environment].some((text) => text.includes(this.#folder)),
+      this.#before,
     ).filter(({ pid }) => !forLife.has(pid));
   }
 }

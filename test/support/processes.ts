@@ -14,12 +14,23 @@ interface Details {
   readonly cwd: string;
 }
 
-/** The processes of which this holds, other than this one. A dead one that nobody waits for is none. */
-export function processesWhere(holds: (details: Details) => boolean): Running[] {
+/** The process that was started last on this machine. */
+export function newestProcess(): number {
+  if (!CAN_LIST_PROCESSES) return 0;
+  return Number(readFileSync("/proc/loadavg", "latin1").trim().split(" ").pop());
+}
+
+/**
+ * The processes of which this holds, other than this one. A dead one that nobody waits for is none.
+ * With `after`, of those that were started after that one: processes are numbered in their order, and
+ * to look at all that a machine runs takes long. When the numbers have begun again, all are looked at.
+ */
+export function processesWhere(holds: (details: Details) => boolean, after = 0): Running[] {
   if (!CAN_LIST_PROCESSES) return [];
+  const first = newestProcess() < after ? 0 : after;
   return readdirSync("/proc").flatMap((name) => {
     const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid) return [];
+    if (!Number.isInteger(pid) || pid <= first || pid === process.pid) return [];
     try {
       const details = {
         environment: readFileSync(`/proc/${pid}/environ`, "latin1").split("\0"),

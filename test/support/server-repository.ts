@@ -1,9 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { mkdtempDisposableSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { ServerGit } from "../../src/git/server/server-git.ts";
+import { plainGit, writeRemote } from "./stored-folder.ts";
 
 /** A bare remote with one commit on `main`, and a clone of it that a run works in. */
 export class ServerRepository implements Disposable {
@@ -16,13 +16,7 @@ export class ServerRepository implements Disposable {
   readonly revision: string;
 
   constructor() {
-    git(this.folder, "init", "--quiet", "--bare", "--initial-branch=main", this.remote);
-    // A server may give out only what its branches lead to; this one gives any commit.
-    git(this.remote, "config", "uploadpack.allowAnySHA1InWant", "true");
-    git(this.folder, "clone", "--quiet", this.remote, this.tree);
-    this.write("README.md", "hello\n");
-    this.revision = this.commit("Begin");
-    this.run("push", "--quiet", "origin", "HEAD:main");
+    this.revision = writeRemote(this.folder);
   }
 
   /** Git as a run uses it on the clone. */
@@ -49,26 +43,15 @@ export class ServerRepository implements Disposable {
 
   /** Runs git in the clone as a person does. */
   run(...args: string[]): string {
-    return git(this.tree, ...args);
+    return plainGit(this.tree, ...args);
   }
 
   /** Runs git in the remote. */
   onRemote(...args: string[]): string {
-    return git(this.remote, ...args);
+    return plainGit(this.remote, ...args);
   }
 
   [Symbol.dispose](): void {
     this.#folder.remove();
   }
-}
-
-function git(cwd: string, ...args: string[]): string {
-  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
-  const who = ["-c", "user.name=Eve", "-c", "user.email=eve@example.com"];
-  return execFileSync("git", [...who, ...args], {
-    cwd,
-    env,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "pipe"],
-  }).trim();
 }
