@@ -15,7 +15,7 @@ export function worktreeAt(folder: string): (Repository & { worktree: string }) 
     if (stats === undefined) return undefined;
     const link = stats.isDirectory() ? [] : /^gitdir: (.+?)\r?\n*$/s.exec(pointerIn(file) ?? "");
     if (link === null) return undefined;
-    const gitDir = realpathSync(resolve(folder, link[1] ?? ".git"));
+    const gitDir = realpathSync.native(resolve(folder, link[1] ?? ".git"));
     if (!existsSync(join(gitDir, "HEAD"))) return undefined;
     return { worktree: folder, gitDir, commonDir: commonDirOf(gitDir), isBare: false };
   } catch {
@@ -26,7 +26,7 @@ export function worktreeAt(folder: string): (Repository & { worktree: string }) 
 /** The folder that all work trees share. `gitDir` is a real path. */
 export function commonDirOf(gitDir: string): string {
   const common = pointerIn(join(gitDir, "commondir"))?.replace(/\r?\n$/, "");
-  return common === undefined ? gitDir : realpathSync(resolve(gitDir, common));
+  return common === undefined ? gitDir : realpathSync.native(resolve(gitDir, common));
 }
 
 /** The repository is not trusted: this may be a pipe, or huge. */
@@ -56,7 +56,7 @@ export function isEmbedded(gitFolder: string): boolean {
 export function isInBareRepository(folder: string): boolean {
   let at: string;
   try {
-    at = realpathSync(folder);
+    at = realpathSync.native(folder);
   } catch {
     return false;
   }
@@ -69,7 +69,7 @@ export function isInBareRepository(folder: string): boolean {
 
 /** The nearest folder upwards with a `.git`; undefined if there is none. */
 export function topFolder(folder: string): string | undefined {
-  for (let at = realpathSync(folder); ; at = dirname(at)) {
+  for (let at = realpathSync.native(folder); ; at = dirname(at)) {
     if (existsSync(join(at, ".git"))) return at;
     if (at === dirname(at)) return undefined;
   }

@@ -27,7 +27,7 @@ export interface FoundRepository extends Repository {
 export function findRepository(folder: string): FoundRepository | undefined {
   let at: string;
   try {
-    at = realpathSync(folder);
+    at = realpathSync.native(folder);
   } catch {
     return undefined;
   }
@@ -59,7 +59,7 @@ function repositoryAt(folder: string): FoundRepository | undefined {
   // `.git` itself belongs to the work tree above it.
   const isBare = basename(folder) !== ".git";
   const root = isBare ? folder : dirname(folder);
-  return { gitDir: commonDirOf(realpathSync(folder)), worktreeGitDir: folder, root, isBare };
+  return { gitDir: commonDirOf(realpathSync.native(folder)), worktreeGitDir: folder, root, isBare };
 }
 
 /** A full object id, SHA-1 or SHA-256. */

@@ -3,7 +3,8 @@ import { type Arguments, textResult, type ToolContext, type ToolResult } from ".
 import { commitId } from "./anchor/commit-file.ts";
 import { Deliveries, type Delivered } from "./deliver.ts";
 import type { ReviewCommands } from "./review-commands.ts";
-import { findRepository, type FoundRepository } from "./repository.ts";
+import { KnownRepositories } from "./known-repositories.ts";
+import type { FoundRepository } from "./repository.ts";
 import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
 import type { Project } from "../tool/project.ts";
 import { NO_MESSAGES } from "./tool-definitions.ts";
@@ -17,7 +18,7 @@ export interface ReviewSettings {
   readonly lease: number;
 }
 
-type Find = typeof findRepository;
+type Find = KnownRepositories["find"];
 
 /** What a program acknowledges an answer with, as `after` of its next call. */
 const DELIVERY_META = "trunkline/delivery";
@@ -31,6 +32,7 @@ export class ReviewTools implements AsyncDisposable {
   readonly #commands: ReviewCommands;
   readonly #settings: ReviewSettings;
   readonly #deliveries: Deliveries;
+  readonly #repositories = new KnownRepositories();
   /** The clients that have claimed something. */
   readonly #claimants = new Set<string>();
 
@@ -46,10 +48,12 @@ export class ReviewTools implements AsyncDisposable {
 
   async call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
     // Looking for a repository takes longer than a query: it is done once for each call.
-    const found = new Map(
-      context.project?.folders.map((folder) => [folder, findRepository(folder)]),
-    );
-    for (const repository of found.values()) await this.#commands.recognise(repository);
+    const found = new Map<string, FoundRepository | undefined>();
+    for (const folder of context.project?.folders ?? []) {
+      const repository = this.#repositories.find(folder);
+      found.set(folder, repository);
+      if (!this.#commands.isRecognised(repository)) await this.#commands.recognise(repository);
+    }
     const find = (folder: string): FoundRepository | undefined => found.get(folder);
     switch (name) {
       case "check_lazygit_messages":
@@ -112,9 +116,13 @@ export class ReviewTools implements AsyncDisposable {
     const states = (args.states as readonly ThreadState[] | undefined) ?? UNRESOLVED;
     const limit = (args.limit as number | undefined) ?? 50;
     const { reviews } = this.#commands;
-    const found = await Promise.all(gitDirs.map((gitDir) => reviews.list({ gitDir, states })));
-    const all = found.flat();
-    const threads = await this.#commands.views(all.slice(0, limit), here);
+    const [gitDir] = gitDirs;
+    const all =
+      gitDirs.length === 1
+        ? await reviews.list({ gitDir, states })
+        : (await Promise.all(gitDirs.map((each) => reviews.list({ gitDir: each, states })))).flat();
+    const some = all.slice(0, limit);
+    const threads = some.length === 0 ? [] : await this.#commands.views(some, here);
     return resultOf(threads, "No threads found.", all.length - threads.length);
   }
 

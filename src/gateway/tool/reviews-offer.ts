@@ -110,8 +110,10 @@ export class ReviewsOffer implements AsyncDisposable {
   /** Opens the reviews on first use. A failure is not cached: the next call retries. */
   #open(): Promise<ReviewTools> {
     this.#beginSoon();
-    this.#tools ??= this.#load();
-    this.#tools.catch(() => (this.#tools = undefined));
+    if (this.#tools === undefined) {
+      this.#tools = this.#load();
+      this.#tools.catch(() => (this.#tools = undefined));
+    }
     return this.#tools;
   }
 

@@ -1,4 +1,6 @@
-import { mkdirSync, rmSync } from "node:fs";
+import assert from "node:assert/strict";
+import fs, { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -24,5 +26,35 @@ test(
     }
     clearInterval(alive);
     stop();
+  },
+);
+
+test(
+  "watchFolder() waits for its folder whatever else is written beside it",
+  { timeout: 10_000 },
+  async (t) => {
+    await using folder = await SampleFolder.create();
+    mkdirSync(folder.path);
+    const { mock } = t.mock.method(fs, "watch");
+    syncBuiltinESMExports();
+    const path = join(folder.path, "deep/er");
+    const calls: unknown[] = [];
+    const stop = watchFolder(path, (name) => calls.push(name));
+    // Told of the same changes, and later.
+    const seen: unknown[] = [];
+    const other = fs.watch(folder.path, (_, name) => seen.push(name));
+    t.after(() => {
+      other.close();
+      stop();
+      t.mock.restoreAll();
+      syncBuiltinESMExports();
+    });
+    const begun = mock.callCount();
+    for (const name of ["one", "two"]) writeFileSync(join(folder.path, name), "x");
+    while (!seen.includes("two")) await delay(1);
+    await delay(1);
+    assert.deepEqual([mock.callCount(), calls], [begun, []]);
+    mkdirSync(path, { recursive: true });
+    while (calls.length === 0) await delay(1);
   },
 );

@@ -1,5 +1,5 @@
 import { existsSync, type FSWatcher, watch } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname, relative, sep } from "node:path";
 
 /**
  * Calls back with the names that change in a folder. If the folder does not exist, the nearest
@@ -19,11 +19,15 @@ export function watchFolder(
     if (isOver) return;
     const there = nearest(folder);
     const isHere = there === folder;
+    // The folder on the way that may be created, and the watched one, which may be removed.
+    const awaited = [relative(there, folder).split(sep, 1)[0], basename(there)];
     try {
-      watcher = watch(there, { persistent: false }, (_, name) => {
-        // A watch does not survive the removal of its folder.
-        if (!isHere || !existsSync(folder)) begin();
-        if (isHere) changed(name ?? undefined);
+      watcher = watch(there, { persistent: false }, (event, name) => {
+        if (isHere) {
+          // A watch does not survive the removal of its folder. A file that is written removes nothing.
+          if (event === "rename" && !existsSync(folder)) begin();
+          changed(name ?? undefined);
+        } else if (name === null || awaited.includes(name)) begin();
       });
       watcher.on("error", begin);
     } catch {

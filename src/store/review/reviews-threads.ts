@@ -129,14 +129,16 @@ export function listThreads(
   { gitDir, states, path, limit }: ThreadFilter,
   moment: Moment,
 ): Thread[] {
-  const given = Object.entries({ git_dir: gitDir, path }).flatMap(([column, value]) =>
-    value === undefined ? [] : [{ column, value }],
-  );
   // Only the given conditions: a query with optional conditions could not use an index.
-  const where = given.map(({ column }) => `${column} = ?`).join(" AND ") || "true";
-  const query = prepared(database, `SELECT ${THREAD_COLUMNS} WHERE ${where} ORDER BY opened`);
-  const rows = query.all(...given.map(({ value }) => value));
+  const inRepository = gitDir === undefined ? "true" : "git_dir = ?";
+  const onFile = path === undefined ? "true" : "path = ?";
+  const query = prepared(
+    database,
+    `SELECT ${THREAD_COLUMNS} WHERE ${inRepository} AND ${onFile} ORDER BY opened`,
+  );
+  const rows = query.all(...[gitDir, path].filter((value) => value !== undefined));
   const threads: Thread[] = [];
+  if (rows.length === 0) return threads;
   const wanted = states === undefined ? undefined : new Set<unknown>(states);
   for (const row of rows) {
     // Whether a claim has expired can only be checked row by row.
