@@ -339,13 +339,11 @@ export class Toolbox {
     );
   }
 
-  async #runWithin(timeout: number, tool: Tool, passage: Passage): Promise<ToolResult> {
-    const { LimitedContext } = await import("./limited-context.ts");
-    const limited = new LimitedContext(passage.name, timeout, passage.context, this.#deadlines);
-    const work = (async () => tool.call(passage.args, limited))();
-    return this.settle(passage, Promise.race([work, limited.over])).finally(() => {
-      limited.end();
-    });
+  #runWithin(timeout: number, tool: Tool, passage: Passage): Promise<ToolResult> {
+    const work = import("./limited-context.ts").then(({ callWithin }) =>
+      callWithin(timeout, tool, passage, this.#deadlines),
+    );
+    return this.settle(passage, work);
   }
 
   #done(passage: Passage, result: ToolResult): ToolResult {
