@@ -1,6 +1,5 @@
 import { Deadlines } from "../base/limit/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { unparsedText } from "../base/text/unparsed-json.ts";
 import {
   type Channel,
@@ -10,7 +9,7 @@ import {
   type Sink,
   type Topic,
 } from "../wire/channel.ts";
-import { Batch } from "./message/batch.ts";
+import { Batch, refuseBatch } from "./message/batch.ts";
 import { Call } from "./call.ts";
 import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
 import {
@@ -19,15 +18,17 @@ import {
   type PeerOptions,
   type RequestObserver,
   resolvePeerOptions,
+  TAKEN,
   type Trace,
 } from "./peer-options.ts";
+import { ErrorPace } from "./error-pace.ts";
 import { readElements } from "./message/envelope.ts";
 import { errorText, faultError, RpcError, toRpcError } from "./rpc-error.ts";
 import { type HeldId, type LostMessage, recoverMessage, recoverUnparsed } from "./message/id.ts";
 import { InFlight } from "./in-flight.ts";
 import { classify } from "./message/message.ts";
 import type { Method } from "./method.ts";
-import { PendingRequests, type RequestOptions } from "./pending-requests.ts";
+import { PendingRequests, type RequestLink, type RequestOptions } from "./pending-requests.ts";
 import { parseMessage } from "./message/parse-message.ts";
 import { refuse, shorten } from "./refuse.ts";
 import type { Route, Routes } from "./route.ts";
@@ -39,21 +40,20 @@ import type { Route, Routes } from "./route.ts";
 export class Peer<S = undefined> implements Sink<string> {
   readonly state: S;
   readonly deadlines = new Deadlines();
+  readonly requests: PendingRequests;
   readonly #channel: Channel<string>;
   readonly #routes: Routes<S>;
   readonly #dialect: Dialect;
   readonly #readUnparsed: (text: string) => unknown;
   readonly #limits: PeerLimits;
-  readonly #errors: RateLimiter | undefined;
   readonly #trace: Trace | undefined;
   readonly #observer: RequestObserver | undefined;
+  readonly #isObserved: boolean;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
-  readonly #requests: PendingRequests;
   readonly #inFlight = new InFlight<S>();
   readonly #ended = Promise.withResolvers<void>();
   #full: Room | undefined;
-  /** While whoever does nothing but wrong is not read. */
-  #pause: { readonly over: Promise<void>; end(): void } | undefined;
+  readonly #pace: ErrorPace;
   #closing = false;
   #hasEnded = false;
 
@@ -65,20 +65,18 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#dialect = resolved.dialect;
     this.#readUnparsed = resolved.readUnparsed;
     this.#limits = resolved.limits;
-    this.#errors = resolved.errorRate && new RateLimiter(resolved.errorRate);
+    this.#pace = new ErrorPace(resolved.errorRate);
     this.#trace = resolved.trace;
     this.#observer = resolved.observer;
+    this.#isObserved = Boolean(resolved.trace ?? resolved.observer);
     this.#report = resolved.report;
-    const link = {
+    const { method: name } = this.#dialect.cancel;
+    const link: RequestLink = {
       deadlines: this.deadlines,
-      send: (text: string, topic: Topic | undefined) => {
-        this.#send(text, topic);
-      },
-      cancel: (requestId: number, reason: string) => {
-        this.notify({ name: this.#dialect.cancel.method }, { requestId, reason });
-      },
+      send: (text, topic) => this.send(text, topic),
+      cancel: (requestId, reason) => this.notify({ name }, { requestId, reason }),
     };
-    this.#requests = new PendingRequests(link, resolved.firstId);
+    this.requests = new PendingRequests(link, resolved.firstId);
     channel.receive(this);
   }
 
@@ -95,12 +93,12 @@ export class Peer<S = undefined> implements Sink<string> {
   /** Asks the other side and waits for its answer. Rejects with what it answered, as an `RpcError`. */
   request<P, R>(method: Method<P, R>, params: P, options: RequestOptions = {}): Promise<R> {
     // The method's own check makes the result an R.
-    return this.#requests.request(method, params, options) as Promise<R>;
+    return this.requests.request(method, params, options) as Promise<R>;
   }
 
   /** Tells the other side. Resolves when there is room to tell it more. */
   notify<P>(method: Method<P, void>, params: P, topic?: Topic): Room {
-    return this.#send(JSON.stringify({ jsonrpc: "2.0", method: method.name, params }), topic);
+    return this.send(JSON.stringify({ jsonrpc: "2.0", method: method.name, params }), topic);
   }
 
   /** Answers what is in flight, waiting at most `grace` milliseconds, then flushes and closes. */
@@ -111,16 +109,33 @@ export class Peer<S = undefined> implements Sink<string> {
     for (const call of this.#inFlight.all) {
       this.#endCall(call, error, RpcError.of(STANDARD.internal, "shutting down"));
     }
-    this.#requests.failAll(error);
+    this.requests.failAll(error);
     this.deadlines.clear();
-    this.#pause?.end();
+    this.#pace.end();
     this.#ended.resolve();
     await this.#channel[Symbol.asyncDispose]();
   }
 
+  /** Begins a request that `readUnparsed` has read; undefined where it has to be parsed or refused. */
+  begin(method: string, id: HeldId): Call<S> | undefined {
+    const { size } = this.#inFlight;
+    if (this.#isObserved || this.#closing || size >= this.#limits.maxInFlight) return undefined;
+    if (this.#inFlight.find(id) !== undefined) return undefined;
+    const call = new Call<S>(this, method, id);
+    this.#inFlight.add(call);
+    return call;
+  }
+
+  /** Answers such a request with the JSON text of a result. */
+  answer(call: Call<S>, result: string): void {
+    if (this.#inFlight.settle(call)) this.#sendResult(call, result);
+  }
+
   /** Called by the channel. */
   message(text: string): void | Room {
-    return this.accept(this.#readUnparsed(text) ?? parseMessage(text, this.#limits), text);
+    const read = this.#readUnparsed(text);
+    if (read !== TAKEN) return this.accept(read ?? parseMessage(text, this.#limits), text);
+    return this.#takeFull();
   }
 
   /** A message that its channel had to parse, or the error that it is answered with. */
@@ -129,8 +144,12 @@ export class Peer<S = undefined> implements Sink<string> {
     if (message instanceof RpcError) this.#unread(text, message);
     else if (Array.isArray(message)) this.#batch(message, text);
     else this.#receive(message, text);
+    return this.#takeFull();
+  }
+
+  #takeFull(): Room | undefined {
     const full = this.#full;
-    this.#full = undefined;
+    if (full !== undefined) this.#full = undefined;
     return full;
   }
 
@@ -141,19 +160,19 @@ export class Peer<S = undefined> implements Sink<string> {
 
   /** Called by the channel: one request of ours gets no answer. */
   lost(id: string | number, error: Error): void {
-    this.#requests.fail(id, error);
+    this.requests.fail(id, error);
   }
 
   /** Called by the channel. */
   end(error?: Error): void {
     this.#hasEnded = true;
     const reason = new TrunklineError("closed", "The connection is closed", { cause: error });
-    this.#requests.failAll(reason);
+    this.requests.failAll(reason);
     if (error !== undefined) {
       this.#report("rpc.connection-failed", { error: error.message });
       for (const call of this.#inFlight.all) this.#endCall(call, reason, undefined);
       this.deadlines.clear();
-      this.#pause?.end();
+      this.#pace.end();
     }
     this.#ended.resolve();
   }
@@ -171,32 +190,24 @@ export class Peer<S = undefined> implements Sink<string> {
     }
     const isMalformed = error.code === STANDARD.parse.code;
     const failure = isMalformed ? error : new TrunklineError("limit", error.message);
-    if (this.#requests.fail(JSON.parse(idText), failure)) return;
+    if (this.requests.fail(JSON.parse(idText), failure)) return;
     this.#report("rpc.unknown-response", { id: idText, error: error.message });
   }
 
   #batch(messages: unknown[], text: string): void {
-    const refusal = this.#refuseBatch(messages.length);
+    const refusal = refuseBatch(messages.length, this.#dialect.batches, this.#limits.maxInFlight);
     if (refusal !== undefined) {
       this.#fail("null", RpcError.of(STANDARD.invalidRequest, refusal));
       return;
     }
     const batch = new Batch((answers, topic) => {
-      this.#send(answers, topic);
+      this.send(answers, topic);
     });
     const texts = readElements(text);
     for (const [index, message] of messages.entries()) {
       this.#receive(message, texts[index] ?? "", batch);
     }
     batch.seal();
-  }
-
-  #refuseBatch(size: number): string | undefined {
-    const { maxInFlight } = this.#limits;
-    if (size === 0) return "batch is empty";
-    if (!this.#dialect.batches) return "batches are not supported";
-    // More than may be in flight could not all be served, and answering them takes time.
-    return size > maxInFlight ? `batch of ${size} messages is over ${maxInFlight}` : undefined;
   }
 
   #receive(value: unknown, text: string, batch?: Batch): void {
@@ -210,7 +221,7 @@ export class Peer<S = undefined> implements Sink<string> {
         this.#notified(message.method, message.params, text);
         break;
       case "answer":
-        if (!this.#requests.settle(message.id, message.body)) {
+        if (!this.requests.settle(message.id, message.body)) {
           this.#report("rpc.unknown-response", { id: message.id });
         }
         break;
@@ -233,8 +244,19 @@ export class Peer<S = undefined> implements Sink<string> {
       this.#failCall(call, this.#toRpcError(error, name));
       return;
     }
-    if (result instanceof Promise) this.#wait(call, route, result);
-    else this.#answer(call, result);
+    if (!(result instanceof Promise)) {
+      this.#answer(call, result);
+      return;
+    }
+    this.#inFlight.add(call);
+    const { timeout } = route;
+    if (timeout !== undefined) {
+      call.limitTo(timeout, () => {
+        const error = RpcError.of(ACP.timeout, `'${name}' took longer than ${timeout} ms`);
+        this.#endCall(call, error, error);
+      });
+    }
+    this.follow(call, result);
   }
 
   /** Who handles a request; throws why nobody does. */
@@ -268,22 +290,14 @@ export class Peer<S = undefined> implements Sink<string> {
     });
   }
 
-  #wait(call: Call<S>, route: Route<S>, result: Promise<unknown>): void {
-    this.#inFlight.add(call);
-    const { timeout } = route;
-    if (timeout !== undefined) {
-      call.limitTo(timeout, () => {
-        const error = RpcError.of(ACP.timeout, `'${call.method}' took longer than ${timeout} ms`);
-        this.#endCall(call, error, error);
-      });
-    }
+  /** Answers a request in flight when its result is there. */
+  follow(call: Call<S>, result: Promise<unknown>): void {
     result.then(
       (value) => {
         if (this.#inFlight.settle(call)) this.#answer(call, value);
       },
       (error: unknown) => {
-        if (!this.#inFlight.settle(call)) return;
-        this.#failCall(call, this.#toRpcError(error, call.method));
+        if (this.#inFlight.settle(call)) this.#failCall(call, this.#toRpcError(error, call.method));
       },
     );
   }
@@ -327,12 +341,9 @@ export class Peer<S = undefined> implements Sink<string> {
   #endCall(call: Call<S>, reason: Error, answer: RpcError | undefined): void {
     if (!this.#inFlight.settle(call)) return;
     call.stop(reason);
-    if (answer !== undefined) {
-      this.#failCall(call, answer);
-      return;
-    }
-    call.observed?.({ isCancelled: true });
-    call.batch?.skip();
+    if (answer !== undefined) this.#failCall(call, answer);
+    else call.observed?.({ isCancelled: true });
+    if (answer === undefined) call.batch?.skip();
   }
 
   #answer(call: Call<S>, result: unknown): void {
@@ -344,9 +355,12 @@ export class Peer<S = undefined> implements Sink<string> {
       return;
     }
     call.observed?.({ result });
-    const { idText } = call;
-    const answer = `{"jsonrpc":"2.0","id":${idText},"result":${text ?? "null"}}`;
-    this.#reply(answer, { request: idText, isAnswer: true }, call.batch);
+    this.#sendResult(call, text ?? "null");
+  }
+
+  #sendResult({ idText, batch }: Call<S>, result: string): void {
+    const answer = `{"jsonrpc":"2.0","id":${idText},"result":${result}}`;
+    this.#reply(answer, { request: idText, isAnswer: true }, batch);
   }
 
   #failCall(call: Call<S>, error: RpcError): void {
@@ -356,36 +370,21 @@ export class Peer<S = undefined> implements Sink<string> {
 
   #fail(id: HeldId, error: RpcError, batch?: Batch): void {
     // Who does nothing but wrong is read slowly; what is no request need not be answered.
-    const wait = this.#errors?.take("") ?? 0;
-    if (wait > 0) {
-      this.#full = this.#pauseFor(wait);
+    const pause = this.#pace.taken();
+    if (pause !== undefined) {
+      this.#full = pause;
       if (id === "null") return;
     }
     const answer = `{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`;
     this.#reply(answer, { request: String(id), isAnswer: true, errorCode: error.code }, batch);
   }
 
-  /** Its timer keeps the process alive: input that is not read does not. */
-  #pauseFor(milliseconds: number): Promise<void> {
-    if (this.#pause === undefined) {
-      const over = Promise.withResolvers<void>();
-      const end = (): void => {
-        clearTimeout(timer);
-        this.#pause = undefined;
-        over.resolve();
-      };
-      const timer = setTimeout(end, milliseconds);
-      this.#pause = { over: over.promise, end };
-    }
-    return this.#pause.over;
-  }
-
   #reply(text: string, topic: Topic, batch?: Batch): void {
-    if (batch === undefined) this.#send(text, topic);
+    if (batch === undefined) this.send(text, topic);
     else batch.add(text, topic);
   }
 
-  #send(text: string, topic?: Topic): Room {
+  send(text: string, topic?: Topic): Room {
     this.#trace?.sent(text);
     const room = this.#channel.send(text, topic);
     if (room !== ROOM) this.#full = room;

@@ -3,7 +3,7 @@ import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
 import { hasBrand, TrunklineError } from "../base/errors.ts";
 import { parsed } from "../base/text/unparsed-json.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
-import type { Topic } from "../wire/channel.ts";
+import type { Room, Topic } from "../wire/channel.ts";
 import { STANDARD } from "./codes.ts";
 import type { Method } from "./method.ts";
 import { RpcError } from "./rpc-error.ts";
@@ -29,8 +29,19 @@ export interface Settler {
   error(error: Error): unknown;
 }
 
-/** One request until its answer. */
-class PendingRequest implements StopListener {
+/** A request until its answer. */
+export interface Pending {
+  readonly method: Method<unknown, unknown>;
+  /** Whether the other side has to be told that it is given up. */
+  readonly isSent: boolean;
+  readonly takesUnparsed: boolean;
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+  /** It has its answer, or gets none. */
+  settled(deadlines: Deadlines): void;
+}
+
+class PendingRequest implements Pending, StopListener {
   readonly id: number;
   readonly method: Method<unknown, unknown>;
   readonly stop: Stop | undefined;
@@ -66,6 +77,11 @@ class PendingRequest implements StopListener {
     this.#giveUp(this.id, reason);
   }
 
+  settled(deadlines: Deadlines): void {
+    if (this.deadline !== undefined) deadlines.stop(this.deadline);
+    this.stop?.remove(this);
+  }
+
   resolve(result: unknown): void {
     try {
       this.#resolve(this.#settler === undefined ? result : this.#settler.result(result));
@@ -90,15 +106,15 @@ class PendingRequest implements StopListener {
 /** How our requests reach the other side. */
 export interface RequestLink {
   readonly deadlines: Deadlines;
-  send(text: string, topic: Topic | undefined): void;
+  send(text: string, topic: Topic | undefined): Room;
   /** Tells the other side that an answer is no longer wanted. */
-  cancel(id: number, reason: string): void;
+  cancel(id: number, reason: string): Room;
 }
 
 /** Our own requests that have no answer yet. */
 export class PendingRequests {
   readonly #link: RequestLink;
-  readonly #pending = new Map<number, PendingRequest>();
+  readonly #pending = new Map<number, Pending>();
   /** Some peers hold ids in 32 bits, so they are small and counted up. */
   #nextId: number;
   #over: Error | undefined;
@@ -123,12 +139,12 @@ export class PendingRequests {
     // Before anything is remembered: it throws for parameters that JSON cannot hold.
     const text = JSON.stringify({ jsonrpc: "2.0", id, method: method.name, params });
     const answer = Promise.withResolvers<unknown>();
-    const pending = new PendingRequest(id, method, stop, settler, answer, this.#giveUp);
+    const pending = new PendingRequest(id, method, stop, settler, answer, this.giveUp);
     this.#pending.set(id, pending);
     if (timeout !== undefined) {
       pending.deadline = this.#link.deadlines.start(timeout, () => {
         const error = `No answer to '${method.name}' within ${timeout} ms`;
-        this.#giveUp(id, new TrunklineError("timeout", error));
+        this.giveUp(id, new TrunklineError("timeout", error));
       });
     }
     stop?.add(pending);
@@ -140,9 +156,25 @@ export class PendingRequests {
     return answer.promise;
   }
 
+  /** Gives an id to a request that its sender writes. Undefined where nobody will answer it. */
+  register(request: Pending): number | undefined {
+    if (this.#over !== undefined) return undefined;
+    const id = this.#nextId++;
+    this.#pending.set(id, request);
+    return id;
+  }
+
+  get all(): Pending[] {
+    return [...this.#pending.values()];
+  }
+
+  find(id: number): Pending | undefined {
+    return this.#pending.get(id);
+  }
+
   /** Gives a response to whoever waits for it. Returns false when nobody does. */
   settle(id: unknown, message: { result?: unknown; error?: unknown }): boolean {
-    const pending = this.#take(id);
+    const pending = this.take(id);
     if (pending === undefined) return false;
     const { error } = message;
     const result = pending.takesUnparsed ? message.result : parsed(message.result);
@@ -160,7 +192,7 @@ export class PendingRequests {
 
   /** The answer came but could not be read. */
   fail(id: unknown, error: Error): boolean {
-    const pending = this.#take(id);
+    const pending = this.take(id);
     pending?.reject(error);
     return pending !== undefined;
   }
@@ -171,18 +203,17 @@ export class PendingRequests {
     for (const id of [...this.#pending.keys()]) this.fail(id, error);
   }
 
-  readonly #giveUp = (id: number, error: Error): void => {
+  readonly giveUp = (id: number, error: Error): void => {
     const isSent = this.#pending.get(id)?.isSent === true;
     if (this.fail(id, error) && isSent) this.#link.cancel(id, error.message);
   };
 
-  #take(id: unknown): PendingRequest | undefined {
+  take(id: unknown): Pending | undefined {
     if (typeof id !== "number") return undefined;
     const pending = this.#pending.get(id);
     if (pending === undefined) return undefined;
     this.#pending.delete(id);
-    if (pending.deadline !== undefined) this.#link.deadlines.stop(pending.deadline);
-    pending.stop?.remove(pending);
+    pending.settled(this.#link.deadlines);
     return pending;
   }
 }
@@ -196,7 +227,7 @@ function findProblem(method: Method<unknown, unknown>, result: unknown): Problem
   }
 }
 
-function malformed({ method }: PendingRequest, what: string): RpcError {
+function malformed({ method }: Pending, what: string): RpcError {
   return RpcError.of(STANDARD.internal, `the response to '${method.name}' is malformed: ${what}`);
 }
 

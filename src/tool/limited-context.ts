@@ -4,9 +4,28 @@ import { TrunklineError } from "../base/errors.ts";
 import type { LogLevel } from "../base/log.ts";
 import type { Span } from "../base/trace.ts";
 import type { Project } from "./project.ts";
-import type { Caller, Question, ToolContext } from "./tool.ts";
+import type { ObservedCall } from "./call-observer.ts";
+import type { Caller, Question, Tool, ToolContext, ToolResult } from "./tool.ts";
 
 type Countdown = Pick<Deadlines, "start" | "restart" | "stop">;
+
+/** Calls a tool. Rejects when it takes so long without progress, or is cancelled. */
+export async function callWithin(
+  timeout: number,
+  tool: Tool,
+  { name, args, context }: ObservedCall,
+  deadlines: Countdown,
+): Promise<ToolResult> {
+  const limited = new LimitedContext(name, timeout, context, deadlines);
+  // It may have been cancelled already.
+  const call = async (): Promise<ToolResult> =>
+    limited.isStopped ? limited.over : tool.call(args, limited);
+  try {
+    return await Promise.race([call(), limited.over]);
+  } finally {
+    limited.end();
+  }
+}
 
 /**
  * The context of a tool call with a timeout. The timeout restarts with each progress and pauses while
@@ -65,6 +84,10 @@ export class LimitedContext implements ToolContext, StopListener {
 
   get signal(): AbortSignal {
     return this.#stopper.signal;
+  }
+
+  get isStopped(): boolean {
+    return this.#stopper.reason !== undefined;
   }
 
   /** Rejects on timeout or cancellation, also when the tool ignores its stop. */

@@ -94,6 +94,14 @@ export class Policy {
     return rule?.fits(question) === "perhaps";
   }
 
+  /** The decision on every call of a tool; undefined where its arguments or its project matter. */
+  always(subject: PolicySubject): Decision | undefined {
+    const rule = this.#rules.find((each) => each.fits(subject) !== false);
+    if (rule === undefined) return this.#default;
+    const isSure = rule.fits(subject) === true && rule.fitsArguments === always;
+    return isSure ? rule.decision : undefined;
+  }
+
   /** Whether every call of a tool is denied, whatever its arguments: then it is not listed. */
   hides(subject: PolicySubject): boolean {
     for (const rule of this.#rules) {

@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from "node:path";
 
-import { limitRefusal, type Principal, mayUseFolder, mayUseRepository } from "../base/principal.ts";
+import type { Principal } from "../base/principal.ts";
 import { realPath } from "../base/file/path.ts";
 import type { Arguments, ToolContext } from "./tool.ts";
 
@@ -83,46 +83,19 @@ export function projectFolder({
   return project === undefined ? folder : project.folder;
 }
 
-/** What to answer a call that needs a project and does not say which. */
-export function projectMissing(tool: string, use: ProjectUse, project: Project): string {
-  const { argument, instead } = use;
-  const { problem = "nothing says which one is meant" } = project;
-  const ways = [
-    ...(argument === undefined ? [] : [`give its absolute path as '${argument}'`]),
-    ...(instead === undefined ? [] : [instead]),
-    "configure one folder as the client's root",
-  ];
-  const next = ways.join(", or ");
-  const what = `Cannot tell which repository '${tool}' is to work on: ${problem}`;
-  return `${what}. ${next.charAt(0).toUpperCase()}${next.slice(1)}.`;
-}
-
 /** Tells the addresses that a folder's repository has. */
 export type AddressesOf = (folder: string) => Promise<readonly string[]>;
 
 /** Why a principal that is limited to folders or repositories may not have a tool work there. */
 export async function projectRefusal(
   principal: Principal,
-  { folders }: Project,
+  project: Project,
   addressesOf: AddressesOf,
 ): Promise<string | undefined> {
   const { limits } = principal;
   if (limits?.folders === undefined && limits?.repositories === undefined) return undefined;
-  if (folders.length === 0) {
-    const only = [...(limits.folders ?? []), ...(limits.repositories ?? [])].join(", ");
-    return `The call does not say which folder it is about, and its token is good only for ${only}`;
-  }
-  for (const folder of folders) {
-    if (!mayUseFolder(principal, folder)) {
-      return limitRefusal(principal, `the folder '${folder}'`, `--folder ${folder}`);
-    }
-    if (limits.repositories === undefined) continue;
-    const addresses = await addressesOf(folder);
-    if (mayUseRepository(principal, addresses)) continue;
-    const [address = "ADDRESS"] = addresses;
-    return limitRefusal(principal, `the repository in '${folder}'`, `--repo ${address}`);
-  }
-  return undefined;
+  const { refusalIn } = await import("./project/project-access.ts");
+  return refusalIn(principal, limits, project, addressesOf);
 }
 
 function namedBy({ argument }: ProjectUse, args: Arguments): string | undefined {
@@ -137,33 +110,15 @@ async function projectOfCaller(
 ): Promise<Project> {
   const roots = (await context.roots?.()) ?? [];
   const [folder, ...more] = [...new Set(roots.map((root) => realPath(root)))];
-  if (folder !== undefined) return among([folder, ...more], repositoryOf);
+  if (folder !== undefined && more.length === 0) {
+    return { folder, folders: [folder], source: "roots" };
+  }
+  if (folder !== undefined) {
+    const { repositoryAmong } = await import("./project/several-roots.ts");
+    return repositoryAmong([folder, ...more], repositoryOf);
+  }
   if (context.folder !== undefined) return only(context.folder, "folder");
   return { folders: [], problem: "the client does not say which folder it works in" };
-}
-
-/** Of several folders, the one that is a repository. Two folders of one repository mean that one. */
-async function among(folders: readonly string[], repositoryOf: RepositoryOf): Promise<Project> {
-  const [first] = folders;
-  const source = "roots";
-  if (folders.length === 1) return { folder: first, folders, source };
-  const found = new Map<string, string[]>();
-  for (const folder of folders) {
-    const repository = await repositoryOf(folder);
-    if (repository === undefined) continue;
-    found.set(repository, [...(found.get(repository) ?? []), folder]);
-  }
-  const [only, ...others] = found;
-  if (only === undefined) {
-    const problem = `none of the client's roots is in a git repository: ${folders.join(", ")}`;
-    return { folders, source, problem };
-  }
-  if (others.length > 0) {
-    const problem = `the client has several roots: ${[...found.values()].flat().join(", ")}`;
-    return { folders, source, problem };
-  }
-  const [repository, [one = repository, ...rest]] = only;
-  return { folder: rest.length === 0 ? one : repository, folders, source };
 }
 
 function only(folder: string, source: "argument" | "folder"): Project {

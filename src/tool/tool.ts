@@ -72,10 +72,28 @@ export interface Tool {
   readonly checksItself?: boolean;
   call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult>;
   /**
+   * Passes a call on whose arguments are JSON text, which nobody here needs otherwise. False where the
+   * tool has to be called.
+   */
+  readonly pass?: (args: string, passed: PassedCall) => boolean;
+  /**
    * Waits for the result of a call that its server works on as a task, also if it was another process
    * that began the call. Only there where the server outlives us.
    */
   resume?(taskId: string, context: ToolContext): Promise<ToolResult>;
+}
+
+/** A call that is passed on as text. What most calls never need is made when it is asked for. */
+export interface PassedCall {
+  /** Tells its client from others. */
+  readonly client: string;
+  readonly args: Arguments;
+  readonly stop: Stop;
+  readonly context: ToolContext;
+  /** Its result, as JSON of one text (`TextResult`). */
+  answered(result: string, isError: boolean): void;
+  /** Goes on as a call that was not passed on: it failed, or its result is of another kind. */
+  becomes(result: Promise<ToolResult>): void;
 }
 
 export interface ToolLimits {

@@ -23,7 +23,6 @@ import {
   ToolFault,
   type ToolResult,
 } from "./tool.ts";
-import { LimitedContext } from "./limited-context.ts";
 import { Policy } from "./policy.ts";
 import type { Profile } from "./profile/profile.ts";
 import {
@@ -31,7 +30,6 @@ import {
   isAbout,
   needOf,
   type Project,
-  projectMissing,
   projectRefusal,
   type ProjectUse,
   type RepositoryOf,
@@ -42,7 +40,7 @@ import { toolRefusal } from "./tool-access.ts";
 import type { ToolboxOptions } from "./toolbox-options.ts";
 import { awaitTool, type Waiting } from "./offer/tool-sources.ts";
 
-interface Passage extends ObservedCall {
+export interface Passage extends ObservedCall {
   readonly started: number;
 }
 
@@ -55,8 +53,8 @@ export class Toolbox {
   readonly #registry: ToolRegistry;
   readonly #rates = new CallRates();
   readonly #deadlines = new Deadlines();
-  readonly #audit: Audit | undefined;
-  readonly #observer: CallObserver | undefined;
+  readonly audit: Audit | undefined;
+  readonly observer: CallObserver | undefined;
   readonly #isPrivate: boolean;
   readonly #fallback: ((name: string) => Tool | undefined) | undefined;
   readonly #sources: ToolboxOptions["sources"];
@@ -68,8 +66,8 @@ export class Toolbox {
   constructor(options: ToolboxOptions = {}) {
     this.policy = options.policy ?? new Policy();
     this.#registry = new ToolRegistry(options.approver);
-    this.#audit = options.audit;
-    this.#observer = options.observer;
+    this.audit = options.audit;
+    this.observer = options.observer;
     this.#isPrivate = options.isPrivate === true;
     this.#fallback = options.fallback;
     this.#sources = options.sources;
@@ -160,7 +158,7 @@ export class Toolbox {
       known: () => this.#sources?.known(),
       tools: () => this.visibleTo(context),
       // Whoever may list tools may search for them: no policy decides on that.
-      found: (work) => this.#settle(this.#begun(name, args, context, undefined), work),
+      found: (work) => this.settle(this.#begun(name, args, context, undefined), work),
       // Policy, schema and record are those of the tool that is meant.
       call: (...meant) => this.#call(...meant, context),
     });
@@ -169,7 +167,7 @@ export class Toolbox {
 
   #begun(name: string, args: Arguments, context: ToolContext, tool: Tool | undefined): Passage {
     const passage: Passage = { name, args, context, tool, started: performance.now() };
-    if (this.#observer?.begun !== undefined) context.span = this.#observer.begun(passage);
+    if (this.observer?.begun !== undefined) context.span = this.observer.begun(passage);
     return passage;
   }
 
@@ -206,7 +204,7 @@ export class Toolbox {
     }
     const refusal = toolRefusal(context.caller.principal, tool);
     if (refusal !== undefined) return this.#refuse(passage, refusal);
-    return this.#settle(passage, tool.resume(taskId, context));
+    return this.settle(passage, tool.resume(taskId, context));
   }
 
   /** Which project a call is about, and whether it may be. The client may have to be asked. */
@@ -314,7 +312,10 @@ export class Toolbox {
     if (tool.project === undefined || !isMissing || needOf(tool.project, args) !== "needed") {
       return this.#run(tool, passage);
     }
-    return this.#refuse(passage, projectMissing(name, tool.project, project));
+    const { project: use } = tool;
+    return import("./project/project-access.ts").then(({ projectMissing }) =>
+      this.#refuse(passage, projectMissing(name, use, project)),
+    );
   }
 
   #run(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
@@ -327,10 +328,11 @@ export class Toolbox {
     } catch (error) {
       return this.#failed(passage, error);
     }
-    return result instanceof Promise ? this.#settle(passage, result) : this.#done(passage, result);
+    return result instanceof Promise ? this.settle(passage, result) : this.#done(passage, result);
   }
 
-  #settle(passage: Passage, result: Promise<ToolResult>): Promise<ToolResult> {
+  /** Records how a call ends that runs already. */
+  settle(passage: Passage, result: Promise<ToolResult>): Promise<ToolResult> {
     return result.then(
       (value) => this.#done(passage, value),
       (error: unknown) => this.#failed(passage, error),
@@ -338,11 +340,10 @@ export class Toolbox {
   }
 
   #runWithin(timeout: number, tool: Tool, passage: Passage): Promise<ToolResult> {
-    const limited = new LimitedContext(passage.name, timeout, passage.context, this.#deadlines);
-    const work = (async () => tool.call(passage.args, limited))();
-    return this.#settle(passage, Promise.race([work, limited.over])).finally(() => {
-      limited.end();
-    });
+    const work = import("./limited-context.ts").then(({ callWithin }) =>
+      callWithin(timeout, tool, passage, this.#deadlines),
+    );
+    return this.settle(passage, work);
   }
 
   #done(passage: Passage, result: ToolResult): ToolResult {
@@ -383,13 +384,13 @@ export class Toolbox {
     reason?: string,
     result?: ToolResult,
   ): void {
-    if (this.#observer !== undefined && outcome !== "begun") {
+    if (this.observer !== undefined && outcome !== "begun") {
       const milliseconds = performance.now() - passage.started;
-      this.#observer.ended(passage, { outcome, reason, milliseconds, result });
+      this.observer.ended(passage, { outcome, reason, milliseconds, result });
     }
-    if (this.#audit === undefined) return;
+    if (this.audit === undefined) return;
     try {
-      this.#audit.record(auditEntry(passage, passage.started, outcome, reason));
+      this.audit.record(auditEntry(passage, passage.started, outcome, reason));
     } catch (error) {
       // A failure to record a call must not fail the call.
       this.#report("audit.failed", { tool: passage.name, error });

@@ -73,6 +73,11 @@ export class ClientInstances {
     return this.#mode === "shared" && this.#clients.size > 1;
   }
 
+  /** Whether a client, which has called before, is the only one: then it has the main instance. */
+  isAlone(client: string): boolean {
+    return this.#mode === "shared" && this.#clients.size === 1 && this.#clients.has(client);
+  }
+
   /** The instance for a caller. */
   for(context: ToolContext): Upstream {
     const { client } = context.caller;

@@ -15,6 +15,7 @@ function toolOf(settings: UpstreamSettings, answer: () => Promise<ToolResult>) {
     name: "far",
     settings,
     for: () => upstream,
+    passer: () => undefined,
     use: (work: (client: McpClient) => Promise<ToolResult>) => work(client),
   };
   return upstreamTool(upstream as unknown as Upstream, { name: "slow" }, "far_slow");

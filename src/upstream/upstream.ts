@@ -3,10 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { McpClientEvents } from "../protocol/mcp/connect/routes.ts";
+import { type AroundPassed, beforeArguments } from "../protocol/mcp/connect/passed-request.ts";
 import type { Around } from "../protocol/mcp/connect/requests.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import type { Notice } from "../tool/notices.ts";
-import type { ToolContext, ToolResult } from "../tool/tool.ts";
+import type { Tool, ToolContext, ToolResult } from "../tool/tool.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import { Attempts } from "./attempts.ts";
 import { ClientInstances, type InstanceMode } from "./client-instances.ts";
@@ -289,6 +290,25 @@ export class Upstream {
       const why = `MCP server '${this.name}' describes it otherwise now, or has it no more`;
       throw new TrunklineError("not-found", `'${name}' is not offered any more: ${why}.`);
     });
+  }
+
+  /** How a tool's calls are passed on as text; undefined where they are not. */
+  passer(name: string, isHarmless: boolean): Tool["pass"] {
+    if (!("command" in this.settings)) return undefined;
+    const around: AroundPassed = {
+      before: beforeArguments(name),
+      answered: () => this.#life.backoff.succeeded(),
+      around: ({ args, context }) => {
+        const call = (client: McpClient): Promise<ToolResult> =>
+          client.callTool(name, args, context);
+        return new Attempts(this.name, this.#life, call, isHarmless);
+      },
+    };
+    return (args, passed) => {
+      const { client } = this.#life;
+      if (client === undefined || this.#refresh.listing !== undefined) return false;
+      return this.#instances.isAlone(passed.client) && client.pass(name, args, passed, around);
+    };
   }
 
   watch(uri: string): void {

@@ -75,6 +75,11 @@ export class RawClient implements AsyncDisposable {
     return id;
   }
 
+  /** Sends a request with an id that was used before. */
+  repeat(id: string, method: string, params: Json): void {
+    this.#write({ id, method, params: this.#envelope(params) });
+  }
+
   async answerTo(id: string): Promise<Json> {
     const find = (message: Json): boolean => message["id"] === id && !("method" in message);
     await this.until(({ messages }) => messages.some(find));

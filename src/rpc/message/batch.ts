@@ -44,3 +44,11 @@ export class Batch {
     this.#answers.length = 0;
   }
 }
+
+/** Why a batch is not read; undefined where it is. */
+export function refuseBatch(size: number, isKnown: boolean, most: number): string | undefined {
+  if (size === 0) return "batch is empty";
+  if (!isKnown) return "batches are not supported";
+  // More than may be in flight could not all be served, and answering them takes time.
+  return size > most ? `batch of ${size} messages is over ${most}` : undefined;
+}

@@ -2,13 +2,11 @@ import {
   closeSync,
   constants,
   fstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
   renameSync,
   rmdirSync,
-  rmSync,
   statSync,
   writeSync,
 } from "node:fs";
@@ -17,6 +15,7 @@ import { join } from "node:path";
 import { beforeSending } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
 import { AuditSeals } from "./audit-seals.ts";
+import { tryLock } from "./folder-lock.ts";
 
 export const AUDIT_FILE = "audit.ndjson";
 
@@ -76,8 +75,10 @@ export class AuditLog implements Disposable {
   readonly #folder: string;
   readonly #path: string;
   readonly #options: ResolvedOptions;
-  /** Lines that are not written yet, and how many. */
-  #text = "";
+  /** Pieces of lines that are not written yet: joining them once is cheaper than adding each. */
+  #pieces: string[] = [];
+  #length = 0;
+  /** How many lines they are. */
   #count = 0;
   /** A seal that is not written yet. It comes before all further lines, which it does not cover. */
   #sealLine = "";
@@ -91,6 +92,8 @@ export class AuditLog implements Disposable {
   #isTorn = false;
   #retry: NodeJS.Timeout | undefined;
   readonly #seals = new AuditSeals();
+  /** The end of each line. */
+  readonly #end = `,"writer":"${this.#seals.writer}"}\n`;
   #sealing: NodeJS.Timeout | undefined;
   #isAnchored = true;
   /** Seals that are on their way to the anchor. */
@@ -106,15 +109,28 @@ export class AuditLog implements Disposable {
 
   record(entry: object): void {
     const line = this.#lineOf(entry);
-    if (this.#text.length + line.length > this.#options.maxWaiting) {
+    if (this.#hasRoom(line.length)) this.#pieces.push(line);
+  }
+
+  /** The same of an entry that is JSON already, up to its last brace, in three pieces. */
+  recordText(head: string, args: string, tail: string): void {
+    const end = this.#end;
+    const isTaken = this.#hasRoom(head.length + args.length + tail.length + end.length);
+    if (isTaken) this.#pieces.push(head, args, tail, end);
+  }
+
+  /** Counts a line that is to be written at the end of this turn. False where too many wait already. */
+  #hasRoom(length: number): boolean {
+    if (this.#length + length > this.#options.maxWaiting) {
       if (this.#dropped++ === 0) this.#options.report("audit.full", { file: this.#path });
-      return;
+      return false;
     }
-    this.#text += line;
+    this.#length += length;
     this.#count++;
-    if (this.#isDue || this.#retry !== undefined) return;
+    if (this.#isDue || this.#retry !== undefined) return true;
     this.#isDue = true;
     beforeSending(this.#due);
+    return true;
   }
 
   /** Writes all buffered entries, as far as the disk accepts them. */
@@ -163,7 +179,7 @@ export class AuditLog implements Disposable {
 
   /** A line with the name of its writer. */
   #signed(json: string): string {
-    return `${json.slice(0, -1)},"writer":"${this.#seals.writer}"}\n`;
+    return json.slice(0, -1) + this.#end;
   }
 
   /** Seals what was written, here and, unless this is the end, at the anchor. Returns the seal. */
@@ -234,19 +250,21 @@ export class AuditLog implements Disposable {
   #appendLines(): void {
     if (this.#dropped > 0) this.#recordGap();
     if (this.#count === 0) return;
-    const lines = Buffer.from(this.#text);
+    const lines = Buffer.from(this.#pieces.join(""));
     this.#append(lines, (end) => {
       const isAll = end === lines.length;
       const count = isAll ? this.#count : countNewlines(lines, end);
       this.#count -= count;
-      this.#text = isAll ? "" : lines.toString("utf8", end);
+      const rest = isAll ? "" : lines.toString("utf8", end);
+      this.#pieces = isAll ? [] : [rest];
+      this.#length = rest.length;
       this.#written(isAll ? lines : lines.subarray(0, end), count);
     });
   }
 
   #recordGap(): void {
     const gap = { time: new Date().toISOString(), dropped: this.#dropped };
-    this.#text += this.#signed(JSON.stringify(gap));
+    this.#pieces.push(this.#signed(JSON.stringify(gap)));
     this.#count++;
     this.#dropped = 0;
   }
@@ -346,23 +364,6 @@ function timeIn(name: string): number {
   const [, year, month, day, hour, minute, second, ms] = SET_ASIDE.exec(name) ?? [];
   if (ms === undefined) return 0;
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);
-}
-
-/** Milliseconds after which the process that holds a lock was killed: renaming takes no time. */
-const LOCK_AGE = 10_000;
-
-/** Creates a folder that stands for a lock. False if somebody else has it. */
-function tryLock(path: string): boolean {
-  try {
-    mkdirSync(path, { mode: 0o700 });
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
-  const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity);
-  // The next attempt takes it.
-  if (age > LOCK_AGE) rmSync(path, { recursive: true, force: true });
-  return false;
 }
 
 /** The last byte shows whether a full disk or a power failure left half a line. */

@@ -174,6 +174,10 @@ export class Profile {
     return renamed;
   }
 
+  get hasRates(): boolean {
+    return this.#rates.length > 0;
+  }
+
   /** Counts a call. Milliseconds until it may be made, 0 where it may be now. */
   wait(tool: string, { principal, client }: Caller): number {
     let wait = 0;

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 
-import type { Channel, ChannelLimits, Sink, Topic } from "../channel.ts";
+import type { Channel, ChannelLimits } from "../channel.ts";
 import { streamChannel } from "./stream.ts";
 
 export interface ChildChannelOptions {
@@ -18,27 +18,16 @@ export function childChannel(
   child: { readonly stdin: Writable; readonly stdout: Readable },
   options: ChildChannelOptions = {},
 ): Channel<string> {
-  const { limits, stray = () => {} } = options;
-  const channel = streamChannel(child.stdout, child.stdin, limits === undefined ? {} : { limits });
-  return {
-    receive(sink: Sink<string>) {
-      channel.receive({
-        message(text) {
-          if (isMessage(text)) return sink.message(text);
-          stray(text);
-          return undefined;
-        },
-        fault: (fault) => sink.fault(fault),
-        end: (error) => sink.end(error),
-      });
-    },
-    send: (message: string, topic?: Topic) => channel.send(message, topic),
-    abort: (reason: Error) => channel.abort(reason),
-    [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
+  const { stray, ...rest } = options;
+  const isMessage = (line: string): boolean => {
+    const isOne = startsMessage(line);
+    if (!isOne) stray?.(line);
+    return isOne;
   };
+  return streamChannel(child.stdout, child.stdin, { ...rest, isMessage });
 }
 
-function isMessage(text: string): boolean {
+function startsMessage(text: string): boolean {
   if (text.charCodeAt(0) === 0x7b) return true;
   const first = text.trimStart().charCodeAt(0);
   return first === 0x7b || first === 0x5b;

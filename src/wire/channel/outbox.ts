@@ -48,9 +48,8 @@ export class Outbox {
       this.#scheduled = true;
       setImmediate(this.#flush);
     }
-    if (this.#room !== undefined) return this.#room.promise;
-    if (this.#text.length > this.#limits.highWater) this.#flush();
-    return this.#waiting() ?? ROOM;
+    if (this.#text.length > this.#limits.highWater && this.#room === undefined) this.#flush();
+    return this.#room?.promise ?? ROOM;
   }
 
   /** Writes what is queued, waits at most `grace` for the reader to take it, and ends the stream. */
@@ -97,16 +96,10 @@ export class Outbox {
     if (isMuch || this.#holding?.set(unsent) === false) {
       this.#fail(new SlowReaderError(unsent, this.#limits.maxUnsent));
     }
-  };
-
-  /** The promise that senders wait on, when the reader is behind. */
-  #waiting(): Promise<void> | undefined {
     // Below its own high water the stream would never say that it has drained.
     const highWater = Math.max(this.#limits.highWater, this.#writable.writableHighWaterMark);
-    if (this.#closed || this.#writable.writableLength <= highWater) return undefined;
-    this.#room ??= Promise.withResolvers<void>();
-    return this.#room.promise;
-  }
+    if (unsent > highWater && !this.#closed) this.#room ??= Promise.withResolvers<void>();
+  };
 
   #drained(): void {
     this.#holding?.set(this.#writable.writableLength);

@@ -15,6 +15,8 @@ export interface StreamChannelOptions {
   readonly limits?: Partial<ChannelLimits>;
   /** Stands in for the writable's own `write`, where that has been taken from everyone else. */
   readonly write?: (text: string) => void;
+  /** Whether a line is a message; others are left out. All are where it is left out. */
+  readonly isMessage?: (line: string) => boolean;
 }
 
 /**
@@ -34,6 +36,7 @@ class StreamChannel implements Channel<string> {
   readonly #writable: Writable;
   readonly #decoder: TextDecoder;
   readonly #outbox: Outbox;
+  readonly #isMessage: StreamChannelOptions["isMessage"];
   #sink: Sink<string> | undefined;
   /** Promises for which the input is held. */
   #holds = 0;
@@ -44,6 +47,7 @@ class StreamChannel implements Channel<string> {
     const limits = resolveChannelLimits(options.limits);
     this.#readable = readable;
     this.#writable = writable;
+    this.#isMessage = options.isMessage;
     this.#decoder = ndjson.decoder(limits.maxMessage, this);
     this.#outbox = new Outbox(writable, limits, (error) => this.abort(error), options.write);
     readable.on("error", (error: Error) => this.abort(error));
@@ -95,6 +99,7 @@ class StreamChannel implements Channel<string> {
 
   /** Called by the decoder. */
   text(message: string): void {
+    if (this.#isMessage?.(message) === false) return;
     const hold = this.#sink?.message(message);
     if (hold !== undefined) this.#holdUntil(hold);
   }

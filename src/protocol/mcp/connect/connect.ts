@@ -1,8 +1,8 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { VERSION } from "../../../base/version.ts";
 import { Peer } from "../../../rpc/peer.ts";
-import type { PeerLimits, PeerOptions } from "../../../rpc/peer-options.ts";
-import type { ToolContext, ToolResult } from "../../../tool/tool.ts";
+import { type PeerLimits, type PeerOptions, TAKEN } from "../../../rpc/peer-options.ts";
+import type { PassedCall, ToolContext, ToolResult } from "../../../tool/tool.ts";
 import type { Channel } from "../../../wire/channel.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 import { hasTasksExtension } from "../meta.ts";
@@ -13,7 +13,8 @@ import { type Era, type Introduction, handshake } from "./handshake.ts";
 import { ClientListening } from "./listen.ts";
 import { allPages, type LeftOut, withReadableNames } from "./lists.ts";
 import { ClientPages } from "./pages.ts";
-import { readTextAnswer } from "./text-answer.ts";
+import { type AroundPassed, PassedRequest } from "./passed-request.ts";
+import { messageOf, readTextAnswer } from "./text-answer.ts";
 import { mcpDialect } from "../dialect.ts";
 import type { Codec, Implementation, Revision } from "../revision/codec.ts";
 
@@ -45,7 +46,10 @@ const PROBE = 2_000;
 /** The MCP client: one interface, whatever revision the server speaks. */
 export class McpClient {
   readonly #peer: Peer;
-  readonly #calls = new ClientCalls();
+  readonly #calls = new ClientCalls(() => {
+    const passed = this.#peer.requests.all.filter((request) => request instanceof PassedRequest);
+    return passed.map((request) => request.passed.context);
+  });
   readonly #requests: ClientRequests;
   readonly #listening: ClientListening;
   readonly #canCall: (tool: JsonObject) => boolean;
@@ -60,7 +64,7 @@ export class McpClient {
     this.#peer = new Peer(channel, undefined, {
       // Servers of 2025-03-26 may send several messages as one.
       dialect: { ...mcpDialect, batches: true },
-      readUnparsed: readTextAnswer,
+      readUnparsed: (text) => this.#read(text),
       routes: clientRoutes({
         calls: this.#calls,
         pages,
@@ -180,6 +184,11 @@ export class McpClient {
     return this.#requests.call("tools/call", params, context, plainToolResult, around);
   }
 
+  /** Passes on a call whose arguments are JSON text. False where the tool has to be called. */
+  pass(name: string, args: string, passed: PassedCall, around: AroundPassed): boolean {
+    return this.#requests.pass(name, args, passed, around);
+  }
+
   /** Calls a tool that only works as a task (2025-11-25), and waits for its end. */
   callToolAsTask(
     name: string,
@@ -226,6 +235,17 @@ export class McpClient {
   async close(): Promise<void> {
     this.#listening.end();
     await this.#peer.close();
+  }
+
+  #read(text: string): unknown {
+    const answer = readTextAnswer(text);
+    if (answer === undefined) return undefined;
+    const { requests } = this.#peer;
+    const request = requests.find(answer.id);
+    if (!(request instanceof PassedRequest)) return messageOf(answer);
+    requests.take(answer.id);
+    request.answered(answer.json, answer.isError);
+    return TAKEN;
   }
 
   async #list(capability: string, name: string, member: string): Promise<JsonObject[]> {

@@ -5,11 +5,12 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import type { RequestOptions, Settler } from "../../../rpc/pending-requests.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { ToolContext, ToolResult } from "../../../tool/tool.ts";
+import type { PassedCall, ToolContext, ToolResult } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 import type { ClientCalls } from "./calls.ts";
 import { passedOn, TASKS_CAPABILITY, META } from "../meta.ts";
 import { followTask } from "./follow-task.ts";
+import { type AroundPassed, PassedRequest } from "./passed-request.ts";
 import type { ClientPages } from "./pages.ts";
 import { asCannotAsk, URL_ELICITATION_REQUIRED, visitPages } from "./questions.ts";
 import { askInRounds } from "./rounds.ts";
@@ -141,6 +142,27 @@ export class ClientRequests {
       { ...params, _meta },
       work,
     ) as Promise<unknown> as Promise<R>;
+  }
+
+  /** Passes on a call of a tool whose arguments are JSON text. False where it has to be called. */
+  pass(name: string, args: string, passed: PassedCall, around: AroundPassed): boolean {
+    if (this.codec.has.inputRequired) return false;
+    return new PassedRequest(this, name, passed, around).send(this.#peer, args);
+  }
+
+  giveUp(id: number, reason: Error): void {
+    this.#peer.requests.giveUp(id, reason);
+  }
+
+  /** For a call that was passed on, and goes on in full. */
+  workOn(
+    name: string,
+    { args, context }: PassedCall,
+    around: Around<ToolResult>,
+  ): Work<ToolResult> {
+    const token = this.#calls.begin(context);
+    const params = { name, arguments: args };
+    return new Work(this, "tools/call", params, context, token, plainToolResult, around);
   }
 
   /** Goes on with a call of a tool that the server has answered with a task before. */

@@ -15,9 +15,19 @@ const LONGEST = 64 * 1024;
 
 /** An answer to a call, of which only the envelope was read. */
 interface TextAnswer {
+  readonly id: number;
+  /** JSON of the result. */
+  readonly json: string;
+  readonly isError: boolean;
+}
+
+/** The same, as a message. */
+export function messageOf({ id, json, isError }: TextAnswer): {
   readonly jsonrpc: "2.0";
   readonly id: number;
   readonly result: TextResult;
+} {
+  return { jsonrpc: "2.0", id, result: new TextResult(json, isError) };
 }
 
 /**
@@ -34,5 +44,5 @@ export function readTextAnswer(message: string): TextAnswer | undefined {
 }
 
 function answerOf(id = "", json = "", isError: string | undefined): TextAnswer {
-  return { jsonrpc: "2.0", id: Number(id), result: new TextResult(json, isError !== undefined) };
+  return { id: Number(id), json, isError: isError !== undefined };
 }

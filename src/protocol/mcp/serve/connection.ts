@@ -4,6 +4,7 @@ import type { McpLogLevel } from "../log-levels.ts";
 import { OWNER, type Principal } from "../../../base/principal.ts";
 import { SessionRoots } from "./roots.ts";
 import type { Codec } from "../revision/codec.ts";
+import type { CallLanes } from "./call-lanes.ts";
 import { agreeOn, PLAINEST } from "../revision/revisions.ts";
 
 /**
@@ -18,6 +19,9 @@ export class Connection implements Disposable {
   /** Undefined until the handshake. */
   #client: Client | undefined;
   #hasSetLevel = false;
+  /** Reads messages that need not be parsed. Undefined where its messages do not come as text. */
+  read: ((text: string) => unknown) | undefined;
+  lanes: CallLanes | undefined;
   readonly #ends: (() => void)[] = [];
   /** How to stop watching, by URI. */
   readonly watches = new Map<string, () => void>();
@@ -52,6 +56,7 @@ export class Connection implements Disposable {
 
   agree(requested: string, capabilities: JsonObject, info: unknown): Codec {
     const codec = agreeOn(requested);
+    this.lanes = this.read = undefined;
     this.#client = { codec, capabilities, name: nameOf(info), logLevel: "info" };
     return codec;
   }

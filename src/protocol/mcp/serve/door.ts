@@ -113,7 +113,11 @@ export class McpDoor {
         return connection.client.codec.has.batches;
       },
     };
-    return { dialect, routes: this.#table };
+    return {
+      dialect,
+      routes: this.#table,
+      readUnparsed: (text) => (connection.read ??= nothing)(text),
+    };
   }
 
   /** After `initialize`: subscribes the client to changes and notices. */
@@ -149,3 +153,5 @@ export class McpDoor {
     for (const end of [...this.#lasting]) end();
   }
 }
+
+function nothing(): undefined {}

@@ -1,3 +1,4 @@
+import { background } from "../../../base/background.ts";
 import type { Route } from "../../../rpc/route.ts";
 import { CannotAsk, errorResult, type Tool, type ToolResult } from "../../../tool/tool.ts";
 import type { Client } from "./client.ts";
@@ -50,7 +51,29 @@ function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<Jso
     return callAsTask(door, request, tool);
   }
   if (client.codec.has.inputRequired && mayAsk(client)) return callInRounds(door, request);
-  return run(door, request, door.contextOf(request));
+  const context = door.contextOf(request);
+  const answer = run(door, request, context);
+  if (call.state.read !== undefined && client.codec.has.plainResults) {
+    openLane(door, call, params.name, context);
+  }
+  return answer;
+}
+
+/** Further calls of a tool may not have to be parsed. */
+function openLane(
+  door: McpDoor,
+  { state, peer }: CallRequest["call"],
+  name: string,
+  context: McpToolContext,
+): void {
+  if (state.lanes !== undefined) {
+    state.lanes.open(name, context);
+    return;
+  }
+  const loaded = import("./call-lanes.ts").then(({ CallLanes }) => {
+    CallLanes.of(door, state, peer).open(name, context);
+  });
+  background(loaded, "Opening a lane");
 }
 
 /** Whether a call is one for a task, or an error because it has to be one. Most are not. */
@@ -101,14 +124,29 @@ export function run(
   { client, params }: CallRequest,
   context: McpToolContext,
 ): JsonObject | Promise<JsonObject> {
-  const shape = (result: ToolResult): JsonObject | Promise<JsonObject> => {
-    const answer = client.codec.shapeToolResult(result);
-    // Some clients lose progress that arrives in one read with the answer.
-    return context.hasProgressed ? turn().then(() => answer) : answer;
-  };
   const result = door.offer.tools.call(params.name, params.arguments ?? {}, context);
-  if (!(result instanceof Promise)) return shape(result);
-  return result.then(shape, client.codec.has.missingCapabilityError ? undefined : tellTheModel);
+  return result instanceof Promise
+    ? shapeLater(client, context, result)
+    : shape(client, context, result);
+}
+
+function shape(
+  { codec }: Client,
+  context: McpToolContext,
+  result: ToolResult,
+): JsonObject | Promise<JsonObject> {
+  const answer = codec.shapeToolResult(result);
+  // Some clients lose progress that arrives in one read with the answer.
+  return context.hasProgressed ? turn().then(() => answer) : answer;
+}
+
+export function shapeLater(
+  client: Client,
+  context: McpToolContext,
+  result: Promise<ToolResult>,
+): Promise<JsonObject> {
+  const failed = client.codec.has.missingCapabilityError ? undefined : tellTheModel;
+  return result.then((value) => shape(client, context, value), failed);
 }
 
 function tellTheModel(error: unknown): JsonObject {

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { mask } from "./mask.ts";
+import { maskedJson } from "./masked-json.ts";
+
+const X = "x".repeat(40);
+const NAMES = [
+  ...["token", "ACCESS_TOKEN", "clientSecret", "password", "PASSWD", "passphrase", "apiKey"],
+  ...["x-api-key", "private_key", "credentials", "Set-Cookie", "Authorization", "pin", "bearer"],
+  "auth",
+];
+const SHAPES = [
+  ...[`ghp_${X}`, `github_pat_${X}`, `tlk_${X}`, `glpat-${X}`, `ATBB${X}`, `sk-${X}`, `xoxb-${X}`],
+  ...[`AKIA${"A".repeat(16)}`, `AIza${X}`, `npm_${X}`, `ey${X}.ey${X}.${X}`, `Bearer ${X}`],
+  ...[`basic ${X}`, "https://me:pass@host/", "https://h/?my_token=abc", `Basic ${X}`],
+  "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
+];
+
+function deep(levels: number): unknown {
+  return levels === 0 ? 1 : [deep(levels - 1)];
+}
+
+describe("maskedJson()", () => {
+  it("masks all that mask() does", () => {
+    const values = [
+      ...NAMES.map((name) => ({ [name]: "abc" })),
+      ...NAMES.map((name) => ({ env: [{ name, value: "abc" }] })),
+      ...SHAPES.map((shape) => ({ text: `see ${shape} there` })),
+      ...SHAPES.map((shape) => ({ [shape]: 1 })),
+      { text: "long ".repeat(2000) },
+      ...Array.from({ length: 16 }, (_, levels) => ({ deep: deep(levels) })),
+    ];
+    for (const value of values) {
+      const json = JSON.stringify(value);
+      assert.equal(maskedJson(json, value), JSON.stringify(mask(value)), json.slice(0, 200));
+    }
+    const masked = values.filter((value) => JSON.stringify(mask(value)) !== JSON.stringify(value));
+    assert.ok(
+      masked.length >= values.length - 16,
+      `${masked.length} of ${values.length} are masked`,
+    );
+  });
+
+  it("sees secrets that are spelt with escapes", () => {
+    const json = String.raw`{"p\u0061ssword":"abc"}`;
+    assert.equal(maskedJson(json, JSON.parse(json)), `{"password":"•••"}`);
+  });
+
+  it("leaves the text as it is where there is nothing to mask", () => {
+    const json = '{ "path" : "src/a.ts","n":1.0,"list":[1,{"ключ":"значение"}] }';
+    assert.equal(maskedJson(json, JSON.parse(json)), json);
+  });
+});

@@ -1,0 +1,20 @@
+import { mask } from "./mask.ts";
+
+/** Longer texts are masked value by value: some of them have to be cut. */
+const LONGEST = 4096;
+
+/** What every secret has, by its name or its shape (mask.ts), and what may hide one: an escape. */
+const MAY_BE_SECRET =
+  /[\\@]|token|secret|passw|passphrase|api[-_]?key|private[-_ ]?key|credential|cookie|auth|bearer|basic|"pin"|gh[pousr]_|github_pat|tlk_|glpat-|atbb|sk-|xox|akia|aiza|npm_|\.ey/i;
+
+/** More containers than may be nested. */
+const MAY_BE_DEEP = /^(?:[^[{]*[[{]){12}/;
+
+/**
+ * The JSON of a masked copy (`mask`) of what a text says. Most texts hold no secret, and stay as they
+ * are: looking for signs of one costs far less than a copy.
+ */
+export function maskedJson(json: string, value: unknown): string {
+  const isPlain = json.length <= LONGEST && !MAY_BE_SECRET.test(json) && !MAY_BE_DEEP.test(json);
+  return isPlain ? json : JSON.stringify(mask(value));
+}

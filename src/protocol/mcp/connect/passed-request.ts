@@ -1,0 +1,92 @@
+import type { StopListener } from "../../../base/stop.ts";
+import { type Method, method } from "../../../rpc/method.ts";
+import { isObject } from "../json-object.ts";
+import type { Peer } from "../../../rpc/peer.ts";
+import type { Pending } from "../../../rpc/pending-requests.ts";
+import type { PassedCall, ToolResult } from "../../../tool/tool.ts";
+import type { Around, ClientRequests } from "./requests.ts";
+
+/** What stands between the id of a request and the arguments of a tool. */
+export function beforeArguments(tool: string): string {
+  return `,"method":"tools/call","params":{"name":${JSON.stringify(tool)},"arguments":`;
+}
+
+/** Observes how calls end that are passed on as text. One object for all calls of a tool. */
+export interface AroundPassed {
+  /** The request after its id, up to the arguments. */
+  readonly before: string;
+  answered(): void;
+  /** For a call that goes on in full. */
+  around(passed: PassedCall): Around<ToolResult>;
+}
+
+const TOOL_CALL = method<unknown, unknown>("tools/call", {
+  checkResult: (value) => (isObject(value) ? undefined : { path: [], says: "must be an object" }),
+});
+
+/** A call that is passed on as text, until its answer. One object for each, since there may be thousands. */
+export class PassedRequest implements Pending, StopListener {
+  readonly passed: PassedCall;
+  readonly #requests: ClientRequests;
+  readonly #name: string;
+  readonly #around: AroundPassed;
+  #id = 0;
+
+  constructor(requests: ClientRequests, name: string, passed: PassedCall, around: AroundPassed) {
+    this.#requests = requests;
+    this.#name = name;
+    this.passed = passed;
+    this.#around = around;
+  }
+
+  // On the prototype, so that they cost nothing for each call.
+  get method(): Method<unknown, unknown> {
+    return TOOL_CALL;
+  }
+
+  get isSent(): boolean {
+    return true;
+  }
+
+  get takesUnparsed(): boolean {
+    return false;
+  }
+
+  /** Sends it with arguments that are JSON text. False where nobody will answer. */
+  send(peer: Peer, args: string): boolean {
+    const id = peer.requests.register(this);
+    if (id === undefined) return false;
+    this.#id = id;
+    this.passed.stop.add(this);
+    peer.send(`{"jsonrpc":"2.0","id":${id}${this.#around.before}${args}}}`);
+    return true;
+  }
+
+  stopped(reason: Error): void {
+    this.#requests.giveUp(this.#id, reason);
+  }
+
+  settled(): void {
+    this.passed.stop.remove(this);
+  }
+
+  /** It was answered with one text. */
+  answered(result: string, isError: boolean): void {
+    this.#around.answered();
+    this.passed.answered(result, isError);
+  }
+
+  resolve(result: unknown): void {
+    this.passed.becomes(this.#goOn((work) => work.result(result)));
+  }
+
+  reject(error: Error): void {
+    this.passed.becomes(this.#goOn((work) => work.error(error)));
+  }
+
+  async #goOn(
+    go: (work: ReturnType<ClientRequests["workOn"]>) => ToolResult | Promise<ToolResult>,
+  ): Promise<ToolResult> {
+    return go(this.#requests.workOn(this.#name, this.passed, this.#around.around(this.passed)));
+  }
+}

@@ -1,0 +1,300 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { Log } from "../../../base/log.ts";
+import { AUDIT_FILE, AuditLog } from "../../../store/audit/audit-log.ts";
+import { Offer } from "../../../tool/offer/offer.ts";
+import { Policy, type PolicyRule } from "../../../tool/policy.ts";
+import { Upstreams } from "../../../upstream/upstreams.ts";
+import {
+  type Json,
+  RawClient,
+  type RawClientOptions,
+} from "../../../../test/upstream/raw-client.ts";
+import {
+  ECHO,
+  LEGACY,
+  MODERN,
+  Refusal,
+  type Script,
+  Scripts,
+  type ScriptedServer,
+  SILENCE,
+} from "../../../../test/upstream/scripted-server.ts";
+import { McpDoor } from "./door.ts";
+
+const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+
+/** A server behind a door, and a client of it that has called it once, so that its tool has a lane. */
+class House implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), "trunkline-lanes-"));
+  readonly audit = new AuditLog(this.folder);
+  readonly offer = new Offer({ audit: this.audit });
+  readonly door = new McpDoor({ offer: this.offer });
+  readonly scripts: Scripts;
+  readonly upstreams: Upstreams;
+
+  constructor(script: Script) {
+    this.scripts = new Scripts({ a: script });
+    this.upstreams = new Upstreams({
+      offer: this.offer,
+      folder: this.folder,
+      log: new Log("error", () => {}),
+      open: this.scripts.open,
+      limits: QUICK,
+    });
+  }
+
+  /** A client with a lane. The first call is not passed on as text, and neither are those until then. */
+  async client(options: Omit<RawClientOptions, "revision"> = {}): Promise<RawClient> {
+    await this.upstreams.configure({ a: { command: "a" } });
+    await this.upstreams.known();
+    const client = await RawClient.connect(this.door, { revision: "2025-11-25", ...options });
+    const server = await this.scripts.start("a");
+    do await client.callTool("echo", { text: "first" });
+    while (!isPassed(server));
+    return client;
+  }
+
+  get server(): ScriptedServer {
+    const server = this.scripts.of("a").at(-1);
+    if (server === undefined) throw new Error("No server was started");
+    return server;
+  }
+
+  /** The records of calls, in order. */
+  get records(): Json[] {
+    this.audit.flush();
+    const lines = readFileSync(join(this.folder, AUDIT_FILE), "utf8").trim().split("\n");
+    return lines.map((line) => JSON.parse(line) as Json).filter((line) => !("seal" in line));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.upstreams[Symbol.asyncDispose]();
+    this.audit[Symbol.dispose]();
+    rmSync(this.folder, { recursive: true });
+  }
+}
+
+/** Whether the last call came as text: such a call has no progress token. */
+function isPassed(server: ScriptedServer): boolean {
+  return server.asked("tools/call").at(-1)?.["params"]._meta === undefined;
+}
+
+/** LEGACY with another answer to calls whose text is not "first". */
+function answering(call: Script[string], more: Script = {}): Script {
+  const handle: Script[string] = (params, server) =>
+    params["arguments"]?.text === "first" ? { content: [] } : call(params, server);
+  return { ...LEGACY, "tools/call": handle, ...more };
+}
+
+describe("a call that is passed on as text", () => {
+  it("is answered and recorded as one that is parsed", async () => {
+    await using house = new House(LEGACY);
+    await using client = await house.client();
+    const parsed = await client.callTool("echo", { text: "hi" }, { _meta: { x: 1 } });
+    assert.equal(isPassed(house.server), false);
+    const passed = await client.callTool("echo", { text: "hi" });
+    assert.equal(isPassed(house.server), true);
+    assert.deepEqual(passed["result"], parsed["result"]);
+    const [one, other] = house.records
+      .slice(-2)
+      .map((record) => ({ ...record, time: 0, milliseconds: 0 }));
+    assert.deepEqual(other, one);
+    assert.deepEqual(Object.keys(house.records.at(-1) ?? {}), Object.keys(house.records[0] ?? {}));
+    assert.equal(typeof house.records.at(-1)?.["milliseconds"], "number");
+  });
+
+  it("has its secrets masked in the record", async () => {
+    await using house = new House(LEGACY);
+    await using client = await house.client();
+    await client.callTool("echo", { text: "t", password: "hunter2" });
+    assert.equal(isPassed(house.server), true);
+    assert.deepEqual(house.records.at(-1)?.["arguments"], { text: "t", password: "•••" });
+  });
+
+  for (const [what, script, expected] of [
+    [
+      "another kind of content",
+      answering(() => ({ content: [{ type: "image", data: "", mimeType: "image/png" }] })),
+      { result: { content: [{ type: "image", data: "", mimeType: "image/png" }] } },
+    ],
+    [
+      "an error",
+      answering(() => {
+        throw new Refusal(-32050, "No", { why: 1 });
+      }),
+      { error: { code: -32050, message: "No", data: { why: 1 } } },
+    ],
+    [
+      "no result",
+      answering(() => 7),
+      {
+        error: {
+          code: -32603,
+          message:
+            "Internal error: the response to 'tools/call' is malformed: 'result' must be an object",
+        },
+      },
+    ],
+  ] as const) {
+    it(`may be answered with ${what}`, async () => {
+      await using house = new House(script);
+      await using client = await house.client();
+      const { jsonrpc: _, id: __, ...answer } = await client.callTool("echo", { text: "odd" });
+      assert.equal(isPassed(house.server), true);
+      assert.deepEqual(answer, expected);
+      assert.equal(house.records.at(-1)?.["outcome"], "error" in expected ? "error" : "ok");
+    });
+  }
+
+  it("can be cancelled", async () => {
+    await using house = new House(answering(() => SILENCE));
+    await using client = await house.client();
+    const id = client.send("tools/call", { name: "echo", arguments: { text: "slow" } });
+    await house.server.until(isPassed);
+    client.notify("notifications/cancelled", { requestId: id, reason: "enough" });
+    await house.server.until(({ heard }) =>
+      heard.some(({ method }) => method === "notifications/cancelled"),
+    );
+    const [told] = house.server.asked("notifications/cancelled");
+    assert.equal(told?.["params"].requestId, house.server.asked("tools/call").at(-1)?.["id"]);
+    assert.equal((await client.callTool("echo", { text: "first" }))["error"], undefined);
+    const outcomes = house.records.map(({ outcome }) => outcome as string);
+    assert.equal(outcomes.filter((outcome) => outcome === "cancelled").length, 1);
+  });
+
+  it("fails in words where its server dies", async () => {
+    await using house = new House(
+      answering((_, server) => {
+        server.die();
+        return SILENCE;
+      }),
+    );
+    await using client = await house.client();
+    const answer = await client.callTool("echo", { text: "die" });
+    assert.equal(answer["result"].isError, true);
+    assert.match(answer["result"].content[0].text, /'a' ended before it had answered/);
+    assert.equal(house.records.at(-1)?.["outcome"], "error");
+  });
+
+  it("is repeated where its server dies and that does no harm", async () => {
+    let deaths = 0;
+    const tool = { ...ECHO, annotations: { readOnlyHint: true } };
+    await using house = new House(
+      answering(
+        (_, server) => {
+          if (deaths++ > 0) return { content: [{ type: "text", text: "again" }] };
+          server.die();
+          return SILENCE;
+        },
+        { "tools/list": () => ({ tools: [tool] }) },
+      ),
+    );
+    await using client = await house.client();
+    const answer = await client.callTool("echo", { text: "die once" });
+    assert.deepEqual(answer["result"], { content: [{ type: "text", text: "again" }] });
+    assert.equal(house.scripts.of("a").length, 2);
+  });
+
+  it("may have its client asked, and hears what its server says", async () => {
+    const question = { message: "Sure?", requestedSchema: { type: "object", properties: {} } };
+    await using house = new House(
+      answering(async (_, server) => {
+        server.notify("notifications/message", { level: "warning", data: "hm" });
+        const { result } = await server.request("elicitation/create", question);
+        return { content: [{ type: "text", text: JSON.stringify(result) }] };
+      }),
+    );
+    await using client = await house.client({
+      capabilities: { elicitation: {} },
+      answers: { "elicitation/create": () => ({ action: "decline" }) },
+    });
+    const answer = await client.callTool("echo", { text: "ask" });
+    assert.equal(isPassed(house.server), true);
+    assert.equal(answer["result"].content[0].text, '{"action":"decline"}');
+    assert.equal(client.asked.length, 1);
+    assert.equal(client.told("notifications/message")[0]?.["params"].data, "hm");
+  });
+
+  it("is refused as ever when its id is in use", async () => {
+    await using house = new House(answering(() => SILENCE));
+    await using client = await house.client();
+    const id = client.send("tools/call", { name: "echo", arguments: { text: "slow" } });
+    await house.server.until(isPassed);
+    client.repeat(id, "tools/call", { name: "echo", arguments: { text: "slow" } });
+    const answer = await client.answerTo(id);
+    assert.match(answer["error"].message, /belongs to a request in flight/);
+  });
+});
+
+describe("a call is parsed", () => {
+  /** What comes of a call after a change, and whether it came to the server as text. */
+  async function after(change: (house: House) => void, args: Json = { text: "x" }): Promise<Json> {
+    await using house = new House(LEGACY);
+    await using client = await house.client();
+    const before = house.server.asked("tools/call").length;
+    change(house);
+    const answer = await client.callTool("echo", args);
+    const calls = house.server.asked("tools/call").length - before;
+    return { calls, isPassed: isPassed(house.server), answer };
+  }
+  const policy = (rule: Partial<PolicyRule>) => (house: House) => {
+    const rules: PolicyRule[] = [{ tool: "echo", decision: "deny", ...rule }];
+    house.offer.tools.policy = new Policy({ default: "allow", rules });
+  };
+
+  it("as soon as the policy is another one, which may deny it", async () => {
+    const { calls, answer } = await after(policy({}));
+    assert.equal(calls, 0);
+    assert.match(answer.result.content[0].text, /The policy does not let/);
+  });
+
+  it("where a rule looks at arguments", async () => {
+    const denied = await after(policy({ arguments: { text: "secret*" } }), { text: "secret plan" });
+    assert.equal(denied["calls"], 0);
+    const allowed = await after(policy({ arguments: { text: "secret*" } }));
+    assert.deepEqual([allowed["calls"], allowed["isPassed"]], [1, false]);
+  });
+
+  it("where the tool is gone", async () => {
+    const { calls, answer } = await after((house) => {
+      void house.upstreams.configure({});
+    });
+    assert.equal(calls, 0);
+    assert.match(answer.error.message, /echo/);
+  });
+
+  it("where its arguments do not fit the schema", async () => {
+    const properties = { text: { type: "string" } };
+    const tool = { ...ECHO, inputSchema: { type: "object", properties } };
+    await using house = new House({ ...LEGACY, "tools/list": () => ({ tools: [tool] }) });
+    await using client = await house.client();
+    const answer = await client.callTool("echo", { text: 7 });
+    assert.match(answer["result"].content[0].text, /'text' must be string/);
+    await client.callTool("echo", { text: "fits" });
+    assert.equal(isPassed(house.server), true);
+  });
+
+  it("where client and server speak different revisions", async () => {
+    await using house = new House(MODERN);
+    await house.upstreams.configure({ a: { command: "a" } });
+    await house.upstreams.known();
+    await using client = await RawClient.connect(house.door, { revision: "2025-11-25" });
+    for (let n = 0; n < 20; n++) await client.callTool("echo", { text: `${n}` });
+    assert.ok(house.server.asked("tools/call").every(({ params }) => "_meta" in params));
+  });
+
+  it("where another client uses the server, too", async () => {
+    await using house = new House(LEGACY);
+    await using client = await house.client();
+    await using other = await RawClient.connect(house.door, { revision: "2025-11-25" });
+    await other.callTool("echo", { text: "mine" });
+    const answer = await client.callTool("echo", { text: "yours" });
+    assert.equal(isPassed(house.server), false);
+    assert.equal(answer["result"].content[0].text, "yours");
+  });
+});

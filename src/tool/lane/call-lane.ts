@@ -1,0 +1,87 @@
+import { maskedJson } from "../../base/text/masked-json.ts";
+import { timestamp } from "../audit.ts";
+import { auditEntry } from "../audit-entry.ts";
+import type { Fits } from "../schema/plain-schema.ts";
+import { plainSchema } from "../schema/plain-schema.ts";
+import { toolRefusal } from "../tool-access.ts";
+import type { Passage, Toolbox } from "../toolbox.ts";
+import type { Arguments, Tool, ToolContext, ToolResult } from "../tool.ts";
+
+const OK = `,"outcome":"ok","milliseconds":`;
+const ERROR = `,"outcome":"error","milliseconds":`;
+
+/**
+ * The calls of one tool by one client, where everything but the arguments' schema was decided when the
+ * lane was opened: no rule, limit or observer looks at a single call. A lane is good until the tools,
+ * the profiles or the policy change.
+ */
+export class CallLane {
+  readonly tool: Tool;
+  readonly fits: Fits;
+  readonly pass: Tool["pass"];
+  /** The client that calls. */
+  readonly client: string;
+  readonly #toolbox: Toolbox;
+  readonly #policy: Toolbox["policy"];
+  readonly #audit: Toolbox["audit"];
+  /** What a record says before and after its time, up to the arguments. */
+  readonly #before: string;
+  #time = "";
+  #head = "";
+
+  private constructor(toolbox: Toolbox, tool: Tool, fits: Fits, context: ToolContext) {
+    this.tool = tool;
+    this.fits = fits;
+    this.pass = tool.pass;
+    this.client = context.caller.client;
+    this.#toolbox = toolbox;
+    this.#policy = toolbox.policy;
+    this.#audit = toolbox.audit;
+    const { name } = tool.definition;
+    const entry = auditEntry({ name, args: {}, context, tool }, 0, "ok", undefined);
+    const { time: _, arguments: __, outcome: ___, milliseconds: ____, ...same } = entry;
+    this.#before = `",${JSON.stringify(same).slice(1, -1)},"arguments":`;
+  }
+
+  /** Undefined where a call has to be looked at as a whole. */
+  static open(toolbox: Toolbox, name: string, context: ToolContext): CallLane | undefined {
+    const { profile, caller } = context;
+    const tool = toolbox.get(name, profile);
+    if (tool === undefined || toolbox.observer !== undefined) return undefined;
+    if (profile !== undefined && (profile.search !== undefined || profile.hasRates))
+      return undefined;
+    if (tool.limits !== undefined || tool.project !== undefined || tool.task === "required") {
+      return undefined;
+    }
+    if (toolRefusal(caller.principal, tool) !== undefined) return undefined;
+    const subject = { tool: tool.definition.name, server: tool.source?.server, caller };
+    const decisions = [toolbox.policy, profile?.policy].map((policy) => policy?.always(subject));
+    if (decisions[0] !== "allow" || (profile?.policy && decisions[1] !== "allow")) return undefined;
+    if (toolbox.audit !== undefined && toolbox.audit.recordText === undefined) return undefined;
+    const fits = tool.checksItself === true ? () => true : plainSchema(tool.definition.inputSchema);
+    return fits === undefined ? undefined : new CallLane(toolbox, tool, fits, context);
+  }
+
+  /** Whether what was decided still holds. */
+  get isOpen(): boolean {
+    return this.#toolbox.policy === this.#policy;
+  }
+
+  /** Records a call that was answered with a result. */
+  record(json: string, args: Arguments, started: number, isError: boolean): void {
+    if (this.#audit === undefined) return;
+    const time = timestamp();
+    if (time !== this.#time) {
+      this.#time = time;
+      this.#head = `{"time":"${time}${this.#before}`;
+    }
+    const took = Math.round((performance.now() - started) * 1000) / 1000;
+    this.#audit.recordText?.(this.#head, maskedJson(json, args), (isError ? ERROR : OK) + took);
+  }
+
+  /** Goes on with a call in full. */
+  settle(passage: Omit<Passage, "name" | "tool">, work: Promise<ToolResult>): Promise<ToolResult> {
+    const { tool } = this;
+    return this.#toolbox.settle({ ...passage, name: tool.definition.name, tool }, work);
+  }
+}
