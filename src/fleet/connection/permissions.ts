@@ -34,9 +34,8 @@ function ofGateway(subjects: Subjects, name: string): Permissions {
   return {
     publish: [
       ...common(subjects, name),
-      // Only gateways ask nodes, so nodes trust what a gateway tells about its clients.
+      // Only gateways ask nodes for sessions, so nodes trust what a gateway tells about its clients.
       subjects.request("*.*", "*"),
-      subjects.connection(`*.${name}.*`, "server"),
       subjects.job("*"),
       ...Object.values(streams).flatMap((stream) => [
         ...api(stream, "STREAM.CREATE", "STREAM.UPDATE", "STREAM.PURGE"),
@@ -45,32 +44,29 @@ function ofGateway(subjects: Subjects, name: string): Permissions {
       ...api(streams.jobs, "STREAM.MSG.DELETE"),
       ...api(`${streams.jobs}.*`, "CONSUMER.DURABLE.CREATE"),
     ],
-    subscribe: [
-      ...heard(subjects, name),
-      subjects.connection(`*.${name}.*`, "client"),
-      subjects.offer(`${name}.*`, "*"),
-    ],
+    subscribe: [...heard(subjects, name), subjects.offer(`${name}.*`, "*")],
     deny: [],
   };
 }
 
 function ofWorker(subjects: Subjects, name: string): Permissions {
   const streams = streamsOf(subjects);
-  const { events, sessions, shared, checkpoints, jobs } = streams;
+  const { events, sessions, shared, audits, checkpoints, jobs } = streams;
   return {
     publish: [
       ...common(subjects, name),
-      subjects.connection(`${name}.*.*`, "client"),
+      // All nodes of a pool call each other's tools.
+      subjects.request("*.*", "tools"),
       subjects.offer("*.*", "*"),
       subjects.event(">"),
-      ...[events, sessions, shared, checkpoints].flatMap(reading),
+      ...[events, sessions, shared, audits, checkpoints].flatMap(reading),
       // Events that a checkpoint or a deletion made superfluous, and parts of objects.
       ...[events, checkpoints].flatMap((stream) => api(stream, "STREAM.PURGE")),
       ...api(checkpoints, "STREAM.CREATE"),
       ...api(`${jobs}.*`, "CONSUMER.INFO", "CONSUMER.MSG.NEXT"),
       `$JS.ACK.${jobs}.>`,
     ],
-    subscribe: [...heard(subjects, name), subjects.connection(`${name}.*.*`, "server")],
+    subscribe: heard(subjects, name),
     // A worker lets no clients in: it must not make tokens that gateways accept.
     deny: [subjects.change("token", ">")],
   };
@@ -82,6 +78,10 @@ function common(subjects: Subjects, name: string): string[] {
     "$JS.API.INFO",
     `${subjects.beat}.${name}`,
     subjects.change("*", ">"),
+    subjects.audit(name),
+    // Connections to it and from it.
+    subjects.connection(`${name}.*.*`, "client"),
+    subjects.connection(`*.${name}.*`, "server"),
     `$KV.${subjects.sessions}.>`,
     `$O.${subjects.checkpoints}.>`,
   ];
@@ -89,7 +89,13 @@ function common(subjects: Subjects, name: string): string[] {
 
 /** What both hear. */
 function heard(subjects: Subjects, name: string): string[] {
-  return [`${subjects.inbox(name)}.>`, `${subjects.beat}.*`, subjects.request(`${name}.*`, "*")];
+  return [
+    `${subjects.inbox(name)}.>`,
+    `${subjects.beat}.*`,
+    subjects.request(`${name}.*`, "*"),
+    subjects.connection(`${name}.*.*`, "server"),
+    subjects.connection(`*.${name}.*`, "client"),
+  ];
 }
 
 function streamsOf(subjects: Subjects) {
@@ -98,6 +104,7 @@ function streamsOf(subjects: Subjects) {
     sessions: `KV_${subjects.sessions}`,
     jobs: subjects.jobs,
     shared: subjects.shared,
+    audits: subjects.audits,
     checkpoints: `OBJ_${subjects.checkpoints}`,
   };
 }
