@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import type { ActsAs, AgentIdentity } from "../agent/command-environment.ts";
 import type { Config, ConfigInput } from "./config/config.ts";
 import { userFile } from "./config/locations.ts";
+import { withSharedIdentities } from "./fleet/shared-identities-file.ts";
 import type { House } from "./house.ts";
 import type { IdentitiesOptions } from "../identity/identities.ts";
 import type { IdentityCommands } from "../identity/identity-commands.ts";
@@ -17,7 +18,7 @@ export function identitiesOptions(
   const { cwd, env } = input;
   const { path, namedBy } = userFile(input);
   return {
-    settings: config.identities,
+    settings: withSharedIdentities(data, config.identities),
     juggler: config["x-juggler"],
     data,
     env,
@@ -39,18 +40,28 @@ export function identitiesOptions(
 
 /** The identities as the files configure them now: some may have been added since the start. */
 export async function currentIdentities(
-  { config: { data }, reloading }: House,
+  house: House,
   folder: string,
   env: NodeJS.ProcessEnv,
 ): Promise<IdentityCommands> {
   const { IdentityCommands } = await import("../identity/identity-commands.ts");
+  const { config, input } = await currentConfig(house, folder, env);
+  return new IdentityCommands(identitiesOptions(config, input));
+}
+
+/** The configuration in a folder as the files have it now. */
+export async function currentConfig(
+  { config: { data }, reloading }: House,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly config: Config; readonly input: ConfigInput }> {
   const { loadConfig } = await import("./config/load.ts");
   // The user's own file comes first; as long as it does not exist, nobody can have named it.
   const [file] = reloading?.files ?? [];
   const configFile = file !== undefined && existsSync(file) ? file : undefined;
   const input = { cwd: folder, env, flags: { config: configFile, data } };
   const { config } = await loadConfig(input);
-  return new IdentityCommands(identitiesOptions(config, input));
+  return { config, input };
 }
 
 /**

@@ -45,6 +45,11 @@ export class NatsServer implements AsyncDisposable {
     return `nats://127.0.0.1:${this.port}`;
   }
 
+  /** What JetStream keeps on disk. */
+  get data(): string {
+    return join(this.#folder, "data");
+  }
+
   get pid(): number {
     return this.#child.pid ?? 0;
   }

@@ -3,6 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { SharedBase } from "../../fleet/shared/shared-base.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
@@ -98,6 +100,23 @@ describe("trunkline token revoke", () => {
     assert.equal(code, 1);
     assert.match(err, /'two'/);
     assert.match((await line.run("token", "list")).err, /^There are no tokens\./);
+  });
+});
+
+describe("trunkline token revoke in a fleet", () => {
+  it("fails in words while the other gateways cannot be told", async () => {
+    await using line = await SampleCommandLine.create();
+    await line.run("token", "create", "ci");
+    const [token] = new AccessTokens(line.home.data).list();
+    const entry = { seq: 1, local: "known to all" };
+    {
+      using base = await SharedBase.open(line.home.data, "state");
+      await base.note(new Map([["token", new Map([[token?.id ?? "", entry]])]]));
+    }
+    const revoked = await line.run("token", "revoke", "ci");
+    assert.equal(revoked.code, 1);
+    assert.match(revoked.out, /^Revoked 'ci'/);
+    assert.match(revoked.err, /still accept it\. They are told when this node runs/);
   });
 });
 

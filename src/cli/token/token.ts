@@ -58,6 +58,8 @@ export async function create(invocation: Invocation<CreateValues>): Promise<numb
   err(`Created token '${kept.name}' (${kept.id})${end}. It is not shown again.\n`);
   err(`It allows: ${grantText(kept)}.\n`);
   await warnOfProfile(invocation);
+  if (!(await isShared(invocation, kept, true)))
+    err(`Only this node accepts it for now. ${LATER}\n`);
   err("Send it with every request: Authorization: Bearer TOKEN\n");
   return 0;
 }
@@ -76,12 +78,27 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
 
 /** `trunkline token revoke NAME` */
 export async function revoke(invocation: Invocation<Printing>): Promise<number> {
-  const { values, positionals, out } = invocation;
+  const { values, positionals, out, err } = invocation;
   const kept = await (await open(invocation)).revoke(positionals[0] ?? "");
   const { name, id } = kept;
   if (values.json) out(`${JSON.stringify({ revoked: shownOf(kept) }, null, 2)}\n`);
   else out(`Revoked '${visibleLine(name)}' (${visibleLine(id)}).\n`);
-  return 0;
+  if (await isShared(invocation, kept, false)) return 0;
+  err(`The other gateways of the fleet still accept it. ${LATER}\n`);
+  return 1;
+}
+
+const LATER = "They are told when this node runs and reaches NATS.";
+
+/** Whether the other nodes of a fleet, if there are any, know of a change. */
+async function isShared(
+  invocation: Invocation,
+  { id: key }: AccessToken,
+  isThere: boolean,
+): Promise<boolean> {
+  const { data } = (await quietHouse(invocation)).config;
+  const { untilShared } = await import("../../fleet/shared/until-shared.ts");
+  return untilShared(data, { kind: "token", key, isThere });
 }
 
 /** `trunkline token rotate` */

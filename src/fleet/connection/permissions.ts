@@ -34,9 +34,8 @@ function ofGateway(subjects: Subjects, name: string): Permissions {
   return {
     publish: [
       ...common(subjects, name),
-      // Only gateways ask nodes, so nodes trust what a gateway tells about its clients.
+      // Only gateways ask nodes for sessions, so nodes trust what a gateway tells about its clients.
       subjects.request("*.*", "*"),
-      subjects.connection(`*.${name}.*`, "server"),
       subjects.job("*"),
       ...Object.values(streams).flatMap((stream) => [
         ...api(stream, "STREAM.CREATE", "STREAM.UPDATE", "STREAM.PURGE"),
@@ -45,11 +44,7 @@ function ofGateway(subjects: Subjects, name: string): Permissions {
       ...api(streams.jobs, "STREAM.MSG.DELETE"),
       ...api(`${streams.jobs}.*`, "CONSUMER.DURABLE.CREATE"),
     ],
-    subscribe: [
-      ...heard(subjects, name),
-      subjects.connection(`*.${name}.*`, "client"),
-      subjects.offer(`${name}.*`, "*"),
-    ],
+    subscribe: [...heard(subjects, name), subjects.offer(`${name}.*`, "*")],
     deny: [],
   };
 }
@@ -60,7 +55,8 @@ function ofWorker(subjects: Subjects, name: string): Permissions {
   return {
     publish: [
       ...common(subjects, name),
-      subjects.connection(`${name}.*.*`, "client"),
+      // All nodes of a pool call each other's tools.
+      subjects.request("*.*", "tools"),
       subjects.offer("*.*", "*"),
       subjects.event(">"),
       ...[events, sessions, shared, audits, checkpoints].flatMap(reading),
@@ -70,7 +66,7 @@ function ofWorker(subjects: Subjects, name: string): Permissions {
       ...api(`${jobs}.*`, "CONSUMER.INFO", "CONSUMER.MSG.NEXT"),
       `$JS.ACK.${jobs}.>`,
     ],
-    subscribe: [...heard(subjects, name), subjects.connection(`${name}.*.*`, "server")],
+    subscribe: heard(subjects, name),
     // A worker lets no clients in: it must not make tokens that gateways accept.
     deny: [subjects.change("token", ">")],
   };
@@ -83,6 +79,9 @@ function common(subjects: Subjects, name: string): string[] {
     `${subjects.beat}.${name}`,
     subjects.change("*", ">"),
     subjects.audit(name),
+    // Connections to it and from it.
+    subjects.connection(`${name}.*.*`, "client"),
+    subjects.connection(`*.${name}.*`, "server"),
     `$KV.${subjects.sessions}.>`,
     `$O.${subjects.checkpoints}.>`,
   ];
@@ -90,7 +89,13 @@ function common(subjects: Subjects, name: string): string[] {
 
 /** What both hear. */
 function heard(subjects: Subjects, name: string): string[] {
-  return [`${subjects.inbox(name)}.>`, `${subjects.beat}.*`, subjects.request(`${name}.*`, "*")];
+  return [
+    `${subjects.inbox(name)}.>`,
+    `${subjects.beat}.*`,
+    subjects.request(`${name}.*`, "*"),
+    subjects.connection(`${name}.*.*`, "server"),
+    subjects.connection(`*.${name}.*`, "client"),
+  ];
 }
 
 function streamsOf(subjects: Subjects) {

@@ -63,7 +63,8 @@ export class AuditFiles {
     if (first.length === 0) return undefined;
     const id = idOf(first.subarray(0, first.indexOf(NEWLINE)));
     this.#ids.set(ino, id);
-    return read.has(id) ? this.#read(name, read) : { file: id, from: 0, lines: first };
+    if (read.has(id)) return await this.#read(name, read);
+    return { file: id, from: 0, lines: first };
   }
 
   async #linesAt(file: FileHandle, place: number): Promise<Buffer> {

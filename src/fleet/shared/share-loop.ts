@@ -6,8 +6,8 @@ import type { ChangeStream, Published } from "./change-stream.ts";
 const LOOK_EVERY = 200;
 /** Milliseconds until NATS is tried again. */
 const RETRY_AFTER = 500;
-/** Messages that are applied at once. */
-const MOST_AT_ONCE = 200;
+/** Messages that are applied at once: meanwhile this process does nothing else. */
+const MOST_AT_ONCE = 32;
 
 export interface ShareLoopOptions {
   readonly stream: ChangeStream;

@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 
 import type { Database } from "../../store/database.ts";
 import { repositoryFor } from "../../store/review/repository-for.ts";
-import type { Moment } from "../../store/review/reviews-rows.ts";
+import { type Moment, prepared } from "../../store/review/reviews-rows.ts";
 import { parseDocument } from "../../store/review/parse-document.ts";
 import {
   readDocument,
@@ -44,12 +44,12 @@ export class ThreadKind implements SharedKind {
   read(since?: unknown): Promise<SharedRows> {
     const moment = this.#moment();
     return this.#database.read((database) => {
-      const end = Number(database.prepare("SELECT max(seq) AS seq FROM event").get()?.seq ?? 0);
-      const ids = database
-        .prepare(
-          `SELECT id FROM thread WHERE id IN (SELECT thread FROM event WHERE seq > ?)
+      const end = Number(prepared(database, "SELECT max(seq) AS seq FROM event").get()?.seq ?? 0);
+      const ids = prepared(
+        database,
+        `SELECT id FROM thread WHERE id IN (SELECT thread FROM event WHERE seq > ?)
            OR state = 'claimed'`,
-        )
+      )
         .all(Number(since ?? 0))
         .map(({ id }) => String(id));
       const rows = new Map<string, string>();
@@ -73,7 +73,7 @@ export class ThreadKind implements SharedKind {
         if (document !== undefined && keyOf(document) === key) {
           this.#write(database, document, local?.id, moment);
         }
-        const after = findLocal(database, key, moment);
+        const after = document === undefined ? local : findLocal(database, key, moment);
         result.set(key, after && textOf(after));
       }
       return result;
@@ -130,7 +130,7 @@ function findLocal(
 
 function freeIdFor(database: DatabaseSync, document: ThreadDocument): string {
   const id = originalId(document);
-  const isTaken = database.prepare("SELECT 1 FROM thread WHERE id = ?").get(id) !== undefined;
+  const isTaken = prepared(database, "SELECT 1 FROM thread WHERE id = ?").get(id) !== undefined;
   return isTaken ? `${id}${markOf(document)}` : id;
 }
 
@@ -138,9 +138,10 @@ function freeIdFor(database: DatabaseSync, document: ThreadDocument): string {
 function twinOf(database: DatabaseSync, document: ThreadDocument): string | undefined {
   const { fingerprint, repository } = document;
   if (fingerprint === undefined) return undefined;
-  const row = database
-    .prepare("SELECT id FROM thread WHERE repository = ? AND fingerprint = ?")
-    .get(repositoryFor(database, repository), fingerprint);
+  const row = prepared(
+    database,
+    "SELECT id FROM thread WHERE repository = ? AND fingerprint = ?",
+  ).get(repositoryFor(database, repository), fingerprint);
   return row === undefined ? undefined : String(row.id);
 }
 

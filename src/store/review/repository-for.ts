@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import type { KnownRepository } from "./review-thread.ts";
+import { prepared } from "./reviews-rows.ts";
 
 interface Row {
   readonly id: number;
@@ -14,8 +15,10 @@ interface Row {
  * commit and a remote in common, or the same folder; otherwise it is added.
  */
 export function repositoryFor(database: DatabaseSync, foreign: KnownRepository): number {
-  const rows = database
-    .prepare("SELECT id, git_dir, remotes, first_commit FROM repository ORDER BY id")
+  const rows = prepared(
+    database,
+    "SELECT id, git_dir, remotes, first_commit FROM repository ORDER BY id",
+  )
     .all()
     .map((row) => ({
       id: Number(row.id),
@@ -29,14 +32,15 @@ export function repositoryFor(database: DatabaseSync, foreign: KnownRepository):
   if (same !== undefined) return same.id;
   const isTaken = rows.some(({ gitDir }) => gitDir === foreign.gitDir);
   const { gitDir, root, remotes, firstCommit } = foreign;
-  const { lastInsertRowid } = database
-    .prepare("INSERT INTO repository (git_dir, root, remotes, first_commit) VALUES (?, ?, ?, ?)")
-    .run(
-      isTaken ? elsewhere(foreign, rows) : gitDir,
-      root,
-      JSON.stringify(remotes),
-      firstCommit ?? null,
-    );
+  const { lastInsertRowid } = prepared(
+    database,
+    "INSERT INTO repository (git_dir, root, remotes, first_commit) VALUES (?, ?, ?, ?)",
+  ).run(
+    isTaken ? elsewhere(foreign, rows) : gitDir,
+    root,
+    JSON.stringify(remotes),
+    firstCommit ?? null,
+  );
   return Number(lastInsertRowid);
 }
 

@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Holder } from "../holder.ts";
@@ -28,6 +28,17 @@ export interface Moment {
   readonly holder: Pick<Holder, "id" | "isAlive">;
 }
 
+const statements = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
+
+/** Preparing a query takes longer than running it, where there is little to find. */
+export function prepared(database: DatabaseSync, sql: string): StatementSync {
+  const known = statements.get(database) ?? new Map<string, StatementSync>();
+  statements.set(database, known);
+  const statement = known.get(sql) ?? database.prepare(sql);
+  known.set(sql, statement);
+  return statement;
+}
+
 export interface NewEvent {
   readonly thread: string;
   readonly kind: EventKind;
@@ -44,12 +55,11 @@ export interface NewEvent {
 export function append(database: DatabaseSync, event: NewEvent): number {
   const { thread, kind, at, by, role, text, proposal, messageIn } = event;
   const body = JSON.stringify({ text, proposal });
-  const { lastInsertRowid } = database
-    .prepare(
-      `INSERT INTO event (thread, kind, at, author, role, body, recorded, message_in)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    )
-    .run(thread, kind, at, by, role, body, Date.now(), messageIn ?? null);
+  const { lastInsertRowid } = prepared(
+    database,
+    `INSERT INTO event (thread, kind, at, author, role, body, recorded, message_in)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  ).run(thread, kind, at, by, role, body, Date.now(), messageIn ?? null);
   return Number(lastInsertRowid);
 }
 

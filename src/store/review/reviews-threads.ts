@@ -1,10 +1,11 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../../base/errors.ts";
 import {
   append,
   freeId,
   type Moment,
+  prepared,
   repositoryId,
   shownThreadOf,
   type StoredThread,
@@ -112,17 +113,6 @@ export interface ThreadFilter {
   readonly limit?: number | undefined;
 }
 
-const statements = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
-
-/** Preparing a query takes longer than running it, where there is little to find. */
-function prepared(database: DatabaseSync, sql: string): StatementSync {
-  const known = statements.get(database) ?? new Map<string, StatementSync>();
-  statements.set(database, known);
-  const statement = known.get(sql) ?? database.prepare(sql);
-  known.set(sql, statement);
-  return statement;
-}
-
 /** Threads in the order they were opened. */
 export function listThreads(
   database: DatabaseSync,
@@ -191,32 +181,31 @@ export function insertRow(
   opened: number,
 ): void {
   const { id, anchor, severity, comment, suggestion, by, source, at, fingerprint } = thread;
-  database
-    .prepare(
-      `INSERT INTO thread (id, repository, opened, path, anchor, severity, comment, suggestion, state,
+  prepared(
+    database,
+    `INSERT INTO thread (id, repository, opened, path, anchor, severity, comment, suggestion, state,
          author, source, at, updated, fingerprint, side, line, last_line, blob, made_on)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    )
-    .run(
-      id,
-      repository,
-      opened,
-      anchor.path,
-      JSON.stringify(anchor),
-      severity,
-      comment,
-      suggestion === undefined ? null : JSON.stringify(suggestion),
-      by,
-      source,
-      at,
-      at,
-      fingerprint ?? null,
-      anchor.side,
-      anchor.line ?? null,
-      anchor.end ?? anchor.line ?? null,
-      anchor.blob ?? null,
-      anchor.commit ?? null,
-    );
+  ).run(
+    id,
+    repository,
+    opened,
+    anchor.path,
+    JSON.stringify(anchor),
+    severity,
+    comment,
+    suggestion === undefined ? null : JSON.stringify(suggestion),
+    by,
+    source,
+    at,
+    at,
+    fingerprint ?? null,
+    anchor.side,
+    anchor.line ?? null,
+    anchor.end ?? anchor.line ?? null,
+    anchor.blob ?? null,
+    anchor.commit ?? null,
+  );
 }
 
 function insertPast(

@@ -6,6 +6,7 @@ import {
   append,
   ELSEWHERE,
   eventOf,
+  prepared,
   type Moment,
   threadOf,
   THREAD_COLUMNS,
@@ -60,12 +61,11 @@ export function readDocument(
   id: string,
   moment: Moment,
 ): ThreadDocument | undefined {
-  const row = database
-    .prepare(
-      `SELECT first_commit, remotes, is_resolved, ${THREAD_COLUMNS}
+  const row = prepared(
+    database,
+    `SELECT first_commit, remotes, is_resolved, ${THREAD_COLUMNS}
        LEFT JOIN remote_thread ON remote_thread.thread = thread.id WHERE thread.id = ?`,
-    )
-    .get(id);
+  ).get(id);
   if (row === undefined) return undefined;
   const { repository, state, claim, anchor, severity, comment, suggestion, by, source, at } =
     threadOf(row, moment);
@@ -98,10 +98,11 @@ export function readDocument(
 
 /** The events of a thread by their numbers. */
 function eventsOf(database: DatabaseSync, thread: string): Map<number, DocumentEvent> {
-  const rows = database
-    .prepare("SELECT * FROM event WHERE thread = ? ORDER BY at, seq")
-    .all(thread);
-  const posted = database.prepare(
+  const rows = prepared(database, "SELECT * FROM event WHERE thread = ? ORDER BY at, seq").all(
+    thread,
+  );
+  const posted = prepared(
+    database,
     "SELECT comment FROM remote_comment WHERE thread = ? AND event = ? ORDER BY comment",
   );
   return new Map(
@@ -116,9 +117,10 @@ function eventsOf(database: DatabaseSync, thread: string): Map<number, DocumentE
 /** Brings the thread of an id to what a document says. Nothing that happened here is removed. */
 export function writeDocument(database: DatabaseSync, document: ThreadDocument): void {
   const { id, events, state, claim, isResolvedThere } = document;
-  const row = database
-    .prepare("SELECT repository, holder, agent, state FROM thread WHERE id = ?")
-    .get(id);
+  const row = prepared(
+    database,
+    "SELECT repository, holder, agent, state FROM thread WHERE id = ?",
+  ).get(id);
   const repository =
     row === undefined ? repositoryFor(database, document.repository) : row.repository;
   const known = new Map<string, number>();
@@ -131,37 +133,36 @@ export function writeDocument(database: DatabaseSync, document: ThreadDocument):
     opened ??= seq;
     if (row === undefined && seq === opened) insertRow(database, document, Number(repository), seq);
     for (const comment of comments) {
-      database
-        .prepare("INSERT OR IGNORE INTO remote_comment (thread, comment, event) VALUES (?, ?, ?)")
-        .run(id, comment, seq);
+      prepared(
+        database,
+        "INSERT OR IGNORE INTO remote_comment (thread, comment, event) VALUES (?, ?, ?)",
+      ).run(id, comment, seq);
     }
   }
   if (isResolvedThere !== undefined) {
-    database
-      .prepare(
-        `INSERT INTO remote_thread (thread, is_resolved) VALUES (?, ?)
+    prepared(
+      database,
+      `INSERT INTO remote_thread (thread, is_resolved) VALUES (?, ?)
          ON CONFLICT DO UPDATE SET is_resolved = excluded.is_resolved`,
-      )
-      .run(id, isResolvedThere ? 1 : 0);
+    ).run(id, isResolvedThere ? 1 : 0);
   }
   const updated = events.at(-1)?.at ?? document.at;
-  database.prepare("UPDATE thread SET updated = max(updated, ?) WHERE id = ?").run(updated, id);
+  prepared(database, "UPDATE thread SET updated = max(updated, ?) WHERE id = ?").run(updated, id);
   // A claim of this machine keeps its process and its lease.
   const isOwn = row?.state === "claimed" && row.holder !== ELSEWHERE && row.agent === claim?.agent;
   if (isOwn) return;
-  database
-    .prepare(
-      `UPDATE thread SET state = ?, state_before = ?, agent = ?, holder = ?, lease = ?, client = NULL
+  prepared(
+    database,
+    `UPDATE thread SET state = ?, state_before = ?, agent = ?, holder = ?, lease = ?, client = NULL
        WHERE id = ?`,
-    )
-    .run(
-      claim === undefined ? state : "claimed",
-      claim?.before ?? null,
-      claim?.agent ?? null,
-      claim === undefined ? null : ELSEWHERE,
-      claim?.until ?? null,
-      id,
-    );
+  ).run(
+    claim === undefined ? state : "claimed",
+    claim?.before ?? null,
+    claim?.agent ?? null,
+    claim === undefined ? null : ELSEWHERE,
+    claim?.until ?? null,
+    id,
+  );
 }
 
 /** What tells an event from others of its thread, on all machines. */

@@ -1,0 +1,30 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { SHARED_FILE, SharedBase } from "./shared-base.ts";
+
+/** Milliseconds that a person waits at most. */
+const PATIENCE = 1_500;
+
+/**
+ * Waits until the other nodes of a fleet have been told of a row that was made or deleted in a data
+ * folder. False if that takes too long: the process that tells them does not run, or cannot reach NATS.
+ * It will be told later. True at once where the folder belongs to no fleet.
+ */
+export async function untilShared(
+  data: string,
+  row: { readonly kind: string; readonly key: string; readonly isThere: boolean },
+  patience = PATIENCE,
+): Promise<boolean> {
+  if (!existsSync(join(data, SHARED_FILE))) return true;
+  const { kind, key, isThere } = row;
+  const giveUpAt = performance.now() + patience;
+  using base = await SharedBase.open(data, "state");
+  for (;;) {
+    const { local = "" } = (await base.entries(kind, [key])).get(key) ?? {};
+    if ((local !== "") === isThere) return true;
+    if (performance.now() > giveUpAt) return false;
+    await delay(50);
+  }
+}

@@ -1,0 +1,63 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { IdentitySettings } from "../../identity/identity.ts";
+
+/** An identity of another node, without what belongs to its machine. */
+export interface SharedIdentity {
+  readonly name: string;
+  readonly settings: IdentitySettings;
+}
+
+/** The identities of other nodes, by node and name. */
+export type SharedIdentities = Readonly<Record<string, SharedIdentity>>;
+
+type Settings = Readonly<Record<string, IdentitySettings>>;
+
+export function sharedIdentitiesPath(data: string): string {
+  return join(data, "fleet-identities.json");
+}
+
+/** Empty where this is no node of a fleet. */
+export function readSharedIdentities(data: string): SharedIdentities {
+  try {
+    const text = readFileSync(sharedIdentitiesPath(data), "utf8");
+    return JSON.parse(text) as SharedIdentities;
+  } catch {
+    // A damaged file is written again.
+    return {};
+  }
+}
+
+/** The configured identities, with what other nodes know of them, and those of other nodes alone. */
+export function withSharedIdentities(data: string, own: Settings): Settings {
+  const all: Record<string, IdentitySettings> = { ...own };
+  // In the order of the nodes' names, so that all nodes have the same.
+  const theirs = Object.entries(readSharedIdentities(data)).toSorted(([a], [b]) =>
+    a < b ? -1 : 1,
+  );
+  for (const [, { name, settings }] of theirs) {
+    // Another provider means that somebody else is called so.
+    if (all[name] !== undefined && all[name].provider !== settings.provider) continue;
+    all[name] = { ...settings, ...all[name] };
+  }
+  return all;
+}
+
+/** What of an identity is no secret, and is the same on every machine: no key, no token, no path. */
+export function sharedParts(settings: IdentitySettings): IdentitySettings {
+  const { provider, host, user, email, displayName, organizations, match, signing } = settings;
+  const rules = match?.filter(({ path }) => path === undefined);
+  const { format, signCommits, signTags } = signing ?? {};
+  const parts = {
+    provider,
+    host,
+    user,
+    email,
+    displayName,
+    organizations,
+    match: rules?.length === 0 ? undefined : rules,
+    signing: format && { format, signCommits, signTags },
+  };
+  return JSON.parse(JSON.stringify(parts)) as IdentitySettings;
+}

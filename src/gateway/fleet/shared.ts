@@ -1,0 +1,102 @@
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import type { FleetConnection } from "../../fleet/connection/connect.ts";
+import type { NodeAddress } from "../../fleet/connection/node-request.ts";
+import { SharedAudit } from "../../fleet/shared/shared-audit.ts";
+import { SharedState } from "../../fleet/shared/shared-state.ts";
+import { openSharedStores } from "../../fleet/shared/shared-stores.ts";
+import type { SharingStatus } from "../../fleet/shared/share-loop.ts";
+import { FileLock } from "../../store/file-lock.ts";
+import type { House } from "../house.ts";
+import { IdentityKind } from "./shared-identities.ts";
+
+export interface OpenSharedOptions {
+  readonly house: House;
+  readonly fleet: { readonly connection: FleetConnection; readonly self: NodeAddress };
+  /** Of a worker, the tokens are not shared. */
+  readonly role: "gateway" | "worker";
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** What this node shares with the others of its pool. */
+export interface Shared extends AsyncDisposable {
+  /** Undefined while another process of the same data folder does it. */
+  readonly status: { readonly state: SharingStatus; readonly audit: SharingStatus } | undefined;
+}
+
+/** Milliseconds after which it is tried again whether the process that shares a folder has ended. */
+const TRY_AGAIN = 1_000;
+
+/**
+ * Shares tokens, permission rules, review threads, identities and the audit of a data folder with the
+ * other nodes. It does not wait for NATS: what is here is used, and what is changed here is sent when
+ * NATS can be reached. Where several processes use one data folder, one of them does it.
+ */
+export function openShared(options: OpenSharedOptions): Shared {
+  return new FolderShare(options);
+}
+
+class FolderShare implements Shared {
+  readonly #options: OpenSharedOptions;
+  readonly #over = new AbortController();
+  readonly #running: Promise<void>;
+  #opened: { readonly state: SharedState; readonly audit: SharedAudit } | undefined;
+
+  constructor(options: OpenSharedOptions) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  get status(): Shared["status"] {
+    if (this.#opened === undefined) return undefined;
+    const { state, audit } = this.#opened;
+    return { state: state.status, audit: audit.status };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#over;
+    const { report } = this.#options.house;
+    while (!signal.aborted) {
+      try {
+        await this.#share(signal);
+      } catch (error) {
+        report("shared.failed", { error });
+      }
+      await delay(TRY_AGAIN, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async #share(signal: AbortSignal): Promise<void> {
+    const { house, fleet, role, env } = this.#options;
+    const { config, report } = house;
+    const { data } = config;
+    const { connection, self } = fleet;
+    await using opened = new AsyncDisposableStack();
+    const lock = await FileLock.take(join(data, "shared.lock"), 0).catch(() => undefined);
+    if (lock === undefined || signal.aborted) {
+      lock?.[Symbol.dispose]();
+      return;
+    }
+    opened.use(lock);
+    const identities = await IdentityKind.open(house, self.name, env);
+    const stores = opened.use(await openSharedStores(data, role));
+    const kinds = [...stores.kinds, identities];
+    const state = opened.use(await SharedState.open({ connection, data, kinds, report }));
+    const audit = opened.use(await SharedAudit.open({ connection, name: self.name, data, report }));
+    this.#opened = { state, audit };
+    try {
+      await new Promise((resolve) => {
+        if (signal.aborted) resolve(undefined);
+        signal.addEventListener("abort", resolve, { once: true });
+      });
+    } finally {
+      this.#opened = undefined;
+    }
+  }
+}
