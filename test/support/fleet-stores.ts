@@ -6,7 +6,7 @@ import { GatewayStore, type GatewayStoreOptions } from "../../src/fleet/store/ga
 import { WorkerStore } from "../../src/fleet/store/worker-store.ts";
 import { Subjects } from "../../src/fleet/subjects.ts";
 import { SampleFolder } from "../samples/sample-folder.ts";
-import { NatsServer } from "./nats-server.ts";
+import type { NatsServer } from "./nats-server.ts";
 
 /** A worker of a test, in this process. */
 export interface StoreWorker {
