@@ -135,6 +135,7 @@ export class HttpServer {
       limits: limits.messages,
       addressesOf: repositoryAddresses,
       ...this.#sessions.sharing.holders,
+      relayed: house.observers?.relayed,
       setUpSession: (params, principal) => this.#runs.place(params, principal),
     });
     this.#acpOptions = house.withLimits(this.#acp.peerOptions);

@@ -1,3 +1,4 @@
+import type { RelayObserver } from "../../protocol/acp/relay/session-links.ts";
 import type { RequestEnd, RequestObserver } from "../../rpc/peer-options.ts";
 import type { TurnObserver } from "../../session/turn/turn-observer.ts";
 import type { CallObserver } from "../../tool/call-observer.ts";
@@ -6,6 +7,8 @@ import type { CallObserver } from "../../tool/call-observer.ts";
 export interface Observer {
   readonly calls?: CallObserver;
   readonly turns?: TurnObserver;
+  /** Observes prompts that are forwarded to the process that has the session open. */
+  readonly relayed?: RelayObserver;
   /** Observes the requests of a door. */
   readonly requests?: (door: string) => RequestObserver;
   /** Spans that the collector took, and those that it never got. */
@@ -49,6 +52,14 @@ export class Observers implements Required<Observer> {
         },
       };
     },
+  };
+
+  readonly relayed: RelayObserver = (sessionId, meta) => {
+    for (const { relayed } of this.#all) {
+      const span = relayed?.(sessionId, meta);
+      if (span !== undefined) return span;
+    }
+    return undefined;
   };
 
   readonly requests = (door: string): RequestObserver => {

@@ -41,6 +41,12 @@ export function openTelemetry(options: TelemetryOptions): Observer {
   return {
     calls: callSpans(tracer, content === true),
     turns: turnSpans(tracer),
+    relayed: (session, meta) =>
+      tracer.begin({
+        name: "session/prompt",
+        attributes: { "gen_ai.conversation.id": session },
+        meta,
+      }),
     flush: () => exporter.flush(FLUSH),
     get spans() {
       return exporter.counts;

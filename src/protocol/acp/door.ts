@@ -18,7 +18,7 @@ import type { Sessions } from "../../session/sessions.ts";
 import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
 import { METHODS, ours } from "./methods.ts";
-import type { Reach } from "./relay/session-links.ts";
+import type { Reach, RelayObserver } from "./relay/session-links.ts";
 import type { NewSessionParams, OldSessionParams } from "./schema.gen.ts";
 import { servePrompts } from "./serve-prompts.ts";
 import { serveSessions, serveSettings } from "./serve-sessions.ts";
@@ -47,6 +47,8 @@ export interface AcpDoorOptions {
   readonly home?: HomeOf | undefined;
   /** Milliseconds within which a session whose holder has ended must be open again somewhere. */
   readonly takeOverWithin?: number | undefined;
+  /** Traces the prompts that are forwarded to other processes. */
+  readonly relayed?: RelayObserver | undefined;
   /** Remote addresses of the repository that contains a folder, for clients limited to repositories. */
   readonly addressesOf?: (folder: string) => Promise<readonly string[]>;
 }

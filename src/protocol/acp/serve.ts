@@ -64,7 +64,7 @@ export class AcpConversation {
 }
 
 function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): LazyLinks | undefined {
-  const { reach, takeOverWithin } = door.options;
+  const { reach, takeOverWithin, relayed } = door.options;
   if (reach === undefined) return undefined;
   const linked: LinkedClient = {
     principal: client.principal,
@@ -87,7 +87,7 @@ function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): LazyLink
       return (await door.sessions()).endOfPrompt(id, { prompt, origin }, after);
     },
   };
-  return new LazyLinks({ reach, takeOverWithin, client: linked, send });
+  return new LazyLinks({ reach, takeOverWithin, relayed, client: linked, send });
 }
 
 /** ACP message specification § Logging: adds the session to logged answers, which only their requests name. */

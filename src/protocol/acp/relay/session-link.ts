@@ -1,3 +1,4 @@
+import type { Span } from "../../../base/trace.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { readEnvelope } from "../../../rpc/message/envelope.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
@@ -12,6 +13,8 @@ export interface Asked {
   readonly text: string;
   /** Number of the last event that the client had seen when it asked. */
   readonly after: number;
+  /** Set where the request is traced. */
+  readonly span?: Span | undefined;
 }
 
 /** Receives what the holder of the sessions sends. */

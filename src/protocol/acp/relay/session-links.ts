@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { background } from "../../../base/background.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { Principal } from "../../../base/principal.ts";
+import type { Span } from "../../../base/trace.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import { holdId, isId } from "../../../rpc/message/id.ts";
 import { errorText, RpcError, toRpcError } from "../../../rpc/rpc-error.ts";
@@ -18,6 +19,12 @@ import { type Asked, SessionLink, withdrawal } from "./session-link.ts";
 
 /** Connects to the process with that id, which serves ACP to the principal. */
 export type Reach = (holder: string, principal: Principal) => Promise<Channel<string>>;
+
+/** A prompt that is forwarded to the process that has its session open. Returns its span, if it is traced. */
+export type RelayObserver = (
+  sessionId: string,
+  meta: Readonly<Record<string, unknown>>,
+) => Span | undefined;
 
 /** A client whose sessions are open in other processes, and what this process can do for it. */
 export interface LinkedClient {
@@ -38,6 +45,8 @@ export interface SessionLinksOptions {
   readonly reach: Reach;
   /** Milliseconds within which a session whose holder has ended must be open again somewhere. */
   readonly takeOverWithin?: number | undefined;
+  /** Traces the prompts that are forwarded. */
+  readonly relayed?: RelayObserver | undefined;
   readonly client: LinkedClient;
   readonly send: SendText;
   /** The client's channel. */
@@ -85,6 +94,7 @@ const LEAVING: ReadonlySet<string> = new Set([
 export class SessionLinks {
   readonly #reach: Reach;
   readonly #takeOverWithin: number;
+  readonly #relayed: RelayObserver | undefined;
   readonly #client: LinkedClient;
   readonly #send: SendText;
   readonly #links = new Map<string, Promise<SessionLink>>();
@@ -96,6 +106,7 @@ export class SessionLinks {
   constructor(options: SessionLinksOptions) {
     this.#reach = options.reach;
     this.#takeOverWithin = options.takeOverWithin ?? TAKE_OVER_WITHIN;
+    this.#relayed = options.relayed;
     this.#client = options.client;
     this.#send = options.send;
     this.#channel = options.channel;
@@ -178,13 +189,14 @@ export class SessionLinks {
     }
     if (!isId(id)) return link.pass(text);
     const idText = String(holdId(id, text));
-    const asked = {
-      method,
-      sessionId,
-      text,
-      after: joined.last,
-    };
-    return link.pass(text, { idText, asked });
+    const span = method === METHODS.prompt.name ? this.#trace(sessionId, params) : undefined;
+    const told = span === undefined ? text : withTrace(message, span);
+    const asked = { method, sessionId, text: told, after: joined.last, span };
+    return link.pass(told, { idText, asked });
+  }
+
+  #trace(sessionId: string, params: unknown): Span | undefined {
+    return this.#relayed?.(sessionId, objectOf(objectOf(params)._meta));
   }
 
   #answer(id: string, text: string): Room | undefined {
@@ -240,8 +252,9 @@ export class SessionLinks {
     return undefined;
   }
 
-  #answered(idText: string, { method, sessionId }: Asked, text: string): void | Room {
+  #answered(idText: string, { method, sessionId, span }: Asked, text: string): void | Room {
     const { error } = parsed(text);
+    span?.end(error === undefined ? {} : { error: "error" });
     if (LEAVING.has(method) && error === undefined) this.#leave(sessionId);
     return this.#channel.send(text, answerTo(idText, objectOf(error).code));
   }
@@ -297,7 +310,8 @@ export class SessionLinks {
   }
 
   /** Answers a prompt with the end of its turn, so that it does not run twice. Sends other requests again. */
-  async #askAgain(idText: string, { method, sessionId, text, after }: Asked): Promise<void> {
+  async #askAgain(idText: string, { method, sessionId, text, after, span }: Asked): Promise<void> {
+    span?.end({ error: "holder_ended" });
     if (method === METHODS.prompt.name) {
       const { prompt } = objectOf(parsed(text).params);
       const end = await this.#client.endOf(sessionId, prompt, after);
@@ -365,6 +379,15 @@ function answerTo(request: string, errorCode?: unknown): Topic {
     isAnswer: true,
     ...(typeof errorCode === "number" ? { errorCode } : {}),
   };
+}
+
+/** The text of a request whose work belongs to a span. */
+function withTrace(message: Readonly<Record<string, unknown>>, { carrier }: Span): string {
+  const params = objectOf(message.params);
+  return JSON.stringify({
+    ...message,
+    params: { ...params, _meta: { ...objectOf(params._meta), ...carrier } },
+  });
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> {
