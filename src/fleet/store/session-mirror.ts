@@ -1,7 +1,7 @@
-import type { JetStreamManager } from "@nats-io/jetstream";
 import type { KV, KvWatchEntry } from "@nats-io/kv";
 
 import { background } from "../../base/background.ts";
+import type { Log } from "../../base/log.ts";
 import type { ListedSession, SessionRecord } from "../../session/store.ts";
 import { recordOf, type SessionEntry } from "../ownership/session-entry.ts";
 
@@ -26,42 +26,39 @@ export interface ListOptions {
   readonly limit?: number;
 }
 
+export interface SessionMirrorOptions {
+  readonly kv: Pick<KV, "watch">;
+  /** The last revision of the bucket. */
+  readonly lastRevision: () => Promise<number>;
+  readonly isAlive: (holder: string) => boolean;
+  readonly pause: (attempt: number) => Promise<void>;
+  readonly log: Log;
+}
+
+type Watch = Awaited<ReturnType<KV["watch"]>>;
+
 /** A copy of all entries of sessions that follows the bucket, for lists of sessions. */
 export class SessionMirror implements AsyncDisposable {
-  readonly #watch: Awaited<ReturnType<KV["watch"]>>;
-  readonly #lastRevision: () => Promise<number>;
-  readonly #isAlive: (holder: string) => boolean;
+  readonly #options: SessionMirrorOptions;
   readonly #rows = new Map<string, Row>();
   /** By last use, the latest first. */
   readonly #order: Row[] = [];
   readonly #cwds = new Map<string, string>();
   #revision = 0;
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
+  #watch: Watch;
+  #isOver = false;
   readonly #following: Promise<void>;
 
-  private constructor(
-    watch: Awaited<ReturnType<KV["watch"]>>,
-    lastRevision: () => Promise<number>,
-    isAlive: (holder: string) => boolean,
-  ) {
+  private constructor(options: SessionMirrorOptions, watch: Watch) {
+    this.#options = options;
     this.#watch = watch;
-    this.#lastRevision = lastRevision;
-    this.#isAlive = isAlive;
     this.#following = this.#follow();
     background(this.#following, "Following the bucket of sessions");
   }
 
-  static async open(options: {
-    readonly kv: KV;
-    readonly manager: JetStreamManager;
-    /** Name of the bucket's stream. */
-    readonly stream: string;
-    readonly isAlive: (holder: string) => boolean;
-  }): Promise<SessionMirror> {
-    const { kv, manager, stream, isAlive } = options;
-    const lastRevision = async (): Promise<number> =>
-      (await manager.streams.info(stream)).state.last_seq;
-    return new SessionMirror(await kv.watch(), lastRevision, isAlive);
+  static async open(options: SessionMirrorOptions): Promise<SessionMirror> {
+    return new SessionMirror(options, await options.kv.watch());
   }
 
   get size(): number {
@@ -78,7 +75,7 @@ export class SessionMirror implements AsyncDisposable {
       const row = this.#order[at] as Row;
       if (cwd !== undefined && row.cwd !== cwd) continue;
       if (owner !== undefined && row.owner !== owner) continue;
-      listed.push(recordOf(JSON.parse(row.text) as SessionEntry, this.#isAlive));
+      listed.push(recordOf(JSON.parse(row.text) as SessionEntry, this.#options.isAlive));
     }
     return listed;
   }
@@ -89,12 +86,13 @@ export class SessionMirror implements AsyncDisposable {
     const ids: string[] = [];
     for (const row of this.#order) {
       if (row.owner !== owner || row.holder === undefined) continue;
-      if (this.#isAlive(row.holder)) ids.push(row.id);
+      if (this.#options.isAlive(row.holder)) ids.push(row.id);
     }
     return ids;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
     this.#watch.stop();
     for (const { resolve } of this.#waiting) resolve();
     await this.#following;
@@ -104,7 +102,7 @@ export class SessionMirror implements AsyncDisposable {
   async #caughtUp(): Promise<void> {
     let revision: number;
     try {
-      revision = await this.#lastRevision();
+      revision = await this.#options.lastRevision();
     } catch {
       return;
     }
@@ -119,12 +117,31 @@ export class SessionMirror implements AsyncDisposable {
   }
 
   async #follow(): Promise<void> {
-    for await (const entry of this.#watch) {
-      this.#apply(entry);
-      this.#revision = entry.revision;
-      for (const { revision, resolve } of this.#waiting) {
-        if (revision <= entry.revision) resolve();
+    const { kv, pause, log } = this.#options;
+    for (let attempt = 1; ; attempt++) {
+      for await (const change of this.#watch) this.#take(change);
+      // The server may have forgotten who watches. The next watch begins with all entries again.
+      if (this.#isOver) return;
+      await pause(attempt);
+      try {
+        this.#watch = await kv.watch();
+        attempt = 0;
+      } catch (error) {
+        log.warn("fleet.sessions-not-followed", { error });
       }
+      if (this.#isOver) this.#watch.stop();
+    }
+  }
+
+  #take(change: KvWatchEntry): void {
+    try {
+      this.#apply(change);
+    } catch (error) {
+      this.#options.log.warn("fleet.session-not-read", { session: change.key, error });
+    }
+    this.#revision = Math.max(this.#revision, change.revision);
+    for (const { revision, resolve } of this.#waiting) {
+      if (revision <= this.#revision) resolve();
     }
   }
 
