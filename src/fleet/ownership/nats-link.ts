@@ -34,8 +34,8 @@ export class NatsLink implements Disposable {
   }
 
   /**
-   * Asks NATS something. Throws "unavailable" while there is no connection, and an error as soon as the
-   * connection is a new one: the answer may have been lost with the old one.
+   * Asks NATS something. Throws "unavailable" while there is no connection, and an error as soon as it
+   * is lost: no answer comes then.
    */
   async ask<T>(question: () => Promise<T>): Promise<T> {
     if (!this.isUp) throw notConnected();
@@ -70,16 +70,18 @@ export class NatsLink implements Disposable {
   async #follow(): Promise<void> {
     for await (const { type } of this.#statuses) {
       if (this.#isOver) return;
-      if (type === "disconnect" || type === "close") this.#isUp = false;
-      if (type !== "reconnect") continue;
-      this.#isUp = true;
-      this.#wake();
+      if (type === "disconnect" || type === "close") {
+        this.#isUp = false;
+        for (const giveUp of this.#asking) giveUp();
+      } else if (type === "reconnect") {
+        this.#isUp = true;
+        this.#wake();
+      }
     }
   }
 
   #wake(): void {
     for (const resolve of this.#paused) resolve();
-    for (const giveUp of this.#asking) giveUp();
   }
 }
 

@@ -36,7 +36,7 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
   static async open(options: GatewayStoreOptions): Promise<GatewayStore> {
     using opening = new DisposableStack();
     const streams = opening.use(await SessionStreams.open(options));
-    const mirror = await streams.openMirror(options.isAlive);
+    const mirror = await streams.openMirror(options);
     opening.move();
     return new GatewayStore(options, streams, mirror);
   }

@@ -1,12 +1,15 @@
-import type { JetStreamManager } from "@nats-io/jetstream";
 import type { KV, KvWatchEntry } from "@nats-io/kv";
 
 import { background } from "../../base/background.ts";
+import type { Log } from "../../base/log.ts";
 import type { ListedSession, SessionRecord } from "../../session/store.ts";
 import { recordOf, type SessionEntry } from "../ownership/session-entry.ts";
 
 /** Milliseconds that a list waits for the latest changes; then it is made of those that have come. */
-const PATIENCE = 2_000;
+const PATIENCE = 10_000;
+
+/** Changes after which they are merged into the order, if there are more of them than sessions. */
+const MOST_FRESH = 1_000;
 
 /** What is kept of a session that is not deleted. A fleet may have 100,000 of them. */
 interface Row {
@@ -17,6 +20,8 @@ interface Row {
   readonly holder: string | undefined;
   /** The entry as JSON, one byte a character where it can be: an object would take several times as much. */
   readonly text: string;
+  /** There is a newer row of the session, or it was deleted. */
+  isOld: boolean;
 }
 
 export interface ListOptions {
@@ -26,42 +31,41 @@ export interface ListOptions {
   readonly limit?: number;
 }
 
+export interface SessionMirrorOptions {
+  readonly kv: Pick<KV, "watch">;
+  /** The last revision of the bucket. */
+  readonly lastRevision: () => Promise<number>;
+  readonly isAlive: (holder: string) => boolean;
+  readonly pause: (attempt: number) => Promise<void>;
+  readonly log: Log;
+}
+
+type Watch = Awaited<ReturnType<KV["watch"]>>;
+
 /** A copy of all entries of sessions that follows the bucket, for lists of sessions. */
 export class SessionMirror implements AsyncDisposable {
-  readonly #watch: Awaited<ReturnType<KV["watch"]>>;
-  readonly #lastRevision: () => Promise<number>;
-  readonly #isAlive: (holder: string) => boolean;
+  readonly #options: SessionMirrorOptions;
   readonly #rows = new Map<string, Row>();
-  /** By last use, the latest first. */
-  readonly #order: Row[] = [];
+  /** By last use, the latest first; without the rows in `#fresh`, and with old ones. */
+  #order: Row[] = [];
+  #fresh: Row[] = [];
+  #hasOld = false;
   readonly #cwds = new Map<string, string>();
   #revision = 0;
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
+  #watch: Watch;
+  #isOver = false;
   readonly #following: Promise<void>;
 
-  private constructor(
-    watch: Awaited<ReturnType<KV["watch"]>>,
-    lastRevision: () => Promise<number>,
-    isAlive: (holder: string) => boolean,
-  ) {
+  private constructor(options: SessionMirrorOptions, watch: Watch) {
+    this.#options = options;
     this.#watch = watch;
-    this.#lastRevision = lastRevision;
-    this.#isAlive = isAlive;
     this.#following = this.#follow();
     background(this.#following, "Following the bucket of sessions");
   }
 
-  static async open(options: {
-    readonly kv: KV;
-    readonly manager: JetStreamManager;
-    /** Name of the bucket's stream. */
-    readonly stream: string;
-    readonly isAlive: (holder: string) => boolean;
-  }): Promise<SessionMirror> {
-    const { kv, manager, stream, isAlive } = options;
-    const lastRevision = async (): Promise<number> =>
-      (await manager.streams.info(stream)).state.last_seq;
-    return new SessionMirror(await kv.watch(), lastRevision, isAlive);
+  static async open(options: SessionMirrorOptions): Promise<SessionMirror> {
+    return new SessionMirror(options, await options.kv.watch());
   }
 
   get size(): number {
@@ -72,13 +76,14 @@ export class SessionMirror implements AsyncDisposable {
   async list({ cwd, owner, after, limit = Infinity }: ListOptions = {}): Promise<SessionRecord[]> {
     await this.#caughtUp();
     const listed: SessionRecord[] = [];
-    let at = after === undefined ? 0 : placeOf(this.#order, after);
-    if (after !== undefined && this.#order[at]?.id === after.id) at++;
-    for (; at < this.#order.length && listed.length < limit; at++) {
-      const row = this.#order[at] as Row;
+    const rows = this.#sorted();
+    let at = after === undefined ? 0 : placeOf(rows, after);
+    if (after !== undefined && rows[at]?.id === after.id) at++;
+    for (; at < rows.length && listed.length < limit; at++) {
+      const row = rows[at] as Row;
       if (cwd !== undefined && row.cwd !== cwd) continue;
       if (owner !== undefined && row.owner !== owner) continue;
-      listed.push(recordOf(JSON.parse(row.text) as SessionEntry, this.#isAlive));
+      listed.push(recordOf(JSON.parse(row.text) as SessionEntry, this.#options.isAlive));
     }
     return listed;
   }
@@ -87,14 +92,15 @@ export class SessionMirror implements AsyncDisposable {
   async openOf(owner: string): Promise<string[]> {
     await this.#caughtUp();
     const ids: string[] = [];
-    for (const row of this.#order) {
+    for (const row of this.#rows.values()) {
       if (row.owner !== owner || row.holder === undefined) continue;
-      if (this.#isAlive(row.holder)) ids.push(row.id);
+      if (this.#options.isAlive(row.holder)) ids.push(row.id);
     }
     return ids;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
     this.#watch.stop();
     for (const { resolve } of this.#waiting) resolve();
     await this.#following;
@@ -104,7 +110,7 @@ export class SessionMirror implements AsyncDisposable {
   async #caughtUp(): Promise<void> {
     let revision: number;
     try {
-      revision = await this.#lastRevision();
+      revision = await this.#options.lastRevision();
     } catch {
       return;
     }
@@ -119,25 +125,66 @@ export class SessionMirror implements AsyncDisposable {
   }
 
   async #follow(): Promise<void> {
-    for await (const entry of this.#watch) {
-      this.#apply(entry);
-      this.#revision = entry.revision;
-      for (const { revision, resolve } of this.#waiting) {
-        if (revision <= entry.revision) resolve();
+    const { kv, pause, log } = this.#options;
+    for (let attempt = 1; ; attempt++) {
+      for await (const change of this.#watch) this.#take(change);
+      // The server may have forgotten who watches. The next watch begins with all entries again.
+      if (this.#isOver) return;
+      await pause(attempt);
+      try {
+        this.#watch = await kv.watch();
+        attempt = 0;
+      } catch (error) {
+        log.warn("fleet.sessions-not-followed", { error });
       }
+      if (this.#isOver) this.#watch.stop();
+    }
+  }
+
+  #take(change: KvWatchEntry): void {
+    try {
+      this.#apply(change);
+    } catch (error) {
+      this.#options.log.warn("fleet.session-not-read", { session: change.key, error });
+    }
+    this.#revision = Math.max(this.#revision, change.revision);
+    for (const { revision, resolve } of this.#waiting) {
+      if (revision <= this.#revision) resolve();
     }
   }
 
   #apply(change: KvWatchEntry): void {
-    const before = this.#rows.get(change.key);
-    if (before !== undefined) this.#order.splice(placeOf(this.#order, before), 1);
     const row = change.operation === "PUT" ? this.#rowOf(change) : undefined;
+    const before = this.#rows.get(change.key);
+    if (before !== undefined) before.isOld = this.#hasOld = true;
     if (row === undefined) {
       this.#rows.delete(change.key);
       return;
     }
     this.#rows.set(row.id, row);
-    this.#order.splice(placeOf(this.#order, row), 0, row);
+    this.#fresh.push(row);
+    // Nobody may ask for a list for days.
+    if (this.#fresh.length > this.#rows.size + MOST_FRESH) this.#sorted();
+  }
+
+  /** Merges what has changed since the last list, so that many changes between two lists cost little. */
+  #sorted(): readonly Row[] {
+    if (!this.#hasOld && this.#fresh.length === 0) return this.#order;
+    const fresh = this.#fresh.filter(({ isOld }) => !isOld).toSorted(compare);
+    const order: Row[] = [];
+    let next = 0;
+    for (const row of this.#order) {
+      if (row.isOld) continue;
+      while (next < fresh.length && compare(fresh[next] as Row, row) < 0) {
+        order.push(fresh[next++] as Row);
+      }
+      order.push(row);
+    }
+    for (; next < fresh.length; next++) order.push(fresh[next] as Row);
+    this.#order = order;
+    this.#fresh = [];
+    this.#hasOld = false;
+    return order;
   }
 
   #rowOf(change: KvWatchEntry): Row | undefined {
@@ -149,20 +196,24 @@ export class SessionMirror implements AsyncDisposable {
     // Many sessions share a folder.
     const cwd = this.#cwds.get(record.cwd) ?? record.cwd;
     this.#cwds.set(cwd, cwd);
-    return { id, updated, owner, cwd, holder, text };
+    return { id, updated, owner, cwd, holder, text, isOld: false };
   }
 }
 
 /** Where a session is in the order, or would be. */
-function placeOf(order: readonly Row[], { updated, id }: ListedSession): number {
+function placeOf(order: readonly Row[], session: ListedSession): number {
   let low = 0;
   let high = order.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const row = order[middle] as Row;
-    const isBefore = row.updated > updated || (row.updated === updated && row.id > id);
-    if (isBefore) low = middle + 1;
+    if (compare(order[middle] as Row, session) < 0) low = middle + 1;
     else high = middle;
   }
   return low;
+}
+
+/** The last used comes first. */
+function compare(one: ListedSession, other: ListedSession): number {
+  if (one.updated !== other.updated) return other.updated - one.updated;
+  return one.id > other.id ? -1 : Number(one.id < other.id);
 }

@@ -10,7 +10,7 @@ import { retryUnanswered } from "../ownership/retry-unanswered.ts";
 import type { SessionEntry } from "../ownership/session-entry.ts";
 import { StreamJournal } from "../ownership/stream-journal.ts";
 import type { Subjects } from "../subjects.ts";
-import { SessionMirror } from "./session-mirror.ts";
+import { SessionMirror, type SessionMirrorOptions } from "./session-mirror.ts";
 import { bucketStream, ensureSessionStreams, type StreamOptions } from "./streams.ts";
 
 /** Bytes of events in one message. */
@@ -33,7 +33,9 @@ export class SessionStreams implements Disposable {
   /** Bytes of events that fit into one message. */
   readonly mostBytes: number;
   /** Opens a copy of all entries, for lists. */
-  readonly openMirror: (isAlive: (holder: string) => boolean) => Promise<SessionMirror>;
+  readonly openMirror: (
+    options: Pick<SessionMirrorOptions, "isAlive" | "log">,
+  ) => Promise<SessionMirror>;
 
   private constructor(parts: Omit<SessionStreams, typeof Symbol.dispose | "find" | "last">) {
     this.link = parts.link;
@@ -66,8 +68,12 @@ export class SessionStreams implements Disposable {
     opening.move();
     const mostBytes = Math.min(MOST_BYTES, payload - HEADERS);
     const stream = bucketStream(subjects);
-    const openMirror = (isAlive: (holder: string) => boolean): Promise<SessionMirror> =>
-      SessionMirror.open({ kv, manager, stream, isAlive });
+    const lastRevision = async (): Promise<number> => {
+      const { state } = await link.ask(() => manager.streams.info(stream));
+      return state.last_seq;
+    };
+    const openMirror: SessionStreams["openMirror"] = ({ isAlive, log }) =>
+      SessionMirror.open({ kv, lastRevision, isAlive, pause: link.pause, log });
     return new SessionStreams({ link, records, journal, mostBytes, openMirror });
   }
 

@@ -1,7 +1,7 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
+import { Lazy } from "../../base/lazy.ts";
 import type { StoredEvent } from "../../session/event.ts";
 import type {
   Appended,
@@ -75,7 +75,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     const { pause } = link;
     const { holder } = log;
     const isAlive = (other: string): boolean => other === holder || options.isAlive(other);
-    this.#mirror = new Lazy(() => streams.openMirror(isAlive));
+    this.#mirror = new Lazy(() => streams.openMirror({ isAlive, log: options.log }));
     this.#ownership = new Ownership({ records, journal, holder, node, isAlive, pause });
   }
 
