@@ -169,7 +169,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     const node = gateway.self;
     using _tools = new NodeServer({ connection, node, service: "tools", limits: {}, log, serve });
     await connection.nats.flush();
-    await using tools = await reachNode(farConnection, node, ann, "tools");
+    await using tools = await reachNode(farConnection, node, ann, { service: "tools" });
     const toolSink = new RecordingSink();
     tools.receive(toolSink);
     await toolSink.until(({ messages }) => messages.length > 0);
