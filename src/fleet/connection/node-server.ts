@@ -86,7 +86,9 @@ export async function openSocket(
   const open: Open = { from: connection.name, connection: randomUUID() };
   const [outgoing, incoming] = subjectsOf(connection, node, open);
   const socket = new NatsSocket(connection, { incoming, outgoing });
-  const end = (): void => void socket.destroy(gone?.reason as Error);
+  const end = (): void => {
+    socket.destroy(gone?.reason as Error);
+  };
   gone?.addEventListener("abort", end);
   socket.on("close", () => gone?.removeEventListener("abort", end));
   // Whoever reads from it hears of it.
