@@ -104,6 +104,15 @@ describe("FleetConnection", { skip: noNats, timeout: 60_000 }, () => {
     await using _url = await open({ url: server.url.replace("//", "//ann:p%3Aw@") });
   });
 
+  it("sends the credentials of a file of nsc", async () => {
+    const { settings, credentials } = operatorMode();
+    await using server = await NatsServer.start(settings);
+    const path = await file("user.creds", credentials);
+    await using connection = await open({ url: server.url, credentials: path });
+    assert.ok(connection.isConnected);
+    await assert.rejects(open({ url: server.url }), /it refused the credentials/);
+  });
+
   it("says that credentials are refused, unreadable or of no known kind", async () => {
     await using server = await NatsServer.start("authorization { user: a, password: b }");
     const { url } = server;
@@ -156,3 +165,41 @@ describe("FleetConnection", { skip: noNats, timeout: 60_000 }, () => {
     await uncertified;
   });
 });
+
+/** A server whose accounts are signed by an operator, and a user of one of them. */
+function operatorMode(): { settings: string; credentials: string } {
+  const operator = nkeys.createOperator();
+  const [system, account] = [nkeys.createAccount(), nkeys.createAccount()];
+  const user = nkeys.createUser();
+  const unlimited = { subs: -1, data: -1, payload: -1 };
+  const limits = { ...unlimited, imports: -1, exports: -1, wildcards: true, conn: -1, leaf: -1 };
+  const storage = { mem_storage: -1, disk_storage: -1, streams: -1, consumer: -1 };
+  const accounts = [
+    [system.getPublicKey(), signed(operator, system, { type: "account", limits })],
+    [
+      account.getPublicKey(),
+      signed(operator, account, { type: "account", limits: { ...limits, ...storage } }),
+    ],
+  ].map(([key, token]) => `${key}: ${token}`);
+  return {
+    settings:
+      `operator: ${signed(operator, operator, { type: "operator" })}\n` +
+      `system_account: ${system.getPublicKey()}\nresolver: MEMORY\n` +
+      `resolver_preload: {\n${accounts.join("\n")}\n}\n`,
+    credentials:
+      "-----BEGIN NATS USER JWT-----\n" +
+      `${signed(account, user, { type: "user", ...unlimited })}\n` +
+      "------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n" +
+      `${Buffer.from(user.getSeed()).toString()}\n------END USER NKEY SEED------\n`,
+  };
+}
+
+/** A token of NATS: what an issuer says about a key. */
+function signed(issuer: nkeys.KeyPair, about: nkeys.KeyPair, nats: object): string {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const iat = Math.floor(Date.now() / 1000);
+  const [iss, sub] = [issuer.getPublicKey(), about.getPublicKey()];
+  const claims = { jti: "x", iat, iss, sub, name: "test", nats: { ...nats, version: 2 } };
+  const text = `${part({ typ: "JWT", alg: "ed25519-nkey" })}.${part(claims)}`;
+  return `${text}.${Buffer.from(issuer.sign(Buffer.from(text))).toString("base64url")}`;
+}

@@ -14,6 +14,7 @@ import { TestCa } from "../../../test/support/quic-certificates.ts";
 import { RecordingSink } from "../../../test/support/recording-sink.ts";
 import { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
+import type { Channel } from "../../wire/channel.ts";
 import { Checkpoints } from "../checkpoints.ts";
 import { ChangeStream } from "../shared/change-stream.ts";
 import { SessionStreams } from "../store/session-streams.ts";
@@ -158,6 +159,20 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     channel.receive(sink);
     await sink.until(({ messages }) => messages.length > 0);
     assert.deepEqual(seen, [ann]);
+
+    // A worker reaches the tools of other nodes, and not their sessions.
+    const log = new Log("error", () => {});
+    const serve = async (tools: Channel<string>): Promise<void> => {
+      await tools.send("tools");
+      await tools[Symbol.asyncDispose]();
+    };
+    const node = gateway.self;
+    using _tools = new NodeServer({ connection, node, service: "tools", limits: {}, log, serve });
+    await connection.nats.flush();
+    await using tools = await reachNode(farConnection, node, ann, { service: "tools" });
+    const toolSink = new RecordingSink();
+    tools.receive(toolSink);
+    await toolSink.until(({ messages }) => messages.length > 0);
 
     // Events, records and checkpoints.
     using far = await SessionStreams.open({ connection: nats, subjects });
