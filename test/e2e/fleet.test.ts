@@ -1,9 +1,26 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
 import type { Json } from "../support/acp-house.ts";
+import { AcpSocket } from "../support/acp-socket.ts";
 import { FleetRig } from "../support/fleet-rig.ts";
 import { noNats } from "../support/nats-server.ts";
+
+const ECHO = join(import.meta.dirname, "../support/echo-server.mjs");
+
+/** Waits until something is there. */
+async function until<T>(find: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await find().catch(() => undefined);
+    if (found !== undefined) return found;
+    await delay(50);
+  }
+}
 
 function promptOf(sessionId: string, text: string): object {
   return { sessionId, prompt: [{ type: "text", text }] };
@@ -94,6 +111,49 @@ describe("a fleet", { skip: noNats, timeout: 120_000 }, () => {
     assert.deepEqual(drain.lines.at(-1), "w1 has ended.");
     await client.ask("session/prompt", promptOf(sessionId, "say moved"));
     assert.match(client.text, /moved/);
+  });
+
+  it("has the same tokens, tools and audit at every node", async () => {
+    const record = join(tmpdir(), `trunkline-calls-${crypto.randomUUID()}`);
+    await using rig = await FleetRig.start();
+    const notes = { command: process.execPath, args: [ECHO, "notes", record] };
+    rig.configure("w1", { mcpServers: { notes } });
+    await rig.worker("w1");
+    await rig.gateway("g1");
+    const gateway = await rig.gateway("g2");
+    await using created = rig.local(
+      "g1",
+      "token",
+      "create",
+      "ci",
+      "--scope",
+      "tools",
+      "--scope",
+      "sessions",
+    );
+    assert.equal(await created.exit, 0, created.stderr);
+    const headers = { authorization: `Bearer ${created.lines[0]}` };
+    // A tool of the worker, called at one gateway with a token of the other.
+    const call = { name: "notes_do", arguments: { message: "over there" } };
+    const answer = await until(async () => {
+      const { result } = await gateway.mcp(1, "tools/call", call, headers);
+      return (result as { isError?: boolean } | undefined)?.isError === true ? undefined : result;
+    });
+    assert.match(JSON.stringify(answer), /over there/);
+    await until(async () => {
+      await using search = rig.local("g1", "audit", "search", "notes_do", "--json");
+      await search.exit;
+      const { entries } = JSON.parse(search.lines.join("\n")) as { entries: { node?: string }[] };
+      const nodes = new Set(entries.map(({ node }) => node));
+      return nodes.has("w1") && nodes.has("g2") ? true : undefined;
+    });
+    using client = await AcpSocket.connect(gateway.ready.acp, headers);
+    const closed = once(client.socket, "close");
+    await using revoked = rig.local("g1", "token", "revoke", "ci");
+    assert.equal(await revoked.exit, 0, revoked.stderr);
+    await closed;
+    await assert.rejects(AcpSocket.connect(gateway.ready.acp, headers));
+    rmSync(record, { force: true });
   });
 
   it("says which worker is missing, and what to do", async () => {

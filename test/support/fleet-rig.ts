@@ -14,6 +14,7 @@ export class FleetRig implements AsyncDisposable {
   readonly nats: NatsServer;
   readonly folder = mkdtempSync(join(tmpdir(), "trunkline-fleet-"));
   readonly #config: object;
+  readonly #own = new Map<string, object>();
   readonly #programs = new Map<string, Program>();
 
   private constructor(nats: NatsServer, config: object) {
@@ -24,6 +25,11 @@ export class FleetRig implements AsyncDisposable {
   /** `config` is the configuration of all nodes, beside an agent that does what prompts say. */
   static async start(config: object = {}): Promise<FleetRig> {
     return new FleetRig(await NatsServer.start(), config);
+  }
+
+  /** Adds to the configuration of a node that is started later. */
+  configure(name: string, config: object): void {
+    this.#own.set(name, config);
   }
 
   async worker(name: string, ...args: string[]): Promise<Program> {
@@ -49,6 +55,11 @@ export class FleetRig implements AsyncDisposable {
       join(this.folder, "cli"),
       ...args,
     ]);
+  }
+
+  /** A command of the command line on the data folder of a node. */
+  local(node: string, ...words: readonly string[]): Program {
+    return new Program([...words, "--data", this.dataOf(node)]);
   }
 
   async client({ ready, headers }: ServedGateway): Promise<AcpSocket> {
@@ -82,7 +93,7 @@ export class FleetRig implements AsyncDisposable {
     mkdirSync(data, { recursive: true, mode: 0o700 });
     const file = `${data}.jsonc`;
     const other = { command: process.execPath, args: [AGENT, "--loads"] };
-    const config = { agent: "other", agents: { other }, ...this.#config };
+    const config = { agent: "other", agents: { other }, ...this.#config, ...this.#own.get(name) };
     writeFileSync(file, JSON.stringify(config));
     return ["--bus", this.nats.url, "--name", name, "--data", data, "--config", file];
   }

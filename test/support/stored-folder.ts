@@ -39,7 +39,7 @@ export class StoredFolder {
     mkdirSync(folder, { recursive: true });
     for (const { path, mode, content } of this.#entries) {
       const at = join(folder, path);
-      if (content === undefined) mkdirSync(at);
+      if (content === undefined) mkdirSync(at, { recursive: true });
       else writeFileSync(at, path.endsWith("config") ? this.#moved(content, folder) : content);
       chmodSync(at, mode);
     }

@@ -46,7 +46,10 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   await using _repair = repairIdentities(house.config.data, house.log);
   const metrics = new Metrics();
   (house.observers ??= new Observers()).add(metrics.work);
-  await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
+  // The tools of other nodes need approvals, too.
+  const needsApprovals = house.config.fleet.url !== undefined;
+  const kind = { isLasting: true, hasOwnBus: true, isShared: true, needsApprovals };
+  await using tools = await openTools(house, kind);
   const { config, log, reloading } = house;
   await using bus = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
   if (bus.isWanted) await bus.open();

@@ -28,7 +28,9 @@ export async function run(invocation: Invocation<WorkerValues>): Promise<number>
   const { config, log, reloading } = house;
   openData(config.data);
   await using _repair = repairIdentities(config.data, log);
-  await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
+  // The tools of other nodes need approvals, too.
+  const kind = { isLasting: true, hasOwnBus: true, isShared: true, needsApprovals: true };
+  await using tools = await openTools(house, kind);
   await using plugins = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
   if (plugins.isWanted) await plugins.open();
   const isTyped = url !== undefined;

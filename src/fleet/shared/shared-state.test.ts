@@ -106,6 +106,35 @@ describe("Shared tokens", { skip: noNats }, () => {
   });
 });
 
+describe("Shared stores", { skip: noNats }, () => {
+  it("go on after messages that nobody understands", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    await until(() => a.shared.status.isUpToDate);
+    const garbage = [
+      "{",
+      "null",
+      "[]",
+      '{"id":1}',
+      '{"events":[]}',
+      "\0\u{1F600}",
+      '{"decision":"allow"}',
+    ];
+    for (const kind of ["token", "rule", "thread", "text", "of-tomorrow"]) {
+      for (const [index, text] of garbage.entries()) {
+        await fleet.publish(kind, `k${index}-00000000`, text);
+      }
+    }
+    await using b = await fleet.node("b");
+    const { token } = await b.tokens.create("ci", GRANT);
+    await until(() => a.tokens.use(token) !== undefined);
+    await b.tokens.revoke("ci");
+    await until(() => a.tokens.use(token) === undefined);
+    assert.deepEqual([await a.rules.list(), await a.reviews.list()], [[], []]);
+    assert.equal(await fleet.published("of-tomorrow", "k0-00000000"), "{");
+  });
+});
+
 function namesOf(tokens: AccessTokens): string[] {
   return tokens.list().map(({ name }) => name);
 }

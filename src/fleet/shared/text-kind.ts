@@ -40,8 +40,9 @@ export class TextKind implements SharedKind {
         const row = find.get(key);
         const local = row && encoded(row.content as Uint8Array);
         const next = decide(key, local);
-        if (next !== undefined) insert.run(key, Buffer.from(next, "base64"));
-        result.set(key, local ?? next);
+        const isText = next !== undefined && ID.test(key);
+        if (isText) insert.run(key, Buffer.from(next, "base64"));
+        result.set(key, local ?? (isText ? next : undefined));
       }
       return result;
     });

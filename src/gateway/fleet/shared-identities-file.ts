@@ -32,7 +32,7 @@ export function readSharedIdentities(data: string): SharedIdentities {
 /** The configured identities, with what other nodes know of them, and those of other nodes alone. */
 export function withSharedIdentities(data: string, own: Settings): Settings {
   const all: Record<string, IdentitySettings> = { ...own };
-  // In the order of the nodes' names, so that all nodes have the same.
+  // In the order of the nodes' ids, so that all nodes have the same.
   const theirs = Object.entries(readSharedIdentities(data)).toSorted(([a], [b]) =>
     a < b ? -1 : 1,
   );

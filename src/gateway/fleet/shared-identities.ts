@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
+import { nodeIdOf } from "../../fleet/ownership/node-id.ts";
 import { SHARED_FILE } from "../../fleet/shared/shared-base.ts";
 import {
   type Decide,
@@ -37,15 +38,15 @@ export class IdentityKind implements SharedKind {
     this.#env = env;
   }
 
-  /** `node` is the stable name of this node. */
-  static async open(house: House, node: string, env = process.env): Promise<IdentityKind> {
+  static async open(house: House, env = process.env): Promise<IdentityKind> {
     const { data } = house.config;
     // From then on, a file that is missing was lost.
     if (!existsSync(join(data, SHARED_FILE))) {
       await mkdir(data, { recursive: true, mode: 0o700 });
       await replaceFile(sharedIdentitiesPath(data), "{}\n");
     }
-    return new IdentityKind(house, node, env);
+    // Two nodes may be given the same name by mistake, but not the same id.
+    return new IdentityKind(house, await nodeIdOf(data), env);
   }
 
   stamp(): unknown {

@@ -5,6 +5,7 @@ import { SampleContext } from "../../../test/samples/sample-context.ts";
 import { FleetOfHouses } from "../../../test/support/fleet-of-houses.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/shared-fleet.ts";
+import { textResult } from "../../tool/tool.ts";
 import type { Principal } from "../../base/principal.ts";
 
 describe("SharedTools", { skip: noNats }, () => {
@@ -49,6 +50,37 @@ describe("SharedTools", { skip: noNats }, () => {
     Object.assign(context.meta, { "trunkline.dev/caller": { principal: { id: "" } } });
     await c.tools.offer.tools.call("b_same_do", { message: "m" }, context);
     await until(() => b.audit.some(({ principal }) => principal === LIMITED.id));
+  });
+
+  it("passes progress and questions of a plugin's tool on to the caller", async () => {
+    await using rig = await FleetOfHouses.start();
+    await using a = await rig.node("a", {});
+    await using b = await rig.node("b", {});
+    const question = {
+      method: "elicitation/create",
+      params: { message: "Really?", requestedSchema: { type: "object", properties: {} } },
+    };
+    a.tools.offer.tools.add({
+      definition: { name: "ask", inputSchema: { type: "object" } },
+      bringer: "a plugin",
+      call: async (_args, context) => {
+        context.progress(1, 2, "half");
+        const answer = (await context.ask(question)) as { action: string };
+        return textResult(`${context.caller.name} in ${context.folder}: ${answer.action}`);
+      },
+    });
+    await until(() => b.names.includes("ask"));
+    const context = new SampleContext({
+      folder: "/project",
+      answer: () => ({ action: "decline" }),
+    });
+    const { content } = await b.tools.offer.tools.call("ask", {}, context);
+    assert.equal(content[0]?.text, "tester in /project: decline");
+    assert.deepEqual(
+      context.asked.map(({ params }) => params?.message),
+      ["Really?"],
+    );
+    assert.ok(JSON.stringify(context.told).includes("half"));
   });
 
   it("takes the tools of a node away that leaves, and says so to a call", async () => {

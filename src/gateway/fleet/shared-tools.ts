@@ -70,7 +70,7 @@ export class SharedTools implements AsyncDisposable {
       serve: (channel, { name = "another node" }) => this.#own.serve(channel, name),
     });
     // The servers of this node are asked first: their tools keep their names, and others are told of them.
-    this.#known = offer.known() ?? Promise.resolve();
+    this.#known = Promise.resolve(offer.known()).catch(() => {});
     this.#stopFollowing = members.onChange(() => this.#follow());
     this.#follow();
   }

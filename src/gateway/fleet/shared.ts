@@ -84,7 +84,7 @@ class FolderShare implements Shared {
       return;
     }
     opened.use(lock);
-    const identities = await IdentityKind.open(house, self.name, env);
+    const identities = await IdentityKind.open(house, env);
     const stores = opened.use(await openSharedStores(data, role));
     const kinds = [...stores.kinds, identities];
     const state = opened.use(await SharedState.open({ connection, data, kinds, report }));
