@@ -159,7 +159,7 @@ definePlugin({
   boot: (config) => {
     if (BUS_TROUBLE === "boot-error") throw new Error("it is Sunday");
     if (BUS_TROUBLE === "hang-boot") {
-      console.error("booting for ever");
+      process.stderr.write("booting for ever\n");
       return NEVER;
     }
     process.stderr.write(`booted with ${JSON.stringify(config)}\n`);
