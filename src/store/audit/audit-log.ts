@@ -14,7 +14,7 @@ import { join } from "node:path";
 
 import { beforeSending } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
-import { AuditSeals } from "./audit-seals.ts";
+import { AuditSeals, cryptography } from "./audit-seals.ts";
 import { tryLock } from "./folder-lock.ts";
 
 export const AUDIT_FILE = "audit.ndjson";
@@ -51,6 +51,8 @@ const ANCHOR = {
 export const SET_ASIDE = /^audit-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-\d+\.ndjson$/;
 
 const MiB = 1024 * 1024;
+/** Milliseconds until what seals need is loaded: in a pause after the first entry, not among many. */
+const LOAD_AFTER = 10;
 const NEWLINE = 0x0a;
 const LINE_END = Buffer.from("\n");
 const NOTHING = Buffer.alloc(0);
@@ -95,6 +97,7 @@ export class AuditLog implements Disposable {
   /** The end of each line. */
   readonly #end = `,"writer":"${this.#seals.writer}"}\n`;
   #sealing: NodeJS.Timeout | undefined;
+  #loading: NodeJS.Timeout | undefined;
   #isAnchored = true;
   /** Seals that are on their way to the anchor. */
   #unanchored = 0;
@@ -155,6 +158,7 @@ export class AuditLog implements Disposable {
     this.#sealLast();
     clearTimeout(this.#retry);
     clearTimeout(this.#sealing);
+    clearTimeout(this.#loading);
     const lost = this.#count + this.#dropped;
     if (lost > 0) this.#options.report("audit.lost", { file: this.#path, entries: lost });
     this.#close();
@@ -238,6 +242,7 @@ export class AuditLog implements Disposable {
     if (!this.#seals.hasUnsealed) return;
     const { sealAfter } = this.#options;
     this.#sealing ??= setTimeout(() => this.#seal(), sealAfter).unref();
+    this.#loading ??= setTimeout(cryptography, LOAD_AFTER).unref();
   }
 
   #appendSeal(): void {

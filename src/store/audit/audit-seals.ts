@@ -1,3 +1,5 @@
+import type { hash } from "node:crypto";
+
 /** How a line begins that seals entries. No entry begins so. */
 export const SEAL = '{"seal":{';
 
@@ -48,14 +50,20 @@ export class AuditSeals {
   /** The line that seals what was written; undefined where everything is sealed. */
   seal(): string | undefined {
     if (this.#unsealed.length === 0) return undefined;
-    // Loading it takes longer than starting to serve: only whoever records something pays for it.
-    const { hash } = process.getBuiltinModule("node:crypto");
-    this.#hash = hash("sha256", Buffer.concat([Buffer.from(this.#hash), ...this.#unsealed]));
+    this.#hash = cryptography().hash(
+      "sha256",
+      Buffer.concat([Buffer.from(this.#hash), ...this.#unsealed]),
+    );
     this.#unsealed = [];
     this.#bytes = 0;
     const seal: Seal = { lines: this.#count, hash: this.#hash };
     return `${JSON.stringify({ seal, time: new Date().toISOString(), writer: this.writer })}\n`;
   }
+}
+
+/** Loading it takes longer than starting to serve: only whoever records something pays for it. */
+export function cryptography(): { readonly hash: typeof hash } {
+  return process.getBuiltinModule("node:crypto");
 }
 
 /** What the first seal of a writer goes on from. */
