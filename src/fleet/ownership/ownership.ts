@@ -2,6 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { HeldElsewhere } from "../../store/session/held-elsewhere.ts";
 import type { EventMessage, Journal } from "./journal.ts";
 import { isFinal, Outdated, type Records, type StoredEntry } from "./records.ts";
+import { ATTEMPTS, retryUnanswered, unanswered } from "./retry-unanswered.ts";
 import type { EntryRecord, SessionEntry } from "./session-entry.ts";
 
 export interface OwnershipOptions {
@@ -41,8 +42,6 @@ export class Fenced extends Error {
   override readonly name = "Fenced";
 }
 
-/** Attempts whose answer is lost, until the caller is told. */
-const ATTEMPTS = 6;
 /** Attempts that others were faster in. The holder that is replaced may be publishing all the time. */
 const RACES = 200;
 
@@ -207,16 +206,8 @@ export class Ownership {
     });
   }
 
-  async #retry<T>(work: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await work();
-      } catch (error) {
-        if (isFinal(error)) throw error;
-        if (attempt === ATTEMPTS) throw unanswered(error);
-        await this.#options.pause(attempt);
-      }
-    }
+  #retry<T>(work: () => Promise<T>): Promise<T> {
+    return retryUnanswered(this.#options.pause, work);
   }
 
   #nextWrite(): string {
@@ -233,12 +224,6 @@ function markerOf(id: string, epoch: number, node: string, last: number): EventM
 function existing(id: string, found: StoredEntry | undefined): StoredEntry {
   if (found !== undefined) return found;
   throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
-}
-
-function unanswered(error: unknown): TrunklineError {
-  if (error instanceof TrunklineError) return error;
-  const why = error instanceof Error ? error.message : String(error);
-  return new TrunklineError("unavailable", `NATS does not answer: ${why}.`, { cause: error });
 }
 
 function deletedError(id: string): TrunklineError {

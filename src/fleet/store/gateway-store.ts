@@ -82,8 +82,8 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
 
   async find(id: string): Promise<SessionRecord | undefined> {
     // Not from the mirror: the client may come from another gateway, and be faster than a change.
-    const found = await this.#streams.records.get(id);
-    return found && recordOf(found.entry, this.#options.isAlive);
+    const entry = await this.#streams.find(id);
+    return entry && recordOf(entry, this.#options.isAlive);
   }
 
   list(options: ListOptions = {}): Promise<SessionRecord[]> {
@@ -103,8 +103,8 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
   }
 
   async #need(id: string): Promise<SessionEntry> {
-    const found = await this.#streams.records.get(id);
-    if (found !== undefined) return found.entry;
+    const entry = await this.#streams.find(id);
+    if (entry !== undefined) return entry;
     throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
   }
 

@@ -5,6 +5,9 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { TrunklineError } from "../../base/errors.ts";
 import { KvRecords } from "../ownership/kv-records.ts";
 import { NatsLink } from "../ownership/nats-link.ts";
+import type { StoredMessage } from "../ownership/journal.ts";
+import { retryUnanswered } from "../ownership/retry-unanswered.ts";
+import type { SessionEntry } from "../ownership/session-entry.ts";
 import { StreamJournal } from "../ownership/stream-journal.ts";
 import type { Subjects } from "../subjects.ts";
 import { SessionMirror } from "./session-mirror.ts";
@@ -32,7 +35,7 @@ export class SessionStreams implements Disposable {
   /** Opens a copy of all entries, for lists. */
   readonly openMirror: (isAlive: (holder: string) => boolean) => Promise<SessionMirror>;
 
-  private constructor(parts: Omit<SessionStreams, typeof Symbol.dispose>) {
+  private constructor(parts: Omit<SessionStreams, typeof Symbol.dispose | "find" | "last">) {
     this.link = parts.link;
     this.records = parts.records;
     this.journal = parts.journal;
@@ -66,6 +69,16 @@ export class SessionStreams implements Disposable {
     const openMirror = (isAlive: (holder: string) => boolean): Promise<SessionMirror> =>
       SessionMirror.open({ kv, manager, stream, isAlive });
     return new SessionStreams({ link, records, journal, mostBytes, openMirror });
+  }
+
+  /** The entry of a session. Waits a while if NATS does not answer. */
+  async find(id: string): Promise<SessionEntry | undefined> {
+    return (await retryUnanswered(this.link.pause, () => this.records.get(id)))?.entry;
+  }
+
+  /** The last message of a session. Waits a while if NATS does not answer. */
+  last(id: string): Promise<StoredMessage | undefined> {
+    return retryUnanswered(this.link.pause, () => this.journal.last(id));
   }
 
   [Symbol.dispose](): void {

@@ -128,7 +128,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
       const claim = await this.#ownership.create(newRecord(session), true);
       const key = await this.log.adopt(recordOf(claim.entry, () => true));
       await this.#replicas.replace(key, 0, []);
-      const last = await this.#streams.journal.last(from);
+      const last = await this.#streams.last(from);
       const messages = this.#streams.journal.read(from, 0, last?.sequence ?? 0);
       for await (const page of eventPages(messages, source.born)) {
         if (page.lines === "") continue;
@@ -193,8 +193,8 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
   async find(id: string): Promise<SessionRecord | undefined> {
     const held = this.#byId.get(id);
     if (held !== undefined && held.failure === undefined) return this.#recordOf(held.key);
-    const found = await this.#streams.records.get(id);
-    return found && recordOf(found.entry, this.#isAlive);
+    const entry = await this.#streams.find(id);
+    return entry && recordOf(entry, this.#isAlive);
   }
 
   async list(options: ListOptions = {}): Promise<SessionRecord[]> {
@@ -351,8 +351,8 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
   }
 
   async #need(id: string): Promise<SessionEntry> {
-    const found = await this.#streams.records.get(id);
-    if (found !== undefined) return found.entry;
+    const entry = await this.#streams.find(id);
+    if (entry !== undefined) return entry;
     throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
   }
 
