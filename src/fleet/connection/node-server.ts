@@ -4,6 +4,7 @@ import type { Subscription } from "@nats-io/transport-node";
 
 import { background } from "../../base/background.ts";
 import type { Principal } from "../../base/principal.ts";
+import { untilAborted } from "../../base/until-aborted.ts";
 import type { Channel } from "../../wire/channel.ts";
 import {
   greet,
@@ -69,18 +70,29 @@ export class NodeServer implements Disposable {
   }
 }
 
+export interface ReachOptions {
+  readonly service?: Service;
+  /** The stream ends when this is aborted. */
+  readonly gone?: AbortSignal | undefined;
+}
+
 /** Opens a byte stream to a node. Rejects with "unavailable" if it cannot be reached or refuses. */
 export async function openSocket(
   connection: FleetConnection,
   node: NodeAddress,
-  service: Service = "open",
+  { service = "open", gone }: ReachOptions = {},
 ): Promise<NatsSocket> {
   requireConnection(connection, node);
   const open: Open = { from: connection.name, connection: randomUUID() };
   const [outgoing, incoming] = subjectsOf(connection, node, open);
   const socket = new NatsSocket(connection, { incoming, outgoing });
+  const end = (): void => void socket.destroy(gone?.reason as Error);
+  gone?.addEventListener("abort", end);
+  socket.on("close", () => gone?.removeEventListener("abort", end));
+  // Whoever reads from it hears of it.
+  socket.on("error", () => {});
   try {
-    await askNode(connection, node, service, open);
+    await untilAborted(askNode(connection, node, service, open), gone);
     return socket;
   } catch (error) {
     socket.destroy();
@@ -93,9 +105,9 @@ export async function reachNode(
   connection: FleetConnection,
   node: NodeAddress,
   principal: Principal,
-  service?: Service,
+  options?: ReachOptions,
 ): Promise<Channel<string>> {
-  return greet(await openSocket(connection, node, service), principal);
+  return greet(await openSocket(connection, node, options), principal);
 }
 
 /** The names of both nodes are in them, so that the permissions of each in NATS can be limited to its own. */

@@ -1,5 +1,6 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
 
+import { TrunklineError } from "../../base/errors.ts";
 import { untilAborted } from "../../base/until-aborted.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import type { NodeAddress } from "../connection/node-request.ts";
@@ -40,7 +41,7 @@ export class Members implements Disposable {
   readonly #connection: FleetConnection;
   readonly #self: NodeAddress;
   readonly #state: () => NodeState;
-  readonly #heard = new Map<string, { member: Member; at: number }>();
+  readonly #heard = new Map<string, { member: Member; at: number; gone: AbortController }>();
   readonly #listeners = new Set<(change: MemberChange) => void>();
   readonly #ready = Promise.withResolvers<void>();
   readonly #subscription: Subscription;
@@ -90,6 +91,11 @@ export class Members implements Disposable {
   /** A member that is alive as far as is known. */
   get(id: string): Member | undefined {
     return this.#heard.get(id)?.member;
+  }
+
+  /** Aborted when that member counts as dead; undefined if it does already. */
+  untilGone(id: string): AbortSignal | undefined {
+    return this.#heard.get(id)?.gone.signal;
   }
 
   /**
@@ -175,7 +181,8 @@ export class Members implements Disposable {
       this.#lose(member.id);
       return;
     }
-    this.#heard.set(member.id, { member, at: this.#now });
+    const { gone = new AbortController() } = known ?? {};
+    this.#heard.set(member.id, { member, at: this.#now, gone });
     if (known === undefined) this.#notify({ kind: "joined", member });
     else if (!isSame(known.member, member)) this.#notify({ kind: "changed", member });
   }
@@ -191,6 +198,8 @@ export class Members implements Disposable {
   #lose(id: string): void {
     const known = this.#heard.get(id);
     if (known === undefined || !this.#heard.delete(id)) return;
+    const { name } = known.member;
+    known.gone.abort(new TrunklineError("unavailable", `Node '${name}' is gone.`));
     this.#notify({ kind: "lost", member: known.member });
   }
 

@@ -15,6 +15,12 @@ import { Holder, HOLDERS } from "../../store/holder.ts";
 import type { Channel } from "../../wire/channel.ts";
 import type { House } from "../house.ts";
 
+/**
+ * Milliseconds within which a session of a worker that was lost must be open again: four seconds until
+ * its silence counts as its end, and time for NATS itself to come back.
+ */
+export const TAKE_OVER_WITHIN = 30_000;
+
 export interface ConnectOptions {
   readonly role: Role;
   /** The address of NATS was typed on the command line. */
@@ -91,7 +97,10 @@ export class Fleet implements AsyncDisposable {
   /** Connects to the worker that holds a session. */
   readonly reach = async (holder: string, principal: Principal): Promise<Channel<string>> => {
     const member = await this.members.find(holder);
-    if (member !== undefined) return await reachNode(this.connection, member, principal);
+    if (member !== undefined) {
+      const gone = this.members.untilGone(holder);
+      return await reachNode(this.connection, member, principal, { gone });
+    }
     throw new TrunklineError("unavailable", "The worker that has the session open is gone.");
   };
 

@@ -5,13 +5,7 @@ import { GatewayStore } from "../../fleet/store/gateway-store.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import type { SessionSharing, SharedSessions, SharingOptions } from "../session/session-sharing.ts";
 import type { House } from "../house.ts";
-import type { Fleet } from "./fleet.ts";
-
-/**
- * Milliseconds within which a session of a worker that was lost must be open again: four seconds until
- * its silence counts as its end, and time for NATS itself to come back.
- */
-export const TAKE_OVER_WITHIN = 30_000;
+import { type Fleet, TAKE_OVER_WITHIN } from "./fleet.ts";
 
 /** Chooses the worker for a session, and resolves to its id. */
 export type Place = (request: PlacementRequest, signal: AbortSignal) => Promise<string>;

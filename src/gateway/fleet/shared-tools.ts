@@ -24,7 +24,7 @@ export interface SharedToolsOptions {
   readonly fleet: {
     readonly connection: FleetConnection;
     readonly self: NodeAddress;
-    readonly members: Pick<Members, "alive" | "onChange" | "tell">;
+    readonly members: Pick<Members, "alive" | "onChange" | "tell" | "untilGone">;
   };
 }
 
@@ -111,11 +111,14 @@ export class SharedTools implements AsyncDisposable {
   }
 
   async #reach(name: string): Promise<Channel<string>> {
-    const { connection, self } = this.#options.fleet;
+    const { connection, members, self } = this.#options.fleet;
     const node = this.#others.findLast((each) => each.name === name);
     // For whom a tool is called is part of each call.
     const principal = { ...OWNER, name: self.name };
-    if (node !== undefined) return await reachNode(connection, node, principal, "tools");
+    if (node !== undefined) {
+      const gone = members.untilGone(node.id);
+      return await reachNode(connection, node, principal, { service: "tools", gone });
+    }
     throw new TrunklineError("unavailable", `Node '${name}' is gone`);
   }
 

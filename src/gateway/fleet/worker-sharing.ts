@@ -4,7 +4,7 @@ import { WorkerStore } from "../../fleet/store/worker-store.ts";
 import type { HeldSession, SessionStore } from "../../session/store.ts";
 import type { House } from "../house.ts";
 import type { SessionSharing, SharedSessions, SharingOptions } from "../session/session-sharing.ts";
-import type { Fleet } from "./fleet.ts";
+import { type Fleet, TAKE_OVER_WITHIN } from "./fleet.ts";
 
 export interface WorkerSharingOptions {
   readonly slots: WorkerSlots;
@@ -26,7 +26,7 @@ export class WorkerSharing implements SessionSharing {
   }
 
   get holders(): SessionSharing["holders"] {
-    return { reach: this.#fleet.reach };
+    return { reach: this.#fleet.reach, takeOverWithin: TAKE_OVER_WITHIN };
   }
 
   /** Throws if this worker does not hold the session any more. */

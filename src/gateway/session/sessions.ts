@@ -160,6 +160,7 @@ async function letOthersIn(
     sessions: async () => sessions,
     limits: limits.messages,
     reach: sharing.holders.reach,
+    takeOverWithin: sharing.holders.takeOverWithin,
     ...(runs === undefined
       ? {}
       : { setUpSession: (params, principal) => runs.place(params, principal) }),

@@ -63,7 +63,9 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   const isClosed = (): boolean => state.isClosed;
   const measuring: Promise<number>[] = [];
   const hits = new Map<string, number>();
-  const measuringIn = { fleet, hits, random, cwd: fleet.folder, isClosed };
+  // Chance of its own, so that the seed alone decides which faults come.
+  const probing = new SeededRandom(seed - 1);
+  const measuringIn = { fleet, hits, random: probing, cwd: fleet.folder, isClosed };
   const faults = new Faults(fleet, {
     random,
     say: (words) => say(`${Math.round(performance.now() - begun)}: ${words}`),
