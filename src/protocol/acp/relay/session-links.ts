@@ -285,7 +285,13 @@ export class SessionLinks {
       for (const text of joined.waiting) background(this.take(text), "Forwarding a message");
       return;
     }
-    for (const [idText, one] of asked) await this.#askAgain(idText, one);
+    for (const [idText, one] of asked) {
+      try {
+        await this.#askAgain(idText, one);
+      } catch (error) {
+        this.#fail(idText, error);
+      }
+    }
     for (const text of joined.waiting.splice(0))
       background(this.take(text), "Forwarding a message");
   }
@@ -327,7 +333,11 @@ export class SessionLinks {
       const link = await this.#linkTo(holder);
       const _meta = { ...params._meta, trunkline: { ...ours(params._meta), after: last } };
       joined.link = link;
-      await link.request(METHODS.resumeSession.name, { ...params, _meta });
+      // If this holder ends too, before it has answered, we only try again.
+      joined.isIn = false;
+      await link.request(METHODS.resumeSession.name, { ...params, _meta }, () => {
+        joined.isIn = true;
+      });
     }
   }
 
