@@ -11,6 +11,8 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { EventMessage, Journal, StoredMessage } from "./journal.ts";
 import type { NatsLink } from "./nats-link.ts";
 import { toProtocolError } from "./nats-errors.ts";
+import { isFinal } from "./records.ts";
+import { ATTEMPTS, unanswered } from "./retry-unanswered.ts";
 import { isSessionId } from "./session-entry.ts";
 
 const EPOCH = "Tl-Epoch";
@@ -22,8 +24,10 @@ const MESSAGE_ID = "Nats-Msg-Id";
 
 /** Bytes that are fetched ahead of a reader. */
 const AHEAD = 2 * 1024 * 1024;
-/** Milliseconds without a message until reading fails. */
-const LONGEST_WAIT = 10_000;
+/** Milliseconds without a message until reading begins anew. */
+const LONGEST_WAIT = 2_000;
+/** Milliseconds after which the server forgets a reader that asks for nothing more. */
+const UNUSED = 10_000;
 
 export interface StreamJournalOptions {
   readonly link: NatsLink;
@@ -66,13 +70,31 @@ export class StreamJournal implements Journal {
   }
 
   async *read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
-    if (to === 0) return;
+    let next = Math.max(from, 1);
+    for (let attempt = 1; next <= to; attempt++) {
+      try {
+        for await (const message of this.#readOn(id, next, to)) {
+          next = message.sequence + 1;
+          attempt = 1;
+          yield message;
+        }
+        return;
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        if (attempt === ATTEMPTS) throw unanswered(error);
+        await this.#options.link.pause(attempt);
+      }
+    }
+  }
+
+  /** Fails if no message comes: a server that was restarted does not know its readers any more. */
+  async *#readOn(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
     const { client, stream, link } = this.#options;
     const options = {
       filter_subjects: this.#subject(id),
       deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: Math.max(from, 1),
-      inactive_threshold: LONGEST_WAIT,
+      opt_start_seq: from,
+      inactive_threshold: UNUSED,
     };
     const consumer = await link.ask(() => client.consumers.get(stream, options));
     const messages = await consumer.consume({ max_bytes: AHEAD });

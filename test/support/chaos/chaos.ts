@@ -34,6 +34,8 @@ export interface ChaosResult {
 
 /** Sessions of a worker that was hit whose takeover is measured. */
 const MEASURED = 3;
+/** Milliseconds of a takeover that is told. */
+const SLOW = 7_000;
 /** Milliseconds after which a session counts as lost. */
 const LOST = 120_000;
 
@@ -66,14 +68,18 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   // Chance of its own, so that the seed alone decides which faults come.
   const probing = new SeededRandom(seed - 1);
   const measuringIn = { fleet, hits, random: probing, cwd: fleet.folder, isClosed };
+  const took = (words: string, milliseconds: number): void => {
+    if (milliseconds > SLOW) tell(`open again after ${words}`);
+  };
+  const tell = (words: string): void => say(`${Math.round(performance.now() - begun)}: ${words}`);
   const faults = new Faults(fleet, {
     random,
-    say: (words) => say(`${Math.round(performance.now() - begun)}: ${words}`),
+    say: tell,
     hit: (fault) => {
       if (fault.node.role !== "worker") return;
       hits.set("worker", fault.at);
       for (const id of pool.heldBy(fault.pid).slice(0, MEASURED)) {
-        measuring.push(takeover(id, fault, { ...measuringIn, faults }));
+        measuring.push(takeover(id, fault, { ...measuringIn, faults, took }));
       }
     },
   });
@@ -164,13 +170,14 @@ interface Measuring {
   readonly random: SeededRandom;
   readonly cwd: string;
   readonly isClosed: () => boolean;
+  readonly took: (words: string, milliseconds: number) => void;
 }
 
 /**
  * Milliseconds until a request about a session is accepted again, since the last worker was hit: that may
  * be the one that was to take it over.
  */
-async function takeover(id: string, { at }: Fault, around: Measuring): Promise<number> {
+async function takeover(id: string, { at, kind, node }: Fault, around: Measuring): Promise<number> {
   const { fleet, faults, hits, random, cwd } = around;
   while (!around.isClosed()) {
     const up = fleet.of("gateway").filter(({ isUp, address }) => isUp && address !== undefined);
@@ -182,7 +189,9 @@ async function takeover(id: string, { at }: Fault, around: Measuring): Promise<n
       const { error } = await line.ask("session/resume", params, 5_000);
       if (error === undefined) {
         const since = Math.max(at, hits.get("worker") ?? 0);
-        return performance.now() - since - faults.natsAwaySince(since);
+        const took = performance.now() - since - faults.natsAwaySince(since);
+        around.took(`${Math.round(took)} ms since ${kind} ${node.name}, ${id}`, took);
+        return took;
       }
     } catch (error) {
       if (!(error instanceof LineLost)) throw error;
