@@ -13,6 +13,8 @@ import { fillMeasured } from "./harness/measured-block.ts";
 import { type Report, reportOf } from "./harness/report.ts";
 import { renderReport } from "./harness/table.ts";
 import { fleetConnection } from "./fleet-connection.ts";
+import { fleetEvents } from "./fleet/events.ts";
+import { fleetSessions } from "./fleet/sessions.ts";
 import { guardBench } from "./guard.ts";
 import { identityBench } from "./identity.ts";
 import { mcpHttp } from "./mcp-http.ts";
@@ -55,6 +57,8 @@ const BENCHES = [
   busPlugins,
   busWholeWay,
   fleetConnection,
+  fleetEvents,
+  fleetSessions,
   identityBench,
   guardBench,
   runSetup,

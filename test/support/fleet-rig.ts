@@ -45,6 +45,14 @@ export class FleetRig implements AsyncDisposable {
     return gateway;
   }
 
+  /** A gateway that is no part of the fleet, with the same configuration. */
+  async alone(name: string): Promise<ServedGateway> {
+    const args = this.#args(name);
+    const gateway = await ServedGateway.start(args.slice(args.indexOf("--data")));
+    this.#programs.set(name, gateway.program);
+    return gateway;
+  }
+
   /** A command of the command line, with the fleet's address. */
   command(words: readonly string[], ...args: string[]): Program {
     return new Program([

@@ -18,7 +18,7 @@ import type { Sessions } from "../../session/sessions.ts";
 import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
 import { METHODS, ours } from "./methods.ts";
-import type { Reach, RelayObserver } from "./relay/session-links.ts";
+import type { Progress, Reach, RelayObserver } from "./relay/session-links.ts";
 import type { NewSessionParams, OldSessionParams } from "./schema.gen.ts";
 import { servePrompts } from "./serve-prompts.ts";
 import { serveSessions, serveSettings } from "./serve-sessions.ts";
@@ -139,48 +139,70 @@ export class AcpDoor {
   }
 
   /** Answers a request here or, where another process has its session open, through that process. */
-  async #atHolder(
+  async #atHolder<P>(
     call: Call<AcpConnection>,
-    params: unknown,
-    here: () => Promise<unknown>,
+    given: P,
+    here: (params: P) => Promise<unknown>,
   ): Promise<unknown> {
     const { method, state: client } = call;
-    const isOpenHere = this.#opened?.get(sessionOf(params) ?? "") !== undefined;
-    const home =
-      OPENING.has(method) && !isOpenHere
-        ? await this.options.home?.(params as HomeParams, call.signal)
-        : undefined;
-    if (home !== undefined && client.links !== undefined) {
-      try {
-        const agent = client.agent ?? this.options.agent;
-        const full = withDefaults(params as NewSessionParams, {
-          ...(agent === undefined ? {} : { agent }),
-          ...(this.options.worktree === true && isNew(method) ? { worktree: true } : {}),
-        });
-        return await client.links.request(home, method, full);
-      } catch (error) {
-        if (!(error instanceof TrunklineError) || error.code !== "unavailable") throw error;
-      }
-    }
     const { takeOverWithin = NOTICED_WITHIN } = this.options;
     const until = performance.now() + takeOverWithin;
+    const progress: Progress = { shown: 0 };
+    let home = await this.#homeOf(call, given);
     for (;;) {
+      const params = continued(given, progress.shown);
+      let failure: unknown;
       try {
-        return await here();
+        if (home !== undefined) return await this.#atHome(home, call, params, progress);
+      } catch (error) {
+        if (!isGone(error)) throw error;
+        failure = error;
+      }
+      try {
+        return await here(continued(given, progress.shown));
       } catch (error) {
         const holder = holderOf(error);
-        if (holder === undefined || client.links === undefined) throw error;
-        try {
-          return await client.links.request(holder, method, params as OldSessionParams);
-        } catch (failure) {
-          const isGone = failure instanceof TrunklineError && failure.code === "unavailable";
-          if (!isGone) throw failure;
-          // It may have ended: then the session can be opened here, once the system has noticed.
-          if (performance.now() > until) throw error;
+        const isLate = performance.now() > until;
+        if (client.links === undefined || isLate) throw failure ?? error;
+        if (holder === undefined) {
+          // The process that was to begin the session has ended, and this one begins none.
+          if (failure === undefined || !isNew(method) || !isGone(error)) throw error;
+          home = await this.#homeOf(call, given);
+        } else {
+          home = undefined;
+          try {
+            const now = continued(given, progress.shown) as OldSessionParams;
+            return await client.links.request(holder, method, now, progress);
+          } catch (lost) {
+            // It may have ended: then the session can be opened here, once the system has noticed.
+            if (!isGone(lost)) throw lost;
+          }
         }
       }
       await delay(RETRY);
     }
+  }
+
+  /** The process in which the session of a request is opened, where that is not this one. */
+  async #homeOf(call: Call<AcpConnection>, params: unknown): Promise<string | undefined> {
+    const { method, state, signal } = call;
+    if (!OPENING.has(method) || state.links === undefined) return undefined;
+    if (this.#opened?.get(sessionOf(params) ?? "") !== undefined) return undefined;
+    return await this.options.home?.(params as HomeParams, signal);
+  }
+
+  async #atHome(
+    home: string,
+    { method, state: client }: Call<AcpConnection>,
+    params: unknown,
+    progress: Progress,
+  ): Promise<unknown> {
+    const agent = client.agent ?? this.options.agent;
+    const full = withDefaults(params as NewSessionParams, {
+      ...(agent === undefined ? {} : { agent }),
+      ...(this.options.worktree === true && isNew(method) ? { worktree: true } : {}),
+    });
+    return await client.links?.request(home, method, full, progress);
   }
 
   /** A route with the limits that hold for its method. */
@@ -193,8 +215,8 @@ export class AcpDoor {
       const { codec } = call.state;
       if (codec.lacks.has(method.name)) throw RpcError.of(STANDARD.methodNotFound);
       try {
-        return await this.#atHolder(call, params, async () =>
-          codec.answer(method.name, await handle(params, call)),
+        return await this.#atHolder(call, params, async (now) =>
+          codec.answer(method.name, await handle(now, call)),
         );
       } catch (error) {
         throw codec.failure(toWire(error), params);
@@ -218,6 +240,19 @@ const OPENING: ReadonlySet<string> = new Set([
 
 function isNew(method: string): boolean {
   return method === METHODS.newSession.name || method === METHODS.createSession.name;
+}
+
+/** Whether the process that was asked has ended. */
+function isGone(error: unknown): boolean {
+  return error instanceof TrunklineError && error.code === "unavailable";
+}
+
+/** The same request, of a client that was shown some events before the process that did so ended. */
+function continued<P>(params: P, shown: number): P {
+  if (shown === 0) return params;
+  const { _meta } = params as NewSessionParams;
+  const trunkline = { ...ours(_meta), after: shown };
+  return { ...params, _meta: { ..._meta, trunkline } };
 }
 
 /** The same, with what new sessions here would have. */

@@ -22,8 +22,9 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
     door.serve(METHODS.createSession, newSession(door), { limitedAs: METHODS.newSession.name }),
     door.serve(METHODS.loadSession, async (params, { state }) => {
       const session = await reopenSession(door, params, state);
+      const { after } = ours(params._meta);
       state.countEvents(params._meta);
-      await session.replayTo(state);
+      await session.replayTo(state, typeof after === "number" ? after : undefined);
       return { ...settingsOf(session), ...stateOf(session, state) };
     }),
     door.serve(METHODS.resumeSession, async (params, { state }) => {

@@ -46,7 +46,8 @@ export class Shown {
     }
     const { seq } = _meta?.trunkline ?? {};
     if (typeof seq === "number") {
-      if (seq < this.last) this.faults.push(`event ${seq} came after ${this.last}`);
+      const isLate = seq < this.last && this.faults.length === 0;
+      if (isLate) this.faults.push(`event ${seq} came after ${this.last}`);
       this.last = Math.max(this.last, seq);
     }
     if (update.sessionUpdate === "agent_message_chunk") this.pieces.push(update.content.text);

@@ -39,6 +39,8 @@ const SLOW = 7_000;
 /** Milliseconds after which a session counts as lost. */
 const LOST = 120_000;
 
+const INTERRUPTION = /\n\n\[This turn was interrupted: [^\]]*\]\n\n/g;
+
 /**
  * Many sessions stream in a fleet whose gateways, workers and NATS server fail at random. Throws if a
  * client was shown less, more or something else than the session has in the end, or if a prompt ran twice.
@@ -152,7 +154,9 @@ async function loadedAt(around: Surroundings, id: string, random: SeededRandom):
 
 function differences({ name, id, shown, turns }: ChaosSession, loaded: Shown): string[] {
   const wrong = [...shown.faults, ...faultsOf(loaded.text, turns)];
-  if (shown.text !== loaded.text) wrong.push(firstDifference(shown.text, loaded.text));
+  // How a turn ended is part of the answer to its prompt, and of the text for those who come later.
+  const [seen, kept] = [shown.text, loaded.text].map((text) => text.replaceAll(INTERRUPTION, ""));
+  if (seen !== kept) wrong.push(firstDifference(seen ?? "", kept ?? ""));
   return wrong.map((words) => `${name} ${id}: ${words}`);
 }
 

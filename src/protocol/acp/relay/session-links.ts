@@ -55,6 +55,12 @@ export interface SessionLinksOptions {
   readonly own: Sink<string>;
 }
 
+/** What a client was shown for a request that failed and is repeated. */
+export interface Progress {
+  /** Number of the last event; 0 if there was none. */
+  shown: number;
+}
+
 /** A session that another process has open, as this client uses it. */
 interface Joined {
   params: SessionParams;
@@ -117,10 +123,16 @@ export class SessionLinks {
    * Forwards a request about a session, or for a new one, to another process, and later all messages of
    * the client about that session. Rejects with "unavailable" if the process cannot be reached.
    */
-  async request(holder: string, method: string, params: SessionParams): Promise<unknown> {
+  async request(
+    holder: string,
+    method: string,
+    params: SessionParams,
+    progress: Progress = { shown: 0 },
+  ): Promise<unknown> {
     const link = await this.#linkTo(holder);
     let { sessionId } = params;
-    const joined: Joined = { params, last: 0, link, isIn: false, waiting: [], shows: undefined };
+    const { shown: last } = progress;
+    const joined: Joined = { params, last, link, isIn: false, waiting: [], shows: undefined };
     if (sessionId !== undefined) this.#joined.set(sessionId, joined);
     try {
       return await link.request(method, params, (answer) => {
@@ -132,6 +144,7 @@ export class SessionLinks {
         if (LEAVING.has(method)) this.#leave(named);
       });
     } catch (error) {
+      progress.shown = joined.last;
       if (sessionId !== undefined) this.#leave(sessionId);
       for (const text of joined.waiting) background(this.take(text), "Forwarding a message");
       throw error;
