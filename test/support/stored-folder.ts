@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempDisposableSync,
   readdirSync,
@@ -33,13 +34,14 @@ export class StoredFolder {
     this.#make = make;
   }
 
-  /** Writes a copy into a folder, which is created if there is none. */
+  /** Writes a copy into a folder. What is there already stays, as `git init` leaves it. */
   copyTo(folder: string): void {
     this.#entries ??= this.#read();
     mkdirSync(folder, { recursive: true });
     for (const { path, mode, content } of this.#entries) {
       const at = join(folder, path);
-      if (content === undefined) mkdirSync(at, { recursive: true });
+      if (existsSync(at)) continue;
+      if (content === undefined) mkdirSync(at);
       else writeFileSync(at, path.endsWith("config") ? this.#moved(content, folder) : content);
       chmodSync(at, mode);
     }

@@ -87,6 +87,12 @@ describe("test files that share a process", { timeout: 120_000 }, () => {
     });
   }
 
+  it("cannot wait for something while they load, and say so", async () => {
+    const { code, out } = await run({ awaits: `await null; it("is good", () => {});` });
+    assert.equal(code, 1, out);
+    assert.match(out, /Cannot load .*awaits\.test\.mjs at once: .* uses `await` outside functions/);
+  });
+
   it("may wait for something while they load, where promises are followed", async () => {
     const { code, out } = await run(
       {

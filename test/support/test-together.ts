@@ -8,8 +8,7 @@ const ROOT = join(import.meta.dirname, "../..");
 /** Milliseconds for all tests of a file, ten times what the slowest takes. */
 const LONGEST_FILE = 600_000;
 
-/** Loads a module at once. */
-const load = createRequire(import.meta.url);
+const requireModule = createRequire(import.meta.url);
 
 /**
  * Runs the tests of several files in this process, one file after the other (scripts/test-groups.mjs).
@@ -51,12 +50,24 @@ export async function testTogether(
         });
       });
       if (awaiting) await import(join(ROOT, file));
-      else load(join(ROOT, file));
+      else load(file);
     });
   }
   current = undefined;
   clearInterval(alive);
   if (isSomethingLeft) endInSpiteOfLeftovers();
+}
+
+/** Loads a test file at once. */
+function load(file: string): void {
+  try {
+    requireModule(join(ROOT, file));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_REQUIRE_ASYNC_MODULE") throw error;
+    const what = `Cannot load ${file} at once: a module that it imports uses \`await\` outside functions.`;
+    const next = "Use `await` there in the test file itself, which then gets another process.";
+    throw new Error(`${what} ${next}`, { cause: error });
+  }
 }
 
 /** The runner cannot tell which test they belong to, so that test might wait until its time is up. */
