@@ -1,5 +1,5 @@
 import type { Command } from "../shell/command.ts";
-import { FLEET_OPTIONS } from "../worker/worker-command.ts";
+import { FLEET_OPTIONS } from "../worker/fleet-options.ts";
 
 export const serve: Command = {
   name: "serve",

@@ -4,7 +4,7 @@ import { readEnvelope } from "../../../rpc/message/envelope.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Channel, Room, Sink } from "../../../wire/channel.ts";
 import { acpDialect } from "../dialect.ts";
-import { isObject, type JsonObject } from "../methods.ts";
+import { isObject, type JsonObject, objectOf } from "../methods.ts";
 
 /** A request of the client that the holder has not answered yet. */
 export interface Asked {
@@ -191,4 +191,22 @@ function settle(request: OwnRequest, { result, error }: JsonObject): void {
 
 function holderEnded(): TrunklineError {
   return new TrunklineError("unavailable", "The process that has the session open has ended.");
+}
+
+/** The text of a request whose work belongs to a span. */
+export function withTrace(message: Readonly<Record<string, unknown>>, { carrier }: Span): string {
+  const params = objectOf(message.params);
+  return JSON.stringify({
+    ...message,
+    params: { ...params, _meta: { ...objectOf(params._meta), ...carrier } },
+  });
+}
+
+export function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return objectOf(JSON.parse(text));
+  } catch {
+    // The peer says what is wrong with it.
+    return {};
+  }
 }

@@ -15,7 +15,7 @@ import { acpDialect } from "../dialect.ts";
 import { METHODS, objectOf, ours } from "../methods.ts";
 import type { OldSessionParams } from "../schema.gen.ts";
 import { toWire } from "../session-errors.ts";
-import { type Asked, SessionLink, withdrawal } from "./session-link.ts";
+import { type Asked, parsed, SessionLink, withdrawal, withTrace } from "./session-link.ts";
 
 /** Connects to the process with that id, which serves ACP to the principal. */
 export type Reach = (holder: string, principal: Principal) => Promise<Channel<string>>;
@@ -392,22 +392,4 @@ function answerTo(request: string, errorCode?: unknown): Topic {
     isAnswer: true,
     ...(typeof errorCode === "number" ? { errorCode } : {}),
   };
-}
-
-/** The text of a request whose work belongs to a span. */
-function withTrace(message: Readonly<Record<string, unknown>>, { carrier }: Span): string {
-  const params = objectOf(message.params);
-  return JSON.stringify({
-    ...message,
-    params: { ...params, _meta: { ...objectOf(params._meta), ...carrier } },
-  });
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return objectOf(JSON.parse(text));
-  } catch {
-    // The peer says what is wrong with it.
-    return {};
-  }
 }
