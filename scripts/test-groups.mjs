@@ -10,10 +10,10 @@ const END_TO_END = /^test[\\/]e2e[\\/](\w+)[^\\/]*$/;
 /** They wait for programs most of the time, so a long row of them would end last. */
 const MOST_END_TO_END = 4;
 /**
- * A test file that waits for something while it loads. The runner has to follow promises to know its
+ * A test file that waits for something while it loads, or says that it is loaded so. The runner has to follow promises to know its
  * tests, which takes time, so such files are by themselves (test/support/untracked-promises.ts).
  */
-const AWAITING = /^(?!\/\/)(?=\S)(?:(?!=>).)*\bawait\b/m;
+const AWAITING = /^(?:\/\/ Loaded by import: |(?!\/\/)(?=\S)(?:(?!=>).)*\bawait\b)/m;
 const AWAITING_END = "-awaiting";
 /** Folders of small tests. */
 const SMALL = /^(scripts|bench|test[\\/]lint)[\\/]/;

@@ -1,3 +1,4 @@
+// Loaded by import: with require() the test of a lost message does not end.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
