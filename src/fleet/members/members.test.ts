@@ -46,9 +46,9 @@ describe("Members", { skip: noNats, timeout: 30_000 }, () => {
     await using gateway = await FleetNode.open(server.url, "g");
     await using worker = await FleetNode.open(server.url, "w");
     await until(() => gateway.members.isReady && worker.members.isReady);
-    process.kill(server.pid, "SIGSTOP");
+    await server.pause();
     await delay(FAST_BEATS * 20);
-    process.kill(server.pid, "SIGCONT");
+    server.resume();
     // Both have beaten several times meanwhile, and all these beats come now, in any order.
     const { inMsgs } = gateway.connection.nats.stats();
     await until(() => gateway.connection.nats.stats().inMsgs > inMsgs + 20);
