@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -61,6 +61,19 @@ export class NatsServer implements AsyncDisposable {
     await ended;
   }
 
+  /** Stops it (SIGSTOP), and waits until none of its threads runs any more, where that can be seen. */
+  async pause(): Promise<void> {
+    this.#child.kill("SIGSTOP");
+    const folder = `/proc/${this.pid}/task`;
+    while (existsSync(folder) && readdirSync(folder).some((thread) => runs(join(folder, thread)))) {
+      await delay(1);
+    }
+  }
+
+  resume(): void {
+    this.#child.kill("SIGCONT");
+  }
+
   /** Starts it again with the same data. */
   async restart(): Promise<void> {
     this.#child = run(this.#folder);
@@ -86,6 +99,12 @@ export class NatsServer implements AsyncDisposable {
 function run(folder: string): ChildProcess {
   const options = ["-c", join(folder, "nats.conf"), "-l", join(folder, "log")];
   return spawn(NATS ?? "nats-server", options, { stdio: "ignore" });
+}
+
+function runs(thread: string): boolean {
+  // After the name, which may contain anything.
+  const state = /\) (\w)/.exec(readFileSync(join(thread, "stat"), "latin1"));
+  return state?.[1] !== "T";
 }
 
 async function isListening(port: number): Promise<boolean> {

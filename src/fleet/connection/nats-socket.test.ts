@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
 import { text } from "node:stream/consumers";
-import { setTimeout as delay } from "node:timers/promises";
 
 import { connectTo, until } from "../../../test/support/fleet-node.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
@@ -99,6 +98,7 @@ describe("NatsSocket", { skip: noNats, timeout: 60_000 }, () => {
     pair.near.destroy(new Error("enough"));
     await pair.closed();
     assert.match(String(pair.errors.far), /enough/);
+    await far.nats.flush();
     const sent = far.nats.stats().inMsgs;
     near.nats.publish(pair.toFar, endFrame(0));
     await near.nats.flush();
@@ -137,9 +137,9 @@ describe("NatsSocket when NATS fails", { skip: noNats, timeout: 60_000 }, () => 
     await using near = await connectTo(server.url, "g");
     await using far = await connectTo(server.url, "w");
     using pair = await NatsSocketPair.open(near, far, CALM);
-    process.kill(server.pid, "SIGSTOP");
+    await server.pause();
     pair.near.write("lost");
-    await delay(10);
+    await new Promise((resolve) => setImmediate(resolve));
     await server.kill();
     await until(() => !near.isConnected && !far.isConnected);
     await server.restart();
@@ -155,12 +155,12 @@ describe("NatsSocket when NATS fails", { skip: noNats, timeout: 60_000 }, () => 
     const near = await connectTo(server.url, "g");
     const far = await connectTo(server.url, "w");
     using pair = await NatsSocketPair.open(near, far, QUICK);
-    process.kill(server.pid, "SIGSTOP");
+    await server.pause();
     pair.near.write("x");
     await pair.closed();
     assert.match(String(pair.errors.near), /does not answer any more/);
     assert.match(String(pair.errors.far), /does not answer any more/);
-    process.kill(server.pid, "SIGCONT");
+    server.resume();
     await near[Symbol.asyncDispose]();
     await far[Symbol.asyncDispose]();
   });

@@ -118,7 +118,7 @@ export class NatsSocket extends Duplex {
     this.#stopWatching();
     this.#subscription.unsubscribe();
     const isOver = this.#hasFinished && this.#hasEnded;
-    if (!isOver && !this.#peerHasGone) this.#publish(resetFrame(this.#sent, error?.message ?? ""));
+    if (!isOver && !this.#peerHasGone) this.#sayWhy(error?.message ?? "");
     this.#unread.length = 0;
     this.#unsent = [];
     this.#written = undefined;
@@ -261,6 +261,12 @@ export class NatsSocket extends Duplex {
   #tellState(): void {
     this.#bytesAnnounced = this.#bytesConsumed;
     this.#publish(stateFrame(this.#sent, this.#bytesConsumed));
+  }
+
+  /** Also while NATS seems away: a message may have come before we know that it is back. */
+  #sayWhy(why: string): void {
+    const { nats } = this.#connection;
+    if (!nats.isClosed()) nats.publish(this.#outgoing, resetFrame(this.#sent, why));
   }
 
   #publish(frame: Buffer): void {

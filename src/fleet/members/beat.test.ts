@@ -17,6 +17,7 @@ const BEAT: Beat = {
     warm: ["a", "b"],
     isDraining: true,
     sessions: 3,
+    tools: 2,
     waiting: [{ labels: { gpu: "1" }, count: 5 }],
   },
 };
@@ -48,6 +49,7 @@ describe("Beats", () => {
       warm: ["a"],
       isDraining: false,
       sessions: 0,
+      tools: 0,
       waiting: [{ labels: {}, count: 0 }],
     });
   });

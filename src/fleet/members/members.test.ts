@@ -7,14 +7,22 @@ import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { NodeProcess } from "../../../test/support/node-process.ts";
 import { encodeBeat } from "./beat.ts";
 
-const WORKER = { ...STATE, slots: 4, used: 1, labels: { gpu: "1" }, warm: ["a"], sessions: 1 };
+const WORKER = {
+  ...STATE,
+  slots: 4,
+  used: 1,
+  labels: { gpu: "1" },
+  warm: ["a"],
+  sessions: 1,
+  tools: 2,
+};
 
 describe("Members", { skip: noNats, timeout: 30_000 }, () => {
   it("knows who is alive, what they tell, and who leaves", async () => {
     await using server = await NatsServer.start();
     await using gateway = await FleetNode.open(server.url, "g");
     let used = 1;
-    const worker = await FleetNode.open(server.url, "w", () => ({ ...WORKER, used }));
+    await using worker = await FleetNode.open(server.url, "w", () => ({ ...WORKER, used }));
     await until(() => gateway.alive.length === 2);
     const { id } = worker.self;
     assert.deepEqual(gateway.members.get(id), { ...WORKER, url: undefined, id, name: "w" });
@@ -46,9 +54,9 @@ describe("Members", { skip: noNats, timeout: 30_000 }, () => {
     await using gateway = await FleetNode.open(server.url, "g");
     await using worker = await FleetNode.open(server.url, "w");
     await until(() => gateway.members.isReady && worker.members.isReady);
-    process.kill(server.pid, "SIGSTOP");
+    await server.pause();
     await delay(FAST_BEATS * 20);
-    process.kill(server.pid, "SIGCONT");
+    server.resume();
     // Both have beaten several times meanwhile, and all these beats come now, in any order.
     const { inMsgs } = gateway.connection.nats.stats();
     await until(() => gateway.connection.nats.stats().inMsgs > inMsgs + 20);
