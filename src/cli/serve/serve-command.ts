@@ -1,5 +1,5 @@
 import type { Command } from "../shell/command.ts";
-import { FLEET_OPTIONS } from "../worker/fleet-options.ts";
+import { BUS, NODE_NAME, POOL } from "../worker/fleet-options.ts";
 
 export const serve: Command = {
   name: "serve",
@@ -28,7 +28,9 @@ export const serve: Command = {
       type: "boolean",
       describe: "For development, on loopback only: accept requests without a token",
     },
-    ...FLEET_OPTIONS,
+    bus: BUS,
+    pool: POOL,
+    name: NODE_NAME,
     "unsafe-no-sandbox": {
       type: "boolean",
       describe: "Let agents of remote runs do whatever you can on this machine",

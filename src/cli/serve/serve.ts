@@ -5,6 +5,7 @@ import { globalOptions } from "../shell/global-options.ts";
 import { configFlags, openLastingHouse } from "../shell/open-house.ts";
 import { ConfiguredBus } from "../../gateway/bus/configured-bus.ts";
 import { openData } from "../../gateway/config/data-folder.ts";
+import { fleetValues } from "../../gateway/config/fleet-flags.ts";
 import type { FleetGateway } from "../../gateway/fleet/fleet-gateway.ts";
 import type { House } from "../../gateway/house.ts";
 import { HttpServer } from "../../gateway/http/http-server.ts";
@@ -40,7 +41,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const { bus: url, pool, name } = values;
   const house = await openLastingHouse(invocation, {
     ...{ host, port, noSandbox },
-    fleet: { bus: url, pool, name },
+    more: fleetValues({ bus: url, pool, name }),
   });
   openData(house.config.data);
   await using _repair = repairIdentities(house.config.data, house.log);

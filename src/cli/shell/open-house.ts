@@ -5,7 +5,7 @@ import { outliveRejections } from "../../gateway/long-running.ts";
 import type { Invocation, Values } from "./command.ts";
 
 /** Options of `serve`, `worker` and `run` that the configuration has, too. */
-type ServeFlags = Pick<ConfigFlags, "host" | "port" | "noSandbox" | "fleet">;
+type ServeFlags = Pick<ConfigFlags, "host" | "port" | "noSandbox" | "more">;
 
 const NO_SANDBOX_WARNING =
   "--unsafe-no-sandbox: AGENTS OF REMOTE RUNS, AND ALL THAT A REPOSITORY HAS THEM RUN, CAN DO " +

@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Invocation, Values } from "../shell/command.ts";
 import { openHouse } from "../shell/open-house.ts";
 import { openData } from "../../gateway/config/data-folder.ts";
+import { fleetValues } from "../../gateway/config/fleet-flags.ts";
 import { Fleet } from "../../gateway/fleet/fleet.ts";
 
 /** Milliseconds in which each node tells that it is alive, and some more. */
@@ -17,7 +18,7 @@ export interface FleetValues extends Values {
 /** The pool, as somebody sees it who is no part of it. */
 export async function observeFleet(invocation: Invocation<FleetValues>): Promise<Fleet> {
   const { bus, pool } = invocation.values;
-  const house = await openHouse(invocation, { fleet: { bus, pool } });
+  const house = await openHouse(invocation, { more: fleetValues({ bus, pool }) });
   openData(house.config.data);
   const fleet = await Fleet.connect(house, { role: "observer", isTyped: bus !== undefined });
   fleet.members.join();

@@ -1,7 +1,5 @@
 import { type Command, json } from "../shell/command.ts";
-import { FLEET_OPTIONS } from "./fleet-options.ts";
-
-const { name: _, ...WHERE } = FLEET_OPTIONS;
+import { BUS, NODE_NAME, POOL } from "./fleet-options.ts";
 
 export const worker: Command = {
   name: "worker",
@@ -13,7 +11,9 @@ export const worker: Command = {
     "`trunkline worker drain` to let them end first.\n\n" +
     "Credentials for NATS are in a file that `fleet.credentials` of the configuration names.",
   options: {
-    ...FLEET_OPTIONS,
+    bus: BUS,
+    pool: POOL,
+    name: NODE_NAME,
     slots: {
       type: "string",
       value: "N",
@@ -43,7 +43,7 @@ export const worker: Command = {
     {
       name: "list",
       summary: "Show the gateways and workers of a pool",
-      options: { ...WHERE, json },
+      options: { bus: BUS, pool: POOL, json },
       examples: [{ run: "trunkline worker list", explains: "Who is there, and how busy." }],
       load: () => import("./list.ts"),
     },
@@ -54,7 +54,7 @@ export const worker: Command = {
         "The worker takes no new session. Sessions without a running turn move to other workers at once, " +
         "the others when their turn has ended. Then the worker ends.",
       args: [{ name: "NAME", describe: "Name of the worker, as `trunkline worker list` shows it" }],
-      options: { ...WHERE, json },
+      options: { bus: BUS, pool: POOL, json },
       examples: [
         { run: "trunkline worker drain builder-1", explains: "For example before an upgrade." },
       ],

@@ -2,6 +2,7 @@ import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 import { ConfiguredBus } from "../../gateway/bus/configured-bus.ts";
 import { openData } from "../../gateway/config/data-folder.ts";
+import { fleetValues } from "../../gateway/config/fleet-flags.ts";
 import { Worker } from "../../gateway/fleet/worker.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
 import { openTools } from "../../gateway/tool/open-tools.ts";
@@ -23,7 +24,7 @@ export async function run(invocation: Invocation<WorkerValues>): Promise<number>
   const { bus: url, pool, name, slots, label } = values;
   const signalled = untilSignal();
   const house = await openLastingHouse(invocation, {
-    fleet: { bus: url, pool, name, slots, label },
+    more: fleetValues({ bus: url, pool, name, slots, label }),
   });
   const { config, log, reloading } = house;
   openData(config.data);

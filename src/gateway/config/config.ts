@@ -1,3 +1,4 @@
+import type { KeyPath } from "./layer.ts";
 import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 import type { LogLevel } from "../../base/log.ts";
 import type {
@@ -131,17 +132,12 @@ export interface ConfigFlags {
   readonly port?: string | number | undefined;
   /** `--unsafe-no-sandbox`: remote runs have no sandbox. */
   readonly noSandbox?: boolean | undefined;
-  readonly fleet?: FleetFlags | undefined;
+  /** What options of single commands set. */
+  readonly more?: readonly FlagValue[] | undefined;
 }
 
-/** `--bus`, `--pool`, `--name`, `--slots` and `--label` of `serve` and `worker`. */
-export interface FleetFlags {
-  readonly bus?: string | undefined;
-  readonly pool?: string | undefined;
-  readonly name?: string | undefined;
-  readonly slots?: string | undefined;
-  readonly label?: readonly string[] | undefined;
-}
+/** A key, its value, and the option that sets it. */
+export type FlagValue = readonly [path: KeyPath, value: unknown, option: string];
 
 export interface ConfigInput {
   readonly cwd: string;

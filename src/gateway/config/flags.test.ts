@@ -22,29 +22,11 @@ describe("options", () => {
     assert.equal((await home.load({ flags: {} })).config.remote.sandbox, "on");
   });
 
-  it("say which fleet a gateway or worker belongs to", async () => {
-    await using home = await SampleHome.create();
-    const label = ["gpu=a100", "rack=7=b"];
-    const fleet = { bus: "nats://bus:4222", pool: "ci", name: "w1", slots: "3", label };
-    const { config, origins } = await home.load({ flags: { fleet } });
-    assert.deepEqual(config.fleet, {
-      url: "nats://bus:4222",
-      pool: "ci",
-      name: "w1",
-      slots: 3,
-      labels: { gpu: "a100", rack: "7=b" },
-      waiting: 1_000,
-    });
-    assert.deepEqual(origins.get("fleet.url"), { kind: "flag", where: "--bus" });
-  });
-
   for (const [flags, message] of [
     [{ port: "http" }, "--port: 'server.port' must be an integer"],
     [{ port: 65536 }, "--port: 'server.port' must be at most 65535"],
     [{ host: "" }, "--host: 'server.host' must not be empty"],
     [{ data: "" }, "--data: 'data' must not be empty"],
-    [{ fleet: { label: ["gpu"] } }, "--label: 'gpu' is not KEY=VALUE, such as gpu=yes."],
-    [{ fleet: { slots: "many" } }, "--slots: 'fleet.slots' must be an integer"],
     [{ set: ["data=5"] }, "--set data: 'data' must be a string"],
     [
       { set: ["log.levle=info"] },

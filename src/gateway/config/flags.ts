@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import type { ConfigInput, FleetFlags } from "./config.ts";
+import type { ConfigInput } from "./config.ts";
 import { type KeyPath, keyText, type Layer, mergeValues, type Values } from "./layer.ts";
 import { expandPath } from "./locations.ts";
 import { nest, parseAssignment, readScalar } from "./set-path.ts";
@@ -20,7 +20,7 @@ export function flagsLayer({ cwd, env, flags }: ConfigInput): Layer {
   if (flags.port !== undefined) {
     add(["server", "port"], readScalar(String(flags.port), "integer"), "--port");
   }
-  for (const [path, value, name] of fleetValues(flags.fleet ?? {})) add(path, value, name);
+  for (const [path, value, name] of flags.more ?? []) add(path, value, name);
   if (flags.noSandbox === true) add(["remote", "sandbox"], "unsafe-off", "--unsafe-no-sandbox");
   if (flags.data !== undefined) add(["data"], flags.data, "--data");
   const { data, ...others } = values;
@@ -31,21 +31,6 @@ export function flagsLayer({ cwd, env, flags }: ConfigInput): Layer {
     isRight: Object.keys(others).length === 0 && (data === undefined || isPath),
     ...tell(names),
   };
-}
-
-function* fleetValues(flags: FleetFlags): Generator<[KeyPath, unknown, string]> {
-  const { bus, pool, name, slots, label = [] } = flags;
-  if (bus !== undefined) yield [["fleet", "url"], bus, "--bus"];
-  if (pool !== undefined) yield [["fleet", "pool"], pool, "--pool"];
-  if (name !== undefined) yield [["fleet", "name"], name, "--name"];
-  if (slots !== undefined) yield [["fleet", "slots"], readScalar(slots, "integer"), "--slots"];
-  for (const text of label) {
-    const [key = "", ...value] = text.split("=");
-    if (key === "" || value.length === 0) {
-      throw new TrunklineError("usage", `--label: '${text}' is not KEY=VALUE, such as gpu=yes.`);
-    }
-    yield [["fleet", "labels", key], value.join("="), "--label"];
-  }
 }
 
 function tell(names: ReadonlyMap<string, string>): Pick<Layer, "where" | "complain"> {
