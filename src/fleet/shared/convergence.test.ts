@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -6,6 +7,7 @@ import { SeededRandom } from "../../../test/support/seeded-random.ts";
 import { Fleet, type FleetNode, until } from "../../../test/support/shared-fleet.ts";
 
 const STEPS = 45;
+const GRANT = { scopes: ["tools"] } as const;
 const ADA = { by: "ada", role: "person" } as const;
 const BOT = { by: "bot", role: "agent" } as const;
 
@@ -18,11 +20,12 @@ describe("Stores of three nodes", { skip: noNats }, () => {
     await using b = await fleet.node("b");
     await using c = await fleet.node("c");
     const nodes = [a, b, c];
+    const done: Done = { said: [], created: new Set(), revoked: new Set() };
     for (let step = 0; step < STEPS; step++) {
       if (step === STEPS / 3) await fleet.nats.kill();
       if (step === (2 * STEPS) / 3) await fleet.nats.restart();
       // What another node has just done may be refused here.
-      await change(random.pick(nodes), random, step).catch(() => {});
+      await change(random.pick(nodes), random, step, done).catch(() => {});
       if (random.once(3)) await delay(random.below(150));
     }
     let seen: string[] = [];
@@ -33,10 +36,30 @@ describe("Stores of three nodes", { skip: noNats }, () => {
       return isSame && nodes.every(({ shared }) => shared.status.isUpToDate);
     });
     clearTimeout(timer);
+    const [content = ""] = seen;
+    assert.deepEqual(
+      done.said.filter((text) => !content.includes(`"${text}\\"`)),
+      [],
+      `SEED=${seed}`,
+    );
+    const ids = new Set(a.tokens.list().map(({ id }) => id));
+    assert.deepEqual(ids, done.created.difference(done.revoked), `SEED=${seed}`);
   });
 });
 
-async function change(node: FleetNode, random: SeededRandom, step: number): Promise<void> {
+/** What was done without an error. */
+interface Done {
+  readonly said: string[];
+  readonly created: Set<string>;
+  readonly revoked: Set<string>;
+}
+
+async function change(
+  node: FleetNode,
+  random: SeededRandom,
+  step: number,
+  done: Done,
+): Promise<void> {
   const { tokens, rules, reviews } = node;
   const threads = await reviews.list();
   const thread = threads.length === 0 ? "" : random.pick(threads).id;
@@ -44,10 +67,10 @@ async function change(node: FleetNode, random: SeededRandom, step: number): Prom
   switch (random.below(9)) {
     case 0:
     case 1:
-      await tokens.create(`t${random.below(5)}`, { scopes: ["tools"] });
+      done.created.add((await tokens.create(`t${random.below(5)}`, GRANT)).kept.id);
       break;
     case 2:
-      await tokens.revoke(random.pick(tokens.list()).id);
+      done.revoked.add((await tokens.revoke(random.pick(tokens.list()).id)).id);
       break;
     case 3:
     case 4: {
@@ -67,6 +90,7 @@ async function change(node: FleetNode, random: SeededRandom, step: number): Prom
       break;
     case 7:
       await reviews.reply(thread, { ...(random.once(2) ? ADA : BOT), text: `said ${step}` });
+      done.said.push(`said ${step}`);
       break;
     default:
       await (random.once(2) ? reviews.resolve(thread, ADA) : reviews.reopen(thread, ADA));
