@@ -57,6 +57,8 @@ export class HeldReplica {
   #failure: Error | undefined;
   /** What reads and writes the entry comes one after the other. */
   #lane: Promise<unknown> = Promise.resolve();
+  /** Another process has taken the session. */
+  isLost = false;
   /** Set while the session is being released. */
   leaving: Promise<void> | undefined;
   /** All its events are stored, so the release can no longer be taken back. */
@@ -169,4 +171,8 @@ function full(id: string): TrunklineError {
     "unavailable",
     `Cannot store events of session '${id}': ${why}. ${next}.`,
   );
+}
+
+export function notOpen(id: string): TrunklineError {
+  return new TrunklineError("closed", `Session '${id}' is not open here.`);
 }

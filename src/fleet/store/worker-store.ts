@@ -14,14 +14,10 @@ import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionReplicas } from "../../store/session/session-replicas.ts";
 import { nodeIdOf } from "../ownership/node-id.ts";
 import { type Claim, Fenced, Ownership } from "../ownership/ownership.ts";
-import {
-  type EntryRecord,
-  liveHolder,
-  recordOf,
-  type SessionEntry,
-} from "../ownership/session-entry.ts";
+import { told } from "../ownership/records.ts";
+import { liveHolder, newRecord, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
 import { copyEvents } from "./copy-events.ts";
-import { HeldReplica } from "./held-replica.ts";
+import { HeldReplica, notOpen } from "./held-replica.ts";
 import { readEvents } from "./read-events.ts";
 import { catchUp } from "./catch-up.ts";
 import type { ListOptions, SessionMirror } from "./session-mirror.ts";
@@ -290,9 +286,10 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
   /** Publishing has failed for good: another process has the session, or NATS refuses to store more. */
   #failed(key: number, error: Error): void {
     const held = this.#held.get(key);
-    if (held === undefined) return;
+    if (held === undefined || held.isLost) return;
     const { id } = held;
     if (error instanceof Fenced) {
+      held.isLost = true;
       held.fail(new TrunklineError("closed", `Session '${id}' has moved to another worker.`));
       this.#options.log.warn("fleet.session-lost", { session: id });
       this.#options.lost(id);
@@ -319,6 +316,8 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
         });
         return;
       } catch (error) {
+        const isGone = error instanceof TrunklineError && error.code !== "unavailable";
+        if (isGone) return this.#failed(held.key, new Fenced(error.message));
         this.#options.log.warn("fleet.session-not-stored", { session: held.id, attempt, error });
       }
     }
@@ -360,7 +359,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
       held.claim = await this.#ownership.write(held.claim, change);
     } catch (error) {
       if (error instanceof Fenced) this.#failed(key, error);
-      throw held.failure ?? error;
+      throw held.failure ?? told(error);
     }
   }
 
@@ -390,17 +389,10 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     this.#lanes.set(id, lane);
     try {
       return await result;
+    } catch (error) {
+      throw told(error);
     } finally {
       if (this.#lanes.get(id) === lane) this.#lanes.delete(id);
     }
   }
-}
-
-function notOpen(id: string): TrunklineError {
-  return new TrunklineError("closed", `Session '${id}' is not open here.`);
-}
-
-function newRecord({ id, cwd, agent, title, parent, notes }: NewSession): EntryRecord {
-  const now = Date.now();
-  return { id, cwd, agent, title, created: now, updated: now, parent, notes };
 }
