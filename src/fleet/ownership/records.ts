@@ -32,3 +32,9 @@ export function isFinal(error: unknown): boolean {
   if (error instanceof TrunklineError) return error.code !== "unavailable";
   return error instanceof Outdated || error instanceof Refused;
 }
+
+/** What NATS refuses is told to whoever asked, with its reason. */
+export function told(error: unknown): unknown {
+  if (!(error instanceof Refused)) return error;
+  return new TrunklineError("unavailable", error.message, { cause: error });
+}

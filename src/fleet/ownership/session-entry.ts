@@ -1,4 +1,4 @@
-import type { SessionRecord } from "../../session/store.ts";
+import type { NewSession, SessionRecord } from "../../session/store.ts";
 
 /** What the bucket of sessions has of one session: its record, and who may write its events. */
 export interface SessionEntry {
@@ -22,6 +22,12 @@ export type EntryRecord = Omit<SessionRecord, "isDeleted" | "isHeld" | "title" |
   readonly title?: string | undefined;
   readonly parent?: string | undefined;
 };
+
+/** The record of a session that is created now. */
+export function newRecord({ id, cwd, agent, title, parent, notes }: NewSession): EntryRecord {
+  const now = Date.now();
+  return { id, cwd, agent, title, created: now, updated: now, parent, notes };
+}
 
 /** The record as the contract of session stores has it. */
 export function recordOf(entry: SessionEntry, isAlive: (holder: string) => boolean): SessionRecord {

@@ -8,6 +8,9 @@ import type { Claim } from "../ownership/ownership.ts";
 /** Characters of events of one session that may wait for NATS. */
 export const MOST_WAITING = 8 * 1024 * 1024;
 
+/** Milliseconds that closing a session waits for NATS. */
+const PATIENCE = 5_000;
+
 /** Events that are stored when they are in the local log and in NATS. */
 class PendingAppend implements Appended {
   readonly page: AppendedPage;
@@ -52,8 +55,10 @@ export class HeldReplica {
   readonly #unstored = new Set<PendingAppend>();
   #waiting = 0;
   #failure: Error | undefined;
-  /** Writes to the entry come one after the other. */
+  /** What reads and writes the entry comes one after the other. */
   #lane: Promise<unknown> = Promise.resolve();
+  /** Another process has taken the session. */
+  isLost = false;
   /** Set while the session is being released. */
   leaving: Promise<void> | undefined;
   /** All its events are stored, so the release can no longer be taken back. */
@@ -110,6 +115,17 @@ export class HeldReplica {
     }
   }
 
+  /** Resolves when it is released. Rejects if that takes long; it is released later then. */
+  async left(): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(() => late.reject(notReleased(this.id)), PATIENCE);
+    try {
+      await Promise.race([this.leaving, late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   inLane<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#lane.then(work);
     this.#lane = result.catch(() => {});
@@ -143,6 +159,11 @@ function refused(last: number, failure: Error): Appended {
   return { last, stored, failure };
 }
 
+function notReleased(id: string): TrunklineError {
+  const why = "NATS has not acknowledged its events yet";
+  return new TrunklineError("unavailable", `Cannot release session '${id}': ${why}.`);
+}
+
 function full(id: string): TrunklineError {
   const why = "NATS has not acknowledged the last ones yet";
   const next = "Try again when NATS can be reached";
@@ -150,4 +171,8 @@ function full(id: string): TrunklineError {
     "unavailable",
     `Cannot store events of session '${id}': ${why}. ${next}.`,
   );
+}
+
+export function notOpen(id: string): TrunklineError {
+  return new TrunklineError("closed", `Session '${id}' is not open here.`);
 }

@@ -17,10 +17,10 @@ describe("WorkerStore", { skip: noNats }, () => {
     await using fleet = new FleetStores(server);
     const { store } = await fleet.worker();
     const sessions = await Promise.all(["a", "b", "c"].map((id) => store.create({ ...NEW, id })));
-    let isOver = false;
+    const over = new AbortController();
     const acknowledged = new Map<number, number>();
     const speak = async (key: number): Promise<void> => {
-      for (let at = 1; !isOver; at++) {
+      for (let at = 1; !over.signal.aborted; at++) {
         const appended = store.append(key, "agent", JSON.stringify({ at }));
         await appended.stored;
         acknowledged.set(key, at);
@@ -36,7 +36,7 @@ describe("WorkerStore", { skip: noNats }, () => {
     }
     const before = heard();
     while (heard() < before + 30) await delay(5);
-    isOver = true;
+    over.abort();
     await Promise.all(speaking);
     const gateway = await fleet.gateway();
     for (const [at, { key }] of sessions.entries()) {

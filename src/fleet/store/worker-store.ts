@@ -12,23 +12,16 @@ import type {
 } from "../../session/store.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionReplicas } from "../../store/session/session-replicas.ts";
-import { eventPages, linesUpTo } from "../ownership/event-pages.ts";
 import { nodeIdOf } from "../ownership/node-id.ts";
 import { type Claim, Fenced, Ownership } from "../ownership/ownership.ts";
-import {
-  type EntryRecord,
-  liveHolder,
-  recordOf,
-  type SessionEntry,
-} from "../ownership/session-entry.ts";
-import { HeldReplica } from "./held-replica.ts";
+import { told } from "../ownership/records.ts";
+import { liveHolder, newRecord, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
+import { copyEvents } from "./copy-events.ts";
+import { HeldReplica, notOpen } from "./held-replica.ts";
 import { readEvents } from "./read-events.ts";
 import { catchUp } from "./catch-up.ts";
 import type { ListOptions, SessionMirror } from "./session-mirror.ts";
 import { SessionStreams, type SessionStreamsOptions } from "./session-streams.ts";
-
-/** Milliseconds that closing a session waits for NATS. */
-const PATIENCE = 5_000;
 
 export interface WorkerStoreOptions extends SessionStreamsOptions {
   /** The data folder of this worker. */
@@ -107,17 +100,19 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
   async confirm(id: string): Promise<void> {
     const held = this.#byId.get(id);
     if (held === undefined) throw notOpen(id);
-    if (held.failure !== undefined) throw held.failure;
-    const { epoch, holder } = await this.#need(id);
-    if (epoch === held.claim.epoch && holder === this.holder) return;
-    this.#failed(held.key, new Fenced(`Another process has taken session '${id}'.`));
-    throw held.failure ?? notOpen(id);
+    await held.inLane(async () => {
+      if (held.failure !== undefined) throw held.failure;
+      const { epoch, holder } = await this.#need(id);
+      if (epoch === held.claim.epoch && holder === this.holder) return;
+      this.#failed(held.key, new Fenced(`Another process has taken session '${id}'.`));
+      throw held.failure ?? notOpen(id);
+    });
   }
 
   create(session: NewSession): Promise<HeldSession> {
     return this.#inLane(session.id, async () => {
       const claim = await this.#ownership.create(newRecord(session));
-      return this.#begin(claim);
+      return await this.#orForget(session.id, () => this.#begin(claim));
     });
   }
 
@@ -126,21 +121,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     return await this.#inLane(session.id, async () => {
       // It looks deleted until all its events are there.
       const claim = await this.#ownership.create(newRecord(session), true);
-      const key = await this.log.adopt(recordOf(claim.entry, () => true));
-      await this.#replicas.replace(key, 0, []);
-      const last = await this.#streams.last(from);
-      const messages = this.#streams.journal.read(from, 0, last?.sequence ?? 0);
-      for await (const page of eventPages(messages, source.born)) {
-        if (page.lines === "") continue;
-        if (page.first > upTo) break;
-        const isCut = page.last > upTo;
-        const copied = isCut ? { ...page, last: upTo, lines: linesUpTo(page, upTo) } : page;
-        await this.#replicas.replace(key, page.first - 1, [{ ...copied, session: key }]);
-      }
-      await this.#replicas.setMark(key, claim);
-      const begun = await this.#begin(claim);
-      await this.#write(key, { deleted: undefined });
-      return { ...begun, record: this.#recordOf(key) };
+      return await this.#orForget(session.id, () => this.#copy(from, source, claim, upTo));
     });
   }
 
@@ -155,10 +136,13 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
       for (;;) {
         const claim = await this.#ownership.take(id);
         try {
-          return await this.#begin(claim);
+          // What this process has not stored before has failed, and its callers know.
+          return await this.#begin(claim, held !== undefined);
         } catch (error) {
           // The next attempt finds who has taken it.
-          if (!(error instanceof Fenced)) throw error;
+          if (error instanceof Fenced) continue;
+          await this.#ownership.write(claim, { holder: undefined }).catch(() => {});
+          throw error;
         }
       }
     });
@@ -168,7 +152,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     const held = this.#held.get(key);
     if (held === undefined) return;
     held.leaving ??= this.#leave(held);
-    await patiently(held.leaving, held.id);
+    await held.left();
   }
 
   append(key: number, direction: "client" | "agent", text: string): Appended {
@@ -241,6 +225,34 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     await this.log[Symbol.asyncDispose]();
   }
 
+  /** Begins a session that was created with the events of another. */
+  async #copy(
+    from: string,
+    { born }: SessionEntry,
+    claim: Claim,
+    upTo: number,
+  ): Promise<HeldSession> {
+    const key = await this.log.adopt(recordOf(claim.entry, () => true));
+    const copying = { streams: this.#streams, replicas: this.#replicas };
+    await copyEvents(copying, { id: from, born }, key, upTo);
+    await this.#replicas.setMark(key, claim);
+    const begun = await this.#begin(claim);
+    const held = this.#held.get(key);
+    await held?.inLane(() => this.#write(key, { deleted: undefined }));
+    return { ...begun, record: this.#recordOf(key) };
+  }
+
+  /** Deletes a session again that could not be begun. */
+  async #orForget<T>(id: string, begin: () => Promise<T>): Promise<T> {
+    try {
+      return await begin();
+    } catch (error) {
+      // If this fails too, it stays without events, and whoever opens it gets the same error.
+      await this.#ownership.delete(id).catch(() => {});
+      throw error;
+    }
+  }
+
   /** Opens a session that was taken, with the events that it has in NATS. */
   async #begin(claim: Claim, isTailDropped = false): Promise<HeldSession> {
     const { journal, mostBytes, link } = this.#streams;
@@ -274,9 +286,10 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
   /** Publishing has failed for good: another process has the session, or NATS refuses to store more. */
   #failed(key: number, error: Error): void {
     const held = this.#held.get(key);
-    if (held === undefined) return;
+    if (held === undefined || held.isLost) return;
     const { id } = held;
     if (error instanceof Fenced) {
+      held.isLost = true;
       held.fail(new TrunklineError("closed", `Session '${id}' has moved to another worker.`));
       this.#options.log.warn("fleet.session-lost", { session: id });
       this.#options.lost(id);
@@ -296,11 +309,15 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
         await this.#inLane(held.id, async () => {
           if (this.#held.get(held.key) !== held || held.isLeft) return;
           await this.log.release(held.key);
-          const claim = await this.#ownership.take(held.id);
-          await this.#begin(claim, true);
+          await held.inLane(async () => {
+            const claim = await this.#ownership.take(held.id);
+            await this.#begin(claim, true);
+          });
         });
         return;
       } catch (error) {
+        const isGone = error instanceof TrunklineError && error.code !== "unavailable";
+        if (isGone) return this.#failed(held.key, new Fenced(error.message));
         this.#options.log.warn("fleet.session-not-stored", { session: held.id, attempt, error });
       }
     }
@@ -312,12 +329,13 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
       // It may have been opened again meanwhile.
       if (held.leaving === undefined || this.#held.get(held.key) !== held) return;
       held.isLeft = true;
-      for (let attempt = 1; held.failure === undefined && !this.#isClosed; attempt++) {
+      for (let attempt = 1; held.failure === undefined; attempt++) {
         try {
-          await this.#write(held.key, { holder: undefined });
+          await held.inLane(() => this.#write(held.key, { holder: undefined }));
           break;
         } catch (error) {
           this.#options.log.warn("fleet.session-not-released", { session: held.id, error });
+          if (this.#isClosed) break;
           await this.#streams.link.pause(attempt);
         }
       }
@@ -341,7 +359,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
       held.claim = await this.#ownership.write(held.claim, change);
     } catch (error) {
       if (error instanceof Fenced) this.#failed(key, error);
-      throw held.failure ?? error;
+      throw held.failure ?? told(error);
     }
   }
 
@@ -371,30 +389,10 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     this.#lanes.set(id, lane);
     try {
       return await result;
+    } catch (error) {
+      throw told(error);
     } finally {
       if (this.#lanes.get(id) === lane) this.#lanes.delete(id);
     }
-  }
-}
-
-function notOpen(id: string): TrunklineError {
-  return new TrunklineError("closed", `Session '${id}' is not open here.`);
-}
-
-function newRecord({ id, cwd, agent, title, parent, notes }: NewSession): EntryRecord {
-  const now = Date.now();
-  return { id, cwd, agent, title, created: now, updated: now, parent, notes };
-}
-
-async function patiently(work: Promise<void>, id: string): Promise<void> {
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(() => {
-    const why = "NATS has not acknowledged its events yet";
-    late.reject(new TrunklineError("unavailable", `Cannot release session '${id}': ${why}.`));
-  }, PATIENCE);
-  try {
-    await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
   }
 }

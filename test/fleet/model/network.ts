@@ -48,7 +48,7 @@ export class Network {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const answer = ({ value, error }: Outcome): void => {
       if (error === undefined) resolve(value as T);
-      else reject(error as Error);
+      else reject(error);
     };
     this.#calls.push({ by, apply, answer, outcome: undefined, isLost: false, isOver: false });
     return promise;
