@@ -95,7 +95,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     const working = Promise.all(sessions.map((session) => session.work(isOver)));
     const failed = working.then(
       () => undefined,
-      (error: unknown) => error ?? new Error("A session failed"),
+      (error: unknown) => new Error("A session failed", { cause: error }),
     );
     while (sessions.some(({ id }) => id === "")) {
       const error = await Promise.race([failed, delay(50)]);
