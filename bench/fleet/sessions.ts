@@ -14,7 +14,7 @@ const STREAMING = 16;
 /** Milliseconds. */
 const PATIENCE = 300_000;
 
-const FREE = { rate: { limit: 1e9, windowMs: 1 } };
+const FREE = { rate: { limit: 1_000_000, windowMs: 1_000 } };
 /** Every update is sent, and none is merged with the next. */
 const MESSAGES = { "session/update": FREE, "session/prompt": FREE, "session/new": FREE };
 const CONFIG = { limits: { messages: MESSAGES } };

@@ -16,13 +16,14 @@ describe("a fleet", { skip: noNats, timeout: 1_800_000 }, () => {
       seed: number("TRUNKLINE_CHAOS_SEED", Date.now() % 2 ** 31),
     };
     t.diagnostic(`TRUNKLINE_CHAOS_SEED=${options.seed}`);
-    const { takeovers, ...result } = await chaos({
+    const { takeovers, overlapping, ...result } = await chaos({
       ...options,
       say: (words) => t.diagnostic(words),
     });
     const [median = 0, slowest = 0] = [takeovers[takeovers.length >> 1], takeovers.at(-1)];
     t.diagnostic(JSON.stringify(result));
     t.diagnostic(`${takeovers.length} takeovers: p50 ${median} ms, max ${slowest} ms`);
+    t.diagnostic(`while other nodes failed too: ${overlapping.join(" ")}`);
     assert.ok(slowest < TAKEN_OVER_WITHIN, `a takeover took ${slowest} ms, seed ${options.seed}`);
   });
 });

@@ -44,9 +44,13 @@ describe("Members", { skip: noNats, timeout: 30_000 }, () => {
     await using _other = await FleetNode.open(server.url, "other");
     await using worker = await FleetNode.open(server.url, "w");
     await until(() => gateway.alive.length === 3);
+    const gone = gateway.members.untilGone(worker.self.id);
+    assert.equal(gone?.aborted, false);
     await worker.connection[Symbol.asyncDispose]();
     await until(() => gateway.alive.length === 2);
     assert.deepEqual(gateway.alive, ["g", "other"]);
+    assert.equal(gone?.aborted, true);
+    assert.equal(gateway.members.untilGone(worker.self.id), undefined);
   });
 
   it("counts no time in which NATS was paused", async () => {

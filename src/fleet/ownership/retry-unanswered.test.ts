@@ -7,7 +7,9 @@ import { ATTEMPTS, retryUnanswered } from "./retry-unanswered.ts";
 
 describe("retryUnanswered", () => {
   /** How often a work that fails in this way is tried, and what the caller is told. */
-  async function tried(...errors: unknown[]): Promise<{ attempts: number; outcome: unknown }> {
+  async function tried(
+    ...errors: (Error | undefined)[]
+  ): Promise<{ attempts: number; outcome: unknown }> {
     let attempts = 0;
     const outcome = await retryUnanswered(
       async () => {},

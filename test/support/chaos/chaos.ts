@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { processesWhere } from "../processes.ts";
 import { SeededRandom } from "../seeded-random.ts";
 import { AcpLine, LineLost } from "./acp-line.ts";
 import { ChaosFleet } from "./chaos-fleet.ts";
@@ -26,8 +28,12 @@ export interface ChaosResult {
   readonly reconnects: number;
   /** What requests were refused with, and how often. */
   readonly refusals: Readonly<Record<string, number>>;
-  /** Milliseconds of each takeover, without the time in which NATS was away. */
+  /** Milliseconds of takeovers of a killed worker's sessions, while nothing else failed. */
   readonly takeovers: readonly number[];
+  /** The same while other nodes failed too, without the time in which NATS was away. */
+  readonly overlapping: readonly number[];
+  /** Consumers and waiting requests in NATS after all sessions were deleted and all nodes stopped. */
+  readonly left: Readonly<Record<string, number>>;
   readonly sizes: Sizes;
   readonly seconds: number;
 }
@@ -66,30 +72,30 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   const isOver = (): boolean => state.isOver;
   const isClosed = (): boolean => state.isClosed;
   const measuring: Promise<number>[] = [];
-  const hits = new Map<string, number>();
   // Chance of its own, so that the seed alone decides which faults come.
   const probing = new SeededRandom(seed - 1);
-  const measuringIn = { fleet, hits, random: probing, cwd: fleet.folder, isClosed };
+  const measuringIn = { fleet, random: probing, cwd: fleet.folder, isClosed };
   const took = (words: string, milliseconds: number): void => {
     if (milliseconds > SLOW) tell(`open again after ${words}`);
   };
   const tell = (words: string): void => say(`${Math.round(performance.now() - begun)}: ${words}`);
-  const faults = new Faults(fleet, {
+  const measure = (fault: Fault): Promise<number>[] =>
+    pool
+      .heldBy(fault.pid)
+      .slice(0, MEASURED)
+      .map((id) => takeover(id, fault, { ...measuringIn, faults, took }));
+  const faults: Faults = new Faults(fleet, {
     random,
     say: tell,
     hit: (fault) => {
-      if (fault.node.role !== "worker") return;
-      hits.set("worker", fault.at);
-      for (const id of pool.heldBy(fault.pid).slice(0, MEASURED)) {
-        measuring.push(takeover(id, fault, { ...measuringIn, faults, took }));
-      }
+      if (fault.node.role === "worker") measuring.push(...measure(fault));
     },
   });
   try {
     const working = Promise.all(sessions.map((session) => session.work(isOver)));
     const failed = working.then(
       () => undefined,
-      (error: unknown) => error ?? new Error("A session failed"),
+      (error: unknown) => new Error("A session failed", { cause: error }),
     );
     while (sessions.some(({ id }) => id === "")) {
       const error = await Promise.race([failed, delay(50)]);
@@ -98,6 +104,12 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     say(`${count} sessions are open after ${Math.round(performance.now() - begun)} ms`);
     const end = performance.now() + seconds * 1_000;
     await faults.run(() => performance.now() > end);
+    const overlapping = sorted(await Promise.all(measuring));
+    const takeovers: number[] = [];
+    for (const node of fleet.of("worker")) {
+      takeovers.push(...(await Promise.all(measure(await faults.kill(node)))));
+      await node.start();
+    }
     state.isOver = true;
     const late = delay(LOST, "late", { ref: false });
     if ((await Promise.race([working, late])) === "late") {
@@ -107,7 +119,6 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
       );
       throw new Error(`Not over: ${names.join("; ")}\n${JSON.stringify(refusals)}`);
     }
-    const takeovers = (await Promise.all(measuring)).map(Math.round).toSorted((a, b) => a - b);
     let events = 0;
     const wrong: string[] = [];
     for (const session of sessions) {
@@ -120,14 +131,17 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     for (const { end: how = "" } of sessions.flatMap((each) => each.turns)) {
       turns[how] = (turns[how] ?? 0) + 1;
     }
-    say(JSON.stringify(await pool.leftovers()));
+    for (const { id } of sessions) await remove(around, id, random);
+    const left = await leftBehind(fleet, pool);
     return {
+      left,
       faults: faults.counts,
       turns,
       events,
       reconnects: sessions.reduce((sum, { reconnects }) => sum + reconnects, 0),
       refusals,
-      takeovers,
+      takeovers: sorted(takeovers),
+      overlapping,
       sizes: sizes.largest,
       seconds: Math.round((performance.now() - begun) / 1_000),
     };
@@ -152,6 +166,45 @@ async function loadedAt(around: Surroundings, id: string, random: SeededRandom):
   return shown;
 }
 
+async function remove(around: Surroundings, id: string, random: SeededRandom): Promise<void> {
+  const { acp, headers } = random.pick(around.gateways());
+  using line = await AcpLine.connect(acp, headers, () => {});
+  const { error } = await line.ask("session/delete", { sessionId: id }, LOST);
+  assert.equal(error, undefined, JSON.stringify(error));
+}
+
+/** Stops all nodes. Throws if that leaves a process, or a file that says that something is going on. */
+async function leftBehind(fleet: ChaosFleet, pool: PoolView): Promise<Record<string, number>> {
+  const codes = await Promise.all(fleet.nodes.map((node) => node.stop()));
+  assert.deepEqual(new Set(codes), new Set([0]), "a node did not end in order");
+  await gone(fleet.folder);
+  const files = readdirSync(fleet.folder, { recursive: true, encoding: "utf8" });
+  // The socket of a killed gateway is removed by whoever looks for a gateway next.
+  const held = files.filter((path) => /\/holders\/.|\.unfinished-/.test(path));
+  assert.deepEqual(held, [], "files are left");
+  const left = await pool.leftovers();
+  assert.equal(left[`${pool.subjects.jobs} messages`] ?? 0, 0, "requests for slots are left");
+  assert.equal(left[`${pool.subjects.events} consumers`], 0, "readers of events are left");
+  return left;
+}
+
+/** Waits until no process works there any more. */
+async function gone(folder: string): Promise<void> {
+  const giveUp = performance.now() + LOST;
+  for (;;) {
+    const left = processesWhere(({ environment, command, cwd }) =>
+      [cwd, command, ...environment].some((text) => text.includes(folder)),
+    );
+    if (left.length === 0) return;
+    assert.ok(performance.now() < giveUp, `still running: ${JSON.stringify(left)}`);
+    await delay(100);
+  }
+}
+
+function sorted(times: readonly number[]): number[] {
+  return times.map(Math.round).toSorted((one, other) => one - other);
+}
+
 function differences({ name, id, shown, turns }: ChaosSession, loaded: Shown): string[] {
   const wrong = [...shown.faults, ...faultsOf(loaded.text, turns)];
   // How a turn ended is part of the answer to its prompt, and of the text for those who come later.
@@ -170,19 +223,15 @@ function firstDifference(shown: string, loaded: string): string {
 interface Measuring {
   readonly fleet: ChaosFleet;
   readonly faults: Faults;
-  readonly hits: ReadonlyMap<string, number>;
   readonly random: SeededRandom;
   readonly cwd: string;
   readonly isClosed: () => boolean;
   readonly took: (words: string, milliseconds: number) => void;
 }
 
-/**
- * Milliseconds until a request about a session is accepted again, since the last worker was hit: that may
- * be the one that was to take it over.
- */
+/** Milliseconds until a request about a session is accepted again, without those in which NATS was away. */
 async function takeover(id: string, { at, kind, node }: Fault, around: Measuring): Promise<number> {
-  const { fleet, faults, hits, random, cwd } = around;
+  const { fleet, faults, random, cwd } = around;
   while (!around.isClosed()) {
     const up = fleet.of("gateway").filter(({ isUp, address }) => isUp && address !== undefined);
     const { address } = up[random.below(Math.max(1, up.length))] ?? {};
@@ -192,8 +241,7 @@ async function takeover(id: string, { at, kind, node }: Fault, around: Measuring
       const params = { sessionId: id, cwd, mcpServers: [] };
       const { error } = await line.ask("session/resume", params, 5_000);
       if (error === undefined) {
-        const since = Math.max(at, hits.get("worker") ?? 0);
-        const took = performance.now() - since - faults.natsAwaySince(since);
+        const took = performance.now() - at - faults.natsAwaySince(at);
         around.took(`${Math.round(took)} ms since ${kind} ${node.name}, ${id}`, took);
         return took;
       }

@@ -54,6 +54,14 @@ export class Faults {
     await Promise.all(this.#running);
   }
 
+  /** Kills a node, which stays away. */
+  async kill(node: ChaosNode): Promise<Fault> {
+    const fault: Fault = { node, kind: "kill", pid: node.pid, at: performance.now() };
+    this.#options.say(`kill ${node.name}`);
+    await node.kill();
+    return fault;
+  }
+
   /** Milliseconds in which NATS was away since then. */
   natsAwaySince(since: number): number {
     const now = performance.now();

@@ -67,6 +67,8 @@ class Rig implements AsyncDisposable {
   readonly #write: Channel<string>;
   readonly holders = new Map<string, HoldingProcess>();
   end: EndOfTurn | undefined;
+  /** How a turn ended cannot be read. */
+  endFails = false;
   /** The process that already has the session open when this one wants to take it over. */
   holder: string | undefined;
   countsEvents = false;
@@ -84,7 +86,10 @@ class Rig implements AsyncDisposable {
         if (this.holder !== undefined) throw heldBy(this.holder);
         this.taken.push({ sessionId, after });
       },
-      endOf: async () => this.end,
+      endOf: async () => {
+        if (this.endFails) throw new TrunklineError("unavailable", "NATS does not answer.");
+        return this.end;
+      },
     };
     const counts = () => this.countsEvents;
     Object.defineProperty(linked, "countsEvents", { get: counts });
@@ -262,6 +267,36 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     assert.deepEqual(params._meta, { trunkline: { after: 7 } });
     rig.say({ id: 1, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
     assert.deepEqual((await rig.sent(({ id }) => id === 1))["result"], { ok: true });
+  });
+
+  it("resumes once at the third process if the second ends before it answers", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", LOADED);
+    const second = rig.holding("second");
+    const third = rig.holding("third", { "session/resume": {}, "session/prompt": { ok: true } });
+    await rig.join("h");
+    rig.holder = "second";
+    await holder.die();
+    await second.heard("session/resume");
+    rig.holder = "third";
+    await second.die();
+    await third.heard("session/resume");
+    rig.say({ id: 1, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    await rig.sent(({ id }) => id === 1);
+    const resumes = third.sink.messages.filter((text) => text.includes("session/resume"));
+    assert.equal(resumes.length, 1);
+  });
+
+  it("answers a prompt also if it cannot be known how its turn ended", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", LOADED);
+    await rig.join("h");
+    rig.endFails = true;
+    rig.say({ id: 1, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    await holder.heard("session/prompt");
+    await holder.die();
+    const { error } = await rig.sent(({ id }) => id === 1);
+    assert.match(error.message, /NATS does not answer/);
   });
 
   it("disconnects from a holder when its last session is closed", async () => {
