@@ -32,7 +32,7 @@ export class GatewaySharing implements SessionSharing {
   }
 
   async open({ log }: SharingOptions): Promise<SharedSessions> {
-    const { connection, isAlive, self } = this.#fleet;
+    const { connection, members, isAlive, self } = this.#fleet;
     await using opening = new AsyncDisposableStack();
     const store = opening.use(
       await GatewayStore.open({
@@ -51,6 +51,12 @@ export class GatewaySharing implements SessionSharing {
       database: local.database,
       holder: self.id,
       holderOf: (id) => store.holderOf(id),
+      openReader: () =>
+        store.openReader((listener) =>
+          members.onChange(({ kind }) => {
+            if (kind !== "changed") listener();
+          }),
+        ),
       letIn: async () => ({ [Symbol.asyncDispose]: async () => {} }),
       [Symbol.asyncDispose]: () => opened.disposeAsync(),
     };

@@ -152,6 +152,7 @@ export class HttpServer {
       house,
       door: this.#acp,
       peer: this.#acpOptions,
+      reader: () => this.#sessions.openReader(),
       holder: () => this.#sessions.holder(),
       sources: options.sources,
       traffic: this.#traffic,
