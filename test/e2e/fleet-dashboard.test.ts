@@ -1,10 +1,20 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
 import type { Json } from "../support/acp-house.ts";
 import { DashboardPage } from "../support/dashboard-page.ts";
 import { FleetRig } from "../support/fleet-rig.ts";
 import { noNats } from "../support/nats-server.ts";
+
+/** The fleet once it is as expected: what a node tells about itself comes a little later. */
+async function settled(page: DashboardPage, isExpected: (fleet: Json) => boolean): Promise<Json> {
+  for (;;) {
+    const fleet = await page.get("/api/fleet");
+    if (isExpected(fleet)) return fleet;
+    await delay(100);
+  }
+}
 
 describe("the dashboard of a fleet's gateway", { skip: noNats, timeout: 120_000 }, () => {
   it("shows and uses the sessions of workers, also when a worker is killed", async () => {
@@ -49,5 +59,33 @@ describe("the dashboard of a fleet's gateway", { skip: noNats, timeout: 120_000 
     const before = await page.get(`${at}/events?limit=2`);
     assert.equal(before.events.length, 2);
     assert.equal(before.events[1].seq, before.last);
+
+    // The move, and the fleet without the worker that was killed.
+    const fleet = await settled(page, ({ nodes }) => {
+      const known = nodes.map(({ name, role, used }: Json) => `${name} ${role} ${used}`);
+      return known.join(", ") === "g1 gateway 0, w2 worker 1";
+    });
+    const { at: when, ...move } = fleet.moves[0];
+    assert.ok(when <= Date.now());
+    assert.deepEqual(move, { session: sessionId, from: "w1", to: "w2", why: "lost" });
+    assert.equal((await page.get("/api/me")).fleet, "default");
+    const scraped = await fetch(`${gateway.ready.url}/metrics`, { headers: gateway.headers });
+    const lines = (await scraped.text()).split("\n");
+    for (const line of [
+      "trunkline_fleet_connected 1",
+      'trunkline_fleet_nodes{role="gateway"} 1',
+      'trunkline_fleet_nodes{role="worker"} 1',
+      'trunkline_fleet_slots{state="used"} 1',
+      'trunkline_fleet_slots{state="free"} 7',
+      "trunkline_fleet_waiting 0",
+      "trunkline_fleet_moves_total 1",
+    ]) {
+      assert.ok(lines.includes(line), `${line} in\n${lines.join("\n")}`);
+    }
+    const open = lines.filter((line) => line.startsWith("trunkline_sessions{"));
+    assert.equal(
+      open.reduce((sum, line) => sum + Number(line.split(" ")[1]), 0),
+      1,
+    );
   });
 });

@@ -60,6 +60,7 @@ export class Dashboard implements AsyncDisposable {
   readonly #router: Router;
   readonly #streams = new Set<LiveStream>();
   readonly #log: Log;
+  readonly #fleet: DashboardSources["fleet"];
   readonly #ends: DisposableStack;
 
   private constructor(
@@ -96,6 +97,7 @@ export class Dashboard implements AsyncDisposable {
     });
     const routes = [this.#sessions, runs, threads, parts].flatMap((part) => part.routes);
     this.#log = house.log;
+    this.#fleet = options.sources?.fleet;
     this.#router = new Router([...this.#ownRoutes(), ...routes], house.log);
   }
 
@@ -139,7 +141,14 @@ export class Dashboard implements AsyncDisposable {
 
   #me(principal: Principal): Me {
     const { id, name = id === "" ? "owner" : id } = principal;
-    return { name, scopes: scopesOf(principal), version: VERSION, epoch: this.#live.epoch };
+    const fleet = this.#fleet?.poolFor(principal);
+    return {
+      name,
+      scopes: scopesOf(principal),
+      version: VERSION,
+      epoch: this.#live.epoch,
+      ...(fleet === undefined ? {} : { fleet }),
+    };
   }
 
   async #stream({ principal, request, response, query }: ApiCall): Promise<undefined> {
