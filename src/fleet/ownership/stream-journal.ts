@@ -52,7 +52,12 @@ interface Range {
 }
 
 type ReadMessage = StoredMessage & MessageHead;
-type Heard = (id: string, head: MessageHead) => void;
+
+export interface Follower {
+  /** It begins, or begins anew: messages between those of before and the last ones are not told. */
+  readonly begun: () => void;
+  readonly heard: (id: string, head: MessageHead) => void;
+}
 
 export interface Following extends AsyncDisposable {
   /** Resolves when the last message of each session was heard. */
@@ -99,11 +104,11 @@ export class StreamJournal implements Journal {
     return this.#read(id, { from, to, isBare: true });
   }
 
-  /** Calls back for the last message of each session, and then for each new message. */
-  follow(heard: (id: string, head: MessageHead) => void): Following {
+  /** Tells the last message of each session, and then each new message. */
+  follow(follower: Follower): Following {
     const known = Promise.withResolvers<void>();
     const over = new AbortController();
-    const following = this.#follow(heard, known.resolve, over.signal);
+    const following = this.#follow(follower, known.resolve, over.signal);
     background(following, "Following the events of sessions");
     return {
       known: known.promise,
@@ -115,20 +120,20 @@ export class StreamJournal implements Journal {
     };
   }
 
-  async #follow(heard: Heard, known: () => void, over: AbortSignal): Promise<void> {
+  async #follow(follower: Follower, known: () => void, over: AbortSignal): Promise<void> {
     for (let attempt = 1; !over.aborted; attempt++) {
       try {
-        await this.#followOn(heard, known, over);
+        await this.#followOn(follower, known, over);
         attempt = 0;
       } catch {
-        // Whatever it was, it begins with the last message of each session again, so nothing is missed.
+        // Whatever it was, it begins anew.
       }
       if (!over.aborted) await this.#options.link.pause(Math.max(attempt, 1));
       if (this.#options.link.isClosed) return;
     }
   }
 
-  async #followOn(heard: Heard, known: () => void, over: AbortSignal): Promise<void> {
+  async #followOn({ begun, heard }: Follower, known: () => void, over: AbortSignal): Promise<void> {
     const { client, stream, subject, link } = this.#options;
     const options = {
       filter_subjects: subject(">"),
@@ -137,6 +142,7 @@ export class StreamJournal implements Journal {
     };
     const consumer = await link.ask(() => client.consumers.get(stream, options));
     const { num_pending: pending } = await consumer.info(true);
+    begun();
     if (pending === 0) known();
     const messages = await consumer.consume({ max_messages: HEADS_AHEAD });
     const stop = (): void => messages.stop();

@@ -62,7 +62,13 @@ export class FleetReader implements SessionReading {
       }),
     );
     this.#ends.defer(onMembers(() => this.#changes++));
-    this.#following = streams.journal.follow((id, head) => this.#heard(id, head));
+    this.#following = streams.journal.follow({
+      begun: () => {
+        this.#indexes.clear();
+        this.#missed.clear();
+      },
+      heard: (id, head) => this.#heard(id, head),
+    });
   }
 
   static async open(options: FleetReaderOptions): Promise<FleetReader> {
@@ -215,7 +221,7 @@ export class FleetReader implements SessionReading {
       for (const head of missed) index.add(head);
       return index;
     } finally {
-      this.#missed.delete(id);
+      if (this.#missed.get(id) === missed) this.#missed.delete(id);
     }
   }
 
