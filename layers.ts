@@ -41,7 +41,11 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
     ...["identity", "review", "agent", "upstream", "plugin", "run", "worktree", "fleet", "gateway"],
   ],
   // The dashboard in the browser. It shares the shapes of the messages with the server, as types.
-  web: ["gateway/dashboard/api.ts", "gateway/dashboard/session-api.ts"],
+  web: [
+    "gateway/dashboard/api.ts",
+    "gateway/dashboard/session-api.ts",
+    "gateway/dashboard/fleet-api.ts",
+  ],
 };
 
 /** How deep the folders of a layer may be nested; files in deeper ones may import nothing. */

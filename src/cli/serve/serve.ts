@@ -56,10 +56,10 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   if (bus.isWanted) await bus.open();
   const noAuth = values["no-auth"] === true;
   const input = { cwd: invocation.cwd, env: invocation.env, flags: configFlags(values) };
-  const sources = { tools, bus, input };
   const { offer } = tools;
   await using fleet = await fleetOf(house, { isTyped: url !== undefined, offer });
   const { sharing } = fleet ?? {};
+  const sources = { tools, bus, input, fleet: fleet?.view };
   const server = await HttpServer.open(house, { offer, noAuth, sources, metrics, sharing });
   try {
     const id = crypto.randomUUID();
@@ -70,11 +70,13 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
       servers: () => tools.status(),
       grace: STOP_GRACE,
     });
+    // A gateway of a fleet opens them too, so that it notices from the start which sessions move.
+    const sessions = await sessionsOf(server, house, invocation.env);
     const gateway = {
       url: server.localUrl,
       browser: server.browserUrl,
       listens: server.origin,
-      ...(fleet === undefined ? await sessionsOf(server, house, invocation.env) : {}),
+      ...(fleet === undefined ? sessions : {}),
     };
     using _announced = await announceGateway(house.config.data, gateway, id);
     if (server.warning !== undefined) err(`trunkline: warning: ${server.warning}\n`);

@@ -19,6 +19,12 @@ export interface StoredMessage extends EventMessage {
   readonly sequence: number;
 }
 
+/** What is known of a message without its body. */
+export interface MessageHead extends Omit<StoredMessage, "body"> {
+  /** Bytes of its body. */
+  readonly size: number;
+}
+
 /** The messages of sessions, by id. A message is appended only after the one that its writer knows. */
 export interface Journal {
   /**

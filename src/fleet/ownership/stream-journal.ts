@@ -7,8 +7,9 @@ import {
 } from "@nats-io/jetstream";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 
+import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { EventMessage, Journal, StoredMessage } from "./journal.ts";
+import type { EventMessage, Journal, MessageHead, StoredMessage } from "./journal.ts";
 import type { NatsLink } from "./nats-link.ts";
 import { toProtocolError } from "./nats-errors.ts";
 import { isFinal } from "./records.ts";
@@ -21,6 +22,8 @@ const FIRST = "Tl-First";
 const LAST = "Tl-Last";
 const MORE = "Tl-More";
 const MESSAGE_ID = "Nats-Msg-Id";
+/** Only where the body is left out. */
+const SIZE = "Nats-Msg-Size";
 
 /** Bytes that are fetched ahead of a reader. */
 const AHEAD = 2 * 1024 * 1024;
@@ -28,6 +31,8 @@ const AHEAD = 2 * 1024 * 1024;
 const LONGEST_WAIT = 2_000;
 /** Milliseconds after which the server forgets a reader that asks for nothing more. */
 const UNUSED = 10_000;
+/** Messages without bodies that are fetched ahead. */
+const HEADS_AHEAD = 1_000;
 
 export interface StreamJournalOptions {
   readonly link: NatsLink;
@@ -36,6 +41,27 @@ export interface StreamJournalOptions {
   /** Name of the stream. */
   readonly stream: string;
   readonly subject: (session: string) => string;
+}
+
+/** Messages of a session, from one sequence to another. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+  /** Their bodies are left out. */
+  readonly isBare: boolean;
+}
+
+type ReadMessage = StoredMessage & MessageHead;
+
+export interface Follower {
+  /** It begins, or begins anew: messages between those of before and the last ones are not told. */
+  readonly begun: () => void;
+  readonly heard: (id: string, head: MessageHead) => void;
+}
+
+export interface Following extends AsyncDisposable {
+  /** Resolves when the last message of each session was heard. */
+  readonly known: Promise<void>;
 }
 
 /** The messages of sessions in a stream of NATS, with a subject for each session. */
@@ -69,11 +95,77 @@ export class StreamJournal implements Journal {
     return found === null ? undefined : messageOf(found, found.header);
   }
 
-  async *read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
+  read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
+    return this.#read(id, { from, to, isBare: false });
+  }
+
+  /** As `read`, without the bodies. */
+  heads(id: string, from: number, to: number): AsyncGenerator<MessageHead> {
+    return this.#read(id, { from, to, isBare: true });
+  }
+
+  /** Tells the last message of each session, and then each new message. */
+  follow(follower: Follower): Following {
+    const known = Promise.withResolvers<void>();
+    const over = new AbortController();
+    const following = this.#follow(follower, known.resolve, over.signal);
+    background(following, "Following the events of sessions");
+    return {
+      known: known.promise,
+      [Symbol.asyncDispose]: async () => {
+        over.abort();
+        known.resolve();
+        await following;
+      },
+    };
+  }
+
+  async #follow(follower: Follower, known: () => void, over: AbortSignal): Promise<void> {
+    for (let attempt = 1; !over.aborted; attempt++) {
+      try {
+        await this.#followOn(follower, known, over);
+        attempt = 0;
+      } catch {
+        // Whatever it was, it begins anew.
+      }
+      if (!over.aborted) await this.#options.link.pause(Math.max(attempt, 1));
+      if (this.#options.link.isClosed) return;
+    }
+  }
+
+  async #followOn({ begun, heard }: Follower, known: () => void, over: AbortSignal): Promise<void> {
+    const { client, stream, subject, link } = this.#options;
+    const options = {
+      filter_subjects: subject(">"),
+      deliver_policy: DeliverPolicy.LastPerSubject,
+      headers_only: true,
+    };
+    const consumer = await link.ask(() => client.consumers.get(stream, options));
+    const { num_pending: pending } = await consumer.info(true);
+    begun();
+    if (pending === 0) known();
+    const messages = await consumer.consume({ max_messages: HEADS_AHEAD });
+    const stop = (): void => messages.stop();
+    over.addEventListener("abort", stop);
+    if (over.aborted) stop();
+    try {
+      const prefix = subject("").length;
+      for await (const message of messages) {
+        heard(message.subject.slice(prefix), messageOf(message, message.headers));
+        if (message.info.pending === 0) known();
+      }
+    } finally {
+      over.removeEventListener("abort", stop);
+      messages.stop();
+      consumer.delete().catch(() => {});
+    }
+  }
+
+  async *#read(id: string, { from, to, isBare }: Range): AsyncGenerator<ReadMessage> {
     let next = Math.max(from, 1);
     for (let attempt = 1; next <= to; attempt++) {
       try {
-        for await (const message of this.#readOn(id, next, to)) {
+        for await (const message of this.#readOn(id, { from: next, to, isBare })) {
           next = message.sequence + 1;
           attempt = 1;
           yield message;
@@ -88,12 +180,13 @@ export class StreamJournal implements Journal {
   }
 
   /** Fails if no message comes: a server that was restarted does not know its readers any more. */
-  async *#readOn(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
+  async *#readOn(id: string, { from, to, isBare }: Range): AsyncGenerator<ReadMessage> {
     const { client, stream, link } = this.#options;
     const options = {
       filter_subjects: this.#subject(id),
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: from,
+      headers_only: isBare,
       inactive_threshold: UNUSED,
     };
     const consumer = await link.ask(() => client.consumers.get(stream, options));
@@ -142,7 +235,7 @@ function headersOf({ epoch, node, first, last, more }: EventMessage): MsgHdrs {
 function messageOf(
   { seq: sequence, data: body }: Pick<JsMsg | StoredMsg, "seq" | "data">,
   header: MsgHdrs | undefined,
-): StoredMessage {
+): ReadMessage {
   const number = (name: string): number => Number(header?.get(name) ?? 0);
   return {
     id: header?.get(MESSAGE_ID) ?? "",
@@ -152,6 +245,7 @@ function messageOf(
     last: number(LAST),
     more: header?.has(MORE) ?? false,
     body,
+    size: number(SIZE) || body.length,
     sequence,
   };
 }

@@ -4,6 +4,7 @@ import type { StoredEvent } from "../../session/event.ts";
 import type { Appended, HeldSession, SessionRecord, SessionStore } from "../../session/store.ts";
 import { HeldElsewhere } from "../../store/session/held-elsewhere.ts";
 import { liveHolder, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
+import { FleetReader } from "./fleet-reader.ts";
 import { readEvents } from "./read-events.ts";
 import type { ListOptions, SessionMirror } from "./session-mirror.ts";
 import { SessionStreams, type SessionStreamsOptions } from "./session-streams.ts";
@@ -96,6 +97,12 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
 
   read(id: string, after = 0): AsyncIterable<StoredEvent> {
     return readEvents(this.#streams, id, after);
+  }
+
+  /** Opens the sessions for a dashboard. `onMembers` calls back when other processes may be alive. */
+  openReader(onMembers: (listener: () => void) => () => void): Promise<FleetReader> {
+    const { isAlive } = this.#options;
+    return FleetReader.open({ streams: this.#streams, mirror: this.mirror, isAlive, onMembers });
   }
 
   async delete(): Promise<void> {

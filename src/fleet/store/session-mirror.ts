@@ -18,16 +18,29 @@ interface Row {
   readonly owner: string;
   readonly cwd: string;
   readonly holder: string | undefined;
+  /** The node whose process took it last. */
+  readonly node: string;
   /** The entry as JSON, one byte a character where it can be: an object would take several times as much. */
   readonly text: string;
   /** There is a newer row of the session, or it was deleted. */
   isOld: boolean;
 }
 
+/** How the entry of a session was, and is; undefined where the session does not exist or was deleted. */
+export interface EntryChange {
+  readonly id: string;
+  readonly before: Pick<Row, "node" | "holder"> | undefined;
+  readonly now: Pick<Row, "node" | "holder"> | undefined;
+}
+
+export interface EntryOptions extends ListOptions {
+  readonly accepts?: ((entry: SessionEntry) => boolean) | undefined;
+}
+
 export interface ListOptions {
-  readonly cwd?: string;
-  readonly owner?: string;
-  readonly after?: ListedSession;
+  readonly cwd?: string | undefined;
+  readonly owner?: string | undefined;
+  readonly after?: ListedSession | undefined;
   readonly limit?: number;
 }
 
@@ -51,6 +64,8 @@ export class SessionMirror implements AsyncDisposable {
   #fresh: Row[] = [];
   #hasOld = false;
   readonly #cwds = new Map<string, string>();
+  readonly #nodes = new Map<string, string>();
+  readonly #listeners = new Set<(change: EntryChange) => void>();
   #revision = 0;
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   #watch: Watch;
@@ -73,9 +88,14 @@ export class SessionMirror implements AsyncDisposable {
   }
 
   /** Sessions by last use, newest first. `owner` "" finds those without one. */
-  async list({ cwd, owner, after, limit = Infinity }: ListOptions = {}): Promise<SessionRecord[]> {
-    await this.#caughtUp();
-    const listed: SessionRecord[] = [];
+  async list(options: ListOptions = {}): Promise<SessionRecord[]> {
+    await this.caughtUp();
+    return this.entries(options).map((entry) => recordOf(entry, this.#options.isAlive));
+  }
+
+  /** What is known of sessions now, by last use, newest first. */
+  entries({ cwd, owner, after, limit = Infinity, accepts }: EntryOptions = {}): SessionEntry[] {
+    const listed: SessionEntry[] = [];
     const rows = this.#sorted();
     let at = after === undefined ? 0 : placeOf(rows, after);
     if (after !== undefined && rows[at]?.id === after.id) at++;
@@ -83,14 +103,42 @@ export class SessionMirror implements AsyncDisposable {
       const row = rows[at] as Row;
       if (cwd !== undefined && row.cwd !== cwd) continue;
       if (owner !== undefined && row.owner !== owner) continue;
-      listed.push(recordOf(JSON.parse(row.text) as SessionEntry, this.#options.isAlive));
+      const entry = JSON.parse(row.text) as SessionEntry;
+      if (accepts === undefined || accepts(entry)) listed.push(entry);
     }
     return listed;
   }
 
+  /** The sessions that some process has open, as far as is known now. */
+  held(): SessionEntry[] {
+    const held: SessionEntry[] = [];
+    for (const { holder, text } of this.#rows.values()) {
+      if (holder === undefined || !this.#options.isAlive(holder)) continue;
+      held.push(JSON.parse(text) as SessionEntry);
+    }
+    return held;
+  }
+
+  /** Sessions of an owner, or all. */
+  count(owner?: string): number {
+    if (owner === undefined) return this.#rows.size;
+    return [...this.#rows.values()].filter((row) => row.owner === owner).length;
+  }
+
+  get(id: string): SessionEntry | undefined {
+    const row = this.#rows.get(id);
+    return row && (JSON.parse(row.text) as SessionEntry);
+  }
+
+  /** Calls back for each change. Returns how to stop that. */
+  onChange(listener: (change: EntryChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   /** Ids of the sessions of an owner that some process has open. */
   async openOf(owner: string): Promise<string[]> {
-    await this.#caughtUp();
+    await this.caughtUp();
     const ids: string[] = [];
     for (const row of this.#rows.values()) {
       if (row.owner !== owner || row.holder === undefined) continue;
@@ -107,7 +155,7 @@ export class SessionMirror implements AsyncDisposable {
   }
 
   /** Waits for the changes up to now. Without an answer of NATS, the list is what was known before. */
-  async #caughtUp(): Promise<void> {
+  async caughtUp(): Promise<void> {
     let revision: number;
     try {
       revision = await this.#options.lastRevision();
@@ -157,14 +205,14 @@ export class SessionMirror implements AsyncDisposable {
     const row = change.operation === "PUT" ? this.#rowOf(change) : undefined;
     const before = this.#rows.get(change.key);
     if (before !== undefined) before.isOld = this.#hasOld = true;
-    if (row === undefined) {
-      this.#rows.delete(change.key);
-      return;
+    if (row === undefined) this.#rows.delete(change.key);
+    else {
+      this.#rows.set(row.id, row);
+      this.#fresh.push(row);
     }
-    this.#rows.set(row.id, row);
-    this.#fresh.push(row);
     // Nobody may ask for a list for days.
     if (this.#fresh.length > this.#rows.size + MOST_FRESH) this.#sorted();
+    for (const listener of this.#listeners) listener({ id: change.key, before, now: row });
   }
 
   /** Merges what has changed since the last list, so that many changes between two lists cost little. */
@@ -189,14 +237,16 @@ export class SessionMirror implements AsyncDisposable {
 
   #rowOf(change: KvWatchEntry): Row | undefined {
     const text = Buffer.from(change.value).toString("utf8");
-    const { record, holder, deleted } = JSON.parse(text) as SessionEntry;
+    const { record, holder, node: takenBy, deleted } = JSON.parse(text) as SessionEntry;
     if (deleted !== undefined) return undefined;
     const { id, updated, notes } = record;
     const owner = typeof notes.owner === "string" ? notes.owner : "";
     // Many sessions share a folder.
     const cwd = this.#cwds.get(record.cwd) ?? record.cwd;
     this.#cwds.set(cwd, cwd);
-    return { id, updated, owner, cwd, holder, text, isOld: false };
+    const node = this.#nodes.get(takenBy) ?? takenBy;
+    this.#nodes.set(node, node);
+    return { id, updated, owner, cwd, holder, node, text, isOld: false };
   }
 }
 

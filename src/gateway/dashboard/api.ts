@@ -11,7 +11,7 @@
  * - Times are milliseconds since 1970. A list has a `next` cursor until its last page: `?cursor=next`.
  * - Secrets are masked as `•••` wherever a value could be one.
  *
- * Endpoints of sessions are in `session-api.ts`.
+ * Endpoints of sessions are in `session-api.ts`, those of the fleet in `fleet-api.ts`.
  */
 
 import type { DeliveryState } from "../../store/notify/delivery-queue.ts";
@@ -94,6 +94,8 @@ export interface Me {
   readonly scopes: readonly string[];
   readonly version: string;
   readonly epoch: string;
+  /** The pool of the fleet that the server belongs to, where the principal may see it. */
+  readonly fleet?: string;
 }
 
 /** `GET /api/overview`: the start page. */

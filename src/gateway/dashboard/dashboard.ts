@@ -7,7 +7,7 @@ import { VERSION } from "../../base/version.ts";
 import type { AcpConnection } from "../../protocol/acp/connection.ts";
 import type { AcpDoor } from "../../protocol/acp/door.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
-import { SessionReader } from "../../store/session/session-reader.ts";
+import type { SessionReading } from "../../store/session/session-reader.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { House } from "../house.ts";
 import { agentIdentityName } from "../open-identities.ts";
@@ -32,6 +32,8 @@ export interface DashboardOptions {
   readonly house: House;
   readonly door: AcpDoor;
   readonly peer: PeerOptions<AcpConnection>;
+  /** The sessions, which end with the dashboard. */
+  readonly reader: () => Promise<SessionReading>;
   /** The id under which this process holds sessions. */
   readonly holder: string;
   /** Undefined where the server has none of it: then it is not shown. */
@@ -49,7 +51,7 @@ export interface DashboardOptions {
 export class Dashboard implements AsyncDisposable {
   readonly #live = new LiveRows();
   readonly #troubles = new Troubles(this.#live);
-  readonly #reader: SessionReader;
+  readonly #reader: SessionReading;
   readonly #rows: SessionRows;
   readonly #clients: SessionClients;
   readonly #sessions: SessionRoutes;
@@ -58,6 +60,7 @@ export class Dashboard implements AsyncDisposable {
   readonly #router: Router;
   readonly #streams = new Set<LiveStream>();
   readonly #log: Log;
+  readonly #fleet: DashboardSources["fleet"];
   readonly #ends: DisposableStack;
 
   private constructor(
@@ -94,13 +97,14 @@ export class Dashboard implements AsyncDisposable {
     });
     const routes = [this.#sessions, runs, threads, parts].flatMap((part) => part.routes);
     this.#log = house.log;
+    this.#fleet = options.sources?.fleet;
     this.#router = new Router([...this.#ownRoutes(), ...routes], house.log);
   }
 
   static async open(options: DashboardOptions): Promise<Dashboard> {
     using ends = new DisposableStack();
     const { data } = options.house.config;
-    const reader = ends.use(await SessionReader.open(data));
+    const reader = ends.use(await options.reader());
     const tokens = new AccessTokens(data);
     const rows = new SessionRows({
       reader,
@@ -137,7 +141,14 @@ export class Dashboard implements AsyncDisposable {
 
   #me(principal: Principal): Me {
     const { id, name = id === "" ? "owner" : id } = principal;
-    return { name, scopes: scopesOf(principal), version: VERSION, epoch: this.#live.epoch };
+    const fleet = this.#fleet?.poolFor(principal);
+    return {
+      name,
+      scopes: scopesOf(principal),
+      version: VERSION,
+      epoch: this.#live.epoch,
+      ...(fleet === undefined ? {} : { fleet }),
+    };
   }
 
   async #stream({ principal, request, response, query }: ApiCall): Promise<undefined> {

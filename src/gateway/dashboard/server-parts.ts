@@ -9,6 +9,7 @@ import { auditRoutes } from "./view/audit-search.ts";
 import { CallStatistics } from "./view/call-statistics.ts";
 import { identityRoutes } from "./view/identities.ts";
 import { notificationRoutes } from "./view/notifications.ts";
+import { fleetRoutes } from "./view/fleet.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
 import { Services } from "./view/services.ts";
 import type { Threads } from "./view/threads.ts";
@@ -54,6 +55,7 @@ export class ServerParts {
       start,
       ...(tools?.routes ?? []),
       ...(services?.routes ?? []),
+      ...(sources?.fleet === undefined ? [] : fleetRoutes(sources.fleet)),
       ...auditRoutes(data),
       ...notificationRoutes(data),
       ...tokenRoutes(new AccessTokens(data)),

@@ -1,11 +1,14 @@
 import type { ConfiguredBus } from "../bus/configured-bus.ts";
 import type { ConfigInput } from "../config/config.ts";
+import type { FleetView } from "../fleet/fleet-view.ts";
 import type { OpenedTools } from "../tool/open-tools.ts";
 
 /** What the dashboard shows of the running server, beside its sessions. */
 export interface DashboardSources {
   readonly tools: Pick<OpenedTools, "offer" | "approvals" | "status" | "restart">;
   readonly bus: Pick<ConfiguredBus, "opened">;
+  /** The fleet that the server belongs to. */
+  readonly fleet?: Pick<FleetView, "state" | "counts" | "poolFor"> | undefined;
   /** How the configuration was found, to change it as `trunkline config set` does. */
   readonly input: ConfigInput;
 }

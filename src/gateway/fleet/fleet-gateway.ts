@@ -4,6 +4,7 @@ import type { Offer } from "../../tool/offer/offer.ts";
 import type { House } from "../house.ts";
 import type { SessionSharing } from "../session/session-sharing.ts";
 import { Fleet } from "./fleet.ts";
+import { FleetView } from "./fleet-view.ts";
 import { GatewaySharing } from "./gateway-sharing.ts";
 import { type SharedParts, shareNode } from "./share-node.ts";
 
@@ -11,6 +12,8 @@ import { type SharedParts, shareNode } from "./share-node.ts";
 export class FleetGateway implements AsyncDisposable {
   readonly fleet: Fleet;
   readonly sharing: SessionSharing;
+  /** What the dashboard and the metrics show. */
+  readonly view: FleetView;
   readonly #ends: AsyncDisposableStack;
   #url: string | undefined;
 
@@ -21,10 +24,14 @@ export class FleetGateway implements AsyncDisposable {
     const most = house.config.fleet.waiting;
     const queue = ends.use(new JobQueue({ connection, self, most, changed: () => members.tell() }));
     fleet.tells(() => ({ url: this.#url, waiting: queue.waiting, ...shared.tools.state }));
+    this.view = ends.use(new FleetView(fleet));
     const placer = new Placer({ connection, members, queue });
-    this.sharing = new GatewaySharing(house, fleet, async (request, signal) => {
-      const { id } = await placer.place(request, signal);
-      return id;
+    this.sharing = new GatewaySharing(house, fleet, {
+      place: async (request, signal) => {
+        const { id } = await placer.place(request, signal);
+        return id;
+      },
+      opened: ({ mirror }) => this.view.follow(mirror),
     });
   }
 

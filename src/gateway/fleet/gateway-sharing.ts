@@ -10,17 +10,25 @@ import { type Fleet, TAKE_OVER_WITHIN } from "./fleet.ts";
 /** Chooses the worker for a session, and resolves to its id. */
 export type Place = (request: PlacementRequest, signal: AbortSignal) => Promise<string>;
 
+export interface GatewaySharingOptions {
+  readonly place: Place;
+  /** Called when the sessions of the pool are known. */
+  readonly opened: (store: GatewayStore) => void;
+}
+
 /** A gateway of a fleet has no session open itself: each is open in a worker. */
 export class GatewaySharing implements SessionSharing {
   readonly #house: House;
   readonly #fleet: Fleet;
   readonly #place: Place;
+  readonly #opened: GatewaySharingOptions["opened"];
   #store: GatewayStore | undefined;
 
-  constructor(house: House, fleet: Fleet, place: Place) {
+  constructor(house: House, fleet: Fleet, { place, opened }: GatewaySharingOptions) {
     this.#house = house;
     this.#fleet = fleet;
     this.#place = place;
+    this.#opened = opened;
   }
 
   get holders(): SessionSharing["holders"] {
@@ -32,7 +40,7 @@ export class GatewaySharing implements SessionSharing {
   }
 
   async open({ log }: SharingOptions): Promise<SharedSessions> {
-    const { connection, isAlive, self } = this.#fleet;
+    const { connection, members, isAlive, self } = this.#fleet;
     await using opening = new AsyncDisposableStack();
     const store = opening.use(
       await GatewayStore.open({
@@ -45,12 +53,19 @@ export class GatewaySharing implements SessionSharing {
     );
     const local = opening.use(await SessionLog.open(this.#house.config.data));
     this.#store = store;
+    this.#opened(store);
     const opened = opening.move();
     return {
       store,
       database: local.database,
       holder: self.id,
       holderOf: (id) => store.holderOf(id),
+      openReader: () =>
+        store.openReader((listener) =>
+          members.onChange(({ kind }) => {
+            if (kind !== "changed") listener();
+          }),
+        ),
       letIn: async () => ({ [Symbol.asyncDispose]: async () => {} }),
       [Symbol.asyncDispose]: () => opened.disposeAsync(),
     };

@@ -2,6 +2,7 @@ import { NodeServer } from "../../fleet/connection/node-server.ts";
 import type { WorkerSlots } from "../../fleet/members/worker-slots.ts";
 import { WorkerStore } from "../../fleet/store/worker-store.ts";
 import type { HeldSession, SessionStore } from "../../session/store.ts";
+import { SessionReader } from "../../store/session/session-reader.ts";
 import type { House } from "../house.ts";
 import type { SessionSharing, SharedSessions, SharingOptions } from "../session/session-sharing.ts";
 import { type Fleet, TAKE_OVER_WITHIN } from "./fleet.ts";
@@ -45,6 +46,7 @@ export class WorkerSharing implements SessionSharing {
       database: store.log.database,
       holder: store.holder,
       holderOf: (id) => store.holderOf(id),
+      openReader: () => SessionReader.open(data),
       letIn: async (serve) => {
         const { refuse } = this.#options;
         const server = new NodeServer({ connection, node: self, limits, log, serve, refuse });

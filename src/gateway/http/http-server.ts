@@ -89,12 +89,14 @@ export class HttpServer {
   readonly #acpHttp: AcpHttp;
   readonly #dashboard: LazyDashboard;
   readonly #traffic = new TrafficRing();
+  readonly #fleet: DashboardSources["fleet"];
 
   private constructor(house: House, serving: Serving, options: HttpServerOptions) {
     const { limits } = house.config;
     this.#house = house;
     this.#metrics = options.metrics ?? new Metrics();
     this.#serving = serving;
+    this.#fleet = options.sources?.fleet;
     this.#admission = new Admission(house, {
       serving,
       own: () => this.#own,
@@ -152,6 +154,7 @@ export class HttpServer {
       house,
       door: this.#acp,
       peer: this.#acpOptions,
+      reader: () => this.#sessions.openReader(),
       holder: () => this.#sessions.holder(),
       sources: options.sources,
       traffic: this.#traffic,
@@ -318,11 +321,13 @@ export class HttpServer {
   }
 
   async #sendMetrics(response: ServerResponse): Promise<void> {
+    const fleet = this.#fleet?.counts;
     const open = (await this.#sessions.opened().catch(() => undefined))?.all;
     const running = open?.filter(({ isRunning }) => isRunning).length ?? 0;
     const sessions = open && { running, idle: open.length - running };
     const text = this.#metrics.render({
-      sessions: sessions ?? { running: 0, idle: 0 },
+      sessions: fleet?.sessions ?? sessions ?? { running: 0, idle: 0 },
+      fleet,
       spans: this.#house.observers?.spans,
     });
     send(response, 200, "text/plain; version=0.0.4", text);

@@ -1,9 +1,13 @@
+import { gauge, table } from "./exposition.ts";
+import { type FleetCounts, renderFleet } from "./fleet-metrics.ts";
 import { WorkMetrics } from "./work-metrics.ts";
 
 /** What is counted elsewhere, at the time of the answer. */
 export interface Counted {
-  /** Sessions that are open in this process. */
+  /** Sessions that are open in this process, or in the workers of its fleet. */
   readonly sessions: { readonly running: number; readonly idle: number };
+  /** Undefined for a gateway that belongs to no fleet. */
+  readonly fleet?: FleetCounts | undefined;
   /** Undefined where nothing is sent to a collector. */
   readonly spans: { readonly exported: number; readonly dropped: number } | undefined;
 }
@@ -40,12 +44,13 @@ export class Metrics {
   }
 
   /** The exposition text, version 0.0.4. */
-  render({ sessions, spans }: Counted): string {
+  render({ sessions, spans, fleet }: Counted): string {
     const { user, system } = process.cpuUsage();
     let text = gauge("trunkline_uptime_seconds", "Time since start.", this.uptimeSeconds);
     text += gauge("trunkline_memory_bytes", "Resident memory.", process.memoryUsage.rss());
     text += gauge("trunkline_cpu_seconds", "Processor time used.", (user + system) / 1e6);
     text += table("trunkline_sessions", "gauge", "Open sessions.", "state", sessions);
+    if (fleet !== undefined) text += renderFleet(fleet);
     if (spans !== undefined) {
       const help = "Spans that the collector took, and those that it never got.";
       text += table("trunkline_telemetry_spans_total", "counter", help, "outcome", spans);
@@ -68,21 +73,4 @@ export class Metrics {
     const series = this.#series.get(name);
     series?.set(labels, (series.get(labels) ?? 0) + amount);
   }
-}
-
-function table(
-  name: string,
-  type: "counter" | "gauge",
-  help: string,
-  label: string,
-  values: Readonly<Record<string, number>>,
-): string {
-  const samples = Object.entries(values).map(([key, value]) => {
-    return `${name}{${label}="${key}"} ${value}\n`;
-  });
-  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${samples.join("")}`;
-}
-
-function gauge(name: string, help: string, value: number): string {
-  return `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`;
 }

@@ -28,6 +28,10 @@ export class LazySessions implements AsyncDisposable {
   /** The id under which this process holds sessions, by which others reach it. */
   readonly holder = async (): Promise<string> => (await this.#sessions.get()).holder;
 
+  /** Opens the sessions of all processes for a dashboard. */
+  readonly openReader: OpenedSessions["openReader"] = async () =>
+    await (await this.#sessions.get()).openReader();
+
   /** See `OpenedSessions.answer`. */
   readonly answer: OpenedSessions["answer"] = async (answer, by) =>
     (await this.#sessions.get()).answer(answer, by);

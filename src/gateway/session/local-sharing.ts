@@ -1,4 +1,5 @@
 import { SessionLog } from "../../store/session/session-log.ts";
+import { SessionReader } from "../../store/session/session-reader.ts";
 import { HolderSocket } from "./holder-socket.ts";
 import type { SharedSessions, SharingOptions } from "./session-sharing.ts";
 
@@ -14,6 +15,7 @@ export async function openLocalSessions(
     database,
     holder,
     holderOf: (id) => store.holderOf(id),
+    openReader: () => SessionReader.open(data),
     letIn: (serve) => HolderSocket.open({ data, holder, limits, log, serve }),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };

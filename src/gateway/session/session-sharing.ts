@@ -4,6 +4,7 @@ import type { AcpDoorOptions } from "../../protocol/acp/door.ts";
 import type { Reach } from "../../protocol/acp/relay/session-links.ts";
 import type { SessionStore } from "../../session/store.ts";
 import type { Database } from "../../store/database.ts";
+import type { SessionReading } from "../../store/session/session-reader.ts";
 import type { Channel, ChannelLimits } from "../../wire/channel.ts";
 
 /**
@@ -32,6 +33,8 @@ export interface SharedSessions extends AsyncDisposable {
   readonly holder: string;
   /** The id of the live process that has a session open; undefined if none has. */
   holderOf(sessionId: string): Promise<string | undefined>;
+  /** Opens the sessions of all processes for a dashboard. */
+  openReader(): Promise<SessionReading>;
   /** Serves the sessions that are open here to other processes, until it is disposed of. */
   letIn(serve: ServeProcess): Promise<AsyncDisposable>;
 }

@@ -41,6 +41,8 @@ export interface OpenedSessions extends AsyncDisposable {
   readonly sessions: Sessions;
   /** The id under which this process holds them. */
   readonly holder: string;
+  /** See `SharedSessions.openReader`. */
+  readonly openReader: SharedSessions["openReader"];
   /**
    * Answers a permission request for the owner, in whatever process the session is open. Throws
    * "unavailable" if that process cannot be reached, and otherwise if the answer does not count.
@@ -114,6 +116,7 @@ export async function openSessions(
   return {
     sessions,
     holder,
+    openReader: () => shared.openReader(),
     answer: (answer, by) => answerAnywhere(answer, by, { sharing, sessions, shared }),
     drain: () => drainSessions(sessions, served),
     [Symbol.asyncDispose]: () => open.disposeAsync(),

@@ -40,19 +40,37 @@ export interface Mark {
   readonly page: number;
 }
 
+/** Sessions for readers, whoever writes them. */
+export interface SessionReading extends Disposable {
+  /** Sessions by last use, newest first. */
+  list(request: ListRequest): Promise<ReadSession[]>;
+  /** Sessions that some process has open. */
+  held(): Promise<ReadSession[]>;
+  find(id: string): Promise<ReadSession | undefined>;
+  count(owner?: string): Promise<number>;
+  /** Events from a number on, oldest first; at most `limit`, fewer where they are large. */
+  events(id: string, from: number, limit: number): Promise<LoggedEvent[]>;
+  /** The last events before a number, oldest first; at most `limit`, fewer where they are large. */
+  eventsBefore(id: string, before: number, limit: number): Promise<LoggedEvent[]>;
+  /** The present mark, after which `changed` tells what is new. */
+  mark(): Promise<Mark>;
+  /** Sessions that may have changed since a mark. Undefined where nothing has. */
+  changed(since: Mark): Promise<{ mark: Mark; sessions: ReadSession[] } | undefined>;
+}
+
 /** Characters of events that are read at a time, at least. */
-const READ = 256 * 1024;
+export const READ = 256 * 1024;
 /** Everything of a session, with the number of its last event. */
 const COLUMNS = `SELECT *, (SELECT last FROM session_page WHERE session = session.id
     ORDER BY first DESC LIMIT 1) AS last FROM session`;
 /** Sessions by last use, among which changes without an event are looked for. */
-const RECENT = 100;
+export const RECENT = 100;
 
 /**
  * Reads sessions that this and other processes write. It has a connection of its own: SQLite tells a
  * connection only what others have committed, and a reader here has to see the commits of this process.
  */
-export class SessionReader implements Disposable {
+export class SessionReader implements SessionReading {
   readonly #database: Database;
   readonly #holder: Holder;
 

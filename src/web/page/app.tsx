@@ -7,6 +7,7 @@ import { go, linkTo, type Route, route } from "../client/router.ts";
 import {
   connection,
   mayDo,
+  me,
   overview,
   retryNow,
   sessions,
@@ -16,6 +17,7 @@ import {
 import { SessionPage } from "../session/session-page.tsx";
 import { Command, Empty, focusSearch, problem } from "../view/parts.tsx";
 import { AuditPage } from "./audit-page.tsx";
+import { FleetPage } from "./fleet-page.tsx";
 import { IdentitiesPage } from "./identities-page.tsx";
 import { ReviewPage } from "./review-page.tsx";
 import { RunsPage } from "./runs-page.tsx";
@@ -33,6 +35,8 @@ interface Entry {
   readonly show: (route: Route) => JSX.Element;
   readonly count?: () => number;
   readonly scope?: string;
+  /** Only on a server that belongs to a fleet. */
+  readonly isOfFleet?: boolean;
 }
 
 const PAGES: readonly Entry[] = [
@@ -61,6 +65,7 @@ const PAGES: readonly Entry[] = [
     count: () => overview.value?.counts.approvals ?? 0,
   },
   { page: "servers", name: "Servers", key: "u", show: () => <ServersPage /> },
+  { page: "fleet", name: "Fleet", key: "f", show: () => <FleetPage />, isOfFleet: true },
   { page: "audit", name: "Audit", key: "a", show: () => <AuditPage /> },
   { page: "tokens", name: "Tokens", key: "k", show: () => <TokensPage />, scope: "admin" },
 ];
@@ -135,6 +140,11 @@ function closeAll(): boolean {
   return isOpen;
 }
 
+function isShown({ scope, isOfFleet }: Entry): boolean {
+  if (isOfFleet === true && me.value?.fleet === undefined) return false;
+  return scope === undefined || mayDo(scope);
+}
+
 function Sidebar({ current }: { readonly current: string }): JSX.Element {
   return (
     <div class={`sidebar ${isMenuOpen.value ? "open" : ""}`}>
@@ -154,13 +164,11 @@ function Sidebar({ current }: { readonly current: string }): JSX.Element {
         </button>
       </div>
       <nav id="pages" aria-label="Pages">
-        {PAGES.filter(({ scope }) => scope === undefined || mayDo(scope)).map(
-          ({ page, name, count }) => (
-            <a key={page} href={linkTo(page)} aria-current={page === current ? "page" : undefined}>
-              {name} {(count?.() ?? 0) > 0 ? <span class="count">{count?.()}</span> : null}
-            </a>
-          ),
-        )}
+        {PAGES.filter(isShown).map(({ page, name, count }) => (
+          <a key={page} href={linkTo(page)} aria-current={page === current ? "page" : undefined}>
+            {name} {(count?.() ?? 0) > 0 ? <span class="count">{count?.()}</span> : null}
+          </a>
+        ))}
       </nav>
       <button
         type="button"

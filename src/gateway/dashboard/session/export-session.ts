@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { maskText, maskWords } from "../../../base/text/mask.ts";
 import type { SessionEvent } from "../../../session/event.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
-import type { ReadSession, SessionReader } from "../../../store/session/session-reader.ts";
+import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 
 const BATCH = 1_000;
 
@@ -16,7 +16,7 @@ time { opacity: .6; font-size: .8em; }`;
 
 /** Sends a session as a download: its events as lines of JSON, or a page that needs nothing else. */
 export async function exportSession(
-  reader: SessionReader,
+  reader: SessionReading,
   session: ReadSession,
   format: "ndjson" | "html",
   response: ServerResponse,

@@ -1,7 +1,7 @@
 import type { SessionEvent } from "../../../session/event.ts";
 import type { PermissionRequest } from "../../../session/permission/permission.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
-import type { ReadSession, SessionReader } from "../../../store/session/session-reader.ts";
+import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 import type { ConfigOption, PlanEntry, SessionRow } from "../session-api.ts";
 
 /** A permission that nobody has answered yet. */
@@ -185,10 +185,10 @@ const MOST = 5_000;
  * events of a session: enough for its state, not for a plan or a mode from long ago.
  */
 export class SessionDigests {
-  readonly #reader: SessionReader;
+  readonly #reader: SessionReading;
   readonly #digests = new Map<string, SessionDigest>();
 
-  constructor(reader: SessionReader) {
+  constructor(reader: SessionReading) {
     this.#reader = reader;
   }
 

@@ -2,7 +2,7 @@ import { maskText, maskWords } from "../../../base/text/mask.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { OpenQuestion } from "../../../session/client/questions.ts";
-import type { ReadSession, SessionReader } from "../../../store/session/session-reader.ts";
+import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 import { maySeeSession, onlyOwner } from "../access-rules.ts";
 import type { Page } from "../api.ts";
 import type { Ask, SessionRow } from "../session-api.ts";
@@ -11,7 +11,7 @@ import { type IdentityOf, SessionIdentities } from "./session-identities.ts";
 import { type PendingRequest, type SessionDigest, SessionDigests } from "./session-digest.ts";
 
 export interface SessionRowsOptions {
-  readonly reader: SessionReader;
+  readonly reader: SessionReading;
   /** The id of this process as a holder of sessions. */
   readonly holder: () => string | undefined;
   /** The names of tokens, by the id of their principal. */
@@ -27,7 +27,7 @@ export interface RowsRequest {
 
 /** Sessions as rows: what is stored of them, and what their events say. */
 export class SessionRows {
-  readonly reader: SessionReader;
+  readonly reader: SessionReading;
   readonly digests: SessionDigests;
   readonly #options: SessionRowsOptions;
   readonly #places = new Places();

@@ -1,7 +1,7 @@
 import type { GuardStatus } from "../../../identity/guard/install-guard.ts";
 import type { IdentityCommands } from "../../../identity/identity-commands.ts";
 import { findRepository } from "../../../review/repository.ts";
-import type { SessionReader } from "../../../store/session/session-reader.ts";
+import type { SessionReading } from "../../../store/session/session-reader.ts";
 import type { House } from "../../house.ts";
 import { currentIdentities } from "../../open-identities.ts";
 import { needAll } from "../access-rules.ts";
@@ -13,7 +13,7 @@ const MOST_SESSIONS = 200;
 const MOST_PROJECTS = 20;
 
 /** Git identities, and which one is used where. */
-export function identityRoutes(house: House, reader: SessionReader): readonly ApiRoute[] {
+export function identityRoutes(house: House, reader: SessionReading): readonly ApiRoute[] {
   return [
     {
       method: "GET",
@@ -26,7 +26,7 @@ export function identityRoutes(house: House, reader: SessionReader): readonly Ap
   ];
 }
 
-async function readIdentities(house: House, reader: SessionReader): Promise<Identities> {
+async function readIdentities(house: House, reader: SessionReading): Promise<Identities> {
   await using commands = await currentIdentities(house, house.config.data, process.env);
   const identities = await Promise.all(
     commands.identities.list.map(async (identity): Promise<IdentityRow> => {
