@@ -17,6 +17,7 @@ export class NatsLink implements Disposable {
   #isOver = false;
   readonly #paused = new Set<() => void>();
   readonly #asking = new Set<() => void>();
+  readonly #listeners = new Set<() => void>();
 
   constructor(connection: NatsConnection) {
     this.#connection = connection;
@@ -49,6 +50,12 @@ export class NatsLink implements Disposable {
     }
   }
 
+  /** Calls a function after each new connection, until it is disposed of. */
+  onReconnect(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => this.#listeners.delete(listener) };
+  }
+
   /** Waits before an attempt is repeated, at most until the connection is there again. */
   readonly pause = async (attempt: number): Promise<void> => {
     if (this.isClosed) return;
@@ -76,6 +83,7 @@ export class NatsLink implements Disposable {
       } else if (type === "reconnect") {
         this.#isUp = true;
         this.#wake();
+        for (const listener of this.#listeners) listener();
       }
     }
   }

@@ -3,6 +3,7 @@ import type { KV, KvWatchEntry } from "@nats-io/kv";
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import type { ListedSession, SessionRecord } from "../../session/store.ts";
+import type { NatsLink } from "../ownership/nats-link.ts";
 import { recordOf, type SessionEntry } from "../ownership/session-entry.ts";
 
 /** Milliseconds that a list waits for the latest changes; then it is made of those that have come. */
@@ -49,7 +50,7 @@ export interface SessionMirrorOptions {
   /** The last revision of the bucket. */
   readonly lastRevision: () => Promise<number>;
   readonly isAlive: (holder: string) => boolean;
-  readonly pause: (attempt: number) => Promise<void>;
+  readonly link: Pick<NatsLink, "pause" | "onReconnect">;
   readonly log: Log;
 }
 
@@ -71,10 +72,13 @@ export class SessionMirror implements AsyncDisposable {
   #watch: Watch;
   #isOver = false;
   readonly #following: Promise<void>;
+  readonly #reconnects: Disposable;
 
   private constructor(options: SessionMirrorOptions, watch: Watch) {
     this.#options = options;
     this.#watch = watch;
+    // A server that was restarted does not know any more who watches.
+    this.#reconnects = options.link.onReconnect(() => this.#watch.stop());
     this.#following = this.#follow();
     background(this.#following, "Following the bucket of sessions");
   }
@@ -149,6 +153,7 @@ export class SessionMirror implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
+    this.#reconnects[Symbol.dispose]();
     this.#watch.stop();
     for (const { resolve } of this.#waiting) resolve();
     await this.#following;
@@ -166,19 +171,22 @@ export class SessionMirror implements AsyncDisposable {
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiting = { revision, resolve };
     this.#waiting.add(waiting);
-    const timer = setTimeout(resolve, PATIENCE).unref();
+    const timer = setTimeout(() => {
+      this.#watch.stop();
+      resolve();
+    }, PATIENCE).unref();
     await promise;
     clearTimeout(timer);
     this.#waiting.delete(waiting);
   }
 
   async #follow(): Promise<void> {
-    const { kv, pause, log } = this.#options;
+    const { kv, link, log } = this.#options;
     for (let attempt = 1; ; attempt++) {
       for await (const change of this.#watch) this.#take(change);
-      // The server may have forgotten who watches. The next watch begins with all entries again.
+      // The next watch begins with all entries again.
       if (this.#isOver) return;
-      await pause(attempt);
+      await link.pause(attempt);
       try {
         this.#watch = await kv.watch();
         attempt = 0;

@@ -73,7 +73,7 @@ export class SessionStreams implements Disposable {
       return state.last_seq;
     };
     const openMirror: SessionStreams["openMirror"] = ({ isAlive, log }) =>
-      SessionMirror.open({ kv, lastRevision, isAlive, pause: link.pause, log });
+      SessionMirror.open({ kv, lastRevision, isAlive, link, log });
     return new SessionStreams({ link, records, journal, mostBytes, openMirror });
   }
 
