@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { FleetStores } from "../../../test/support/fleet-stores.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
@@ -89,6 +90,7 @@ describe("GatewayStore", { skip: noNats }, () => {
     assert.equal((await gateway.list()).length, 1);
     await server.restart();
     await store.create({ ...NEW, id: "s2" });
-    while ((await gateway.list()).length < 2);
+    // Without a pause, nothing could arrive while there is no connection.
+    while ((await gateway.list()).length < 2) await delay(5);
   });
 });
