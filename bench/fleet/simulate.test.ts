@@ -21,9 +21,13 @@ describe("simulate", () => {
     assert.ok(above(10_000) > 1);
   });
 
-  it("needs as many more workers as an update costs more", () => {
-    const { workers } = simulate(10_000, COSTS);
-    const { workers: twice } = simulate(10_000, { ...COSTS, worker: 2 * COSTS.worker });
-    assert.ok(Math.abs(2 * (workers - 1) - (twice - 1)) <= 1);
+  it("counts workers by what is scarce: processors, or memory of agents", () => {
+    const { workers, memory } = simulate(10_000, COSTS);
+    assert.equal(workers, Math.ceil(memory / (DAY.machineMemory * DAY.load)) + 1);
+    const dear = { ...COSTS, worker: 100 * COSTS.worker };
+    const { workers: more } = simulate(10_000, dear);
+    const { workers: twice } = simulate(10_000, { ...dear, worker: 2 * dear.worker });
+    assert.ok(more > workers);
+    assert.ok(Math.abs(2 * (more - 1) - (twice - 1)) <= 1);
   });
 });

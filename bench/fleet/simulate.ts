@@ -17,7 +17,9 @@ export const DAY = {
   eventBytes: 300,
   /** Of one machine. */
   cores: 4,
-  /** Part of the cores that may be used, so that the others take over what one machine leaves. */
+  /** Gigabytes of one machine. */
+  machineMemory: 32,
+  /** Part of the cores and the memory that may be used, so that the others take over what one machine leaves. */
   load: 0.5,
   /** Busy hours a day. */
   hours: 4,
@@ -60,7 +62,11 @@ export function simulate(sessions: number, costs: Costs, seed = 1): Fleet {
     turns,
     updates,
     gateways: machines(costs.gateway),
-    workers: machines(costs.worker),
+    // Agents need more memory than Trunkline, and mostly decide.
+    workers: Math.max(
+      machines(costs.worker),
+      Math.ceil(memory / (DAY.machineMemory * DAY.load)) + 1,
+    ),
     natsCores: (updates * costs.nats) / 1e6,
     memory,
     disk: (sessions * DAY.busy * DAY.updatesEach * DAY.eventBytes * DAY.hours * 3_600) / 1e9,

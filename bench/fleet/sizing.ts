@@ -34,10 +34,10 @@ function rowOf(sessions: number, fleet: Fleet): string {
 }
 
 function assumptions(): string {
-  const { busy, updatesEach, eventBytes, cores, load, hours, agentMemory } = DAY;
+  const { busy, updatesEach, eventBytes, cores, machineMemory, load, hours, agentMemory } = DAY;
   return (
     `${busy * 100} % of the sessions have a turn at the busiest moment, each with ${updatesEach} updates/s of ` +
-    `${eventBytes} bytes; ${hours} such hours a day; a machine has ${cores} cores, of which ${load * 100} % ` +
+    `${eventBytes} bytes; ${hours} such hours a day; a machine has ${cores} cores and ${machineMemory} GB, of which ${load * 100} % ` +
     `are used; an agent takes ${agentMemory} MB while its turn runs`
   );
 }
