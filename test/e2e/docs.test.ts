@@ -125,6 +125,8 @@ const SHOWN_ELSEWHERE = [
   /\bplugin dev\b/,
   // src/agent/models/model-commands.test.ts
   /\bmodels key\b/,
+  // test/e2e/fleet.test.ts: it takes a NATS server
+  /\bworker(?:$| --| list| drain)|\bserve --bus\b/,
   // test/interop/oauth-login.test.ts: it takes an authorization server, and a person
   /\bserver log(?:in|out)\b/,
 ];

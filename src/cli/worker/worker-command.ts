@@ -60,5 +60,41 @@ export const worker: Command = {
       ],
       load: () => import("./drain.ts"),
     },
+    {
+      name: "credentials",
+      summary: "Make credentials for one gateway or worker",
+      description:
+        "Writes a secret for the node to a file that only you can read, and prints the user for the " +
+        "configuration of nats-server: it may do what a node of this pool needs, and nothing else.",
+      args: [{ name: "NAME", describe: "Name of the node, the same as its --name" }],
+      options: {
+        role: {
+          type: "string",
+          value: "ROLE",
+          describe: "What the node is",
+          choices: ["gateway", "worker"],
+          default: "worker",
+        },
+        pool: POOL,
+        out: {
+          type: "string",
+          value: "FILE",
+          describe: "File for the secret, which must not exist",
+          default: "node.nkey",
+        },
+        json,
+      },
+      examples: [
+        {
+          run: "trunkline worker credentials builder-1 --out builder-1.nkey",
+          explains: "For a worker of the default pool.",
+        },
+        {
+          run: "trunkline worker credentials front-1 --role gateway --pool gpu --out front-1.nkey",
+          explains: "For a gateway of another pool.",
+        },
+      ],
+      load: () => import("./credentials.ts"),
+    },
   ],
 };
