@@ -16,8 +16,8 @@ function memberOf(name: string, state: Partial<Member> = {}): Member {
 
 /** The view of a fleet whose beats and changes a test makes up. The real ones: test/e2e/fleet-dashboard. */
 function viewed(alive: readonly Member[]) {
-  let hear = (_: MemberChange): void => {};
-  let change = (_: EntryChange): void => {};
+  let hear: (change: MemberChange) => void = () => {};
+  let change: (given: EntryChange) => void = () => {};
   const members = {
     alive,
     onChange: (listener: typeof hear) => {
