@@ -6,6 +6,8 @@ interface Ready {
   readonly url: string;
   readonly mcp: string;
   readonly acp: string;
+  /** A link for a browser, which works once. */
+  readonly login: string;
   readonly tokenFile?: string;
 }
 

@@ -110,7 +110,13 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     const refusals = new Refusals(connection);
     await using gateway = new GatewayNode(connection, "g", 10);
     const streams = { connection: connection.nats, subjects: connection.subjects };
-    using _streams = await SessionStreams.open(streams);
+    using near = await SessionStreams.open(streams);
+    const heard = new Set<string>();
+    await using following = near.journal.follow({
+      begun: () => {},
+      heard: (id) => heard.add(id),
+    });
+    await following.known;
     const farConnection = await connect("w1");
     const farRefusals = new Refusals(farConnection);
     await using worker = new WorkerNode(farConnection, "w1", { slots: 1 });
@@ -183,6 +189,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     const consumer = await jetstream(connection.nats).consumers.get(subjects.events);
     const event = await consumer.next({ expires: 1_000 });
     assert.equal(event?.string(), "one");
+    await until(() => heard.has("s"));
     const kv = await new Kvm(nats).open(subjects.sessions);
     await kv.put("s", "record");
     const watched = await new Kvm(connection.nats).open(subjects.sessions);

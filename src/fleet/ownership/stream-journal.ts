@@ -33,6 +33,8 @@ const LONGEST_WAIT = 2_000;
 const UNUSED = 10_000;
 /** Messages without bodies that are fetched ahead. */
 const HEADS_AHEAD = 1_000;
+/** Milliseconds of one request for them; twice in that time the server tells that it is there. */
+const HEADS_WAIT = 10_000;
 
 export interface StreamJournalOptions {
   readonly link: NatsLink;
@@ -144,16 +146,19 @@ export class StreamJournal implements Journal {
     const { num_pending: pending } = await consumer.info(true);
     begun();
     if (pending === 0) known();
-    const messages = await consumer.consume({ max_messages: HEADS_AHEAD });
+    const messages = await consumer.consume({ max_messages: HEADS_AHEAD, expires: HEADS_WAIT });
     const stop = (): void => messages.stop();
     over.addEventListener("abort", stop);
     if (over.aborted) stop();
     try {
       const prefix = subject("").length;
-      for await (const message of messages) {
-        heard(message.subject.slice(prefix), messageOf(message, message.headers));
-        if (message.info.pending === 0) known();
-      }
+      // Until there is a new connection: its server may not know this reader any more.
+      await link.ask(async () => {
+        for await (const message of messages) {
+          heard(message.subject.slice(prefix), messageOf(message, message.headers));
+          if (message.info.pending === 0) known();
+        }
+      });
     } finally {
       over.removeEventListener("abort", stop);
       messages.stop();

@@ -6,6 +6,14 @@ import { Metrics } from "./metrics.ts";
 const COUNTED = {
   sessions: { running: 1, idle: 2 },
   spans: { exported: 5, dropped: 3 },
+  fleet: {
+    isConnected: true,
+    nodes: { gateway: 2, worker: 3 },
+    slots: { used: 4, free: 5 },
+    waiting: 6,
+    moves: 7,
+    sessions: { running: 1, idle: 2 },
+  },
 };
 
 describe("Metrics", () => {
@@ -25,6 +33,11 @@ describe("Metrics", () => {
       'trunkline_connections_open{door="acp"} 1',
       'trunkline_sessions{state="running"} 1',
       'trunkline_telemetry_spans_total{outcome="dropped"} 3',
+      "trunkline_fleet_connected 1",
+      'trunkline_fleet_nodes{role="worker"} 3',
+      'trunkline_fleet_slots{state="free"} 5',
+      "trunkline_fleet_waiting 6",
+      "trunkline_fleet_moves_total 7",
     ]) {
       assert.ok(lines.includes(line), line);
     }
