@@ -1,5 +1,5 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { after } from "node:test";
+import { after, describe } from "node:test";
 
 import type { SessionStore } from "../../src/session/store.ts";
 import { SessionLog } from "../../src/store/session/session-log.ts";
@@ -61,7 +61,6 @@ class LogRig implements SessionStoreRig {
 }
 
 let server: Promise<NatsServer> | undefined;
-after(async () => (await server)?.[Symbol.asyncDispose]());
 
 class WorkerRig implements SessionStoreRig {
   readonly #fleet: FleetStores;
@@ -117,14 +116,17 @@ class WorkerRig implements SessionStoreRig {
   }
 }
 
-sessionStoreContract({ name: "SessionLog", skip: false, open: () => LogRig.open() });
-sessionStoreContract({
-  name: "WorkerStore, whose NATS may refuse,",
-  skip: noNats,
-  open: () => WorkerRig.open("nats"),
-});
-sessionStoreContract({
-  name: "WorkerStore, whose disk may fail,",
-  skip: noNats,
-  open: () => WorkerRig.open("disk"),
+describe("stores of sessions", () => {
+  after(async () => (await server)?.[Symbol.asyncDispose]());
+  sessionStoreContract({ name: "SessionLog", skip: false, open: () => LogRig.open() });
+  sessionStoreContract({
+    name: "WorkerStore, whose NATS may refuse,",
+    skip: noNats,
+    open: () => WorkerRig.open("nats"),
+  });
+  sessionStoreContract({
+    name: "WorkerStore, whose disk may fail,",
+    skip: noNats,
+    open: () => WorkerRig.open("disk"),
+  });
 });

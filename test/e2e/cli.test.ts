@@ -161,7 +161,9 @@ test("finding a command loads only the table, the parser and the output", async 
   const src = pathToFileURL(join(ROOT, "src/")).href;
   const files = loaded.filter((url) => url.startsWith(src)).map((url) => url.slice(src.length));
   const tables = files.filter((file) =>
-    /^cli\/(?:commands|.*-command|identity\/identity-options)\.ts$/.test(file),
+    /^cli\/(?:commands|.*-command|identity\/identity-options|worker\/fleet-options)\.ts$/.test(
+      file,
+    ),
   );
   const code = files.filter((file) => !tables.includes(file));
   assert.ok(tables.includes("cli/commands.ts"));

@@ -54,6 +54,14 @@ describe("frames of tool calls", () => {
     }
   });
 
+  it("leave out members without a value, as JSON does", () => {
+    const given = { a: 1, b: undefined, c: { d: undefined } } as unknown as JsonObject;
+    const frame = toolRequestFrame(requestOf(given))?.subarray(PREFIX) ?? Buffer.alloc(0);
+    const { request } = fromBinary(PluginRequestSchema, frame);
+    const { arguments: args } = request.value as { arguments?: JsonObject };
+    assert.deepEqual(args, { a: 1, c: {} });
+  });
+
   it("leave nothing of a message that could not be written in the next one", () => {
     const wrong = requestOf({ text: "left behind", wrong: 1n as unknown as number });
     assert.throws(() => toolRequestFrame(wrong), /a bigint is no value of JSON/);

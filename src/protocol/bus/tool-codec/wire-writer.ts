@@ -63,8 +63,11 @@ export class WireWriter {
     const names = Object.keys(object);
     for (let index = names.length - 1; index >= 0; index--) {
       const name = names[index] ?? "";
+      const value = object[name];
+      // As JSON has it. The library writes a value of no kind, which protobuf does not allow.
+      if (value === undefined) continue;
       const before = this.length;
-      this.#value(2, object[name]);
+      this.#value(2, value);
       this.#text(1, name);
       this.close(1, before);
     }
