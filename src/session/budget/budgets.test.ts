@@ -29,7 +29,8 @@ async function use(turn: Turn) {
     if (turn.stop.signal.aborted) return { stopReason: "cancelled" } as const;
     await turn.update({ sessionUpdate: "tool_call_update", toolCallId, status: "completed" });
   }
-  if (what === "wait")
+  // On a busy machine the time may be used up already.
+  if (what === "wait" && !turn.stop.signal.aborted)
     await new Promise<void>((resolve) => turn.stop.add({ stopped: () => resolve() }));
   if (what === "hang") await new Promise(() => {});
   return { stopReason: turn.stop.signal.aborted ? "cancelled" : "end_turn" } as const;

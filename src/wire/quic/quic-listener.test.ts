@@ -33,6 +33,8 @@ for (const signal of ["SIGKILL", "SIGSEGV"] as const) {
 }
 
 test("a listener takes its address again at once, and later if that engine dies soon", async (t) => {
+  // The timers of engines that are still ending are cleared with the clock that they were set with.
+  while (process.getActiveResourcesInfo().includes("ProcessWrap")) await nextTurn();
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const engine = new QuicEngine();
   let listening: ListenerEvents | undefined;
