@@ -58,9 +58,9 @@ describe("a plugin that never becomes ready", { timeout: 600_000 }, () => {
     const plugins = [home.testPlugin("well"), home.testPlugin("ill", { BUS_TROUBLE: "no-ready" })];
     await using bus = await BusInProcess.open(home, plugins, { ...limits, firstList: 500 });
     await bus.until("well", ({ state }) => state === "up");
-    await bus.orchestrator.known();
+    // On a busy machine the first moments may begin later than the wait for them.
+    while (bus.orchestrator.known() !== undefined) await bus.orchestrator.known();
     assert.equal(bus.status("ill").state, "starting");
-    assert.equal(bus.orchestrator.known(), undefined);
   });
 });
 

@@ -140,8 +140,10 @@ describe(
       await refusedIn(0);
       editor.child.kill("SIGKILL");
       await interrupted;
-      const ended = prompt(client, sessionId);
+      // Once for the turn that was interrupted, and once for the next.
       await refusedIn(1);
+      const ended = prompt(client, sessionId);
+      await refusedIn(2);
       using owner = (await enter(gateway, gateway.owner, { sessionId })).client;
       answer(owner, (await asked(owner)).id, "reject");
       assert.equal((await ended).stopReason, "end_turn");

@@ -32,6 +32,19 @@ async function stranger(port: number, answer: (socket: Socket) => void): Promise
   return server;
 }
 
+/** A listener over QUIC, and another program at the TCP port of the same number, if nobody else has that. */
+async function besides(answer: (socket: Socket) => void): Promise<[Listener, Server]> {
+  for (;;) {
+    const listener = await serving("quic://127.0.0.1:0");
+    try {
+      return [listener, await stranger(listener.port, answer)];
+    } catch (error) {
+      await listener.close();
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    }
+  }
+}
+
 describe("an address of this machine without a scheme", { timeout: 60_000 }, () => {
   keepEngine();
 
@@ -58,8 +71,9 @@ describe("an address of this machine without a scheme", { timeout: 60_000 }, () 
     ["says nothing", (socket: Socket) => socket.resume()],
   ] as const) {
     it(`is dialled over QUIC if another program at the TCP port ${what}`, async () => {
-      await using listener = await serving("quic://127.0.0.1:0");
-      await using other = await stranger(listener.port, answer);
+      const [quic, program] = await besides(answer);
+      await using listener = quic;
+      await using other = program;
       const limits = { handshakeTimeout: 1_500 };
       assert.equal(await transportTo(listener.port, limits), `quic://localhost:${listener.port}`);
       other.close();
