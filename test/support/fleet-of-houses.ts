@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Principal } from "../../src/base/principal.ts";
 import type { Config } from "../../src/gateway/config/config.ts";
 import { loadConfig } from "../../src/gateway/config/load.ts";
-import { type Shared, openShared } from "../../src/gateway/fleet/shared.ts";
+import { type Shared, openShared } from "../../src/gateway/fleet/open-shared.ts";
 import { SharedTools } from "../../src/gateway/fleet/shared-tools.ts";
 import { House } from "../../src/gateway/house.ts";
 import { type OpenedTools, openTools } from "../../src/gateway/tool/open-tools.ts";

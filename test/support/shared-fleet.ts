@@ -7,9 +7,9 @@ import { jetstream, jetstreamManager, type StreamAPI } from "@nats-io/jetstream"
 
 import type { FleetConnection } from "../../src/fleet/connection/connect.ts";
 
-import { SharedState } from "../../src/fleet/shared/shared-state.ts";
-import { SharedAudit } from "../../src/fleet/shared/shared-audit.ts";
-import { openSharedStores } from "../../src/fleet/shared/shared-stores.ts";
+import { SharedState } from "../../src/fleet/replication/shared-state.ts";
+import { SharedAudit } from "../../src/fleet/replication/shared-audit.ts";
+import { openSharedStores } from "../../src/fleet/replication/shared-stores.ts";
 import { Subjects } from "../../src/fleet/subjects.ts";
 import { AccessTokens } from "../../src/store/access/access-tokens.ts";
 import { AuditLog } from "../../src/store/audit/audit-log.ts";

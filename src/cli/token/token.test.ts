@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SharedBase } from "../../fleet/shared/shared-base.ts";
+import { SharedBase } from "../../fleet/replication/shared-base.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";

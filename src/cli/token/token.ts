@@ -97,7 +97,7 @@ async function isShared(
   isThere: boolean,
 ): Promise<boolean> {
   const { data } = (await quietHouse(invocation)).config;
-  const { untilShared } = await import("../../fleet/shared/until-shared.ts");
+  const { untilShared } = await import("../../fleet/replication/until-shared.ts");
   return untilShared(data, { kind: "token", key, isThere });
 }
 

@@ -1,7 +1,7 @@
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { House } from "../house.ts";
 import type { Fleet } from "./fleet.ts";
-import { openShared, type Shared } from "./shared.ts";
+import { openShared, type Shared } from "./open-shared.ts";
 import { SharedTools } from "./shared-tools.ts";
 
 /** What a node has in common with the others of its pool, beside sessions. */

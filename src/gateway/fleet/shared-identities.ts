@@ -3,14 +3,14 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import { nodeIdOf } from "../../fleet/ownership/node-id.ts";
-import { SHARED_FILE } from "../../fleet/shared/shared-base.ts";
+import { SHARED_FILE } from "../../fleet/replication/shared-base.ts";
 import {
   type Decide,
   rowText,
   type SharedKind,
   type SharedRows,
   type SharedText,
-} from "../../fleet/shared/shared-kind.ts";
+} from "../../fleet/replication/shared-kind.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import type { House } from "../house.ts";
 import { currentConfig } from "../open-identities.ts";

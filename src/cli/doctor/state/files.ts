@@ -9,7 +9,7 @@ import { DOCUMENT_MIGRATIONS } from "../../../store/documents.ts";
 import { Devices } from "../../../store/access/devices.ts";
 import { NOTIFICATIONS_FILE, NOTIFY_MIGRATIONS } from "../../../store/notify/notify-database.ts";
 import { REVIEW_MIGRATIONS } from "../../../store/review/reviews-schema.ts";
-import { SHARED_FILE, SHARED_MIGRATIONS } from "../../../fleet/shared/shared-base.ts";
+import { SHARED_FILE, SHARED_MIGRATIONS } from "../../../fleet/replication/shared-base.ts";
 import { SESSION_MIGRATIONS } from "../../../store/session/session-log.ts";
 import { approvalsPath, REVIEWS_FILE } from "../../../store/store-files.ts";
 import { TASK_MIGRATIONS } from "../../../store/task-records.ts";

@@ -3,10 +3,10 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import type { FleetConnection } from "../../fleet/connection/connect.ts";
 import type { NodeAddress } from "../../fleet/connection/node-request.ts";
-import { SharedAudit } from "../../fleet/shared/shared-audit.ts";
-import { SharedState } from "../../fleet/shared/shared-state.ts";
-import { openSharedStores } from "../../fleet/shared/shared-stores.ts";
-import type { SharingStatus } from "../../fleet/shared/share-loop.ts";
+import { SharedAudit } from "../../fleet/replication/shared-audit.ts";
+import { SharedState } from "../../fleet/replication/shared-state.ts";
+import { openSharedStores } from "../../fleet/replication/shared-stores.ts";
+import type { SharingStatus } from "../../fleet/replication/share-loop.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import type { House } from "../house.ts";
 import { IdentityKind } from "./shared-identities.ts";
