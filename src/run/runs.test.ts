@@ -124,6 +124,13 @@ describe("a run", () => {
     assert.doesNotMatch(said, /'web'/);
   });
 
+  it("names the repositories that it has in its cache, the last first", async () => {
+    await using rig = await Rig.open();
+    assert.deepEqual(rig.runs.repositories, []);
+    await using _session = await rig.session(async () => {});
+    assert.deepEqual(rig.runs.repositories, [`file://${rig.remote}`]);
+  });
+
   it("works on a revision that is not the newest of its branch", async () => {
     covers("run.git.fetch", "run.git.checkout", "run.remote.branch");
     await using rig = await Rig.open();

@@ -66,6 +66,8 @@ export class Runs implements AsyncDisposable {
   readonly #queue: TurnQueue;
   readonly #tidy: Tidy;
   readonly #environments: Environments | undefined;
+  /** In the order of their last use. */
+  readonly #urls = new Set<string>();
 
   private constructor(options: RunsOptions, askpass: string) {
     const { folder, driver, mostBases, policy, log, setup, users } = options;
@@ -115,6 +117,11 @@ export class Runs implements AsyncDisposable {
     return newPlan(ref, { pullRequest, retrySetup: readRetrySetup(meta) });
   }
 
+  /** Addresses of the repositories that runs of this process work on, which are in the cache. */
+  get repositories(): readonly string[] {
+    return [...this.#urls].toReversed();
+  }
+
   /** The folder of a run's files, which may not exist yet. */
   treeOf({ workspace }: RunPlan): string {
     return join(this.#options.folder, "work", workspace, "tree");
@@ -131,6 +138,8 @@ export class Runs implements AsyncDisposable {
     checkRemoteUrl(plan.url, this.#options.policy);
     const { credentials, author } = await this.#options.identify(plan.url);
     const repository = this.#cache.at(plan.url, credentials);
+    this.#urls.delete(plan.url);
+    this.#urls.add(plan.url);
     const [workspaces, queue, environments] = [this.#workspaces, this.#queue, this.#environments];
     return new Run({
       ...this.#options,

@@ -46,12 +46,6 @@ export class Worker implements AsyncDisposable {
       }),
     );
     const shared = opening.use(await shareNode(house, fleet, { role: "worker", offer }));
-    fleet.tells(() => ({
-      used: slots.used,
-      sessions: slots.open,
-      isDraining,
-      ...shared.tools.state,
-    }));
     const jobs = opening.use(
       new JobServer({
         connection,
@@ -72,6 +66,13 @@ export class Worker implements AsyncDisposable {
       new LazySessions(house, { offer: async () => offer, runs, sharing }),
     );
     await sessions.open();
+    fleet.tells(() => ({
+      used: slots.used,
+      sessions: slots.open,
+      warm: runs.repositories,
+      isDraining,
+      ...shared.tools.state,
+    }));
     const drained = Promise.withResolvers<void>();
     const asked = answerNodes(connection, self, "drain", () => {
       if (isDraining) return;

@@ -9,6 +9,7 @@ import type { OpenedRuns } from "./open-runs.ts";
 /** Remote runs, loaded and opened for the first request. */
 export class LazyRuns implements AsyncDisposable {
   readonly #runs: Lazy<OpenedRuns>;
+  #opened: OpenedRuns | undefined;
 
   /**
    * `spares` is how many sessions are prepared in advance: a program for one session needs none.
@@ -17,7 +18,7 @@ export class LazyRuns implements AsyncDisposable {
   constructor(house: House, spares = 0, carried?: CarriedCheckpoints) {
     this.#runs = new Lazy(async () => {
       const { openRuns } = await import("./open-runs.ts");
-      return openRuns(house, spares, carried);
+      return (this.#opened = await openRuns(house, spares, carried));
     });
   }
 
@@ -39,6 +40,11 @@ export class LazyRuns implements AsyncDisposable {
   /** Removes everything that is stored about a run whose session is deleted. */
   async remove(run: unknown): Promise<void> {
     await (await this.#runs.get()).remove(run);
+  }
+
+  /** See `OpenedRuns.repositories`. */
+  get repositories(): readonly string[] {
+    return this.#opened?.repositories() ?? [];
   }
 
   /** Ends what was prepared for a principal whose access has ended. */

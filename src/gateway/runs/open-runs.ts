@@ -33,6 +33,8 @@ export interface OpenedRuns extends AsyncDisposable {
   place(meta: unknown, principal: Principal): SessionSetup | undefined;
   agent(name: string, run: unknown): Agent;
   remove(run: unknown): Promise<void>;
+  /** Addresses of the repositories in the cache, as far as this process has used them; the last first. */
+  repositories(): readonly string[];
   /** Ends what was prepared for a principal whose access has ended. */
   endOf(principal: string): void;
 }
@@ -100,6 +102,7 @@ export async function openRuns(
         spares,
       }),
     remove,
+    repositories: () => runs.repositories,
     endOf: (principal) => spares.endOf(principal),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
