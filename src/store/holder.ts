@@ -42,7 +42,7 @@ const known = new Map<string, Holder>();
 export class Holder implements Disposable {
   readonly #folder: string;
   readonly #dead = new Set<string>();
-  /** Ids that were found alive in this turn of the event loop. */
+  /** Ids that were found alive in this callback of the event loop: the next may tell of their end. */
   readonly #alive = new Set<string>();
   #users = 0;
   #id: string | undefined;
@@ -78,7 +78,7 @@ export class Holder implements Disposable {
     if (this.#dead.has(id)) return false;
     const isAlive = ID.test(id) && FileLock.isTaken(this.#pathOf(id));
     if (!isAlive) this.#dead.add(id);
-    else if (this.#alive.add(id).size === 1) setImmediate(() => this.#alive.clear());
+    else if (this.#alive.add(id).size === 1) process.nextTick(() => this.#alive.clear());
     return isAlive;
   }
 
