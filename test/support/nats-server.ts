@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { freePort } from "./free-port.ts";
@@ -34,7 +34,7 @@ export class NatsServer implements AsyncDisposable {
     const port = await freePort();
     writeFileSync(
       join(folder, "nats.conf"),
-      `host: 127.0.0.1\nport: ${port}\njetstream { store_dir: "${folder}/data" }\n${settings}\n`,
+      `server_name: ${basename(folder)}\nhost: 127.0.0.1\nport: ${port}\njetstream { store_dir: "${folder}/data" }\n${settings}\n`,
     );
     const server = new NatsServer(port, folder, run(folder));
     await server.#listening();
@@ -86,10 +86,11 @@ export class NatsServer implements AsyncDisposable {
   }
 
   async #listening(): Promise<void> {
-    while (!(await isListening(this.port))) {
-      if (this.#child.exitCode !== null) {
+    while (!(await greets(this.port, basename(this.#folder)))) {
+      const { exitCode, signalCode } = this.#child;
+      if (exitCode !== null || signalCode !== null) {
         const why = readFileSync(join(this.#folder, "log"), "utf8");
-        throw new Error(`nats-server ended with ${this.#child.exitCode}: ${why}`);
+        throw new Error(`nats-server ended with ${signalCode ?? exitCode}: ${why}`);
       }
       await delay(20);
     }
@@ -107,11 +108,12 @@ function runs(thread: string): boolean {
   return state?.[1] !== "T";
 }
 
-async function isListening(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
+/** Whether the server of this name listens: a port may be taken by somebody else. */
+async function greets(port: number, name: string): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1").setTimeout(5_000, () => socket.destroy());
   try {
-    await once(socket, "connect");
-    return true;
+    const [info] = await Promise.race([once(socket, "data"), once(socket, "close")]);
+    return String(info).includes(`"server_name":"${name}"`);
   } catch {
     return false;
   } finally {
