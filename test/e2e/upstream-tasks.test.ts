@@ -5,6 +5,7 @@ import type { UpstreamSettings } from "../../src/upstream/settings.ts";
 import { FixtureServer, STDIO_SERVER } from "../conformance/fixture-server.ts";
 import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
 import { type Json, RawClient, type RawClientOptions } from "../upstream/raw-client.ts";
+import { until } from "../support/until.ts";
 
 const timeout = 600_000;
 
@@ -88,8 +89,4 @@ describe("a server that answers calls with tasks", { timeout }, () => {
 
 function textOf(result: Json): string {
   return String(result["content"][0].text);
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 }

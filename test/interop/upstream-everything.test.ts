@@ -8,6 +8,7 @@ import { EVERYTHING, everythingIsMissing, serversLeft } from "../upstream/everyt
 import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
 import { type Json, RawClient, type RawClientOptions } from "../upstream/raw-client.ts";
 import { freePort } from "../support/free-port.ts";
+import { until } from "../support/until.ts";
 
 const skip = await everythingIsMissing();
 const timeout = 600_000;
@@ -381,8 +382,4 @@ async function answers(url: string, gone: AbortSignal): Promise<boolean> {
     await sleep(20);
   }
   return false;
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(10);
 }

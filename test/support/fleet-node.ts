@@ -28,11 +28,6 @@ export const STATE: NodeState = {
   waiting: [],
 };
 
-/** Waits until it holds; the test's own time limit bounds it. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
 /** A node with a connection of its own, in this process. It beats fast. */
 export class FleetNode implements AsyncDisposable {
   readonly self: NodeAddress;

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 
 import { jetstream, jetstreamManager, type StreamAPI } from "@nats-io/jetstream";
 
@@ -155,9 +154,4 @@ export class FleetNode implements AsyncDisposable {
     await this.#owned.disposeAsync();
     await this.tokens[Symbol.asyncDispose]();
   }
-}
-
-/** Waits until something is so. */
-export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await delay(10);
 }

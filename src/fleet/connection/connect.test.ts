@@ -8,7 +8,7 @@ import { after, before, describe, it } from "node:test";
 
 import { nkeys } from "@nats-io/transport-node";
 
-import { until } from "../../../test/support/fleet-node.ts";
+import { until } from "../../../test/support/until.ts";
 import { freePort } from "../../../test/support/free-port.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { TestCa } from "../../../test/support/quic-certificates.ts";

@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
 import { text } from "node:stream/consumers";
 
-import { connectTo, until } from "../../../test/support/fleet-node.ts";
+import { connectTo } from "../../../test/support/fleet-node.ts";
+import { until } from "../../../test/support/until.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { NatsSocketPair } from "../../../test/support/nats-socket-pair.ts";
 import type { FleetConnection } from "./connect.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { connectTo, until } from "../../../test/support/fleet-node.ts";
+import { connectTo } from "../../../test/support/fleet-node.ts";
+import { until } from "../../../test/support/until.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { NodeProcess } from "../../../test/support/node-process.ts";
 import { RecordingSink } from "../../../test/support/recording-sink.ts";

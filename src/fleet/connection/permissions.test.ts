@@ -8,7 +8,8 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { errors, nkeys } from "@nats-io/transport-node";
 
-import { GatewayNode, until, WorkerNode } from "../../../test/support/fleet-node.ts";
+import { GatewayNode, WorkerNode } from "../../../test/support/fleet-node.ts";
+import { until } from "../../../test/support/until.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { TestCa } from "../../../test/support/quic-certificates.ts";
 import { RecordingSink } from "../../../test/support/recording-sink.ts";

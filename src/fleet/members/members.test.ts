@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { FAST_BEATS, FleetNode, STATE, until } from "../../../test/support/fleet-node.ts";
+import { FAST_BEATS, FleetNode, STATE } from "../../../test/support/fleet-node.ts";
+import { until } from "../../../test/support/until.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { NodeProcess } from "../../../test/support/node-process.ts";
 import { encodeBeat } from "./beat.ts";

@@ -9,9 +9,9 @@ import {
   GatewayNode,
   queued,
   STATE,
-  until,
   WorkerNode,
 } from "../../../test/support/fleet-node.ts";
+import { until } from "../../../test/support/until.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 
 const never = new AbortController().signal;

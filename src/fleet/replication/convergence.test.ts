@@ -4,7 +4,8 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { noNats } from "../../../test/support/nats-server.ts";
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
-import { Fleet, type FleetNode, until } from "../../../test/support/shared-fleet.ts";
+import { Fleet, type FleetNode } from "../../../test/support/shared-fleet.ts";
+import { until } from "../../../test/support/until.ts";
 
 const STEPS = 45;
 const GRANT = { scopes: ["tools"] } as const;

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { noNats } from "../../../test/support/nats-server.ts";
-import { Fleet, type FleetNode, until } from "../../../test/support/shared-fleet.ts";
+import { Fleet, type FleetNode } from "../../../test/support/shared-fleet.ts";
+import { until } from "../../../test/support/until.ts";
 
 const RULE = { workspace: "/w", subject: "bash", session: "s", by: "ada", principal: "" } as const;
 

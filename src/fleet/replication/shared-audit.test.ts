@@ -3,7 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { describe, it } from "node:test";
 
 import { noNats } from "../../../test/support/nats-server.ts";
-import { Fleet, type FleetNode, until } from "../../../test/support/shared-fleet.ts";
+import { Fleet, type FleetNode } from "../../../test/support/shared-fleet.ts";
+import { until } from "../../../test/support/until.ts";
 import { copiesOf } from "../../store/audit/audit-copies.ts";
 import { type AuditVerdict, verifyAudit } from "../../store/audit/verify-audit.ts";
 import { wholeAuditBackwards } from "../../store/audit/whole-audit.ts";

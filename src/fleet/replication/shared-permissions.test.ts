@@ -7,7 +7,8 @@ import { describe, it } from "node:test";
 import { errors, nkeys } from "@nats-io/transport-node";
 
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
-import { FleetNode, until } from "../../../test/support/shared-fleet.ts";
+import { FleetNode } from "../../../test/support/shared-fleet.ts";
+import { until } from "../../../test/support/until.ts";
 import { FleetConnection } from "../connection/connect.ts";
 import { type FleetUser, natsSettings } from "../connection/permissions.ts";
 import { Subjects } from "../subjects.ts";

@@ -5,7 +5,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 
 import { noNats } from "../../../test/support/nats-server.ts";
-import { Fleet, until } from "../../../test/support/shared-fleet.ts";
+import { Fleet } from "../../../test/support/shared-fleet.ts";
+import { until } from "../../../test/support/until.ts";
 
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 

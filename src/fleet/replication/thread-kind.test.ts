@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
 import { noNats } from "../../../test/support/nats-server.ts";
-import { Fleet, type FleetNode, until } from "../../../test/support/shared-fleet.ts";
+import { Fleet, type FleetNode } from "../../../test/support/shared-fleet.ts";
+import { until } from "../../../test/support/until.ts";
 import type { NewThread } from "../../store/review/reviews-threads.ts";
 
 const ADA = { by: "ada", role: "person" } as const;

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { FleetOfHouses, type HouseNode } from "../../../test/support/fleet-of-houses.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
-import { until } from "../../../test/support/shared-fleet.ts";
+import { until } from "../../../test/support/until.ts";
 import { EncryptedFile } from "../../identity/tokens/encrypted-file.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { SampleContext } from "../../../test/samples/sample-context.ts";
 import { FleetOfHouses } from "../../../test/support/fleet-of-houses.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
-import { until } from "../../../test/support/shared-fleet.ts";
+import { until } from "../../../test/support/until.ts";
 import { textResult } from "../../tool/tool.ts";
 import type { Principal } from "../../base/principal.ts";
 

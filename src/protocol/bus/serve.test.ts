@@ -9,6 +9,7 @@ import type { Connection } from "../../wire/quic/connection.ts";
 import { bodyOf, decodeResponse, encodeRequest, type RequestInit } from "./codec.ts";
 import { Ledger, type LedgerLimits } from "./ledger.ts";
 import { type BusHandlers, serveExchange } from "./serve.ts";
+import { until } from "../../../test/support/until.ts";
 
 const HEALTH = { case: "health", value: {} } as const;
 const CALL = { case: "toolCall", value: { toolName: "wait" } } as const;
@@ -61,10 +62,6 @@ async function ask(connection: Connection, request: NonNullable<RequestInit["req
   const stream = connection.openStream();
   void stream.end(encodeRequest({ requestId: "1", request }));
   return decodeResponse(bodyOf(await stream.readAll(1_000_000))).response;
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 describe("a guarded service", { timeout: 30_000 }, () => {

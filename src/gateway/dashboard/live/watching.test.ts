@@ -4,15 +4,12 @@ import { describe, it } from "node:test";
 import { LiveRows } from "./live-rows.ts";
 import { PolledRows } from "./polled-rows.ts";
 import { Watching } from "./watching.ts";
+import { until } from "../../../../test/support/until.ts";
 
 const all = (): boolean => true;
 
 function sourceOf(read: () => Promise<Map<string, object>>): PolledRows {
   return new PolledRows({ event: "server", every: 5, read, isFor: all });
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 describe("watching sources", () => {

@@ -10,12 +10,9 @@ import {
   request,
 } from "../../../../../test/support/mcp-session.ts";
 import { covers } from "../../../../../test/support/requirement.ts";
+import { until } from "../../../../../test/support/until.ts";
 
 const PING = request("ping", "ping");
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
 
 describe("sessions on /mcp", { timeout: 30_000 }, () => {
   it("live from initialize to DELETE", async () => {

@@ -1,0 +1,13 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Milliseconds after which a test does not wait any longer: far more than a busy machine needs. */
+const PATIENCE = 90_000;
+
+/** Waits until something is so. A test says what it waits for in the condition, which an error quotes. */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const giveUp = performance.now() + PATIENCE;
+  while (!(await isSo())) {
+    if (performance.now() > giveUp) throw new Error(`Waited in vain until ${String(isSo)}`);
+    await delay(5);
+  }
+}
