@@ -2,8 +2,6 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -303,20 +301,6 @@ describe("trunkline doctor", { timeout: 600_000 }, () => {
     rmSync(home.data, { recursive: true });
     writeFileSync(home.data, "");
     assert.equal(stateOf(await examine(home), "Data folder"), "fail");
-  });
-
-  it("distinguishes a port that another program uses from one that Trunkline uses", async () => {
-    using home = new Home();
-    let health: object = { status: "ok", version: "9.9.9" };
-    const server = createServer((_, response) => response.end(JSON.stringify(health)));
-    await once(server.listen(0, "127.0.0.1"), "listening");
-    const { port } = server.address() as AddressInfo;
-    const set = `--set server.port=${port}`;
-    assert.equal(stateOf(await examine(home, set), "Trunkline 9.9.9 is running"), "ok");
-    health = {};
-    assert.equal(stateOf(await examine(home, set), "another program"), "fail");
-    server.close();
-    await once(server, "close");
   });
 
   it("fails if something else writes to stdout", async () => {

@@ -4,8 +4,8 @@ import type { Config } from "../../../gateway/config/config.ts";
 import type { Finding } from "../finding.ts";
 
 const what = "Port";
-/** Milliseconds to wait for an answer. */
-const PATIENCE = 2_000;
+/** Milliseconds to wait for an answer: a machine may be busy. */
+const PATIENCE = 10_000;
 
 /** Whether `trunkline serve` can listen on its port, or does already. */
 export async function checkPort(config: Pick<Config, "server" | "serve">): Promise<Finding> {
