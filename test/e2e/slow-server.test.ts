@@ -116,7 +116,7 @@ describe("an MCP server that takes long to start", { timeout: 600_000 }, () => {
     for (const [command, code] of [
       ["tools list", 0],
       ["tools call late", 1],
-      ["doctor", 1],
+      ["doctor --deep", 1],
     ] as const) {
       await using slow = await started(...command.split(" "));
       await slow.letIn("fail");

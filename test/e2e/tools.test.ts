@@ -246,7 +246,7 @@ describe("an audit that cannot be written", { timeout: 600_000 }, () => {
 describe("trunkline doctor", { timeout: 600_000 }, () => {
   type Report = { ok: boolean; findings: { state: string; what: string; says: string }[] };
   const examine = async (home: Home, options = ""): Promise<Report & { code: unknown }> => {
-    const { code, out } = await home.run(`trunkline doctor --json ${options}`);
+    const { code, out } = await home.run(`trunkline doctor --deep --json ${options}`);
     return { code, ...(JSON.parse(out) as Report) };
   };
   const stateOf = ({ findings }: Report, word: string): string | undefined =>
@@ -268,7 +268,7 @@ describe("trunkline doctor", { timeout: 600_000 }, () => {
     ]) {
       assert.equal(stateOf(report, word), "ok", word);
     }
-    const { code, out } = await home.run("trunkline doctor");
+    const { code, out } = await home.run("trunkline doctor --deep");
     assert.equal(code, 0);
     assert.equal(out.split("\n").length - 1, report.findings.length);
   });
@@ -306,7 +306,7 @@ describe("trunkline doctor", { timeout: 600_000 }, () => {
   it("fails if something else writes to stdout", async () => {
     using home = new Home();
     home.write("loud.cjs", `if (process.argv.includes("mcp")) console.log("hello");`);
-    const loud = `NODE_OPTIONS="--require ./loud.cjs" trunkline doctor`;
+    const loud = `NODE_OPTIONS="--require ./loud.cjs" trunkline doctor --deep`;
     const { code, out } = await home.run(loud);
     assert.equal(code, 1);
     assert.match(

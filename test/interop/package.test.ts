@@ -71,7 +71,7 @@ describe("the npm package", { timeout: 300_000 }, () => {
     const env = { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: place.path };
     const { stdout: version } = await run(program, ["--version"], { env });
     assert.equal(version, `trunkline ${packageJson.version}\n`);
-    const { stdout: findings } = await run(program, ["doctor"], { env });
+    const { stdout: findings } = await run(program, ["doctor", "--deep"], { env });
     assert.match(findings, /^ok {3}trunkline mcp: answers 'initialize'/m);
     assert.doesNotMatch(findings, /^fail/m);
     await using mcp = new Program(["mcp"], { built });
