@@ -1,3 +1,6 @@
+/** Streams over which the events of sessions are spread. Another number would lose what is stored. */
+const EVENT_STREAMS = 16;
+
 /**
  * The names that a pool has in NATS. All of them contain the name of the pool, so that the credentials
  * of a worker can be limited to it.
@@ -10,13 +13,33 @@ export class Subjects {
     this.pool = pool;
   }
 
-  /** Stream of the events of all sessions. */
-  get events(): string {
-    return `TL_${this.pool}_EVENTS`;
+  /** Streams of the events of sessions: to read one session, NATS looks at all messages of its stream. */
+  get eventStreams(): string[] {
+    return Array.from({ length: EVENT_STREAMS }, (_, at) => this.#eventStream(at));
+  }
+
+  /** The stream that has the events of a session. */
+  eventStreamOf(session: string): string {
+    return this.#eventStream(shareOf(session));
   }
 
   event(session: string): string {
-    return `tl.${this.pool}.event.${session}`;
+    return this.eventsIn(shareOf(session), session);
+  }
+
+  /** Subjects of all sessions whose events are in the stream at this place of `eventStreams`. */
+  eventsIn(at: number | "*", session = ">"): string {
+    return `tl.${this.pool}.event.${at}.${session}`;
+  }
+
+  /** The session whose events have this subject. */
+  sessionOf(subject: string): string {
+    // The id itself may contain a dot.
+    return subject.split(".").slice(4).join(".");
+  }
+
+  #eventStream(at: number): string {
+    return `TL_${this.pool}_EVENTS_${at}`;
   }
 
   /** Key-value bucket of the sessions: record, holder and epoch, by id. */
@@ -83,4 +106,13 @@ export class Subjects {
   connection(id: string, to: "server" | "client"): string {
     return `tl.${this.pool}.connection.${id}.${to}`;
   }
+}
+
+/** Which of the streams has a session, by its id (FNV-1a). */
+function shareOf(session: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < session.length; at++) {
+    hash = Math.imul(hash ^ session.charCodeAt(at), 0x01000193);
+  }
+  return (hash >>> 0) % EVENT_STREAMS;
 }

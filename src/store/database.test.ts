@@ -56,6 +56,16 @@ describe("Database", { timeout: 60_000 }, () => {
     assert.deepEqual(settings, ["wal", 2, 1]);
   });
 
+  it("waits for the disk at no change where that is not wanted, also after a hasty one", async () => {
+    await using folder = await SampleFolder.create();
+    using database = await Database.open(join(folder.path, "x.db"), STEPS, { isHasty: true });
+    const read = (): Promise<unknown> =>
+      database.read((sqlite) => sqlite.prepare("PRAGMA synchronous").get()?.synchronous);
+    assert.equal(await read(), 1);
+    await database.change((sqlite) => sqlite.exec("INSERT INTO t VALUES (2)"), { isHasty: true });
+    assert.equal(await read(), 1);
+  });
+
   it("uses the requested page size for a new file, and keeps that of an existing one", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "x.db");

@@ -30,6 +30,13 @@ export interface ChangeOptions {
   readonly isHasty?: boolean;
 }
 
+export interface DatabaseOptions {
+  /** In bytes. It applies to new files. */
+  readonly pageSize?: number;
+  /** No change waits for the disk, see `ChangeOptions`. */
+  readonly isHasty?: boolean;
+}
+
 /**
  * A SQLite file that several processes read and write. A committed transaction is on disk:
  * `synchronous = FULL` syncs each commit, where `NORMAL` could lose the last ones in a power failure.
@@ -37,31 +44,33 @@ export interface ChangeOptions {
 export class Database implements Disposable {
   readonly path: string;
   readonly #database: DatabaseSync;
+  readonly #isHasty: boolean;
   /** The last of the queued changes. */
   #waiting: Promise<unknown> | undefined;
 
-  private constructor(path: string, database: DatabaseSync) {
+  private constructor(path: string, database: DatabaseSync, isHasty: boolean) {
     this.path = path;
     this.#database = database;
+    this.#isHasty = isHasty;
   }
 
   /**
    * Opens or creates a file that only its owner can read. `migrations` lead from an empty file to the
-   * current schema; published ones never change. `pageSize` in bytes applies to new files.
+   * current schema; published ones never change.
    */
   static async open(
     path: string,
     migrations: readonly string[],
-    { pageSize = 4096 }: { readonly pageSize?: number } = {},
+    { pageSize = 4096, isHasty = false }: DatabaseOptions = {},
   ): Promise<Database> {
     let opened: DatabaseSync | undefined;
     try {
       makeFile(path);
       opened = new DatabaseSync(path, { timeout: SHORT_WAIT, enableForeignKeyConstraints: true });
-      const database = new Database(path, opened);
+      const database = new Database(path, opened, isHasty);
       opened.exec(`PRAGMA page_size = ${pageSize}`);
       await database.#patiently((sqlite) => sqlite.exec("PRAGMA journal_mode = WAL"));
-      opened.exec("PRAGMA synchronous = FULL");
+      opened.exec(`PRAGMA synchronous = ${isHasty ? "NORMAL" : "FULL"}`);
       await database.#migrate(migrations);
       return database;
     } catch (error) {
@@ -90,7 +99,7 @@ export class Database implements Disposable {
    */
   async change<T>(work: Work<T>, { isHasty = false }: ChangeOptions = {}): Promise<T> {
     const giveUpAt = Date.now() + LONGEST_WAIT;
-    const once: Work<T> = (database) => transact(database, work, isHasty);
+    const once: Work<T> = (database) => transact(database, work, isHasty && !this.#isHasty);
     try {
       if (this.#waiting === undefined && budget.hasRoom) {
         try {

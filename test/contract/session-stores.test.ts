@@ -103,12 +103,18 @@ class WorkerRig implements SessionStoreRig {
   async breakStorage(): Promise<() => Promise<void>> {
     if (this.#breaks === "disk") return await breakDisk(this.#worker.data);
     const { streams } = await jetstreamManager(this.#worker.connection);
-    const { events } = this.#fleet.subjects;
-    const { state } = await streams.info(events);
-    await streams.update(events, { max_msgs: state.messages });
-    return async () => {
-      await streams.update(events, { max_msgs: -1 });
+    const { eventStreams } = this.#fleet.subjects;
+    // Less than the headers of one message take.
+    const room = async (max_bytes: number): Promise<void> => {
+      for (const stream of eventStreams) {
+        const { state } = await streams.info(stream);
+        await streams.update(stream, {
+          max_bytes: max_bytes === -1 ? -1 : state.bytes + max_bytes,
+        });
+      }
     };
+    await room(1);
+    return () => room(-1);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

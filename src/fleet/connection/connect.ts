@@ -152,6 +152,8 @@ function natsOptions(
     pingInterval: PING_EVERY,
     maxPingOut: PINGS,
     maxReconnectAttempts: -1,
+    // A stack for each request costs more than the request.
+    noAsyncTraces: true,
     // New credentials may be on their way.
     ignoreAuthErrorAbort: true,
     reconnectDelayHandler: () => RECONNECT_WAIT + Math.random() * RECONNECT_JITTER,

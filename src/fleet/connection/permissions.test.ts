@@ -186,8 +186,9 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     assert.ok(far.mostBytes > 0);
     await jetstream(nats).publish(subjects.event("s"), "one");
     const manager = await jetstreamManager(nats);
-    await manager.streams.purge(subjects.events, { filter: subjects.event("t") });
-    const consumer = await jetstream(connection.nats).consumers.get(subjects.events);
+    await manager.streams.purge(subjects.eventStreamOf("t"), { filter: subjects.event("t") });
+    const { consumers } = jetstream(connection.nats);
+    const consumer = await consumers.get(subjects.eventStreamOf("s"));
     const event = await consumer.next({ expires: 1_000 });
     assert.equal(event?.string(), "one");
     await until(() => heard.has("s"));
@@ -211,14 +212,14 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     await using connection = await connect("w1");
     const operations = [
       ...[
-        "tl.q.event.s",
+        "tl.q.event.0.s",
         "tl.q.beat.w1",
         "tl.q.shared.rule.x",
         "tl.q.to.h.1.open",
         "$KV.TL_q_SESSIONS.s",
         "$O.TL_q_CHECKPOINTS.C.x",
-        "$JS.API.STREAM.INFO.TL_q_EVENTS",
-        "$JS.API.CONSUMER.CREATE.TL_q_EVENTS",
+        "$JS.API.STREAM.INFO.TL_q_EVENTS_0",
+        "$JS.API.CONSUMER.CREATE.TL_q_EVENTS_0",
         "$JS.API.STREAM.MSG.GET.KV_TL_q_SESSIONS",
         // The greeting of a gateway is trusted, so nobody else may send one.
         "tl.p.to.w2.1.open",
@@ -232,12 +233,12 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
         "tl.p.job.any",
         "tl.p.shared.token.t",
         "tl.p.audit.w2",
-        "$JS.API.STREAM.CREATE.TL_p_EVENTS",
-        "$JS.API.STREAM.UPDATE.TL_p_EVENTS",
-        "$JS.API.STREAM.DELETE.TL_p_EVENTS",
+        "$JS.API.STREAM.CREATE.TL_p_EVENTS_0",
+        "$JS.API.STREAM.UPDATE.TL_p_EVENTS_0",
+        "$JS.API.STREAM.DELETE.TL_p_EVENTS_0",
         "$JS.API.STREAM.PURGE.KV_TL_p_SESSIONS",
-        "$JS.API.STREAM.MSG.DELETE.TL_p_EVENTS",
-        "$JS.API.STREAM.SNAPSHOT.TL_p_EVENTS",
+        "$JS.API.STREAM.MSG.DELETE.TL_p_EVENTS_0",
+        "$JS.API.STREAM.SNAPSHOT.TL_p_EVENTS_0",
         "$JS.API.STREAM.LIST",
         "$JS.API.STREAM.NAMES",
         "$JS.API.STREAM.CREATE.OTHER",
@@ -274,15 +275,15 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
         "tl.q.to.w.1.open",
         "tl.q.job.any",
         "tl.q.shared.token.t",
-        "$JS.API.STREAM.CREATE.TL_q_EVENTS",
-        "tl.p.event.s",
+        "$JS.API.STREAM.CREATE.TL_q_EVENTS_0",
+        "tl.p.event.0.s",
         "tl.p.audit.w1",
         "tl.p.beat.w1",
         "tl.p.inbox.w1.x",
         "tl.p.connection.w1.g2.1.server",
         "tl.p.connection.w1.g.1.client",
         "tl.p.offer.g.1.1",
-        "$JS.API.STREAM.DELETE.TL_p_EVENTS",
+        "$JS.API.STREAM.DELETE.TL_p_EVENTS_0",
         "$JS.API.STREAM.LIST",
       ].map((subject) => `publish ${subject}`),
       ...[
@@ -311,7 +312,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     await jetstream(nats).publish(subjects.event("forged"), "{}");
     const received = connection.nats.stats().inMsgs;
     const manager = await jetstreamManager(nats);
-    await manager.consumers.add(subjects.events, {
+    await manager.consumers.add(subjects.eventStreamOf("forged"), {
       deliver_subject: take,
       filter_subject: subjects.event("forged"),
     });

@@ -37,7 +37,7 @@ function ofGateway(subjects: Subjects, name: string): Permissions {
       // Only gateways ask nodes for sessions, so nodes trust what a gateway tells about its clients.
       subjects.request("*.*", "*"),
       subjects.job("*"),
-      ...Object.values(streams).flatMap((stream) => [
+      ...[...subjects.eventStreams, ...Object.values(streams)].flatMap((stream) => [
         ...api(stream, "STREAM.CREATE", "STREAM.UPDATE", "STREAM.PURGE"),
         ...reading(stream),
       ]),
@@ -51,17 +51,18 @@ function ofGateway(subjects: Subjects, name: string): Permissions {
 
 function ofWorker(subjects: Subjects, name: string): Permissions {
   const streams = streamsOf(subjects);
-  const { events, sessions, shared, audits, checkpoints, jobs } = streams;
+  const { sessions, shared, audits, checkpoints, jobs } = streams;
+  const { eventStreams } = subjects;
   return {
     publish: [
       ...common(subjects, name),
       // All nodes of a pool call each other's tools.
       subjects.request("*.*", "tools"),
       subjects.offer("*.*", "*"),
-      subjects.event(">"),
-      ...[events, sessions, shared, audits, checkpoints].flatMap(reading),
+      subjects.eventsIn("*"),
+      ...[...eventStreams, sessions, shared, audits, checkpoints].flatMap(reading),
       // Events that a checkpoint or a deletion made superfluous, and parts of objects.
-      ...[events, checkpoints].flatMap((stream) => api(stream, "STREAM.PURGE")),
+      ...[...eventStreams, checkpoints].flatMap((stream) => api(stream, "STREAM.PURGE")),
       ...api(checkpoints, "STREAM.CREATE"),
       ...api(`${jobs}.*`, "CONSUMER.INFO", "CONSUMER.MSG.NEXT"),
       `$JS.ACK.${jobs}.>`,
@@ -100,7 +101,6 @@ function heard(subjects: Subjects, name: string): string[] {
 
 function streamsOf(subjects: Subjects) {
   return {
-    events: subjects.events,
     sessions: `KV_${subjects.sessions}`,
     jobs: subjects.jobs,
     shared: subjects.shared,

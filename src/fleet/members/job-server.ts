@@ -7,7 +7,7 @@ import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { addressOf, answerNodes, type NodeAddress } from "../connection/node-request.ts";
-import { type Job, type Offer, type OfferAnswer, queueName } from "./job.ts";
+import { type Job, type Offer, type OfferAnswer, queueName, type Take } from "./job.ts";
 import type { Members } from "./members.ts";
 import { hasLabels } from "./placement.ts";
 import type { WorkerSlots } from "./worker-slots.ts";
@@ -44,7 +44,7 @@ export class JobServer implements AsyncDisposable {
   constructor(options: JobServerOptions) {
     const { connection, members, self } = options;
     this.#options = options;
-    this.#takes = answerNodes(connection, self, "take", () => this.#take());
+    this.#takes = answerNodes(connection, self, "take", (asked) => this.#take(asked as Take));
     const stops = [members, connection].map((each) => each.onChange(() => this.wake()));
     this.#stopWatching = () => stops.forEach((stop) => stop());
     this.wake();
@@ -72,8 +72,9 @@ export class JobServer implements AsyncDisposable {
   }
 
   /** A gateway asks for a slot. */
-  #take(): void {
-    const { slots, isDraining } = this.#options;
+  #take({ lost }: Take): void {
+    const { slots, isDraining, members } = this.#options;
+    if (lost !== undefined) members.doubt(lost);
     if (isDraining()) throw new Error("it is draining");
     if (this.#queues().length > 0) throw new Error("other requests wait for its slots");
     if (slots.promise() === undefined) throw new Error(`all its ${slots.slots} slots are taken`);

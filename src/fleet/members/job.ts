@@ -28,3 +28,9 @@ export function queueName(labels: Readonly<Record<string, string>>): string {
   if (entries.length === 0) return "any";
   return createHash("sha256").update(JSON.stringify(entries)).digest("hex").slice(0, 32);
 }
+
+/** What a gateway asks a worker for that seems to have a free slot. */
+export interface Take {
+  /** The process that had the session open and counts as dead. */
+  readonly lost?: string | undefined;
+}

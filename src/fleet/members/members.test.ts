@@ -54,6 +54,29 @@ describe("Members", { skip: noNats, timeout: 30_000 }, () => {
     assert.equal(gateway.members.untilGone(worker.self.id), undefined);
   });
 
+  it("believes another node that a silent member is dead, and not that one is which it hears", async () => {
+    await using server = await NatsServer.start();
+    await using worker = await FleetNode.open(server.url, "w", undefined, 300);
+    await using silent = await FleetNode.open(server.url, "silent");
+    await until(() => worker.alive.length === 2 && worker.members.isReady);
+    worker.members.doubt(silent.self.id);
+    assert.deepEqual(worker.alive, ["silent", "w"]);
+    await silent.connection[Symbol.asyncDispose]();
+    const { promise: lost, resolve } = Promise.withResolvers<void>();
+    worker.members.onChange(({ kind }) => kind === "lost" && resolve());
+    let beats = 0;
+    // Each of our own beats tells that time has passed.
+    worker.connection.nats.subscribe(`${worker.connection.subjects.beat}.w`, {
+      callback: () => {
+        beats++;
+        worker.members.doubt(silent.self.id);
+      },
+    });
+    await lost;
+    assert.ok(beats < 5, `lost after ${beats} beats`);
+    assert.deepEqual(worker.alive, ["w"]);
+  });
+
   it("counts no time in which NATS was paused", async () => {
     await using server = await NatsServer.start();
     await using gateway = await FleetNode.open(server.url, "g");

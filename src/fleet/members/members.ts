@@ -12,6 +12,8 @@ const BEAT_EVERY = 1_000;
 const TELL_AFTER = 20;
 /** Beats of our own that came back since a node was last heard, after which it counts as dead. */
 const DEAD_AFTER = 4;
+/** The same where another node counts it as dead already. */
+const DOUBTFUL_AFTER = 2;
 /** Intervals after which a beat that did not come back is sent again. */
 const RESEND_AFTER = 3;
 
@@ -96,6 +98,15 @@ export class Members implements Disposable {
   /** Aborted when that member counts as dead; undefined if it does already. */
   untilGone(id: string): AbortSignal | undefined {
     return this.#heard.get(id)?.gone.signal;
+  }
+
+  /**
+   * Another node counts a member as dead. So does this one then, unless it has heard from it lately:
+   * both would notice, but not in the same second.
+   */
+  doubt(id: string): void {
+    const known = this.#heard.get(id);
+    if (known !== undefined && this.#now - known.at >= DOUBTFUL_AFTER) this.#lose(id);
   }
 
   /**

@@ -5,6 +5,8 @@ export interface PlacementRequest {
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** Address of the repository that it works on. A worker that has it in its cache is preferred. */
   readonly repository?: string | undefined;
+  /** The process that had the session open and counts as dead; workers are told. */
+  readonly lost?: string | undefined;
   /** Ids of workers that were tried in vain. */
   readonly exclude?: readonly string[] | undefined;
 }

@@ -3,6 +3,7 @@ import { VERSION } from "../../base/version.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { askNode, type NodeAddress } from "../connection/node-request.ts";
 import type { Member } from "./beat.ts";
+import type { Take } from "./job.ts";
 import type { JobQueue } from "./job-queue.ts";
 import type { Members } from "./members.ts";
 import { freeSlots, fullWords, type PlacementRequest, placeSession } from "./placement.ts";
@@ -39,7 +40,8 @@ export class Placer {
     const free = workers.filter((worker) => freeSlots(worker) > 0);
     for (const worker of free.slice(0, ATTEMPTS)) {
       try {
-        await askNode(this.#options.connection, worker, "take", {});
+        const { lost } = request;
+        await askNode(this.#options.connection, worker, "take", { lost } satisfies Take);
         return worker;
       } catch {
         // Its slots were taken meanwhile, or it has gone.

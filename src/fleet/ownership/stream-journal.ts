@@ -11,6 +11,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { EventMessage, Journal, MessageHead, StoredMessage } from "./journal.ts";
 import type { NatsLink } from "./nats-link.ts";
+import type { Subjects } from "../subjects.ts";
 import { toProtocolError } from "./nats-errors.ts";
 import { isFinal } from "./records.ts";
 import { ATTEMPTS, unanswered } from "./retry-unanswered.ts";
@@ -40,9 +41,7 @@ export interface StreamJournalOptions {
   readonly link: NatsLink;
   readonly client: JetStreamClient;
   readonly manager: JetStreamManager;
-  /** Name of the stream. */
-  readonly stream: string;
-  readonly subject: (session: string) => string;
+  readonly subjects: Subjects;
 }
 
 /** Messages of a session, from one sequence to another. */
@@ -61,12 +60,18 @@ export interface Follower {
   readonly heard: (id: string, head: MessageHead) => void;
 }
 
-export interface Following extends AsyncDisposable {
-  /** Resolves when the last message of each session was heard. */
-  readonly known: Promise<void>;
+interface StreamFollower extends Follower {
+  readonly stream: string;
+  /** Called when the last message of each session in the stream was heard. */
+  readonly known: () => void;
 }
 
-/** The messages of sessions in a stream of NATS, with a subject for each session. */
+export interface Following extends AsyncDisposable {
+  /** Resolves when the last message of each session was heard. */
+  readonly known: Promise<unknown>;
+}
+
+/** The messages of sessions in streams of NATS, with a subject for each session. */
 export class StreamJournal implements Journal {
   readonly #options: StreamJournalOptions;
 
@@ -75,8 +80,8 @@ export class StreamJournal implements Journal {
   }
 
   async publish(id: string, message: EventMessage, after: number): Promise<number> {
-    const { client, stream, link } = this.#options;
-    const subject = this.#subject(id);
+    const { client, link } = this.#options;
+    const { stream, subject } = this.#placeOf(id);
     const options = {
       msgID: message.id,
       headers: headersOf(message),
@@ -91,8 +96,9 @@ export class StreamJournal implements Journal {
   }
 
   async last(id: string): Promise<StoredMessage | undefined> {
-    const { manager, stream, link } = this.#options;
-    const query = { last_by_subj: this.#subject(id) };
+    const { manager, link } = this.#options;
+    const { stream, subject } = this.#placeOf(id);
+    const query = { last_by_subj: subject };
     const found = await link.ask(() => manager.streams.getMessage(stream, query));
     return found === null ? undefined : messageOf(found, found.header);
   }
@@ -108,24 +114,27 @@ export class StreamJournal implements Journal {
 
   /** Tells the last message of each session, and then each new message. */
   follow(follower: Follower): Following {
-    const known = Promise.withResolvers<void>();
     const over = new AbortController();
-    const following = this.#follow(follower, known.resolve, over.signal);
-    background(following, "Following the events of sessions");
+    const { eventStreams } = this.#options.subjects;
+    const known = eventStreams.map(() => Promise.withResolvers<void>());
+    const following = eventStreams.map((stream, at) =>
+      this.#follow({ ...follower, stream, known: () => known[at]?.resolve() }, over.signal),
+    );
+    for (const each of following) background(each, "Following the events of sessions");
     return {
-      known: known.promise,
+      known: Promise.all(known.map(({ promise }) => promise)),
       [Symbol.asyncDispose]: async () => {
         over.abort();
-        known.resolve();
-        await following;
+        for (const { resolve } of known) resolve();
+        await Promise.all(following);
       },
     };
   }
 
-  async #follow(follower: Follower, known: () => void, over: AbortSignal): Promise<void> {
+  async #follow(follower: StreamFollower, over: AbortSignal): Promise<void> {
     for (let attempt = 1; !over.aborted; attempt++) {
       try {
-        await this.#followOn(follower, known, over);
+        await this.#followOn(follower, over);
         attempt = 0;
       } catch {
         // Whatever it was, it begins anew.
@@ -135,10 +144,12 @@ export class StreamJournal implements Journal {
     }
   }
 
-  async #followOn({ begun, heard }: Follower, known: () => void, over: AbortSignal): Promise<void> {
-    const { client, stream, subject, link } = this.#options;
+  async #followOn(
+    { begun, heard, stream, known }: StreamFollower,
+    over: AbortSignal,
+  ): Promise<void> {
+    const { client, subjects, link } = this.#options;
     const options = {
-      filter_subjects: subject(">"),
       deliver_policy: DeliverPolicy.LastPerSubject,
       headers_only: true,
     };
@@ -151,11 +162,10 @@ export class StreamJournal implements Journal {
     over.addEventListener("abort", stop);
     if (over.aborted) stop();
     try {
-      const prefix = subject("").length;
       // Until there is a new connection: its server may not know this reader any more.
       await link.ask(async () => {
         for await (const message of messages) {
-          heard(message.subject.slice(prefix), messageOf(message, message.headers));
+          heard(subjects.sessionOf(message.subject), messageOf(message, message.headers));
           if (message.info.pending === 0) known();
         }
       });
@@ -186,9 +196,10 @@ export class StreamJournal implements Journal {
 
   /** Fails if no message comes: a server that was restarted does not know its readers any more. */
   async *#readOn(id: string, { from, to, isBare }: Range): AsyncGenerator<ReadMessage> {
-    const { client, stream, link } = this.#options;
+    const { client, link } = this.#options;
+    const { stream, subject } = this.#placeOf(id);
     const options = {
-      filter_subjects: this.#subject(id),
+      filter_subjects: subject,
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: from,
       headers_only: isBare,
@@ -216,13 +227,16 @@ export class StreamJournal implements Journal {
   }
 
   async purge(id: string, before: number): Promise<void> {
-    const { manager, stream, link } = this.#options;
-    const purged = { filter: this.#subject(id), seq: before };
+    const { manager, link } = this.#options;
+    const { stream, subject } = this.#placeOf(id);
+    const purged = { filter: subject, seq: before };
     await link.ask(() => manager.streams.purge(stream, purged));
   }
 
-  #subject(id: string): string {
-    if (isSessionId(id)) return this.#options.subject(id);
+  /** Where the messages of a session are. */
+  #placeOf(id: string): { readonly stream: string; readonly subject: string } {
+    const { subjects } = this.#options;
+    if (isSessionId(id)) return { stream: subjects.eventStreamOf(id), subject: subjects.event(id) };
     throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
   }
 }

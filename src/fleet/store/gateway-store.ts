@@ -12,8 +12,15 @@ import { SessionStreams, type SessionStreamsOptions } from "./session-streams.ts
 export interface GatewayStoreOptions extends SessionStreamsOptions {
   /** Whether a process that holds sessions seems alive. */
   readonly isAlive: (holder: string) => boolean;
-  /** Chooses the worker that opens a session which no live process holds. Returns the id of its process. */
-  readonly place: (record: SessionRecord) => Promise<string>;
+  /**
+   * Chooses the worker that opens a session which no live process holds. Returns the id of its process.
+   * `lost` is the dead process that held it.
+   */
+  readonly place: (
+    record: SessionRecord,
+    lost: string | undefined,
+    signal?: AbortSignal,
+  ) => Promise<string>;
   readonly log: Log;
 }
 
@@ -57,15 +64,20 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
 
   /** Throws "conflict" with the process that holds the session, or that is to take it. */
   async hold(id: string): Promise<HeldSession> {
-    const { isAlive, place } = this.#options;
     const entry = await this.#need(id);
     if (entry.deleted !== undefined) {
       throw new TrunklineError("closed", `Session '${id}' was deleted.`);
     }
-    const holder = liveHolder(entry, isAlive);
+    const holder = liveHolder(entry, this.#options.isAlive);
     if (holder !== undefined) throw new HeldElsewhere(id, holder, `node ${entry.node}`);
-    const chosen = await place(recordOf(entry, isAlive));
-    throw new HeldElsewhere(id, chosen, "a worker that was chosen for it");
+    throw new HeldElsewhere(id, await this.#place(entry), "a worker that was chosen for it");
+  }
+
+  /** The process that holds the session, or that is to take it; undefined if it does not exist. */
+  async homeOf(id: string, signal: AbortSignal): Promise<string | undefined> {
+    const entry = await this.#streams.find(id);
+    if (entry === undefined || entry.deleted !== undefined) return undefined;
+    return liveHolder(entry, this.#options.isAlive) ?? (await this.#place(entry, signal));
   }
 
   async release(): Promise<void> {}
@@ -107,6 +119,11 @@ export class GatewayStore implements SessionStore, AsyncDisposable {
 
   async delete(): Promise<void> {
     throw workersOnly("delete sessions");
+  }
+
+  #place(entry: SessionEntry, signal?: AbortSignal): Promise<string> {
+    const { isAlive, place } = this.#options;
+    return place(recordOf(entry, isAlive), entry.holder, signal);
   }
 
   async #need(id: string): Promise<SessionEntry> {

@@ -63,8 +63,7 @@ export class SessionStreams implements Disposable {
     // Without "direct" the leader answers, which knows every write that was acknowledged.
     const kv = await new Kvm(client).open(subjects.sessions, { allow_direct: false });
     const records = new KvRecords(kv, link, payload - HEADERS);
-    const subject = (session: string): string => subjects.event(session);
-    const journal = new StreamJournal({ client, manager, stream: subjects.events, subject, link });
+    const journal = new StreamJournal({ client, manager, subjects, link });
     opening.move();
     const mostBytes = Math.min(MOST_BYTES, payload - HEADERS);
     const stream = bucketStream(subjects);

@@ -24,7 +24,7 @@ export function bucketStream(subjects: Subjects): string {
   return `KV_${subjects.sessions}`;
 }
 
-/** The stream of the events of sessions, and the one of the bucket with their entries. */
+/** The streams of the events of sessions, and the one of the bucket with their entries. */
 export function sessionStreams(subjects: Subjects, { replicas = 1 }: StreamOptions = {}) {
   const kept = {
     retention: RetentionPolicy.Limits,
@@ -34,12 +34,12 @@ export function sessionStreams(subjects: Subjects, { replicas = 1 }: StreamOptio
     num_replicas: replicas,
   };
   return [
-    {
+    ...subjects.eventStreams.map((name, at) => ({
       ...kept,
-      name: subjects.events,
-      subjects: [subjects.event(">")],
+      name,
+      subjects: [subjects.eventsIn(at)],
       duplicate_window: DUPLICATES,
-    },
+    })),
     {
       ...kept,
       name: bucketStream(subjects),
@@ -59,7 +59,7 @@ export async function ensureSessionStreams(
   subjects: Subjects,
   options: StreamOptions = {},
 ): Promise<void> {
-  for (const stream of sessionStreams(subjects, options)) await ensure(manager, stream);
+  await Promise.all(sessionStreams(subjects, options).map((stream) => ensure(manager, stream)));
 }
 
 async function ensure(

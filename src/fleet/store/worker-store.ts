@@ -76,7 +76,8 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     await using opening = new AsyncDisposableStack();
     const streams = opening.use(await SessionStreams.open(options));
     const node = await nodeIdOf(options.data);
-    const log = opening.use(await SessionLog.open(options.data));
+    // Nobody is shown an event before NATS has it, so the local log need not wait for the disk.
+    const log = opening.use(await SessionLog.open(options.data, { isHasty: true }));
     const store = new WorkerStore(options, streams, log, node);
     opening.move();
     return store;

@@ -47,7 +47,8 @@ export class GatewaySharing implements SessionSharing {
         connection: connection.nats,
         subjects: connection.subjects,
         isAlive,
-        place: ({ notes }) => this.#place(requestOf(notes), AbortSignal.timeout(TAKE_OVER_WITHIN)),
+        place: ({ notes }, lost, signal = AbortSignal.timeout(TAKE_OVER_WITHIN)) =>
+          this.#place({ ...requestOf(notes), lost }, signal),
         log,
       }),
     );
@@ -74,10 +75,7 @@ export class GatewaySharing implements SessionSharing {
   /** The worker that has the session open, or one that is to open it. */
   async #home({ sessionId, _meta }: HomeParams, signal: AbortSignal): Promise<string | undefined> {
     if (sessionId === undefined) return await this.#place(requestOf({}, _meta), signal);
-    const record = await this.#store?.find(sessionId);
-    if (record === undefined || record.isDeleted) return undefined;
-    const holder = await this.#store?.holderOf(sessionId);
-    return holder ?? (await this.#place(requestOf(record.notes), signal));
+    return await this.#store?.homeOf(sessionId, signal);
   }
 }
 

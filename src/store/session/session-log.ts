@@ -100,9 +100,13 @@ export class SessionLog implements AsyncDisposable {
     this.#commits = new SessionCommits(database);
   }
 
-  static async open(data: string): Promise<SessionLog> {
+  /** `isHasty`: what is stored need not survive a power failure, since it is stored elsewhere too. */
+  static async open(
+    data: string,
+    { isHasty = false }: { readonly isHasty?: boolean } = {},
+  ): Promise<SessionLog> {
     const path = join(data, "sessions.sqlite");
-    const options = { pageSize: PAGE_SIZE };
+    const options = { pageSize: PAGE_SIZE, isHasty };
     const database = await Database.open(path, SESSION_MIGRATIONS, options);
     return new SessionLog(database, Holder.at(join(data, HOLDERS)));
   }

@@ -184,7 +184,9 @@ async function leftBehind(fleet: ChaosFleet, pool: PoolView): Promise<Record<str
   assert.deepEqual(held, [], "files are left");
   const left = await pool.leftovers();
   assert.equal(left[`${pool.subjects.jobs} messages`] ?? 0, 0, "requests for slots are left");
-  assert.equal(left[`${pool.subjects.events} consumers`], 0, "readers of events are left");
+  for (const stream of pool.subjects.eventStreams) {
+    assert.equal(left[`${stream} consumers`], 0, "readers of events are left");
+  }
   return left;
 }
 
