@@ -3,8 +3,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 
 import { type Bridge, BusHome, type OrchestratorProgram, type Reply } from "../support/bus-home.ts";
+import { rounds } from "../support/full-run.ts";
 
 const MiB = 1024 * 1024;
+/** How many calls are made during a flood, and for how many milliseconds: it takes all processors. */
+const CALLS = rounds({ few: 11, all: 25 });
+const FLOOD = rounds({ few: 100, all: 400 });
 const textOf = ({ result }: Reply): string => result?.content?.[0]?.text ?? "";
 
 /** A process and its QUIC engines; not its plugins. */
@@ -97,12 +101,12 @@ describe("a plugin that floods the bus, or sends invalid answers", { timeout: 60
   const kinds = ["events", "storage", "calls", "lists", "logs", "unfinished", "streams"];
   for (const kind of kinds) {
     it(`harms itself, and hardly affects others (${kind})`, async (t) => {
-      const alone = await medianOf(bridge, 20);
+      const alone = await medianOf(bridge, CALLS);
       const pids = withEngines(orchestrator.program.child.pid);
       const before = memoryOf(pids);
       let most = before;
       await rogue.call("attack", { act: "flood", kind });
-      const median = await medianOf(bridge, 25, 400, () => {
+      const median = await medianOf(bridge, CALLS, FLOOD, () => {
         most = Math.max(most, memoryOf(pids));
       });
       await rogue.call("attack", { act: "stop" });

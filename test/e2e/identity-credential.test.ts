@@ -13,6 +13,8 @@ const COMMIT = "git commit -q --allow-empty -m change";
 /** Says for everything that it is bob's, with what is in `BOBS`: the token stands in no file. */
 const BOBS_HELPER = "!f() { echo username=bob; echo password=$BOBS; }; f";
 
+const GUARD_ALICE = ["identity switch alice", "identity guard install"];
+
 describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
   let rig: GitRig;
   let clones = 0;
@@ -61,9 +63,8 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
     configure({ bob: { match: [{ owner: "team" }] } });
     const GIT_CONFIG_GLOBAL = join(cwd, "gitconfig");
     writeFileSync(GIT_CONFIG_GLOBAL, `[credential]\n\thelper = "${BOBS_HELPER}"\n`);
-    const plan = JSON.parse(await rig.must("trunkline identity env alice --json")) as {
-      readonly set: NodeJS.ProcessEnv;
-    };
+    const [text = ""] = await rig.inProcess(["identity env alice --json"]);
+    const plan = JSON.parse(text) as { readonly set: NodeJS.ProcessEnv };
     const here = { cwd, env: { ...plan.set, GIT_CONFIG_GLOBAL, BOBS } };
     await rig.must(COMMIT, here);
     const seen = rig.forge.seen.length;
@@ -78,15 +79,16 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
   it("knows on a host with a port whose repository it is, as detection and the guard do", async () => {
     const { cwd, pushers } = makeClone();
     configure({ alice: { organizations: ["sales"] }, bob: { organizations: ["team"] } });
-    const detected = JSON.parse(await rig.must("trunkline identity detect --json", { cwd }));
-    assert.equal((detected as { identity: string }).identity, "bob");
-    await rig.must(`trunkline identity switch alice && ${COMMIT}`, { cwd });
+    const [detected = ""] = await rig.inProcess(["identity detect --json"], { cwd });
+    assert.equal((JSON.parse(detected) as { identity: string }).identity, "bob");
+    await rig.inProcess(["identity switch alice"], { cwd });
+    await rig.must(COMMIT, { cwd });
     const seen = rig.forge.seen.length;
     const { code, err } = await rig.run("git push -q origin main", { cwd });
     assert.equal(code, 128);
     assert.match(err, /belongs to identity 'bob', but 'alice' is active/);
     assert.ok(rig.forge.seen.slice(seen).every(({ account }) => account === undefined));
-    await rig.must("trunkline identity switch bob && trunkline identity guard install", { cwd });
+    await rig.inProcess(["identity switch bob", "identity guard install"], { cwd });
     const refused = await rig.run("git push -q origin main", { cwd });
     assert.match(refused.err, /made as 'alice', but the push is for 'bob'/);
     await rig.must("git commit -q --amend --no-edit --allow-empty --reset-author", { cwd });
@@ -97,7 +99,8 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
   it("uses a token that is stored after the switch, and git's own helpers until then", async () => {
     const { cwd, pushers } = makeClone();
     const env = { TRUNKLINE_DATA: join(rig.root, "late-data") };
-    await rig.must(`trunkline identity switch alice && ${COMMIT}`, { cwd, env });
+    await rig.inProcess(["identity switch alice"], { cwd, env });
+    await rig.must(COMMIT, { cwd });
     const helpers = () => rig.run("git config --get-all credential.helper", { cwd });
     assert.equal((await helpers()).out, "");
     await rig.must("trunkline identity token set alice", { env, input: ALICES });
@@ -130,12 +133,17 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
     const { cwd } = makeClone();
     const printed = [
       await rig.must("trunkline identity token get alice --json"),
-      await rig.must("trunkline identity list --json"),
-      await rig.must("trunkline identity env alice"),
-      await rig.must("trunkline identity switch alice --dry-run", { cwd }),
       await rig.must("trunkline identity switch alice", { cwd }),
-      await rig.must("trunkline identity status --json", { cwd }),
       await rig.must("trunkline identity token verify alice --json"),
+      ...(await rig.inProcess(
+        [
+          "identity list --json",
+          "identity env alice",
+          "identity switch alice --dry-run",
+          "identity status --json",
+        ],
+        { cwd },
+      )),
     ];
     // On a command line it would be seen by all; there is no way to put it there.
     const given = await rig.run(`trunkline identity token set alice ${ALICES}`);
@@ -185,7 +193,7 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
 
   it("is checked by the guard, which refuses an HTTPS push as somebody else", async () => {
     const { cwd, pushers } = makeClone();
-    await rig.must("trunkline identity switch alice && trunkline identity guard install", { cwd });
+    await rig.inProcess(GUARD_ALICE, { cwd });
     await rig.must(`${COMMIT} --no-verify`, { cwd });
     const as = `git -c credential.helper= -c credential.helper='${BOBS_HELPER}' push -q origin main`;
     const { code, err } = await rig.run(as, { cwd, env: { BOBS } });

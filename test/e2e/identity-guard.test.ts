@@ -12,6 +12,8 @@ const COMMIT = "git commit -q --allow-empty -m change";
 /** Makes what comes later possible, and is not what is tried: the guard is not asked. */
 const COMMIT_PAST_IT = `${COMMIT} --no-verify`;
 
+const GUARD_ALICE = ["identity switch alice", "identity guard install"];
+
 describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
   let rig: GitRig;
   /** Switched to alice and guarded. */
@@ -23,7 +25,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
     rig.configure({ identities: rig.identities() });
     first = rig.makeClone("first", rig.sshUrl("alice/first"));
     const cwd = first;
-    await rig.must("trunkline identity switch alice && trunkline identity guard install", { cwd });
+    await rig.inProcess(GUARD_ALICE, { cwd });
   });
 
   after(async () => {
@@ -65,7 +67,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
     rig.configure({
       identities: rig.identities({ alice: { signing: { format: "openpgp", key } } }),
     });
-    await rig.must("trunkline identity switch alice && trunkline identity guard install", { cwd });
+    await rig.inProcess(GUARD_ALICE, { cwd });
     const remember = `echo | gpg --batch --pinentry-mode loopback --passphrase secret -u ${key} -s -o /dev/null --yes`;
     const set = (mode: string) =>
       `trunkline tools call juggler_security_mode --args '{"mode":"${mode}"}'`;
@@ -180,7 +182,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
 
   it("runs the previous hooks, with their input, and restores them", async () => {
     const { name: repository, cwd } = makeClone();
-    await rig.must("trunkline identity switch alice", { cwd });
+    await rig.inProcess(["identity switch alice"], { cwd });
     const log = join(cwd, "hooks.log");
     const hooks = join(cwd, ".git/hooks");
     mkdirSync(hooks, { recursive: true });
@@ -218,7 +220,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
     const GIT_CONFIG_GLOBAL = join(shared, "gitconfig");
     writeFileSync(GIT_CONFIG_GLOBAL, `[core]\n\thooksPath = ${shared}\n`);
     const here = { cwd, env: { GIT_CONFIG_GLOBAL } };
-    await rig.must("trunkline identity switch alice && trunkline identity guard install", here);
+    await rig.inProcess(GUARD_ALICE, here);
     await rig.must(COMMIT, here);
     assert.equal(readFileSync(log, "utf8"), "pre-commit\ncommit-msg\n");
     assert.doesNotMatch(readFileSync(join(shared, "pre-commit"), "utf8"), /Trunkline/);
@@ -240,7 +242,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
     const { cwd } = guarded("team");
     await rig.must(`${COMMIT_PAST_IT} && git worktree add -q ../second`, { cwd });
     const second = join(cwd, "../second");
-    await rig.must("trunkline identity switch bob", { cwd: second });
+    await rig.inProcess(["identity switch bob"], { cwd: second });
     await rig.must(COMMIT, { cwd: second });
     await rig.must(COMMIT, { cwd });
     assert.equal(await rig.must("git log -1 --format=%ae", { cwd: second }), "bob@rig.test");

@@ -6,6 +6,8 @@ import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 
 const COMMIT = "git commit -q --allow-empty -m change";
 
+const GUARD_ALICE = ["identity switch alice", "identity guard install"];
+
 describe("signed commits", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
   it("verify with gpg after a switch, in a format that git accepts (RemoteJuggler defect 1)", async () => {
     await using rig = await GitRig.start();
@@ -15,7 +17,7 @@ describe("signed commits", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
     });
     rig.makeRepository("alice/app");
     const cwd = rig.makeClone("app", rig.sshUrl("alice/app"));
-    await rig.must("trunkline identity switch alice && trunkline identity guard install", { cwd });
+    await rig.inProcess(GUARD_ALICE, { cwd });
     assert.equal(await rig.must("git config gpg.format", { cwd }), "openpgp");
     await rig.must(`${COMMIT} && git verify-commit HEAD && git push -q origin main`, { cwd });
     assert.equal(rig.pushes()[0]?.account, "alice");
@@ -27,7 +29,7 @@ describe("signed commits", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
     rig.configure({ identities: rig.identities({ alice: { signing: { format: "ssh", key } } }) });
     rig.makeRepository("alice/app");
     const cwd = rig.makeClone("app", rig.sshUrl("alice/app"));
-    await rig.must("trunkline identity switch alice && trunkline identity guard install", { cwd });
+    await rig.inProcess(GUARD_ALICE, { cwd });
     await rig.must(COMMIT, { cwd });
     const shown = await rig.must("git log -1 --show-signature", { cwd });
     assert.match(shown, /Good "git" signature for alice@rig\.test/);
@@ -42,7 +44,7 @@ describe("signed commits", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
     });
     rig.makeRepository("alice/app");
     const cwd = rig.makeClone("app", rig.sshUrl("alice/app"));
-    await rig.must("trunkline identity switch alice && trunkline identity guard install", { cwd });
+    await rig.inProcess(GUARD_ALICE, { cwd });
     const off = await rig.run(`git -c commit.gpgSign=false commit -q --allow-empty -m x`, { cwd });
     assert.equal(off.code, 1);
     assert.match(off.err, /Identity 'alice' signs commits, but git is configured not to/);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 
 import { Log } from "../../src/base/log.ts";
 import { Stopper } from "../../src/base/stop.ts";
@@ -13,6 +13,7 @@ import {
   LegacyClient,
   ModernClient,
   ProjectHome,
+  type ProjectServer,
   type RootedClient,
   type Roots,
   type Served,
@@ -31,19 +32,30 @@ const SWITCH = ["juggler_switch", { identity: "work" }] as const;
 const HOW = /Give its absolute path as 'repoPath', or configure one folder as the client's root/;
 
 describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
+  // For the tests that need neither a configuration nor comments of their own.
+  let home: ProjectHome;
+  let own: string;
+  let server: ProjectServer;
+  let folders = 0;
+  const newFolder = (isRepository = true): string =>
+    home.folder(`folder${++folders}`, isRepository);
+  before(async () => {
+    home = new ProjectHome();
+    own = home.folder("own");
+    server = await home.serve(own);
+  });
+  after(async () => {
+    await server[Symbol.asyncDispose]();
+    home[Symbol.dispose]();
+  });
+
   for (const [first, second] of [
     ["legacy", "legacy"],
     ["modern", "modern"],
     ["legacy", "modern"],
   ] as const) {
     it(`each work in their own root, and never in the server's folder (${first}, ${second})`, async () => {
-      using home = new ProjectHome();
-      const [own, b, c] = ["own", "b", "c"].map((name) => home.folder(name)) as [
-        string,
-        string,
-        string,
-      ];
-      await using server = await home.serve(own);
+      const [b, c] = [newFolder(), newFolder()];
       const inB = await client(server, first, [b]);
       const inC = await client(server, second, [c]);
       const told = await Promise.all([inB.call("juggler_status"), inC.call("juggler_status")]);
@@ -65,9 +77,7 @@ describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
 
   for (const era of ERAS) {
     it(`without roots have to name a repository (${era})`, async () => {
-      using home = new ProjectHome();
-      const [own, b] = [home.folder("own"), home.folder("b")];
-      await using server = await home.serve(own);
+      const b = newFolder();
       for (const roots of ["unable", []] as const) {
         const lost = await client(server, era, roots);
         for (const tool of ["juggler_switch", "juggler_status", "juggler_detect_identity"]) {
@@ -89,10 +99,8 @@ describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
     });
 
     it(`with several repositories have to say which, and get a list of them (${era})`, async () => {
-      using home = new ProjectHome();
-      const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
-      const plain = home.folder("plain", false);
-      await using server = await home.serve(own);
+      const [b, c] = [newFolder(), newFolder()];
+      const plain = newFolder(false);
       const both = await client(server, era, [b, c, plain]);
       const told = await both.call(...SWITCH);
       assert(told.includes(`the client has several roots: ${b}, ${c}. Give its`), told);
@@ -104,12 +112,14 @@ describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
       assert.match(await one.call(...SWITCH), new RegExp(`\nRepository: ${b}\n`));
       assert.equal(home.emailOf(own), undefined);
     });
+  }
 
-    it(`that never answer with their roots delay nobody else (${era})`, async () => {
-      const limits = { messages: { "roots/list": { timeout: 5_000 } } };
-      using home = new ProjectHome({ limits });
-      const [own, b] = [home.folder("own"), home.folder("b")];
-      await using server = await home.serve(own);
+  it("that never answer with their roots delay nobody else", async () => {
+    const limits = { messages: { "roots/list": { timeout: 5_000 } } };
+    using home = new ProjectHome({ limits });
+    const [own, b] = [home.folder("own"), home.folder("b")];
+    await using server = await home.serve(own);
+    for (const era of ERAS) {
       const silent = await client(server, era, "silent");
       const waiting = silent.call(...SWITCH);
       const others = await Promise.all(
@@ -120,13 +130,11 @@ describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
       if (era === "legacy") assert.match(await silent.call(...SWITCH), HOW);
       assert.equal(silent.asked, 1);
       assert.equal(home.emailOf(own), undefined);
-    });
-  }
+    }
+  });
 
   it("work in their own root also over /sse", async () => {
-    using home = new ProjectHome();
-    const [own, b] = [home.folder("own"), home.folder("b")];
-    await using server = await home.serve(own);
+    const b = newFolder();
     await using old = await SseClient.begin(server, [b]);
     assert.match(await old.call(...SWITCH), new RegExp(`\nRepository: ${b}\n`));
     await using lost = await SseClient.begin(server, "unable");
@@ -135,9 +143,7 @@ describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
   });
 
   it("can announce other roots", async () => {
-    using home = new ProjectHome();
-    const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
-    await using server = await home.serve(own);
+    const [b, c] = [newFolder(), newFolder()];
     const editor = await LegacyClient.begin(server, [b]);
     assert.match(await editor.call("juggler_status"), new RegExp(`^Repository: ${b}$`, "m"));
     await editor.move(c);
@@ -173,7 +179,7 @@ describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
     const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
     const id = await home.comment(c, "in c");
     const scopes = ["--scope", "tools", "--scope", "review"];
-    const said = await home.run(["token", "create", "laptop", ...scopes, "--folder", b], own);
+    const said = await home.prepare(["token", "create", "laptop", ...scopes, "--folder", b], own);
     const [token = ""] = /\btlk_\S+/.exec(said) ?? [];
     await using server = await home.serve(own);
     for (const era of ERAS) {
@@ -246,12 +252,13 @@ describe("plugins", { timeout: 600_000 }, () => {
   const args = [join(import.meta.dirname, "../support/project-plugin.ts")];
   const plugins = { "tools.where": { command, args } };
 
-  for (const era of ERAS) {
-    it(`get the project of their caller, and work only there (${era})`, async () => {
-      const policy = { tools: { rules: [{ tool: "where", project: "c", decision: "deny" }] } };
-      using home = new ProjectHome({ bus: { listen: "localhost:0", plugins }, policy });
-      const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
-      await using server = await home.serve(own);
+  it("get the project of their caller, and work only there", async () => {
+    const policy = { tools: { rules: [{ tool: "where", project: "denied", decision: "deny" }] } };
+    using home = new ProjectHome({ bus: { listen: "localhost:0", plugins }, policy });
+    const [own, denied] = [home.folder("own"), home.folder("denied")];
+    await using server = await home.serve(own);
+    for (const era of ERAS) {
+      const b = home.folder(era);
       const inB = await client(server, era, [b]);
       await inB.untilOffered("act");
       assert.equal(await inB.call("where"), b);
@@ -260,11 +267,11 @@ describe("plugins", { timeout: 600_000 }, () => {
       const lost = await client(server, era, "unable");
       assert.equal(await lost.call("where"), "nowhere");
       assert.match(await lost.call("act"), HOW);
-      const inC = await client(server, era, [c]);
-      assert.match(await inC.call("where"), /^The policy does not let/);
+      const refused = await client(server, era, [denied]);
+      assert.match(await refused.call("where"), /^The policy does not let/);
       assert.deepEqual([home.emailOf(own), home.emailOf(b)], [undefined, "ada@acme.test"]);
-    });
-  }
+    }
+  });
 
   it("get the project of their caller also if they stream", async () => {
     await using home = new BusHome();

@@ -14,7 +14,7 @@ const CACHES = ["node-compile-cache"];
 /** Where Node keeps the sources without their types, for the next process (scripts/task.mjs). */
 const COMPILE_CACHE = process.env["NODE_COMPILE_CACHE"];
 /** Where the built program keeps its compiled code, over the homes that tests give it. */
-const CODE = join(import.meta.dirname, "../../.cache/program");
+export const PROGRAM_CACHE = join(import.meta.dirname, "../../.cache/program");
 /** Where the machine has its temporary files: a test file gets a folder there. */
 const TEMPORARY = realpathSync(tmpdir());
 
@@ -98,7 +98,7 @@ function markChildren(folder: string): () => void {
     const isStarted = (end: string): boolean => options.args.some((arg) => arg.endsWith(end));
     if (COMPILE_CACHE !== undefined && isStarted(".ts")) give("NODE_COMPILE_CACHE", COMPILE_CACHE);
     // The built program starts as it does for users, who start it more than once.
-    if (isStarted("dist/trunkline.js")) give("XDG_CACHE_HOME", CODE);
+    if (isStarted("dist/trunkline.js")) give("XDG_CACHE_HOME", PROGRAM_CACHE);
     return spawn.call(this, options);
   };
   return () => (prototype.spawn = spawn);

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +6,8 @@ import { pathToFileURL } from "node:url";
 
 import { answerOf, type Body, BOTH_TYPES, EventReader } from "./mcp-http-server.ts";
 import { Program } from "./program.ts";
+import { runInProcess } from "./run-in-process.ts";
+import { initRepository } from "./stored-folder.ts";
 
 const MODERN = "2026-07-28";
 const M = "io.modelcontextprotocol/";
@@ -41,7 +42,7 @@ export class ProjectHome implements Disposable {
   folder(name: string, isRepository = true): string {
     const folder = join(this.path, name);
     mkdirSync(folder);
-    if (isRepository) execFileSync("git", ["init", "-q"], { cwd: folder });
+    if (isRepository) initRepository(folder);
     return folder;
   }
 
@@ -63,11 +64,20 @@ export class ProjectHome implements Disposable {
     return program.lines.join("\n");
   }
 
+  /** The same in this process, for what only prepares a test. */
+  async prepare(args: readonly string[], cwd: string): Promise<string> {
+    const { PATH = "" } = process.env;
+    const env = { PATH, HOME: this.path, ...this.env };
+    const { code, out, err } = await runInProcess(args, { env, cwd });
+    assert.equal(code, 0, err);
+    return out;
+  }
+
   /** Leaves a comment on a line of a new file, and gives the id of its thread. */
   async comment(folder: string, comment: string): Promise<string> {
     writeFileSync(join(folder, "a.txt"), "one\n");
     const args = ["--file", "a.txt", "--line=1", `--comment=${comment}`];
-    const said = await this.run(["review", "add", ...args], folder);
+    const said = await this.prepare(["review", "add", ...args], folder);
     return /^Opened (\w+) /.exec(said)?.[1] ?? assert.fail(said);
   }
 

@@ -13,10 +13,11 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
+import { PROGRAM_CACHE } from "../leftovers.ts";
 import { ForgeServer } from "./forge-server.ts";
 import { makeKey, SshServer } from "./ssh-server.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
+const BUILT = join(import.meta.dirname, "../../../dist/trunkline.js");
 const SSH = execFileSync("sh", ["-c", "command -v ssh"]).toString().trim();
 
 export interface Ended {
@@ -67,6 +68,8 @@ export class GitRig implements AsyncDisposable {
       TRUNKLINE_CONFIG: join(root, "config.jsonc"),
       TRUNKLINE_DATA: join(root, "data"),
       TRUNKLINE_TOKEN_STORE: "file",
+      // Hooks and helpers start the program many times.
+      XDG_CACHE_HOME: PROGRAM_CACHE,
     };
   }
 
@@ -82,10 +85,7 @@ export class GitRig implements AsyncDisposable {
     const config = join(root, "home/.ssh/config");
     // ssh finds its configuration by the account, whatever HOME is.
     script(join(root, "bin/ssh"), `exec '${SSH}' -F '${config}' "$@"`);
-    script(
-      join(root, "bin/trunkline"),
-      `exec '${process.execPath}' '${join(ROOT, "dist/trunkline.js")}' "$@"`,
-    );
+    script(join(root, "bin/trunkline"), `exec '${process.execPath}' '${BUILT}' "$@"`);
     // Otherwise each use of a key with a passphrase takes gpg a tenth of a second, and far more on
     // a busy machine.
     writeFileSync(join(root, "gpg/gpg-agent.conf"), "s2k-count 65536\n");
@@ -177,6 +177,29 @@ export class GitRig implements AsyncDisposable {
     const { code, out, err } = await this.run(line, options);
     if (code !== 0) throw new Error(`'${line}' ended with ${code}: ${err}${out}`);
     return out.trimEnd();
+  }
+
+  /**
+   * Runs commands of `trunkline` that must succeed in this process, which is far quicker, and gives
+   * what they wrote. What they write into files of git starts the built program.
+   */
+  async inProcess(commands: readonly string[], options: RunOptions = {}): Promise<string[]> {
+    const { runInProcess } = await import("../run-in-process.ts");
+    const { cwd = this.home, env } = options;
+    const [, entry = ""] = process.argv;
+    const written: string[] = [];
+    process.argv[1] = BUILT;
+    try {
+      for (const command of commands) {
+        const here = { env: { ...this.env, ...env }, cwd };
+        const { code, out, err } = await runInProcess(command.split(" "), here);
+        if (code !== 0) throw new Error(`'${command}' ended with ${code}: ${err}${out}`);
+        written.push(out.trimEnd());
+      }
+      return written;
+    } finally {
+      process.argv[1] = entry;
+    }
   }
 
   /** A secret key of gpg's for an address; its fingerprint. */
