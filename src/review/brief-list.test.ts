@@ -55,7 +55,13 @@ describe("listBriefly()", () => {
     rmSync(join(sample.root, "removed.txt"));
     rmSync(other, { recursive: true });
     const views = await listBriefly(commands, {});
-    assert.deepEqual(views, await expected(commands));
+    const shown = views.map(({ dependsOn: _dependsOn, ...view }) => view);
+    assert.deepEqual(shown, await expected(commands));
+    const searched = views.filter(({ dependsOn }) => dependsOn === "files");
+    assert.deepEqual(
+      new Set(searched.map(({ file }) => file)),
+      new Set(["elsewhere.txt", "removed.txt"]),
+    );
     assert.deepEqual(
       new Set(views.map(({ confidence, line }) => `${confidence} ${line}`)),
       new Set(["gone undefined", "exact 5", "exact undefined", "exact 6", "exact 3", "high 8"]),

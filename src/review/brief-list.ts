@@ -23,20 +23,28 @@ export type BriefView = Pick<
   | "original"
   | "repository"
   | "isRepositoryGone"
->;
+> &
+  Pick<ShownLines, "dependsOn">;
 
 /** So many threads are on more than a few files. */
 const MANY = 100;
 
-/**
- * Threads with their current positions, briefly. Comments on files that have not changed are where they
- * were made; only the others are searched.
- */
+/** Threads with their current positions, briefly. */
 export async function listBriefly(
   commands: ReviewCommands,
   filter: ThreadFilter,
 ): Promise<BriefView[]> {
-  const threads = await commands.reviews.listBriefly(filter);
+  return briefViews(commands, await commands.reviews.listBriefly(filter));
+}
+
+/**
+ * Finds the current positions of threads. Comments on files that have not changed are where they were
+ * made; only the others are searched.
+ */
+export async function briefViews(
+  commands: ReviewCommands,
+  threads: readonly BriefThread[],
+): Promise<BriefView[]> {
   const isMany = threads.length > MANY;
   const { repository: here } = commands;
   // Reading the index takes about as long as reading a few files.
@@ -157,5 +165,6 @@ function viewOf(thread: BriefThread, position: ShownLines | undefined): BriefVie
     view.original = { file: place.path, ...(thread.line && { line: thread.line }) };
   }
   if (position?.isRepositoryGone === true) view.isRepositoryGone = true;
+  if (position?.dependsOn !== undefined) view.dependsOn = position.dependsOn;
   return view;
 }

@@ -3,38 +3,46 @@ import { firstLine } from "../shell/layout.ts";
 import type { BriefView } from "../../review/brief-list.ts";
 import type { ThreadView } from "../../review/thread-view.ts";
 
+/** A line of a list, before it is laid out. */
+export interface ThreadRow {
+  readonly id: string;
+  readonly state: string;
+  readonly severity: string;
+  /** The position, as `whereOf` has it. */
+  readonly where: string;
+  /** The first line of the comment. */
+  readonly said: string;
+}
+
+export function threadRow(view: BriefView): ThreadRow {
+  const { id, state, severity, comment } = view;
+  return { id, state, severity, where: whereOf(view), said: firstLine(comment) };
+}
+
 /** One line per thread, in columns. */
-export function threadTable(threads: readonly BriefView[], width: number): string {
-  const places: string[] = [];
-  const widths = { id: 0, state: 0, severity: 0, place: 0 };
-  for (const thread of threads) {
-    const place = whereOf(thread);
-    places.push(place);
-    widths.id = Math.max(widths.id, thread.id.length);
-    widths.state = Math.max(widths.state, thread.state.length);
-    widths.severity = Math.max(widths.severity, thread.severity.length);
-    widths.place = Math.max(widths.place, place.length);
+export function threadTable(threads: readonly ThreadRow[], width: number): string {
+  const widths = { id: 0, state: 0, severity: 0, where: 0 };
+  for (const { id, state, severity, where } of threads) {
+    widths.id = Math.max(widths.id, id.length);
+    widths.state = Math.max(widths.state, state.length);
+    widths.severity = Math.max(widths.severity, severity.length);
+    widths.where = Math.max(widths.where, where.length);
   }
   const gaps = 2 * 4;
-  const taken = widths.id + widths.state + widths.severity + widths.place + gaps;
+  const taken = widths.id + widths.state + widths.severity + widths.where + gaps;
   const room = Math.max(20, width - taken);
   return threads
-    .map(({ id, state, severity, comment }, at) => {
+    .map(({ id, state, severity, where, said }) => {
       const about = `${id.padEnd(widths.id)}  ${state.padEnd(widths.state)}`;
-      const where = `${severity.padEnd(widths.severity)}  ${places[at]?.padEnd(widths.place)}`;
-      return `${about}  ${where}  ${cut(firstLine(comment), room)}\n`;
+      const place = `${severity.padEnd(widths.severity)}  ${where.padEnd(widths.where)}`;
+      return `${about}  ${place}  ${cut(said, room)}\n`;
     })
     .join("");
 }
 
 /** Lines that a menu can split at the colon: `ID:text`. */
-export function threadMenu(threads: readonly BriefView[]): string {
-  return threads
-    .map((thread) => {
-      const said = firstLine(thread.comment);
-      return `${thread.id}:${thread.state} ${whereOf(thread)} ${said}\n`;
-    })
-    .join("");
+export function threadMenu(threads: readonly ThreadRow[]): string {
+  return threads.map(({ id, state, where, said }) => `${id}:${state} ${where} ${said}\n`).join("");
 }
 
 /** The current position of a thread: `?` marks a guess, `(gone)` lines that no longer exist. */
