@@ -7,9 +7,10 @@ import type { ThreadState } from "../../store/review/review-thread.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { dataOf, folderOf, openCommands, type RepoValues } from "./open-reviews.ts";
-import { KeptList } from "./kept-list.ts";
-import { listRows, renewedRows } from "./list-rows.ts";
-import { type ThreadRow, threadMenu, threadRow, threadTable, threadText } from "./thread-text.ts";
+import { KeptList } from "./list/kept-list.ts";
+import { listedThreads, lookedForAgain } from "./list/listed-threads.ts";
+import { menuText, tableText, type ThreadTable, threadTable } from "./list/thread-table.ts";
+import { threadText } from "./thread-text.ts";
 
 interface ListValues extends RepoValues {
   readonly state?: readonly ThreadState[];
@@ -27,19 +28,17 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const data = await dataOf(invocation);
   const kept = keptIn(data, invocation);
   const before = kept?.read();
-  if (before !== undefined && "text" in before) {
-    out(before.text);
+  const print = (table: ThreadTable): void =>
+    out(values.menu === true ? menuText(table) : tableText(table, invocation.width));
+  if (before?.stale.size === 0) {
+    print(before.list.table);
     return 0;
   }
   using commands = await ReviewCommands.open(data, folderOf(invocation));
-  const print = (rows: readonly ThreadRow[]): string => {
-    const text = values.menu === true ? threadMenu(rows) : threadTable(rows, invocation.width);
-    out(text);
-    return text;
-  };
   if (before !== undefined) {
-    const list = await renewedRows(commands, before.list, before.stale);
-    kept?.keep(print(list.rows), list, before.stale);
+    const list = await lookedForAgain(commands, before.list, before.stale);
+    print(list.table);
+    kept?.keep(list, before.stale);
     return 0;
   }
   const gitDir = values.everywhere === true ? undefined : commands.here.gitDir;
@@ -59,21 +58,23 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
     err("There are no threads. `trunkline review add --file FILE --line N` opens one.\n");
     return 0;
   }
-  const rows = wanted.map(threadRow);
-  const text = print(rows);
-  kept?.keep(text, listRows(rows, threads, views));
+  const table = threadTable(wanted);
+  print(table);
+  // A claim lapses with time.
+  const isLasting = !threads.some(({ state }) => state === "claimed");
+  if (isLasting) kept?.keep(listedThreads(table, threads, views));
   return 0;
 }
 
 /** The list as it was printed last; undefined for lists that are not kept. */
 function keptIn(data: string, invocation: Invocation<ListValues>): KeptList | undefined {
-  const { json, everywhere, state, all = false, file, menu = false } = invocation.values;
+  const { json, everywhere, state, all = false, file } = invocation.values;
   // A part of the list does not show when a claim lapses, or a file is renamed into it.
   const isPart = state !== undefined || file !== undefined;
   if (json === true || everywhere === true || isPart) return undefined;
   const here = findRepository(folderOf(invocation));
   if (here === undefined) return undefined;
-  return new KeptList(data, here, { all, menu, width: invocation.width });
+  return new KeptList(data, here, all);
 }
 
 /** `trunkline review show ID` */

@@ -3,9 +3,12 @@ import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, mock } from "node:test";
 
-import { sampleLines, SampleRepository } from "../../../test/samples/sample-review-repository.ts";
-import { runInProcess } from "../../../test/support/run-in-process.ts";
-import { openRepository } from "../../review/repository.ts";
+import {
+  sampleLines,
+  SampleRepository,
+} from "../../../../test/samples/sample-review-repository.ts";
+import { runInProcess } from "../../../../test/support/run-in-process.ts";
+import { openRepository } from "../../../review/repository.ts";
 import { type Kept, KeptList } from "./kept-list.ts";
 
 const FILES = ["a", "b", "c", "d", "sub/e", "f\n\t\u202e"];
@@ -25,7 +28,7 @@ async function setUp() {
   {
     using commands = await sample.commands();
     const repository = commands.here;
-    const { makeAnchor } = await import("../../review/anchor/anchor.ts");
+    const { makeAnchor } = await import("../../../review/anchor/anchor.ts");
     const threads = await Promise.all(
       Array.from({ length: 240 }, async (_, n) => {
         const path = [...FILES, "alike"][n % 7] ?? "";
@@ -57,8 +60,7 @@ async function setUp() {
       return ran.out;
     },
     kept: (): Kept | undefined => {
-      const shape = { all: false, menu: false, width: 1 };
-      return new KeptList(sample.data, openRepository(sample.root), shape).read();
+      return new KeptList(sample.data, openRepository(sample.root), false).read();
     },
     forget: () => rmSync(join(sample.data, "positions"), { recursive: true }),
     [Symbol.dispose]: () => {
@@ -68,8 +70,8 @@ async function setUp() {
   };
 }
 
-describe("the rows of a list", () => {
-  it("are as in a list that is made anew, whatever has changed since they were kept", async () => {
+describe("listed threads", () => {
+  it("are where they are in a list that is made anew, whatever has changed since they were kept", async () => {
     using it = await setUp();
     const { sample, list } = it;
     const at = (path: string): string => join(sample.root, path);
@@ -108,8 +110,8 @@ describe("the rows of a list", () => {
     for (const [name, change] of Object.entries(changes)) {
       await change();
       const kept = it.kept();
-      assert.ok(kept !== undefined && "list" in kept, name);
-      assert.ok(kept.stale.size < kept.list.places.length, `${name}: some rows are kept`);
+      assert.ok(kept !== undefined, name);
+      assert.ok(kept.stale.size < kept.list.places.length, `${name}: some positions are kept`);
       // The first is made of what was kept before the change, the second of what the first kept.
       const found = [await list(), await list("--menu")];
       it.forget();

@@ -1,14 +1,15 @@
 import { lstatSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { readRegularFile } from "../../base/file/read-regular-file.ts";
-import { VERSION } from "../../base/version.ts";
-import { blobId } from "../../review/anchor/file-lines.ts";
-import { writeCache } from "../../review/anchor/position-cache.ts";
-import { type FoundRepository, headCommit } from "../../review/repository.ts";
-import type { BriefPlace } from "../../store/review/reviews-brief.ts";
-import { REVIEWS_FILE } from "../../store/store-files.ts";
-import { type ListRows, rowsIn, rowsText } from "./list-rows.ts";
+import { readRegularFile } from "../../../base/file/read-regular-file.ts";
+import { VERSION } from "../../../base/version.ts";
+import { blobId } from "../../../review/anchor/file-lines.ts";
+import { writeCache } from "../../../review/anchor/position-cache.ts";
+import { type FoundRepository, headCommit } from "../../../review/repository.ts";
+import type { BriefPlace } from "../../../store/review/reviews-brief.ts";
+import { REVIEWS_FILE } from "../../../store/store-files.ts";
+import type { ListedThreads } from "./listed-threads.ts";
+import type { ThreadTable } from "./thread-table.ts";
 
 /** A shorter list is made faster than it is looked up. */
 const LEAST = 200;
@@ -17,14 +18,6 @@ const LARGEST = 32 * 1024 * 1024;
 /** Milliseconds in which a file may be changed twice without a trace in its times. */
 const UNCERTAIN = 2_000;
 
-/** How a list is printed. */
-export interface ListShape {
-  /** With resolved threads. */
-  readonly all: boolean;
-  readonly menu: boolean;
-  readonly width: number;
-}
-
 /** A version of a file that was commented on, and what the positions of its comments depend on. */
 interface KeptPlace extends Omit<BriefPlace, "repository"> {
   /** Of the file; empty if its comments have to be looked for every time. */
@@ -32,42 +25,46 @@ interface KeptPlace extends Omit<BriefPlace, "repository"> {
   readonly isOfCommit?: boolean;
 }
 
-/** The first line of the file. The rows follow, then the text. */
+/** The first line of the file. */
 interface Header {
   readonly version: string;
-  readonly shape: ListShape;
+  readonly all: boolean;
   readonly store: string;
   readonly head: string | undefined;
   readonly places: readonly KeptPlace[];
-  /** Bytes. Writing a cache does not wait for the disk, which may lose a part of it. */
-  readonly rows: number;
-  readonly text: number;
+  /** Bytes after this line. Writing a cache does not wait for the disk, which may lose a part of it. */
+  readonly rest: number;
 }
 
-/** What can be used of the list that was printed last. */
-export type Kept =
-  | { readonly text: string }
-  | { readonly list: ListRows; readonly stale: ReadonlySet<BriefPlace> };
+/** The second line. The lines of the table follow. */
+type Columns = Pick<ListedThreads, "opened"> & Omit<ThreadTable, "lines">;
+
+export interface Kept {
+  readonly list: ListedThreads;
+  /** The places whose threads have to be looked for again. */
+  readonly stale: ReadonlySet<BriefPlace>;
+}
 
 /**
- * The list of a repository as it was printed last. Rows are used again for as long as the store and the
- * commented file are the same, which git, too, tells from their sizes and times. Those whose position
- * depends on more than that are looked for again. It is a cache: whatever is wrong with its file costs
+ * The list of a repository as it was printed last. A position is used again for as long as the store and
+ * the commented file are the same, which git, too, tells from their sizes and times, and the commit or
+ * other files if it depends on them. It is a cache: whatever is wrong with its file costs
  * time and nothing else.
  */
 export class KeptList {
   readonly #began = Date.now();
   readonly #data: string;
   readonly #here: FoundRepository;
-  readonly #shape: ListShape;
+  readonly #all: boolean;
   readonly #path: string;
   /** Read before the list is made, so that a list of the commit before is not kept for this one. */
   readonly #head: string | undefined;
 
-  constructor(data: string, here: FoundRepository, shape: ListShape) {
+  /** `all`: with resolved threads. */
+  constructor(data: string, here: FoundRepository, all: boolean) {
     this.#data = data;
     this.#here = here;
-    this.#shape = shape;
+    this.#all = all;
     this.#head = headCommit(here);
     this.#path = join(data, "positions", `${blobId(Buffer.from(here.root))}.list`);
   }
@@ -79,14 +76,9 @@ export class KeptList {
       if (file === undefined || file.includes(0)) return undefined;
       const from = file.indexOf("\n") + 1;
       const header = JSON.parse(file.toString("utf8", 0, from)) as Header;
-      const to = from + header.rows;
-      const { all, menu, width } = this.#shape;
-      const isUsable = header.version === VERSION && header.shape.all === all;
-      if (!isUsable || to + header.text !== file.length) return undefined;
+      const isUsable = header.version === VERSION && header.all === this.#all;
+      if (!isUsable || from + header.rest !== file.length) return undefined;
       if (header.store !== this.#storeStamp()) return undefined;
-      const stale = header.places.map((place) => this.#isStale(place, header.head));
-      const isSameShape = header.shape.menu === menu && header.shape.width === width;
-      if (isSameShape && !stale.includes(true)) return { text: file.toString("utf8", to) };
       const { gitDir, root } = this.#here;
       const places = header.places.map(({ path, side, blob, commit }) => {
         return { repository: { gitDir, root }, path, side, blob, commit };
@@ -96,19 +88,21 @@ export class KeptList {
           return header.places[at]?.isOfCommit === true ? [[place, "commits"] as const] : [];
         }),
       );
-      const rows = rowsIn(file.toString("utf8", from, to));
-      const list = { ...rows, places, dependsOn };
-      return { list, stale: new Set(places.filter((_, at) => stale[at])) };
+      const [columns = "", ...lines] = file.toString("utf8", from).split("\n");
+      const { opened, ...layout } = JSON.parse(columns) as Columns;
+      const stale = places.filter((_, at) => this.#isStale(header.places[at], header.head));
+      const list = { table: { lines, ...layout }, places, opened, dependsOn };
+      return { list, stale: new Set(stale) };
     } catch {
       return undefined;
     }
   }
 
-  /** `stale` has the places that were looked for; by default all. */
-  keep(text: string, list: ListRows, stale: ReadonlySet<BriefPlace> = new Set(list.places)): void {
-    const { rows, dependsOn } = list;
-    // A claim lapses with time.
-    if (rows.length < LEAST || rows.some(({ state }) => state === "claimed")) return;
+  /** `stale` has the places whose threads were looked for; by default all. */
+  keep(list: ListedThreads, stale: ReadonlySet<BriefPlace> = new Set(list.places)): void {
+    const { dependsOn, opened } = list;
+    const { lines, ...layout } = list.table;
+    if (lines.length < LEAST) return;
     const before = this.#began - UNCERTAIN;
     const store = this.#storeStamp(before);
     const places = list.places.map((place): KeptPlace => {
@@ -119,21 +113,27 @@ export class KeptList {
     });
     const unkept = places.filter(({ stamp }) => stamp === "").length;
     // If nothing more is known than before, what is kept is as good.
-    if (store === undefined || (unkept > 0 && unkept >= stale.size)) return;
-    const kept = rowsText(list);
+    if (store === undefined || unkept >= stale.size) return;
+    const columns: Columns = { opened, ...layout };
+    const rest = `${JSON.stringify(columns)}\n${lines.join("\n")}`;
     const header: Header = {
-      ...{ version: VERSION, shape: this.#shape, store, head: this.#head, places },
-      ...{ rows: Buffer.byteLength(kept), text: Buffer.byteLength(text) },
+      ...{ version: VERSION, all: this.#all, store, head: this.#head, places },
+      rest: Buffer.byteLength(rest),
     };
     try {
-      writeCache(this.#path, `${JSON.stringify(header)}\n${kept}${text}`);
+      writeCache(this.#path, `${JSON.stringify(header)}\n${rest}`);
     } catch {
       // The next time it is made again.
     }
   }
 
-  #isStale(place: KeptPlace, head: string | undefined): boolean {
-    if (place.stamp === "" || (place.isOfCommit === true && head !== this.#head)) return true;
+  #isStale(place: KeptPlace | undefined, head: string | undefined): boolean {
+    if (
+      place === undefined ||
+      place.stamp === "" ||
+      (place.isOfCommit === true && head !== this.#head)
+    )
+      return true;
     return this.#fileStamp(place) !== place.stamp;
   }
 
