@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { sampleLines, SampleRepository } from "../../test/samples/sample-review-repository.ts";
-import { type BriefView, listBriefly } from "./brief-list.ts";
+import { type BriefView, briefViews } from "./brief-list.ts";
 import type { ReviewCommands } from "./review-commands.ts";
 
 const SAID = { comment: "So\nand so", by: "ada", source: "test" };
@@ -25,7 +25,7 @@ async function expected(commands: ReviewCommands): Promise<BriefView[]> {
   });
 }
 
-describe("listBriefly()", () => {
+describe("briefViews()", () => {
   it("tells of every thread what the whole list tells", async () => {
     using sample = new SampleRepository();
     for (const file of ["same", "changed", "renamed", "removed"]) {
@@ -54,8 +54,14 @@ describe("listBriefly()", () => {
     renameSync(join(sample.root, "renamed.txt"), join(sample.root, "elsewhere.txt"));
     rmSync(join(sample.root, "removed.txt"));
     rmSync(other, { recursive: true });
-    const views = await listBriefly(commands, {});
-    assert.deepEqual(views, await expected(commands));
+    const views = await briefViews(commands, await commands.reviews.listBriefly({}));
+    const shown = views.map(({ dependsOn: _dependsOn, ...view }) => view);
+    assert.deepEqual(shown, await expected(commands));
+    const searched = views.filter(({ dependsOn }) => dependsOn === "files");
+    assert.deepEqual(
+      new Set(searched.map(({ file }) => file)),
+      new Set(["elsewhere.txt", "removed.txt"]),
+    );
     assert.deepEqual(
       new Set(views.map(({ confidence, line }) => `${confidence} ${line}`)),
       new Set(["gone undefined", "exact 5", "exact undefined", "exact 6", "exact 3", "high 8"]),
@@ -70,11 +76,11 @@ describe("listBriefly()", () => {
     for (let n = 0; n < 20; n++) ids.push((await commands.add({ ...SAID, file: "a" })).id);
     await commands.resolve(ids[3] ?? "", { by: "ada", role: "person" });
     const { gitDir } = commands.here;
-    const open = await listBriefly(commands, { gitDir, states: ["open"] });
+    const open = await commands.reviews.listBriefly({ gitDir, states: ["open"] });
     assert.deepEqual(
       open.map(({ id }) => id),
       ids.filter((_, n) => n !== 3),
     );
-    assert.deepEqual(await listBriefly(commands, { gitDir: "/nothing" }), []);
+    assert.deepEqual(await commands.reviews.listBriefly({ gitDir: "/nothing" }), []);
   });
 });

@@ -1,42 +1,48 @@
 import { existsSync } from "node:fs";
 
 import { IndexBlobs } from "../git/index-blobs.ts";
-import type { ThreadFilter } from "../store/review/reviews-threads.ts";
 import type { BriefPlace, BriefThread } from "../store/review/reviews-brief.ts";
 import { readable } from "./anchor/anchor.ts";
 import { blobId } from "./anchor/file-lines.ts";
 import type { ReviewCommands } from "./review-commands.ts";
 import type { ShownLines, ThreadView } from "./thread-view.ts";
 
-/** As much of a thread as fits on a line of a list. */
-export type BriefView = Pick<
+/** Where a thread is now. */
+export type BriefPosition = Pick<
   ThreadView,
-  | "id"
-  | "state"
-  | "severity"
-  | "file"
-  | "line"
-  | "end"
-  | "side"
-  | "confidence"
-  | "comment"
-  | "original"
-  | "repository"
-  | "isRepositoryGone"
->;
+  "file" | "line" | "end" | "side" | "confidence" | "original" | "repository" | "isRepositoryGone"
+> &
+  Pick<ShownLines, "dependsOn">;
+
+/** As much of a thread as fits on a line of a list. */
+export type BriefView = BriefPosition & Pick<ThreadView, "id" | "state" | "severity" | "comment">;
+
+/** Where a thread was opened. */
+export type OpenedAt = Pick<BriefThread, "id" | "place" | "line" | "end">;
 
 /** So many threads are on more than a few files. */
 const MANY = 100;
 
-/**
- * Threads with their current positions, briefly. Comments on files that have not changed are where they
- * were made; only the others are searched.
- */
-export async function listBriefly(
+/** Threads with their current positions, briefly. */
+export async function briefViews(
   commands: ReviewCommands,
-  filter: ThreadFilter,
+  threads: readonly BriefThread[],
 ): Promise<BriefView[]> {
-  const threads = await commands.reviews.listBriefly(filter);
+  const positions = await briefPositions(commands, threads);
+  return threads.map(({ id, state, severity, comment }, at) => {
+    // In place, because lists have thousands.
+    return Object.assign(positions[at] as BriefPosition, { id, state, severity, comment });
+  });
+}
+
+/**
+ * Finds the current positions of threads. Comments on files that have not changed are where they were
+ * made; only the others are searched.
+ */
+export async function briefPositions(
+  commands: ReviewCommands,
+  threads: readonly OpenedAt[],
+): Promise<BriefPosition[]> {
   const isMany = threads.length > MANY;
   const { repository: here } = commands;
   // Reading the index takes about as long as reading a few files.
@@ -49,8 +55,8 @@ export async function listBriefly(
     if (others !== undefined) others.push(at);
     else if (!isUnchanged(place)) changed.set(place, [at]);
   }
-  const positions = await positionsOf(commands, index, threads, changed);
-  return threads.map((thread, at) => viewOf(thread, positions[at]));
+  const positions = await searched(commands, index, threads, changed);
+  return threads.map((thread, at) => positionOf(thread, positions[at]));
 }
 
 function unchangedIn(
@@ -99,10 +105,10 @@ interface WorkTree {
 }
 
 /** Where comments are that cannot be where they were made without a look. */
-async function positionsOf(
+async function searched(
   commands: ReviewCommands,
   index: IndexBlobs | undefined,
-  all: readonly BriefThread[],
+  all: readonly OpenedAt[],
   changed: ReadonlyMap<BriefPlace, readonly number[]>,
 ): Promise<(ShownLines | undefined)[]> {
   const positions = Array.from<ShownLines | undefined>({ length: all.length });
@@ -126,36 +132,32 @@ async function positionsOf(
   return positions;
 }
 
-function linesOf({ line, end }: BriefThread): { readonly line?: number; readonly end?: number } {
+function linesOf({ line, end }: OpenedAt): { readonly line?: number; readonly end?: number } {
   return line === undefined || end === undefined ? {} : { line, end };
 }
 
-function quotedLines(commands: ReviewCommands, threads: readonly BriefThread[]) {
+function quotedLines(commands: ReviewCommands, threads: readonly OpenedAt[]) {
   return Promise.all(threads.map(async ({ id }) => (await commands.reviews.get(id)).anchor));
 }
 
-function viewOf(thread: BriefThread, position: ShownLines | undefined): BriefView {
+function positionOf(thread: OpenedAt, position: ShownLines | undefined): BriefPosition {
   const { place } = thread;
   const { line, end = line } = position ?? thread;
   const file = position?.path ?? place.path;
-  // Built in place, because lists have thousands.
-  const view: { -readonly [K in keyof BriefView]: BriefView[K] } = {
-    id: thread.id,
-    state: thread.state,
-    severity: thread.severity,
+  const found: { -readonly [K in keyof BriefPosition]: BriefPosition[K] } = {
     file,
     side: place.side,
-    comment: thread.comment,
     confidence: position?.confidence ?? "exact",
     repository: place.repository.root,
   };
   if (line !== undefined && end !== undefined) {
-    view.line = line;
-    view.end = end;
+    found.line = line;
+    found.end = end;
   }
   if (file !== place.path || line !== thread.line) {
-    view.original = { file: place.path, ...(thread.line && { line: thread.line }) };
+    found.original = { file: place.path, ...(thread.line && { line: thread.line }) };
   }
-  if (position?.isRepositoryGone === true) view.isRepositoryGone = true;
-  return view;
+  if (position?.isRepositoryGone === true) found.isRepositoryGone = true;
+  if (position?.dependsOn !== undefined) found.dependsOn = position.dependsOn;
+  return found;
 }

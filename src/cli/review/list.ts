@@ -1,5 +1,5 @@
 import { changedLines } from "../../review/anchor/changed-lines.ts";
-import { listBriefly } from "../../review/brief-list.ts";
+import { briefViews } from "../../review/brief-list.ts";
 import { ReviewCommands } from "../../review/review-commands.ts";
 import type { ThreadView } from "../../review/thread-view.ts";
 import { findRepository, placeOf } from "../../review/repository.ts";
@@ -7,8 +7,10 @@ import type { ThreadState } from "../../store/review/review-thread.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { dataOf, folderOf, openCommands, type RepoValues } from "./open-reviews.ts";
-import { PrintedList } from "./printed-list.ts";
-import { threadMenu, threadTable, threadText } from "./thread-text.ts";
+import { KeptList } from "./list/kept-list.ts";
+import { listedThreads, lookedForAgain } from "./list/listed-threads.ts";
+import { menuText, tableText, type ThreadTable, threadTable } from "./list/thread-table.ts";
+import { threadText } from "./thread-text.ts";
 
 interface ListValues extends RepoValues {
   readonly state?: readonly ThreadState[];
@@ -24,13 +26,21 @@ const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "prop
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
   const { values, out, err } = invocation;
   const data = await dataOf(invocation);
-  const printed = printedIn(data, invocation);
-  const before = printed?.read();
-  if (before !== undefined) {
-    out(before);
+  const kept = keptIn(data, invocation);
+  const before = kept?.read();
+  const print = (table: ThreadTable): void =>
+    out(values.menu === true ? menuText(table) : tableText(table, invocation.width));
+  if (before?.stale.size === 0) {
+    print(before.list.table);
     return 0;
   }
   using commands = await ReviewCommands.open(data, folderOf(invocation));
+  if (before !== undefined) {
+    const list = await lookedForAgain(commands, before.list, before.stale);
+    print(list.table);
+    kept?.keep(list, before.stale);
+    return 0;
+  }
   const gitDir = values.everywhere === true ? undefined : commands.here.gitDir;
   const states = values.state ?? (values.all === true ? undefined : UNRESOLVED);
   // A renamed file is found by its current name and by its name when the comment was made.
@@ -41,26 +51,30 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
     out(`${JSON.stringify({ threads }, null, 2)}\n`);
     return 0;
   }
-  const threads = (await listBriefly(commands, { gitDir, states })).filter(isWanted);
-  if (threads.length === 0 && values.menu !== true) {
+  const threads = await commands.reviews.listBriefly({ gitDir, states });
+  const views = await briefViews(commands, threads);
+  const wanted = views.filter(isWanted);
+  if (wanted.length === 0 && values.menu !== true) {
     err("There are no threads. `trunkline review add --file FILE --line N` opens one.\n");
     return 0;
   }
-  const text = values.menu === true ? threadMenu(threads) : threadTable(threads, invocation.width);
-  out(text);
-  printed?.keep(text, threads);
+  const table = threadTable(wanted);
+  print(table);
+  // A claim lapses with time.
+  const isLasting = !threads.some(({ state }) => state === "claimed");
+  if (isLasting) kept?.keep(listedThreads(table, threads, views));
   return 0;
 }
 
 /** The list as it was printed last; undefined for lists that are not kept. */
-function printedIn(data: string, invocation: Invocation<ListValues>): PrintedList | undefined {
-  const { json, everywhere, state, all, file, menu } = invocation.values;
+function keptIn(data: string, invocation: Invocation<ListValues>): KeptList | undefined {
+  const { json, everywhere, state, all = false, file } = invocation.values;
   // A part of the list does not show when a claim lapses, or a file is renamed into it.
   const isPart = state !== undefined || file !== undefined;
   if (json === true || everywhere === true || isPart) return undefined;
   const here = findRepository(folderOf(invocation));
   if (here === undefined) return undefined;
-  return new PrintedList(data, here, { all, menu, width: invocation.width });
+  return new KeptList(data, here, all);
 }
 
 /** `trunkline review show ID` */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { ThreadView } from "../../review/thread-view.ts";
-import { threadMenu, threadTable, threadText, whereOf } from "./thread-text.ts";
+import { threadText, whereOf } from "./thread-text.ts";
 
 const THREAD: ThreadView = {
   id: "r7k2mq",
@@ -37,26 +37,6 @@ describe("whereOf()", () => {
   it("is the file alone for a comment on the whole file", () => {
     const { line: _line, end: _end, ...whole } = THREAD;
     assert.equal(whereOf(whole), "src/a.ts");
-  });
-});
-
-describe("threadTable()", () => {
-  it("aligns columns, and cuts comments to the width, but never below 20 characters", () => {
-    const long = { ...THREAD, state: "proposed", comment: `${"x".repeat(60)}\nmore` };
-    const wide = threadTable([THREAD, long], 60);
-    assert.equal(
-      wide,
-      `r7k2mq  open      must  src/a.ts:4  Handle the error\n` +
-        `r7k2mq  proposed  must  src/a.ts:4  ${"x".repeat(23)}…\n`,
-    );
-    assert.ok(threadTable([long], 10).endsWith(`  ${"x".repeat(19)}…\n`));
-  });
-});
-
-describe("threadMenu()", () => {
-  it("has one line per thread, whatever its comment contains", () => {
-    const text = threadMenu([{ ...THREAD, comment: "\n\tfirst\nr1:open x" }]);
-    assert.equal(text, "r7k2mq:open src/a.ts:4 first\n");
   });
 });
 

@@ -9,6 +9,7 @@ test("lines have the same number if they differ only in space and the kind of qu
   const lines = [
     ...["a('b')", '\ta( "b" )', "a(`b`)\r", "a(b)", "", "  \t", "}", "\x01}"],
     ...["é('b')", 'é ("b")', "e('b')", "a(\u00a0'b')", "\u2003", "日本", "日 本"],
+    ...['日"', "日`", "日\u0222", "日\u0022"],
   ];
   const { numbers } = new LineNumbers().of(FileText.of(lines));
   for (const [at, line] of lines.entries()) {

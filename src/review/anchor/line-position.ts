@@ -20,6 +20,11 @@ export interface LinePosition {
   readonly end?: number;
   readonly confidence: Confidence;
   readonly method: Method;
+  /**
+   * What may change the position, beside the two texts: the commits between them, or other files that
+   * this one may have been renamed to.
+   */
+  readonly dependsOn?: "commits" | "files";
 }
 
 export const GONE: LinePosition = { confidence: "gone", method: "none" };

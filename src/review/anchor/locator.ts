@@ -89,13 +89,20 @@ export class Locator {
         : place.path;
     const present = path === undefined ? undefined : this.#presentAt(path);
     if (path === undefined || present === undefined) {
-      return comments.map(() => ({ ...GONE, path: place.path }));
+      return comments.map(() => ({ ...GONE, path: place.path, dependsOn: "files" }));
     }
     const positions = await this.#positions(place, comments, { ...present, path });
-    return positions.map(({ line, end, confidence, method }): LocatedLines => {
+    return positions.map(({ line, end, confidence, method, dependsOn }): LocatedLines => {
       // Built in place, because lists have thousands.
-      if (line === undefined || end === undefined) return { path, confidence, method };
-      return { path, line, end, confidence, method };
+      const found: { -readonly [K in keyof LocatedLines]: LocatedLines[K] } = {
+        path,
+        confidence,
+        method,
+      };
+      if (line !== undefined && end !== undefined) [found.line, found.end] = [line, end];
+      if (here === undefined) found.dependsOn = "files";
+      else if (dependsOn !== undefined) found.dependsOn = dependsOn;
+      return found;
     });
   }
 
@@ -117,15 +124,17 @@ export class Locator {
     const found = comments.map(({ line, end = line }, at) => {
       if (line === undefined || end === undefined) return WHOLE_FILE;
       const position = direct.find(line - 1, end - 1);
-      if (isSince && !direct.isSettled(line - 1, end - 1, position)) doubtful.push(at);
-      return position;
+      if (commit === undefined || position.confidence === "exact") return position;
+      if (isSince && direct.isSettled(line - 1, end - 1, position)) return position;
+      if (isSince) doubtful.push(at);
+      return ofCommits(position);
     });
     if (doubtful.length === 0) return found;
     const key = `${commit}..${this.#head()} ${blob} ${present.blob} ${path}`;
     const unknown = doubtful.filter((at) => {
       const { line = 1, end = line } = comments[at] ?? {};
       const known = this.#cache?.get(key, line, end);
-      if (known !== undefined) found[at] = known;
+      if (known !== undefined) found[at] = ofCommits(known);
       return known === undefined;
     });
     const chain = unknown.length === 0 ? [] : await this.#between(place, before, present);
@@ -133,7 +142,7 @@ export class Locator {
       const { line = 1, end = line } = comments[at] ?? {};
       const position = chain.length === 0 ? found[at] : findThrough(chain, line - 1, end - 1);
       if (position === undefined) continue;
-      found[at] = position;
+      found[at] = ofCommits(position);
       this.#cache?.set(key, line, end, position);
     }
     return found;
@@ -208,6 +217,10 @@ export class Locator {
     this.#before.set(blob, asked);
     return asked;
   }
+}
+
+function ofCommits(position: LinePosition): LinePosition {
+  return { ...position, dependsOn: "commits" };
 }
 
 const WHOLE_FILE: LinePosition = { confidence: "exact", method: "diff" };

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import type { BriefView } from "../../../review/brief-list.ts";
+import {
+  menuText,
+  tableText,
+  type ThreadTable,
+  threadTable,
+  withPositions,
+} from "./thread-table.ts";
+
+const THREAD: BriefView = {
+  id: "r7k2mq",
+  state: "open",
+  severity: "must",
+  file: "src/a.ts",
+  line: 4,
+  end: 4,
+  side: "new",
+  confidence: "exact",
+  comment: "Handle the error",
+  repository: "/r/.git",
+};
+
+describe("tableText()", () => {
+  it("aligns columns, and cuts comments to the width, but never below 20 characters", () => {
+    const long = { ...THREAD, state: "proposed", comment: `${"x".repeat(60)}\nmore` };
+    const wide = tableText(threadTable([THREAD, long]), 60);
+    assert.equal(
+      wide,
+      `r7k2mq  open      must  src/a.ts:4  Handle the error\n` +
+        `r7k2mq  proposed  must  src/a.ts:4  ${"x".repeat(23)}…\n`,
+    );
+    assert.ok(tableText(threadTable([long]), 10).endsWith(`  ${"x".repeat(19)}…\n`));
+  });
+});
+
+describe("menuText()", () => {
+  it("has one line per thread, whatever its comment contains", () => {
+    const text = menuText(threadTable([{ ...THREAD, comment: "\n\tfirst\nr1:open x" }]));
+    assert.equal(text, "r7k2mq:open src/a.ts:4 first\n");
+  });
+});
+
+describe("withPositions()", () => {
+  const { line: _line, end: _end, ...whole } = THREAD;
+  const files = ["a", "a longer one ", "b"];
+  const tableOf = (names: readonly string[]): ThreadTable =>
+    threadTable(names.map((file) => ({ ...whole, file, comment: "So" })));
+  for (const [names, what] of [
+    [["a", "a longer one ", "c "], "as wide"],
+    [["a", "the longest of them", "b"], "wider"],
+    [["a", "", "b"], "narrower"],
+    [["a name", "b", ""], "all others"],
+  ] as const) {
+    it(`has the same as a new table, ${what}`, () => {
+      const changed = new Map([...names.entries()].filter(([at, name]) => name !== files[at]));
+      const expected = tableOf(names);
+      const found = withPositions(tableOf(files), changed);
+      assert.deepEqual(found.lines, expected.lines);
+      assert.deepEqual([found.widths, found.wheres], [expected.widths, expected.wheres]);
+      assert.equal(menuText(found), menuText(expected));
+    });
+  }
+});

@@ -1,0 +1,91 @@
+import type { BriefView } from "../../../review/brief-list.ts";
+import { firstLine } from "../../shell/layout.ts";
+import { whereOf } from "../thread-text.ts";
+
+/** A list in columns. It may have ten thousand lines, so it is laid out once, and edited in place. */
+export interface ThreadTable {
+  /** One for each thread. Comments are not cut. */
+  readonly lines: readonly string[];
+  /** Of all columns but the comment. */
+  readonly widths: Readonly<Record<"id" | "state" | "severity" | "where", number>>;
+  /** The length of each position: a file name may end with a space. */
+  readonly wheres: readonly number[];
+}
+
+const GAP = "  ";
+const SHORTEST_COMMENT = 20;
+
+export function threadTable(threads: readonly BriefView[]): ThreadTable {
+  const widths = { id: 0, state: 0, severity: 0, where: 0 };
+  const wheres: number[] = [];
+  const places: string[] = [];
+  for (const thread of threads) {
+    const where = whereOf(thread);
+    places.push(where);
+    wheres.push(where.length);
+    widths.id = Math.max(widths.id, thread.id.length);
+    widths.state = Math.max(widths.state, thread.state.length);
+    widths.severity = Math.max(widths.severity, thread.severity.length);
+    widths.where = Math.max(widths.where, where.length);
+  }
+  const lines = threads.map(({ id, state, severity, comment }, at) => {
+    const about = `${id.padEnd(widths.id)}${GAP}${state.padEnd(widths.state)}`;
+    const where = `${severity.padEnd(widths.severity)}${GAP}${places[at]?.padEnd(widths.where)}`;
+    return `${about}${GAP}${where}${GAP}${firstLine(comment)}`;
+  });
+  return { lines, widths, wheres };
+}
+
+/** The same with other positions of some threads, by their indexes. */
+export function withPositions(
+  { lines, widths, wheres }: ThreadTable,
+  changed: ReadonlyMap<number, string>,
+): ThreadTable {
+  const lengths = [...wheres];
+  for (const [at, where] of changed) lengths[at] = where.length;
+  let width = 0;
+  for (const length of lengths) width = Math.max(width, length);
+  const [from, to] = whereColumn(widths);
+  const more = " ".repeat(Math.max(0, width - widths.where));
+  const kept = Math.min(to, from + width);
+  const next = lines.map((line, at) => {
+    const where = changed.get(at);
+    if (where !== undefined) return `${line.slice(0, from)}${where.padEnd(width)}${line.slice(to)}`;
+    return width === widths.where ? line : `${line.slice(0, kept)}${more}${line.slice(to)}`;
+  });
+  return { lines: next, widths: { ...widths, where: width }, wheres: lengths };
+}
+
+/** One line per thread, as long as a terminal is wide, but with some characters of the comment. */
+export function tableText({ lines, widths }: ThreadTable, width: number): string {
+  const [, to] = whereColumn(widths);
+  const most = Math.max(width, to + GAP.length + SHORTEST_COMMENT);
+  const shown = lines.map((line) =>
+    line.length > most ? `${line.slice(0, most - 1)}…\n` : `${line}\n`,
+  );
+  return shown.join("");
+}
+
+/** Lines that a menu can split at the colon: `ID:text`. */
+export function menuText(table: ThreadTable): string {
+  const { lines, widths, wheres } = table;
+  const [from, to] = whereColumn(widths);
+  const shown = lines.map((line, at) => {
+    const state = line.slice(widths.id + GAP.length, widths.id + GAP.length + widths.state);
+    const where = line.slice(from, from + (wheres[at] ?? 0));
+    const said = line.slice(to + GAP.length);
+    return `${idAt(table, at)}:${state.trimEnd()} ${where} ${said}\n`;
+  });
+  return shown.join("");
+}
+
+/** The id of a thread. */
+export function idAt({ lines, widths }: ThreadTable, at: number): string {
+  return (lines[at] ?? "").slice(0, widths.id).trimEnd();
+}
+
+/** Where the column of positions begins and ends. */
+function whereColumn({ id, state, severity, where }: ThreadTable["widths"]): [number, number] {
+  const from = id + state + severity + 3 * GAP.length;
+  return [from, from + where];
+}
