@@ -116,19 +116,28 @@ export class Peer<S = undefined> implements Sink<string> {
     await this.#channel[Symbol.asyncDispose]();
   }
 
-  /** Begins a request that `readUnparsed` has read; undefined where it has to be parsed or refused. */
-  begin(method: string, id: HeldId): Call<S> | undefined {
+  /** Whether a request that `readUnparsed` has read may be begun; else it has to be parsed or refused. */
+  admits(id: HeldId): boolean {
+    if (this.#isObserved || this.#closing) return false;
     const { size } = this.#inFlight;
-    if (this.#isObserved || this.#closing || size >= this.#limits.maxInFlight) return undefined;
-    if (this.#inFlight.find(id) !== undefined) return undefined;
-    const call = new Call<S>(this, method, id);
-    this.#inFlight.add(call);
-    return call;
+    if (size === 0) return true;
+    return size < this.#limits.maxInFlight && this.#inFlight.find(id) === undefined;
   }
 
-  /** Answers such a request with the JSON text of a result. */
+  /** Keeps such a request in flight until `answer` or `follow`: it is not answered in this turn. */
+  hold(call: Call<S>): void {
+    this.#inFlight.add(call);
+  }
+
+  /** Answers a request in flight with the JSON text of a result. */
   answer(call: Call<S>, result: string): void {
-    if (this.#inFlight.settle(call)) this.#sendResult(call, result);
+    if (this.#inFlight.settle(call)) this.reply(call.id, result, call.batch);
+  }
+
+  /** The same of one that was never in flight. */
+  reply(id: HeldId, result: string, batch?: Batch): void {
+    const answer = `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
+    this.#reply(answer, { request: String(id), isAnswer: true }, batch);
   }
 
   /** Called by the channel. */
@@ -355,12 +364,7 @@ export class Peer<S = undefined> implements Sink<string> {
       return;
     }
     call.observed?.({ result });
-    this.#sendResult(call, text ?? "null");
-  }
-
-  #sendResult({ idText, batch }: Call<S>, result: string): void {
-    const answer = `{"jsonrpc":"2.0","id":${idText},"result":${result}}`;
-    this.#reply(answer, { request: idText, isAnswer: true }, batch);
+    this.reply(call.id, text ?? "null", call.batch);
   }
 
   #failCall(call: Call<S>, error: RpcError): void {

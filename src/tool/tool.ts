@@ -83,12 +83,14 @@ export interface Tool {
   resume?(taskId: string, context: ToolContext): Promise<ToolResult>;
 }
 
-/** A call that is passed on as text. What most calls never need is made when it is asked for. */
-export interface PassedCall {
+/**
+ * A call that is passed on as text, and is stopped as it may be. What most calls never need is made
+ * when it is asked for.
+ */
+export interface PassedCall extends Stop {
   /** Tells its client from others. */
   readonly client: string;
   readonly args: Arguments;
-  readonly stop: Stop;
   readonly context: ToolContext;
   /** Its result, as JSON of one text (`TextResult`). */
   answered(result: string, isError: boolean): void;
@@ -126,7 +128,7 @@ export interface Question {
 /** What a tool may do while it runs. */
 export interface ToolContext {
   readonly caller: Caller;
-  readonly session?: string;
+  readonly session?: string | undefined;
   /** What the caller sees of the offer, and what it may call; everything where it is left out. */
   readonly profile?: Profile | undefined;
   /** The folder that the caller works in, where its door knows it without asking. */

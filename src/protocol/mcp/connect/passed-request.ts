@@ -57,7 +57,7 @@ export class PassedRequest implements Pending, StopListener {
     const id = peer.requests.register(this);
     if (id === undefined) return false;
     this.#id = id;
-    this.passed.stop.add(this);
+    this.passed.add(this);
     peer.send(`{"jsonrpc":"2.0","id":${id}${this.#around.before}${args}}}`);
     return true;
   }
@@ -67,7 +67,7 @@ export class PassedRequest implements Pending, StopListener {
   }
 
   settled(): void {
-    this.passed.stop.remove(this);
+    this.passed.remove(this);
   }
 
   /** It was answered with one text. */
