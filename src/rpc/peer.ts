@@ -25,7 +25,7 @@ import { ErrorPace } from "./error-pace.ts";
 import { readElements } from "./message/envelope.ts";
 import { errorText, faultError, RpcError, toRpcError } from "./rpc-error.ts";
 import { type HeldId, type LostMessage, recoverMessage, recoverUnparsed } from "./message/id.ts";
-import { InFlight } from "./in-flight.ts";
+import { type Held, InFlight } from "./in-flight.ts";
 import { classify } from "./message/message.ts";
 import type { Method } from "./method.ts";
 import { PendingRequests, type RequestLink, type RequestOptions } from "./pending-requests.ts";
@@ -121,17 +121,17 @@ export class Peer<S = undefined> implements Sink<string> {
     if (this.#isObserved || this.#closing) return false;
     const { size } = this.#inFlight;
     if (size === 0) return true;
-    return size < this.#limits.maxInFlight && this.#inFlight.find(id) === undefined;
+    return size < this.#limits.maxInFlight && !this.#inFlight.has(id);
   }
 
   /** Keeps such a request in flight until `answer` or `follow`: it is not answered in this turn. */
-  hold(call: Call<S>): void {
+  hold(call: Held<S>): void {
     this.#inFlight.add(call);
   }
 
-  /** Answers a request in flight with the JSON text of a result. */
-  answer(call: Call<S>, result: string): void {
-    if (this.#inFlight.settle(call)) this.reply(call.id, result, call.batch);
+  /** Answers it with the JSON text of a result. */
+  answer(call: Held<S>, result: string): void {
+    if (this.#inFlight.settle(call)) this.reply(call.id, result);
   }
 
   /** The same of one that was never in flight. */
@@ -278,7 +278,7 @@ export class Peer<S = undefined> implements Sink<string> {
     if (this.#closing) throw RpcError.of(STANDARD.internal, "shutting down");
     if (this.#inFlight.size > 0) {
       if (this.#inFlight.size >= this.#limits.maxInFlight) throw RpcError.of(TRUNKLINE.busy);
-      if (this.#inFlight.find(id) !== undefined) {
+      if (this.#inFlight.has(id)) {
         const why = `id ${shorten(String(id))} belongs to a request in flight`;
         throw RpcError.of(STANDARD.invalidRequest, why);
       }

@@ -1,4 +1,4 @@
-import type { Stop } from "../base/stop.ts";
+import type { Stop, StopListener } from "../base/stop.ts";
 import { hasBrand } from "../base/errors.ts";
 import type { Principal, Scope } from "../base/principal.ts";
 import type { LogLevel } from "../base/log.ts";
@@ -83,15 +83,14 @@ export interface Tool {
   resume?(taskId: string, context: ToolContext): Promise<ToolResult>;
 }
 
-/**
- * A call that is passed on as text, and is stopped as it may be. What most calls never need is made
- * when it is asked for.
- */
-export interface PassedCall extends Stop {
+/** A call that is passed on as text. What most calls never need is made when it is asked for. */
+export interface PassedCall {
   /** Tells its client from others. */
   readonly client: string;
   readonly args: Arguments;
   readonly context: ToolContext;
+  /** Whom to tell, once, if the call is called off before it is answered. */
+  heard(listener: StopListener): void;
   /** Its result, as JSON of one text (`TextResult`). */
   answered(result: string, isError: boolean): void;
   /** Goes on as a call that was not passed on: it failed, or its result is of another kind. */

@@ -5,7 +5,7 @@ import type { Fits } from "../schema/plain-schema.ts";
 import { plainSchema } from "../schema/plain-schema.ts";
 import { toolRefusal } from "../tool-access.ts";
 import type { Passage, Toolbox } from "../toolbox.ts";
-import type { Arguments, Tool, ToolContext, ToolResult } from "../tool.ts";
+import type { Tool, ToolContext, ToolResult } from "../tool.ts";
 
 /** Read once: the global is a getter, which costs more than the time. */
 const clock = performance;
@@ -77,7 +77,7 @@ export class CallLane<C extends ToolContext = ToolContext> {
   }
 
   /** Records a call that was answered with a result. */
-  record(json: string, args: Arguments, started: number, isError: boolean): void {
+  record(json: string, started: number, isError: boolean): void {
     if (this.#audit === undefined) return;
     const time = timestamp();
     if (time !== this.#time) {
@@ -85,7 +85,7 @@ export class CallLane<C extends ToolContext = ToolContext> {
       this.#head = `{"time":"${time}${this.#before}`;
     }
     const took = Math.round((clock.now() - started) * 1000) / 1000;
-    this.#audit.recordText?.(this.#head, maskedJson(json, args), (isError ? ERROR : OK) + took);
+    this.#audit.recordText?.(this.#head, maskedJson(json), (isError ? ERROR : OK) + took);
   }
 
   /** Goes on with a call in full. */

@@ -185,8 +185,9 @@ export class McpClient {
   }
 
   /** Passes on a call whose arguments are JSON text. False where the tool has to be called. */
-  pass(name: string, args: string, passed: PassedCall, around: AroundPassed): boolean {
-    return this.#requests.pass(name, args, passed, around);
+  pass(args: string, passed: PassedCall, around: AroundPassed): boolean {
+    if (this.#requests.codec.has.inputRequired) return false;
+    return new PassedRequest(this.#requests, passed, around).send(this.#peer, args);
   }
 
   /** Calls a tool that only works as a task (2025-11-25), and waits for its end. */
@@ -243,7 +244,7 @@ export class McpClient {
     const { requests } = this.#peer;
     const request = requests.find(answer.id);
     if (!(request instanceof PassedRequest)) return messageOf(answer);
-    requests.take(answer.id);
+    requests.forget(answer.id);
     request.answered(answer.json, answer.isError);
     return TAKEN;
   }

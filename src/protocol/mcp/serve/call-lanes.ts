@@ -1,4 +1,6 @@
+import type { StopListener } from "../../../base/stop.ts";
 import { Call } from "../../../rpc/call.ts";
+import type { Held } from "../../../rpc/in-flight.ts";
 import type { HeldId } from "../../../rpc/message/id.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { TAKEN } from "../../../rpc/peer-options.ts";
@@ -76,7 +78,7 @@ export class CallLanes {
       runHere(lane, this.#peer, held, json, args);
       return TAKEN;
     }
-    const call = new PassedText(this.#peer, held, lane, json, args);
+    const call = new PassedText(this.#peer, held, lane, json);
     if (lane.pass(json, call)) this.#peer.hold(call);
     else runHere(lane, this.#peer, held, json, args);
     return TAKEN;
@@ -109,7 +111,7 @@ function runHere(
     return;
   }
   const text = JSON.stringify(peer.state.client.codec.shapeToolResult(result));
-  lane.record(json, args, started, result.isError === true);
+  lane.record(json, started, result.isError === true);
   peer.reply(id, text);
 }
 
@@ -141,27 +143,39 @@ class LaneRequest implements Requested {
   }
 }
 
-/** A call that another server may answer. */
-class PassedText extends Call<Connection> implements PassedCall, Requested {
-  readonly args: Arguments;
+/** A call that another server may answer. Its call is made if it is cancelled, or goes on in full. */
+class PassedText implements PassedCall, Held<Connection>, Requested {
+  readonly id: HeldId;
+  readonly #peer: Peer<Connection>;
   readonly #lane: Lane;
   readonly #json: string;
   readonly #started = clock.now();
+  #isAnswered = false;
+  #call: Call<Connection> | undefined;
   #context: McpToolContext | undefined;
+  #listener: StopListener | undefined;
 
-  constructor(peer: Peer<Connection>, id: HeldId, lane: Lane, json: string, args: Arguments) {
-    super(peer, "tools/call", id);
+  constructor(peer: Peer<Connection>, id: HeldId, lane: Lane, json: string) {
+    this.#peer = peer;
+    this.id = id;
     this.#lane = lane;
     this.#json = json;
-    this.args = args;
   }
 
-  get call(): this {
-    return this;
+  get call(): Call<Connection> {
+    if (this.#call === undefined) {
+      this.#call = new Call(this.#peer, "tools/call", this.id);
+      if (this.#listener !== undefined) this.#call.add(this.#listener);
+    }
+    return this.#call;
   }
 
   get client(): string {
     return this.#lane.client;
+  }
+
+  get args(): Arguments {
+    return JSON.parse(this.#json) as Arguments;
   }
 
   get context(): McpToolContext {
@@ -169,13 +183,28 @@ class PassedText extends Call<Connection> implements PassedCall, Requested {
     return this.#context;
   }
 
+  /** The one who passes the call on. */
+  heard(listener: StopListener): void {
+    this.#listener = listener;
+  }
+
+  get isSettled(): boolean {
+    return this.#call?.isSettled ?? this.#isAnswered;
+  }
+
+  settle(): void {
+    this.#isAnswered = true;
+    this.#call?.settle();
+  }
+
   answered(result: string, isError: boolean): void {
-    this.#lane.record(this.#json, this.args, this.#started, isError);
-    this.peer.answer(this, result);
+    this.#lane.record(this.#json, this.#started, isError);
+    this.#peer.answer(this, result);
   }
 
   becomes(work: Promise<ToolResult>): void {
-    const { args, context } = this;
-    goOn(this.#lane, this, { args, context, started: this.#started }, work);
+    const { args, context, call } = this;
+    if (!call.isSettled) this.#peer.hold(call);
+    goOn(this.#lane, call, { args, context, started: this.#started }, work);
   }
 }
