@@ -44,7 +44,8 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #channel: Channel<string>;
   readonly #routes: Routes<S>;
   readonly #dialect: Dialect;
-  readonly #readUnparsed: (text: string) => unknown;
+  #readUnparsed: ((text: string) => unknown) | undefined;
+  #isText = false;
   readonly #limits: PeerLimits;
   readonly #trace: Trace | undefined;
   readonly #observer: RequestObserver | undefined;
@@ -137,14 +138,29 @@ export class Peer<S = undefined> implements Sink<string> {
   /** The same of one that was never in flight. */
   reply(id: HeldId, result: string, batch?: Batch): void {
     const answer = `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
-    this.#reply(answer, { request: String(id), isAnswer: true }, batch);
+    const topic = { request: String(id), isAnswer: true };
+    if (batch === undefined) this.send(answer, topic);
+    else batch.add(answer, topic);
   }
 
   /** Called by the channel. */
   message(text: string): void | Room {
-    const read = this.#readUnparsed(text);
-    if (read !== TAKEN) return this.accept(read ?? parseMessage(text, this.#limits), text);
-    return this.#takeFull();
+    const read = this.#readUnparsed?.(text);
+    if (read !== TAKEN) {
+      this.#isText = true;
+      return this.accept(read ?? parseMessage(text, this.#limits), text);
+    }
+    return this.#full === undefined ? undefined : this.#takeFull();
+  }
+
+  /** Whether messages come as text, so that some need not be parsed. */
+  get isText(): boolean {
+    return this.#isText;
+  }
+
+  /** Has messages read by another function from now on before they are parsed. */
+  readUnparsedBy(read: (text: string) => unknown): void {
+    this.#readUnparsed = read;
   }
 
   /** A message that its channel had to parse, or the error that it is answered with. */
@@ -158,7 +174,7 @@ export class Peer<S = undefined> implements Sink<string> {
 
   #takeFull(): Room | undefined {
     const full = this.#full;
-    if (full !== undefined) this.#full = undefined;
+    this.#full = undefined;
     return full;
   }
 
@@ -380,12 +396,9 @@ export class Peer<S = undefined> implements Sink<string> {
       if (id === "null") return;
     }
     const answer = `{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`;
-    this.#reply(answer, { request: String(id), isAnswer: true, errorCode: error.code }, batch);
-  }
-
-  #reply(text: string, topic: Topic, batch?: Batch): void {
-    if (batch === undefined) this.send(text, topic);
-    else batch.add(text, topic);
+    const topic = { request: String(id), isAnswer: true, errorCode: error.code };
+    if (batch === undefined) this.send(answer, topic);
+    else batch.add(answer, topic);
   }
 
   send(text: string, topic?: Topic): Room {

@@ -64,7 +64,7 @@ export class McpClient {
     this.#peer = new Peer(channel, undefined, {
       // Servers of 2025-03-26 may send several messages as one.
       dialect: { ...mcpDialect, batches: true },
-      readUnparsed: (text) => this.#read(text),
+      readUnparsed: this.#read,
       routes: clientRoutes({
         calls: this.#calls,
         pages,
@@ -238,7 +238,7 @@ export class McpClient {
     await this.#peer.close();
   }
 
-  #read(text: string): unknown {
+  readonly #read = (text: string): unknown => {
     const answer = readTextAnswer(text);
     if (answer === undefined) return undefined;
     const { requests } = this.#peer;
@@ -247,7 +247,7 @@ export class McpClient {
     requests.forget(answer.id);
     request.answered(answer.json, answer.isError);
     return TAKEN;
-  }
+  };
 
   async #list(capability: string, name: string, member: string): Promise<JsonObject[]> {
     if (!isObject(this.capabilities[capability])) return [];

@@ -30,19 +30,28 @@ export class CallLanes {
   /** By the name that the tool has for the client; undefined where it gets none. */
   readonly #lanes = new Map<string, Lane | undefined>();
 
+  readonly #stop: () => void;
+
   private constructor(door: McpDoor, connection: Connection, peer: Peer<Connection>) {
     this.#door = door;
     this.#peer = peer;
-    connection.onEnd(door.offer.tools.onChange(() => this.#lanes.clear()));
+    this.#stop = door.offer.tools.onChange(() => this.#lanes.clear());
+    connection.onEnd(this.#stop);
   }
 
   /** Those of a connection. */
   static of(door: McpDoor, connection: Connection, peer: Peer<Connection>): CallLanes {
     if (connection.lanes === undefined) {
       connection.lanes = new CallLanes(door, connection, peer);
-      connection.read = connection.lanes.take;
+      peer.readUnparsedBy(connection.lanes.take);
     }
     return connection.lanes;
+  }
+
+  /** The client has introduced itself anew: what was decided for it before does not hold. */
+  close(): void {
+    this.#lanes.clear();
+    this.#stop();
   }
 
   open(name: string, context: McpToolContext): void {

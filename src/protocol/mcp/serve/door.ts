@@ -115,11 +115,7 @@ export class McpDoor {
         return connection.client.codec.has.batches;
       },
     };
-    return {
-      dialect,
-      routes: this.#table,
-      readUnparsed: (text) => (connection.read ??= nothing)(text),
-    };
+    return { dialect, routes: this.#table };
   }
 
   /** After `initialize`: subscribes the client to changes and notices. */
@@ -155,5 +151,3 @@ export class McpDoor {
     for (const end of [...this.#lasting]) end();
   }
 }
-
-function nothing(): undefined {}
