@@ -1,9 +1,17 @@
 import type { HeldId } from "./message/id.ts";
 import type { Call } from "./call.ts";
 
+/** A request in flight. Its call may be made when it is first asked for. */
+export interface Held<S> {
+  readonly id: HeldId;
+  readonly isSettled: boolean;
+  readonly call: Call<S>;
+  settle(): void;
+}
+
 /** The other side's requests that have no answer yet. */
 export class InFlight<S> {
-  readonly #calls = new Map<HeldId, Call<S>>();
+  readonly #calls = new Map<HeldId, Held<S>>();
   #idle: PromiseWithResolvers<void> | undefined;
 
   get size(): number {
@@ -11,28 +19,32 @@ export class InFlight<S> {
   }
 
   get all(): Call<S>[] {
-    return [...this.#calls.values()];
+    return [...this.#calls.values()].map(({ call }) => call);
   }
 
-  find(id: HeldId): Call<S> | undefined {
-    return this.#calls.get(id);
+  has(id: HeldId): boolean {
+    return this.#calls.has(id);
+  }
+
+  #find(id: HeldId): Call<S> | undefined {
+    return this.#calls.get(id)?.call;
   }
 
   /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */
   named(id: string | number): Call<S> | undefined {
-    if (Number.isSafeInteger(id)) return this.find(id);
-    const exact = this.find(JSON.stringify(id));
+    if (Number.isSafeInteger(id)) return this.#find(id);
+    const exact = this.#find(JSON.stringify(id));
     if (exact !== undefined || typeof id === "string") return exact;
     const alike = this.all.filter((call) => Number(call.id) === id);
     return alike.length === 1 ? alike[0] : undefined;
   }
 
-  add(call: Call<S>): void {
+  add(call: Held<S>): void {
     this.#calls.set(call.id, call);
   }
 
   /** Marks a call as answered. Returns false when it already was, so that nothing answers twice. */
-  settle(call: Call<S>): boolean {
+  settle(call: Held<S>): boolean {
     if (call.isSettled) return false;
     call.settle();
     this.#calls.delete(call.id);

@@ -66,7 +66,7 @@ export interface ResolvedPeerOptions<S> {
   readonly errorRate: Rate | undefined;
   readonly firstId: number;
   readonly trace: Trace | undefined;
-  readonly readUnparsed: (text: string) => unknown;
+  readonly readUnparsed: ((text: string) => unknown) | undefined;
   readonly observer: RequestObserver | undefined;
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -79,7 +79,7 @@ export function resolvePeerOptions<S>(options: PeerOptions<S>): ResolvedPeerOpti
     errorRate: options.errorRate,
     firstId: options.firstId ?? 1,
     trace: options.trace,
-    readUnparsed: options.readUnparsed ?? (() => undefined),
+    readUnparsed: options.readUnparsed,
     observer: options.observer,
     report: options.report ?? (() => {}),
   };

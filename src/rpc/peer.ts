@@ -25,7 +25,7 @@ import { ErrorPace } from "./error-pace.ts";
 import { readElements } from "./message/envelope.ts";
 import { errorText, faultError, RpcError, toRpcError } from "./rpc-error.ts";
 import { type HeldId, type LostMessage, recoverMessage, recoverUnparsed } from "./message/id.ts";
-import { InFlight } from "./in-flight.ts";
+import { type Held, InFlight } from "./in-flight.ts";
 import { classify } from "./message/message.ts";
 import type { Method } from "./method.ts";
 import { PendingRequests, type RequestLink, type RequestOptions } from "./pending-requests.ts";
@@ -44,7 +44,8 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #channel: Channel<string>;
   readonly #routes: Routes<S>;
   readonly #dialect: Dialect;
-  readonly #readUnparsed: (text: string) => unknown;
+  #readUnparsed: ((text: string) => unknown) | undefined;
+  #isText = false;
   readonly #limits: PeerLimits;
   readonly #trace: Trace | undefined;
   readonly #observer: RequestObserver | undefined;
@@ -116,26 +117,50 @@ export class Peer<S = undefined> implements Sink<string> {
     await this.#channel[Symbol.asyncDispose]();
   }
 
-  /** Begins a request that `readUnparsed` has read; undefined where it has to be parsed or refused. */
-  begin(method: string, id: HeldId): Call<S> | undefined {
+  /** Whether a request that `readUnparsed` has read may be begun; else it has to be parsed or refused. */
+  admits(id: HeldId): boolean {
+    if (this.#isObserved || this.#closing) return false;
     const { size } = this.#inFlight;
-    if (this.#isObserved || this.#closing || size >= this.#limits.maxInFlight) return undefined;
-    if (this.#inFlight.find(id) !== undefined) return undefined;
-    const call = new Call<S>(this, method, id);
-    this.#inFlight.add(call);
-    return call;
+    if (size === 0) return true;
+    return size < this.#limits.maxInFlight && !this.#inFlight.has(id);
   }
 
-  /** Answers such a request with the JSON text of a result. */
-  answer(call: Call<S>, result: string): void {
-    if (this.#inFlight.settle(call)) this.#sendResult(call, result);
+  /** Keeps such a request in flight until `answer` or `follow`: it is not answered in this turn. */
+  hold(call: Held<S>): void {
+    this.#inFlight.add(call);
+  }
+
+  /** Answers it with the JSON text of a result. */
+  answer(call: Held<S>, result: string): void {
+    if (this.#inFlight.settle(call)) this.reply(call.id, result);
+  }
+
+  /** The same of one that was never in flight. */
+  reply(id: HeldId, result: string, batch?: Batch): void {
+    const answer = `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
+    const topic = { request: String(id), isAnswer: true };
+    if (batch === undefined) this.send(answer, topic);
+    else batch.add(answer, topic);
   }
 
   /** Called by the channel. */
   message(text: string): void | Room {
-    const read = this.#readUnparsed(text);
-    if (read !== TAKEN) return this.accept(read ?? parseMessage(text, this.#limits), text);
-    return this.#takeFull();
+    const read = this.#readUnparsed?.(text);
+    if (read !== TAKEN) {
+      this.#isText = true;
+      return this.accept(read ?? parseMessage(text, this.#limits), text);
+    }
+    return this.#full === undefined ? undefined : this.#takeFull();
+  }
+
+  /** Whether messages come as text, so that some need not be parsed. */
+  get isText(): boolean {
+    return this.#isText;
+  }
+
+  /** Has messages read by another function from now on before they are parsed. */
+  readUnparsedBy(read: (text: string) => unknown): void {
+    this.#readUnparsed = read;
   }
 
   /** A message that its channel had to parse, or the error that it is answered with. */
@@ -149,7 +174,7 @@ export class Peer<S = undefined> implements Sink<string> {
 
   #takeFull(): Room | undefined {
     const full = this.#full;
-    if (full !== undefined) this.#full = undefined;
+    this.#full = undefined;
     return full;
   }
 
@@ -269,7 +294,7 @@ export class Peer<S = undefined> implements Sink<string> {
     if (this.#closing) throw RpcError.of(STANDARD.internal, "shutting down");
     if (this.#inFlight.size > 0) {
       if (this.#inFlight.size >= this.#limits.maxInFlight) throw RpcError.of(TRUNKLINE.busy);
-      if (this.#inFlight.find(id) !== undefined) {
+      if (this.#inFlight.has(id)) {
         const why = `id ${shorten(String(id))} belongs to a request in flight`;
         throw RpcError.of(STANDARD.invalidRequest, why);
       }
@@ -355,12 +380,7 @@ export class Peer<S = undefined> implements Sink<string> {
       return;
     }
     call.observed?.({ result });
-    this.#sendResult(call, text ?? "null");
-  }
-
-  #sendResult({ idText, batch }: Call<S>, result: string): void {
-    const answer = `{"jsonrpc":"2.0","id":${idText},"result":${result}}`;
-    this.#reply(answer, { request: idText, isAnswer: true }, batch);
+    this.reply(call.id, text ?? "null", call.batch);
   }
 
   #failCall(call: Call<S>, error: RpcError): void {
@@ -376,12 +396,9 @@ export class Peer<S = undefined> implements Sink<string> {
       if (id === "null") return;
     }
     const answer = `{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`;
-    this.#reply(answer, { request: String(id), isAnswer: true, errorCode: error.code }, batch);
-  }
-
-  #reply(text: string, topic: Topic, batch?: Batch): void {
-    if (batch === undefined) this.send(text, topic);
-    else batch.add(text, topic);
+    const topic = { request: String(id), isAnswer: true, errorCode: error.code };
+    if (batch === undefined) this.send(answer, topic);
+    else batch.add(answer, topic);
   }
 
   send(text: string, topic?: Topic): Room {

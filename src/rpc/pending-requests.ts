@@ -172,6 +172,11 @@ export class PendingRequests {
     return this.#pending.get(id);
   }
 
+  /** A request that was found has its answer. */
+  forget(id: number): void {
+    this.#pending.delete(id);
+  }
+
   /** Gives a response to whoever waits for it. Returns false when nobody does. */
   settle(id: unknown, message: { result?: unknown; error?: unknown }): boolean {
     const pending = this.take(id);

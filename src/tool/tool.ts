@@ -1,4 +1,4 @@
-import type { Stop } from "../base/stop.ts";
+import type { Stop, StopListener } from "../base/stop.ts";
 import { hasBrand } from "../base/errors.ts";
 import type { Principal, Scope } from "../base/principal.ts";
 import type { LogLevel } from "../base/log.ts";
@@ -88,8 +88,9 @@ export interface PassedCall {
   /** Tells its client from others. */
   readonly client: string;
   readonly args: Arguments;
-  readonly stop: Stop;
   readonly context: ToolContext;
+  /** Whom to tell, once, if the call is called off before it is answered. */
+  heard(listener: StopListener): void;
   /** Its result, as JSON of one text (`TextResult`). */
   answered(result: string, isError: boolean): void;
   /** Goes on as a call that was not passed on: it failed, or its result is of another kind. */
@@ -126,7 +127,7 @@ export interface Question {
 /** What a tool may do while it runs. */
 export interface ToolContext {
   readonly caller: Caller;
-  readonly session?: string;
+  readonly session?: string | undefined;
   /** What the caller sees of the offer, and what it may call; everything where it is left out. */
   readonly profile?: Profile | undefined;
   /** The folder that the caller works in, where its door knows it without asking. */

@@ -296,6 +296,7 @@ export class Upstream {
   passer(name: string, isHarmless: boolean): Tool["pass"] {
     if (!("command" in this.settings)) return undefined;
     const around: AroundPassed = {
+      name,
       before: beforeArguments(name),
       answered: () => this.#life.backoff.succeeded(),
       around: ({ args, context }) => {
@@ -307,7 +308,7 @@ export class Upstream {
     return (args, passed) => {
       const { client } = this.#life;
       if (client === undefined || this.#refresh.listing !== undefined) return false;
-      return this.#instances.isAlone(passed.client) && client.pass(name, args, passed, around);
+      return this.#instances.isAlone(passed.client) && client.pass(args, passed, around);
     };
   }
 

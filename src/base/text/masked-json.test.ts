@@ -33,7 +33,7 @@ describe("maskedJson()", () => {
     ];
     for (const value of values) {
       const json = JSON.stringify(value);
-      assert.equal(maskedJson(json, value), JSON.stringify(mask(value)), json.slice(0, 200));
+      assert.equal(maskedJson(json), JSON.stringify(mask(value)), json.slice(0, 200));
     }
     const masked = values.filter((value) => JSON.stringify(mask(value)) !== JSON.stringify(value));
     assert.ok(
@@ -44,11 +44,11 @@ describe("maskedJson()", () => {
 
   it("sees secrets that are spelt with escapes", () => {
     const json = String.raw`{"p\u0061ssword":"abc"}`;
-    assert.equal(maskedJson(json, JSON.parse(json)), `{"password":"•••"}`);
+    assert.equal(maskedJson(json), `{"password":"•••"}`);
   });
 
   it("leaves the text as it is where there is nothing to mask", () => {
     const json = '{ "path" : "src/a.ts","n":1.0,"list":[1,{"ключ":"значение"}] }';
-    assert.equal(maskedJson(json, JSON.parse(json)), json);
+    assert.equal(maskedJson(json), json);
   });
 });

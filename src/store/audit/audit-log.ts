@@ -130,9 +130,10 @@ export class AuditLog implements Disposable {
     }
     this.#length += length;
     this.#count++;
-    if (this.#isDue || this.#retry !== undefined) return true;
-    this.#isDue = true;
-    beforeSending(this.#due);
+    if (!this.#isDue && this.#retry === undefined) {
+      this.#isDue = true;
+      beforeSending(this.#due);
+    }
     return true;
   }
 

@@ -5,8 +5,10 @@ import type { Fits } from "../schema/plain-schema.ts";
 import { plainSchema } from "../schema/plain-schema.ts";
 import { toolRefusal } from "../tool-access.ts";
 import type { Passage, Toolbox } from "../toolbox.ts";
-import type { Arguments, Tool, ToolContext, ToolResult } from "../tool.ts";
+import type { Tool, ToolContext, ToolResult } from "../tool.ts";
 
+/** Read once: the global is a getter, which costs more than the time. */
+const clock = performance;
 const OK = `,"outcome":"ok","milliseconds":`;
 const ERROR = `,"outcome":"error","milliseconds":`;
 
@@ -15,10 +17,12 @@ const ERROR = `,"outcome":"error","milliseconds":`;
  * lane was opened: no rule, limit or observer looks at a single call. A lane is good until the tools,
  * the profiles or the policy change.
  */
-export class CallLane {
+export class CallLane<C extends ToolContext = ToolContext> {
   readonly tool: Tool;
   readonly fits: Fits;
   readonly pass: Tool["pass"];
+  /** That of the call which the lane was opened with. */
+  readonly context: C;
   /** The client that calls. */
   readonly client: string;
   readonly #toolbox: Toolbox;
@@ -29,10 +33,11 @@ export class CallLane {
   #time = "";
   #head = "";
 
-  private constructor(toolbox: Toolbox, tool: Tool, fits: Fits, context: ToolContext) {
+  private constructor(toolbox: Toolbox, tool: Tool, fits: Fits, context: C) {
     this.tool = tool;
     this.fits = fits;
     this.pass = tool.pass;
+    this.context = context;
     this.client = context.caller.client;
     this.#toolbox = toolbox;
     this.#policy = toolbox.policy;
@@ -44,7 +49,11 @@ export class CallLane {
   }
 
   /** Undefined where a call has to be looked at as a whole. */
-  static open(toolbox: Toolbox, name: string, context: ToolContext): CallLane | undefined {
+  static open<C extends ToolContext>(
+    toolbox: Toolbox,
+    name: string,
+    context: C,
+  ): CallLane<C> | undefined {
     const { profile, caller } = context;
     const tool = toolbox.get(name, profile);
     if (tool === undefined || toolbox.observer !== undefined) return undefined;
@@ -68,15 +77,15 @@ export class CallLane {
   }
 
   /** Records a call that was answered with a result. */
-  record(json: string, args: Arguments, started: number, isError: boolean): void {
+  record(json: string, started: number, isError: boolean): void {
     if (this.#audit === undefined) return;
     const time = timestamp();
     if (time !== this.#time) {
       this.#time = time;
       this.#head = `{"time":"${time}${this.#before}`;
     }
-    const took = Math.round((performance.now() - started) * 1000) / 1000;
-    this.#audit.recordText?.(this.#head, maskedJson(json, args), (isError ? ERROR : OK) + took);
+    const took = Math.round((clock.now() - started) * 1000) / 1000;
+    this.#audit.recordText?.(this.#head, maskedJson(json), (isError ? ERROR : OK) + took);
   }
 
   /** Goes on with a call in full. */

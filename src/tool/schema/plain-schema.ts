@@ -27,9 +27,13 @@ function fitsOf(schema: unknown, depth: number, left: { nodes: number }): Fits |
   if (schema === true) return () => true;
   if (!isObject(schema) || depth > MOST_DEPTH || left.nodes-- <= 0) return undefined;
   const checks: Fits[] = [];
+  const inner = (part: unknown): Fits | undefined => fitsOf(part, depth + 1, left);
+  const object = objectCheck(schema, inner);
+  if (object !== undefined) checks.push(object);
   for (const [keyword, told] of Object.entries(schema)) {
     if (ANNOTATION.test(keyword)) continue;
-    const check = checkOf(keyword, told, schema, (part) => fitsOf(part, depth + 1, left));
+    if (object !== undefined && OF_OBJECTS.has(keyword)) continue;
+    const check = checkOf(keyword, told, schema, inner);
     if (check === undefined) return undefined;
     checks.push(check);
   }
@@ -37,6 +41,37 @@ function fitsOf(schema: unknown, depth: number, left: { nodes: number }): Fits |
   if (only === undefined) return () => true;
   return more.length === 0 ? only : (value) => checks.every((fits) => fits(value));
 }
+
+/** Keywords that are checked as one where a schema is for objects only. */
+const OF_OBJECTS: ReadonlySet<string> = new Set(["type", "properties", "required"]);
+
+/**
+ * The same of most tools' arguments, in one pass: an object with such members. Undefined where a schema
+ * is another, or has a member of a name that every object has.
+ */
+function objectCheck(
+  { type, properties = {}, required = [] }: JsonSchema,
+  inner: (part: unknown) => Fits | undefined,
+): Fits | undefined {
+  if (type !== "object" || !isObject(properties) || !areNames(required)) return undefined;
+  const names = [...new Set([...Object.keys(properties), ...required])];
+  if (names.some((name) => name in Object.prototype)) return undefined;
+  const isRequired = names.map((name) => required.includes(name));
+  const checks = names.map((name) =>
+    Object.hasOwn(properties, name) ? inner(properties[name]) : ANY,
+  );
+  if (checks.includes(undefined)) return undefined;
+  return (value) => {
+    if (!isObject(value)) return false;
+    for (let i = 0; i < names.length; i++) {
+      const member = value[names[i] as string];
+      if (member === undefined ? isRequired[i] : !(checks[i] as Fits)(member)) return false;
+    }
+    return true;
+  };
+}
+
+const ANY: Fits = () => true;
 
 /** What one keyword asks. Keywords for one type ask nothing of values of another. */
 function checkOf(
@@ -115,7 +150,7 @@ function memberCheck(told: unknown, inner: (part: unknown) => Fits | undefined):
 }
 
 function requiredCheck(told: unknown): Fits | undefined {
-  if (!Array.isArray(told) || !told.every((name) => typeof name === "string")) return undefined;
+  if (!areNames(told)) return undefined;
   return (value) => {
     if (!isObject(value)) return true;
     return told.every((name) => Object.hasOwn(value, name) && value[name] !== undefined);
@@ -169,6 +204,10 @@ function boundCheck(keyword: string, bound: number): Fits | undefined {
 /** Whether a text has at least so many units, none of them half of a code point. */
 function isPlain(text: string, length: number): boolean {
   return text.length >= length && !/[\ud800-\udfff]/.test(text);
+}
+
+function areNames(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((name) => typeof name === "string");
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -28,7 +28,6 @@ export function childChannel(
 }
 
 function startsMessage(text: string): boolean {
-  if (text.charCodeAt(0) === 0x7b) return true;
   const first = text.trimStart().charCodeAt(0);
   return first === 0x7b || first === 0x5b;
 }

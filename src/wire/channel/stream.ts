@@ -15,9 +15,11 @@ export interface StreamChannelOptions {
   readonly limits?: Partial<ChannelLimits>;
   /** Stands in for the writable's own `write`, where that has been taken from everyone else. */
   readonly write?: (text: string) => void;
-  /** Whether a line is a message; others are left out. All are where it is left out. */
+  /** Whether a line that is no object is a message; others are left out. All are without it. */
   readonly isMessage?: (line: string) => boolean;
 }
+
+const BRACE = 0x7b;
 
 /**
  * A channel of texts, one a line, over a pair of byte streams: a process's standard streams, a
@@ -79,7 +81,7 @@ class StreamChannel implements Channel<string> {
   }
 
   send(message: string): Promise<void> {
-    return this.#outbox.send(ndjson.encode(message));
+    return this.#outbox.send(`${message}\n`);
   }
 
   abort(reason: Error): void {
@@ -99,7 +101,8 @@ class StreamChannel implements Channel<string> {
 
   /** Called by the decoder. */
   text(message: string): void {
-    if (this.#isMessage?.(message) === false) return;
+    // Almost all are objects, which are messages everywhere.
+    if (message.charCodeAt(0) !== BRACE && this.#isMessage?.(message) === false) return;
     const hold = this.#sink?.message(message);
     if (hold !== undefined) this.#holdUntil(hold);
   }

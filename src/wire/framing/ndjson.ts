@@ -85,10 +85,16 @@ class NdjsonDecoder implements TextDecoder {
       return;
     }
     const text = region.toString();
+    const out = this.#out;
     let from = 0;
     let to = text.indexOf("\n");
     while (to >= 0) {
-      this.#emit(text, from, to);
+      // Written out for the usual line: this loop runs for each message.
+      if (text.charCodeAt(from) > SPACE && text.charCodeAt(to - 1) !== CR) {
+        out.text(text.slice(from, to));
+      } else {
+        this.#emit(text, from, to);
+      }
       from = to + 1;
       to = text.indexOf("\n", from);
     }

@@ -64,7 +64,7 @@ export class McpClient {
     this.#peer = new Peer(channel, undefined, {
       // Servers of 2025-03-26 may send several messages as one.
       dialect: { ...mcpDialect, batches: true },
-      readUnparsed: (text) => this.#read(text),
+      readUnparsed: this.#read,
       routes: clientRoutes({
         calls: this.#calls,
         pages,
@@ -185,8 +185,9 @@ export class McpClient {
   }
 
   /** Passes on a call whose arguments are JSON text. False where the tool has to be called. */
-  pass(name: string, args: string, passed: PassedCall, around: AroundPassed): boolean {
-    return this.#requests.pass(name, args, passed, around);
+  pass(args: string, passed: PassedCall, around: AroundPassed): boolean {
+    if (this.#requests.codec.has.inputRequired) return false;
+    return new PassedRequest(this.#requests, passed, around).send(this.#peer, args);
   }
 
   /** Calls a tool that only works as a task (2025-11-25), and waits for its end. */
@@ -237,16 +238,16 @@ export class McpClient {
     await this.#peer.close();
   }
 
-  #read(text: string): unknown {
+  readonly #read = (text: string): unknown => {
     const answer = readTextAnswer(text);
     if (answer === undefined) return undefined;
     const { requests } = this.#peer;
     const request = requests.find(answer.id);
     if (!(request instanceof PassedRequest)) return messageOf(answer);
-    requests.take(answer.id);
+    requests.forget(answer.id);
     request.answered(answer.json, answer.isError);
     return TAKEN;
-  }
+  };
 
   async #list(capability: string, name: string, member: string): Promise<JsonObject[]> {
     if (!isObject(this.capabilities[capability])) return [];

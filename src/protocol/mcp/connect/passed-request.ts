@@ -13,6 +13,8 @@ export function beforeArguments(tool: string): string {
 
 /** Observes how calls end that are passed on as text. One object for all calls of a tool. */
 export interface AroundPassed {
+  /** The tool, as its server calls it. */
+  readonly name: string;
   /** The request after its id, up to the arguments. */
   readonly before: string;
   answered(): void;
@@ -28,13 +30,11 @@ const TOOL_CALL = method<unknown, unknown>("tools/call", {
 export class PassedRequest implements Pending, StopListener {
   readonly passed: PassedCall;
   readonly #requests: ClientRequests;
-  readonly #name: string;
   readonly #around: AroundPassed;
   #id = 0;
 
-  constructor(requests: ClientRequests, name: string, passed: PassedCall, around: AroundPassed) {
+  constructor(requests: ClientRequests, passed: PassedCall, around: AroundPassed) {
     this.#requests = requests;
-    this.#name = name;
     this.passed = passed;
     this.#around = around;
   }
@@ -57,7 +57,7 @@ export class PassedRequest implements Pending, StopListener {
     const id = peer.requests.register(this);
     if (id === undefined) return false;
     this.#id = id;
-    this.passed.stop.add(this);
+    this.passed.heard(this);
     peer.send(`{"jsonrpc":"2.0","id":${id}${this.#around.before}${args}}}`);
     return true;
   }
@@ -66,9 +66,8 @@ export class PassedRequest implements Pending, StopListener {
     this.#requests.giveUp(this.#id, reason);
   }
 
-  settled(): void {
-    this.passed.stop.remove(this);
-  }
+  /** The passed call is told itself, and tells nobody after that. */
+  settled(): void {}
 
   /** It was answered with one text. */
   answered(result: string, isError: boolean): void {
@@ -87,6 +86,8 @@ export class PassedRequest implements Pending, StopListener {
   async #goOn(
     go: (work: ReturnType<ClientRequests["workOn"]>) => ToolResult | Promise<ToolResult>,
   ): Promise<ToolResult> {
-    return go(this.#requests.workOn(this.#name, this.passed, this.#around.around(this.passed)));
+    return go(
+      this.#requests.workOn(this.#around.name, this.passed, this.#around.around(this.passed)),
+    );
   }
 }

@@ -10,7 +10,6 @@ import { isObject, type JsonObject } from "../json-object.ts";
 import type { ClientCalls } from "./calls.ts";
 import { passedOn, TASKS_CAPABILITY, META } from "../meta.ts";
 import { followTask } from "./follow-task.ts";
-import { type AroundPassed, PassedRequest } from "./passed-request.ts";
 import type { ClientPages } from "./pages.ts";
 import { asCannotAsk, URL_ELICITATION_REQUIRED, visitPages } from "./questions.ts";
 import { askInRounds } from "./rounds.ts";
@@ -142,12 +141,6 @@ export class ClientRequests {
       { ...params, _meta },
       work,
     ) as Promise<unknown> as Promise<R>;
-  }
-
-  /** Passes on a call of a tool whose arguments are JSON text. False where it has to be called. */
-  pass(name: string, args: string, passed: PassedCall, around: AroundPassed): boolean {
-    if (this.codec.has.inputRequired) return false;
-    return new PassedRequest(this, name, passed, around).send(this.#peer, args);
   }
 
   giveUp(id: number, reason: Error): void {

@@ -1,17 +1,24 @@
-import type { Stop } from "../../../base/stop.ts";
-import type { Call } from "../../../rpc/call.ts";
+import type { StopListener } from "../../../base/stop.ts";
+import { Call } from "../../../rpc/call.ts";
+import type { Held } from "../../../rpc/in-flight.ts";
+import type { HeldId } from "../../../rpc/message/id.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { TAKEN } from "../../../rpc/peer-options.ts";
 import { CallLane } from "../../../tool/lane/call-lane.ts";
 import { isToolResult } from "../../../tool/text-result.ts";
-import type { Arguments, PassedCall, ToolContext, ToolResult } from "../../../tool/tool.ts";
+import type { Arguments, PassedCall, ToolResult } from "../../../tool/tool.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
 import { ID_FIRST, ID_LAST, LONGEST_CALL_TEXT } from "./call-text.ts";
+import type { JsonObject } from "../json-object.ts";
 import { shapeLater } from "./serve-tools.ts";
-import type { McpToolContext } from "./tool-context.ts";
+import type { McpToolContext, Requested } from "./tool-context.ts";
 
 const QUOTE = 0x22;
+/** Read once: the global is a getter, which costs more than the time. */
+const clock = performance;
+
+type Lane = CallLane<McpToolContext>;
 
 /**
  * The calls of one connection that need not be parsed as a whole. A tool gets a lane with its first
@@ -21,24 +28,33 @@ export class CallLanes {
   readonly #door: McpDoor;
   readonly #peer: Peer<Connection>;
   /** By the name that the tool has for the client; undefined where it gets none. */
-  readonly #lanes = new Map<string, CallLane | undefined>();
+  readonly #lanes = new Map<string, Lane | undefined>();
+
+  readonly #stop: () => void;
 
   private constructor(door: McpDoor, connection: Connection, peer: Peer<Connection>) {
     this.#door = door;
     this.#peer = peer;
-    connection.onEnd(door.offer.tools.onChange(() => this.#lanes.clear()));
+    this.#stop = door.offer.tools.onChange(() => this.#lanes.clear());
+    connection.onEnd(this.#stop);
   }
 
   /** Those of a connection. */
   static of(door: McpDoor, connection: Connection, peer: Peer<Connection>): CallLanes {
     if (connection.lanes === undefined) {
       connection.lanes = new CallLanes(door, connection, peer);
-      connection.read = connection.lanes.take;
+      peer.readUnparsedBy(connection.lanes.take);
     }
     return connection.lanes;
   }
 
-  open(name: string, context: ToolContext): void {
+  /** The client has introduced itself anew: what was decided for it before does not hold. */
+  close(): void {
+    this.#lanes.clear();
+    this.#stop();
+  }
+
+  open(name: string, context: McpToolContext): void {
     if (this.#lanes.has(name)) return;
     this.#lanes.set(name, CallLane.open(this.#door.offer.tools, name, context));
   }
@@ -65,89 +81,139 @@ export class CallLanes {
       return undefined;
     }
     if (!lane.fits(args)) return undefined;
-    const isText = id.charCodeAt(0) === QUOTE;
-    const call = this.#peer.begin("tools/call", isText ? id : Number(id));
-    if (call === undefined) return undefined;
-    const passed = new PassedText(this.#door, lane, call, name, json, args);
-    if (lane.pass === undefined || !lane.pass(json, passed)) passed.run();
+    const held = id.charCodeAt(0) === QUOTE ? id : Number(id);
+    if (!this.#peer.admits(held)) return undefined;
+    if (lane.pass === undefined) {
+      runHere(lane, this.#peer, held, json, args);
+      return TAKEN;
+    }
+    const call = new PassedText(this.#peer, held, lane, json);
+    if (lane.pass(json, call)) this.#peer.hold(call);
+    else runHere(lane, this.#peer, held, json, args);
     return TAKEN;
   };
 }
 
-/** One call in a lane. */
-class PassedText implements PassedCall {
-  readonly #door: McpDoor;
-  readonly #lane: CallLane;
-  readonly #call: Call<Connection>;
-  readonly #name: string;
-  readonly #json: string;
-  readonly args: Arguments;
-  readonly #started = performance.now();
-  #context: McpToolContext | undefined;
+const NO_META: JsonObject = Object.freeze({});
 
-  constructor(
-    door: McpDoor,
-    lane: CallLane,
-    call: Call<Connection>,
-    name: string,
-    json: string,
-    args: Arguments,
-  ) {
-    this.#door = door;
+/** Calls a tool here. One that answers at once has its answer at once. */
+function runHere(
+  lane: Lane,
+  peer: Peer<Connection>,
+  id: HeldId,
+  json: string,
+  args: Arguments,
+): void {
+  const started = clock.now();
+  const request = new LaneRequest(peer, id);
+  const context = lane.context.ofNext(request, NO_META);
+  let result: ToolResult | Promise<ToolResult>;
+  try {
+    result = lane.tool.call(args, context);
+  } catch (error) {
+    result = Promise.reject(error);
+  }
+  if (result instanceof Promise || !isToolResult(result)) {
+    const { call } = request;
+    peer.hold(call);
+    goOn(lane, call, { args, context, started }, Promise.resolve(result));
+    return;
+  }
+  const text = JSON.stringify(peer.state.client.codec.shapeToolResult(result));
+  lane.record(json, started, result.isError === true);
+  peer.reply(id, text);
+}
+
+/** Goes on with a call in full. */
+function goOn(
+  lane: Lane,
+  call: Call<Connection>,
+  passage: { readonly args: Arguments; readonly context: McpToolContext; readonly started: number },
+  work: Promise<ToolResult>,
+): void {
+  const result = lane.settle(passage, work);
+  call.peer.follow(call, shapeLater(call.state.client, passage.context, result));
+}
+
+/** The request of a call in a lane. Most tools that answer at once do not need it. */
+class LaneRequest implements Requested {
+  readonly #peer: Peer<Connection>;
+  readonly #id: HeldId;
+  #call: Call<Connection> | undefined;
+
+  constructor(peer: Peer<Connection>, id: HeldId) {
+    this.#peer = peer;
+    this.#id = id;
+  }
+
+  get call(): Call<Connection> {
+    this.#call ??= new Call(this.#peer, "tools/call", this.#id);
+    return this.#call;
+  }
+}
+
+/** A call that another server may answer. Its call is made if it is cancelled, or goes on in full. */
+class PassedText implements PassedCall, Held<Connection>, Requested {
+  readonly id: HeldId;
+  readonly #peer: Peer<Connection>;
+  readonly #lane: Lane;
+  readonly #json: string;
+  readonly #started = clock.now();
+  #isAnswered = false;
+  #call: Call<Connection> | undefined;
+  #context: McpToolContext | undefined;
+  #listener: StopListener | undefined;
+
+  constructor(peer: Peer<Connection>, id: HeldId, lane: Lane, json: string) {
+    this.#peer = peer;
+    this.id = id;
     this.#lane = lane;
-    this.#call = call;
-    this.#name = name;
     this.#json = json;
-    this.args = args;
+  }
+
+  get call(): Call<Connection> {
+    if (this.#call === undefined) {
+      this.#call = new Call(this.#peer, "tools/call", this.id);
+      if (this.#listener !== undefined) this.#call.add(this.#listener);
+    }
+    return this.#call;
   }
 
   get client(): string {
     return this.#lane.client;
   }
 
-  get stop(): Stop {
-    return this.#call;
+  get args(): Arguments {
+    return JSON.parse(this.#json) as Arguments;
   }
 
   get context(): McpToolContext {
-    this.#context ??= this.#door.contextOf({
-      client: this.#call.state.client,
-      call: this.#call,
-      params: { name: this.#name, arguments: this.args },
-    });
+    this.#context ??= this.#lane.context.ofNext(this, NO_META);
     return this.#context;
   }
 
+  /** The one who passes the call on. */
+  heard(listener: StopListener): void {
+    this.#listener = listener;
+  }
+
+  get isSettled(): boolean {
+    return this.#call?.isSettled ?? this.#isAnswered;
+  }
+
+  settle(): void {
+    this.#isAnswered = true;
+    this.#call?.settle();
+  }
+
   answered(result: string, isError: boolean): void {
-    this.#lane.record(this.#json, this.args, this.#started, isError);
-    this.#call.peer.answer(this.#call, result);
+    this.#lane.record(this.#json, this.#started, isError);
+    this.#peer.answer(this, result);
   }
 
   becomes(work: Promise<ToolResult>): void {
-    const { context } = this;
-    const passage = { args: this.args, context, started: this.#started };
-    const result = this.#lane.settle(passage, work);
-    const { peer, state } = this.#call;
-    peer.follow(this.#call, shapeLater(state.client, context, result));
+    const { args, context, call } = this;
+    if (!call.isSettled) this.#peer.hold(call);
+    goOn(this.#lane, call, { args, context, started: this.#started }, work);
   }
-
-  /** Calls the tool here. */
-  run(): void {
-    let result: ToolResult | Promise<ToolResult>;
-    try {
-      result = this.#lane.tool.call(this.args, this.context);
-    } catch (error) {
-      result = failed(error);
-    }
-    if (result instanceof Promise || !isToolResult(result)) {
-      this.becomes(Promise.resolve(result));
-      return;
-    }
-    const shaped = this.#call.state.client.codec.shapeToolResult(result);
-    this.answered(JSON.stringify(shaped), result.isError === true);
-  }
-}
-
-async function failed(error: unknown): Promise<never> {
-  throw error;
 }

@@ -19,8 +19,7 @@ export class Connection implements Disposable {
   /** Undefined until the handshake. */
   #client: Client | undefined;
   #hasSetLevel = false;
-  /** Reads messages that need not be parsed. Undefined where its messages do not come as text. */
-  read: ((text: string) => unknown) | undefined;
+  /** Its calls that need not be parsed. */
   lanes: CallLanes | undefined;
   readonly #ends: (() => void)[] = [];
   /** How to stop watching, by URI. */
@@ -56,7 +55,8 @@ export class Connection implements Disposable {
 
   agree(requested: string, capabilities: JsonObject, info: unknown): Codec {
     const codec = agreeOn(requested);
-    this.lanes = this.read = undefined;
+    this.lanes?.close();
+    this.lanes = undefined;
     this.#client = { codec, capabilities, name: nameOf(info), logLevel: "info" };
     return codec;
   }

@@ -11,6 +11,7 @@ import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
 import { mcpDialect } from "../dialect.ts";
 import type { Asking, InputRequired } from "./input-required.ts";
+import { metaOf } from "../meta.ts";
 import { EVENTS } from "../methods.ts";
 import { relayNotices } from "./relay-notices.ts";
 import { type McpRequest, McpRoutes } from "./request.ts";
@@ -21,7 +22,7 @@ import { serveTasks, tellOfTasks } from "./task/serve-tasks.ts";
 import { serveTools } from "./serve-tools.ts";
 import { serveWatching } from "./serve-watching.ts";
 import { Tasks, type TasksOptions } from "./task/tasks.ts";
-import { McpToolContext } from "./tool-context.ts";
+import { McpToolContext, seatOf } from "./tool-context.ts";
 
 export interface McpDoorOptions {
   readonly offer: Offer;
@@ -81,7 +82,8 @@ export class McpDoor {
   contextOf(request: McpRequest<unknown>): McpToolContext {
     const { client, call, params } = request;
     const profile = this.profileOf(client, call.state);
-    return new McpToolContext(client, call, params, { profile, rootsTimeout: this.#rootsTimeout });
+    const seat = seatOf(client, call.state, { profile, rootsTimeout: this.#rootsTimeout });
+    return new McpToolContext(seat, request, metaOf(params));
   }
 
   /** Serves a request that may take several round trips. */
@@ -113,11 +115,7 @@ export class McpDoor {
         return connection.client.codec.has.batches;
       },
     };
-    return {
-      dialect,
-      routes: this.#table,
-      readUnparsed: (text) => (connection.read ??= nothing)(text),
-    };
+    return { dialect, routes: this.#table };
   }
 
   /** After `initialize`: subscribes the client to changes and notices. */
@@ -153,5 +151,3 @@ export class McpDoor {
     for (const end of [...this.#lasting]) end();
   }
 }
-
-function nothing(): undefined {}

@@ -53,7 +53,7 @@ function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<Jso
   if (client.codec.has.inputRequired && mayAsk(client)) return callInRounds(door, request);
   const context = door.contextOf(request);
   const answer = run(door, request, context);
-  if (call.state.read !== undefined && client.codec.has.plainResults) {
+  if (call.peer.isText && client.codec.has.plainResults) {
     openLane(door, call, params.name, context);
   }
   return answer;

@@ -10,7 +10,6 @@ import type { Project } from "../../../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
 import type { Client } from "./client.ts";
 import type { JsonObject } from "../json-object.ts";
-import { metaOf } from "../meta.ts";
 import type { Connection } from "./connection.ts";
 import { isWanted, MCP_LEVELS } from "../log-levels.ts";
 import { EVENTS } from "../methods.ts";
@@ -20,25 +19,47 @@ import { foldersOf, ROOTS_QUESTION } from "./roots.ts";
 /** Sends a question by `input_required`, where the client takes no requests. */
 export type Ask = (question: Question) => Promise<unknown>;
 
-export interface ContextOptions {
+/** Whom a tool works for: the same for all calls of a client that sees the same of the offer. */
+export interface Seat {
+  readonly client: Client;
+  readonly caller: Caller;
+  readonly session: string | undefined;
+  readonly folder: string | undefined;
   /** What the client sees of the offer. */
   readonly profile: Profile | undefined;
   /** Milliseconds for the answer to `roots/list`. */
   readonly rootsTimeout: number;
 }
 
+export function seatOf(
+  client: Client,
+  { id, principal, folder }: Connection,
+  options: Pick<Seat, "profile" | "rootsTimeout">,
+): Seat {
+  const { name = client.name } = principal;
+  // In a revision without sessions too, whoever has started us is the same client all the time.
+  const session = client.codec.has.session || folder !== undefined ? id : undefined;
+  const caller: Caller = {
+    door: "mcp",
+    name,
+    principal,
+    client: session ?? `mcp ${principal.id} ${client.name}`,
+  };
+  return { client, caller, session, folder, ...options };
+}
+
+/** A request that a tool works for. Its call may be made when it is first asked for. */
+export interface Requested {
+  readonly call: Call<Connection>;
+}
+
 /** What a tool may do while it runs, towards one MCP client. */
 export class McpToolContext implements ToolContext, StopListener {
-  readonly caller: Caller;
-  readonly session?: string;
-  readonly folder: string | undefined;
-  readonly profile: Profile | undefined;
   project?: Project | undefined;
   span?: Span | undefined;
-  readonly #client: Client;
-  readonly #rootsTimeout: number;
+  readonly #seat: Seat;
   #meta: JsonObject;
-  #call: Call<Connection>;
+  #request: Requested;
   #ask: Ask | undefined;
   /** Set for work that spans several requests: cancelling any of them stops it. */
   #stopper: Stopper | undefined;
@@ -48,22 +69,39 @@ export class McpToolContext implements ToolContext, StopListener {
   #hasProgressed = false;
   #isBehind = false;
 
-  constructor(client: Client, call: Call<Connection>, params: unknown, options: ContextOptions) {
-    const { id, principal, folder } = call.state;
-    const { name = client.name } = principal;
-    // In a revision without sessions too, whoever has started us is the same client all the time.
-    if (client.codec.has.session || folder !== undefined) {
-      this.caller = { door: "mcp", name, principal, client: id };
-      this.session = id;
-    } else {
-      this.caller = { door: "mcp", name, principal, client: `mcp ${principal.id} ${client.name}` };
-    }
-    this.folder = folder;
-    this.profile = options.profile;
-    this.#client = client;
-    this.#meta = metaOf(params);
-    this.#call = call;
-    this.#rootsTimeout = options.rootsTimeout;
+  constructor(seat: Seat, request: Requested, meta: JsonObject) {
+    this.#seat = seat;
+    this.#request = request;
+    this.#meta = meta;
+  }
+
+  /** That of a further request by the same client. */
+  ofNext(request: Requested, meta: JsonObject): McpToolContext {
+    return new McpToolContext(this.#seat, request, meta);
+  }
+
+  get caller(): Caller {
+    return this.#seat.caller;
+  }
+
+  get session(): string | undefined {
+    return this.#seat.session;
+  }
+
+  get folder(): string | undefined {
+    return this.#seat.folder;
+  }
+
+  get profile(): Profile | undefined {
+    return this.#seat.profile;
+  }
+
+  get #call(): Call<Connection> {
+    return this.#request.call;
+  }
+
+  get #client(): Client {
+    return this.#seat.client;
   }
 
   get meta(): JsonObject {
@@ -101,7 +139,7 @@ export class McpToolContext implements ToolContext, StopListener {
 
   /** Continues under the next request of the same work, whose context is used for this only. */
   follow(next: McpToolContext): void {
-    this.#call = next.#call;
+    this.#request = next.#request;
     this.#meta = next.#meta;
     if (this.#stopper !== undefined) next.#call.add(this);
   }
@@ -161,7 +199,7 @@ export class McpToolContext implements ToolContext, StopListener {
     }
     const asked = method<JsonObject, unknown>(ROOTS_QUESTION.method);
     return this.#call.state.roots.get(() => {
-      return this.#call.request(asked, {}, { timeout: this.#rootsTimeout });
+      return this.#call.request(asked, {}, { timeout: this.#seat.rootsTimeout });
     });
   }
 
