@@ -1,7 +1,9 @@
-import { jetstream } from "@nats-io/jetstream";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { type ObjectInfo, Objm, type ObjectStore } from "@nats-io/obj";
 
 import type { FleetConnection } from "./connection/connect.ts";
+import { ensureStream } from "./ensure-stream.ts";
+import { checkpointStream } from "./store/streams.ts";
 
 /** A remote run: the name of its workspace, and its session. */
 export interface CarriedRun {
@@ -57,12 +59,9 @@ export class Checkpoints {
 
   async #create(): Promise<ObjectStore> {
     const { nats, subjects } = this.#options.connection;
-    const stores = new Objm(jetstream(nats));
-    try {
-      return await stores.open(subjects.checkpoints);
-    } catch {
-      return await stores.create(subjects.checkpoints);
-    }
+    const manager = await jetstreamManager(nats, { checkAPI: false });
+    await ensureStream(manager, checkpointStream(subjects));
+    return await new Objm(jetstream(nats)).open(subjects.checkpoints);
   }
 }
 

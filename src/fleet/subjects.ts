@@ -62,14 +62,24 @@ export class Subjects {
     return `tl.${this.pool}.offer.${gateway}.${job}`;
   }
 
-  /** Stream of what all gateways and workers share: tokens, rules, reviews, identities. */
+  /** Stream of what all gateways and workers share: rules, reviews, identities. */
   get shared(): string {
     return `TL_${this.pool}_SHARED`;
   }
 
-  /** `kind` names the store, such as `token`. */
+  /** `kind` names the store, such as `rule`. */
   change(kind: string, key: string): string {
     return `tl.${this.pool}.shared.${kind}.${key}`;
+  }
+
+  /** Stream of what only gateways share: access tokens. */
+  get tokens(): string {
+    return `TL_${this.pool}_TOKENS`;
+  }
+
+  /** `secret` is chosen when the stream is created, and known to those who may look at it. */
+  tokenChange(secret: string, kind: string, key: string): string {
+    return `tl.${this.pool}.tokens.${secret}.${kind}.${key}`;
   }
 
   /** Stream of the audits of all nodes. */

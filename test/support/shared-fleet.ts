@@ -8,7 +8,7 @@ import type { FleetConnection } from "../../src/fleet/connection/connect.ts";
 
 import { SharedState } from "../../src/fleet/replication/shared-state.ts";
 import { SharedAudit } from "../../src/fleet/replication/shared-audit.ts";
-import { openSharedStores } from "../../src/fleet/replication/shared-stores.ts";
+import { openSharedStores, openTokens } from "../../src/fleet/replication/shared-stores.ts";
 import { Subjects } from "../../src/fleet/subjects.ts";
 import { AccessTokens } from "../../src/store/access/access-tokens.ts";
 import { AuditLog } from "../../src/store/audit/audit-log.ts";
@@ -50,10 +50,11 @@ export class Fleet implements AsyncDisposable {
     return Reviews.open(this.folder(name));
   }
 
-  /** How many messages the stream has. */
+  /** How many messages the stream of tokens has. */
   async messages(): Promise<number> {
     const streams = await this.#streams();
-    return (await streams.info(SUBJECTS.shared)).state.messages;
+    const info = await streams.info(SUBJECTS.tokens).catch(() => undefined);
+    return info?.state.messages ?? 0;
   }
 
   /** The last message of a node's audit. */
@@ -72,17 +73,27 @@ export class Fleet implements AsyncDisposable {
   async forget(): Promise<void> {
     const streams = await this.#streams();
     await streams.delete(SUBJECTS.shared);
+    await streams.delete(SUBJECTS.tokens);
     await streams.delete(SUBJECTS.audits);
   }
 
   async publish(kind: string, key: string, text: string): Promise<void> {
-    await jetstream((await this.#own()).nats).publish(SUBJECTS.change(kind, key), text);
+    const { prefix } = await this.#streamOf(kind);
+    await jetstream((await this.#own()).nats).publish(`${prefix}${kind}.${key}`, text);
   }
 
   /** The last message of a row. */
   async published(kind: string, key: string): Promise<string | undefined> {
-    const query = { last_by_subj: SUBJECTS.change(kind, key) };
-    return (await (await this.#streams()).getMessage(SUBJECTS.shared, query))?.string();
+    const { name, prefix } = await this.#streamOf(kind);
+    const query = { last_by_subj: `${prefix}${kind}.${key}` };
+    return (await (await this.#streams()).getMessage(name, query))?.string();
+  }
+
+  /** The stream with the rows of a kind, and what its subjects begin with. */
+  async #streamOf(kind: string): Promise<{ name: string; prefix: string }> {
+    const name = kind === "token" ? SUBJECTS.tokens : SUBJECTS.shared;
+    const { config } = await (await this.#streams()).info(name);
+    return { name, prefix: config.subjects[0]?.replace("*.>", "") ?? "" };
   }
 
   async #streams(): Promise<StreamAPI> {
@@ -113,12 +124,14 @@ export class FleetNode implements AsyncDisposable {
   readonly rules: SessionRules;
   readonly reviews: Reviews;
   readonly shared: SharedState;
+  /** Of a worker undefined. */
+  readonly tokensShared: SharedState | undefined;
   readonly audit: AuditLog;
   readonly #owned: AsyncDisposableStack;
 
   private constructor(
     data: string,
-    parts: Pick<FleetNode, "rules" | "reviews" | "shared" | "audit">,
+    parts: Pick<FleetNode, "rules" | "reviews" | "shared" | "tokensShared" | "audit">,
     owned: AsyncDisposableStack,
   ) {
     this.data = data;
@@ -126,6 +139,7 @@ export class FleetNode implements AsyncDisposable {
     this.rules = parts.rules;
     this.reviews = parts.reviews;
     this.shared = parts.shared;
+    this.tokensShared = parts.tokensShared;
     this.audit = parts.audit;
     this.#owned = owned;
   }
@@ -138,15 +152,18 @@ export class FleetNode implements AsyncDisposable {
   ): Promise<FleetNode> {
     await using opened = new AsyncDisposableStack();
     opened.use(connection);
-    const { kinds } = opened.use(await openSharedStores(data, role));
+    const stores = opened.use(await openSharedStores(data, role));
     // The program has connections of its own to the same files.
     const log = opened.use(await SessionLog.open(data));
     const reviews = opened.use(await Reviews.open(data));
     const report = (): void => {};
-    const shared = opened.use(await SharedState.open({ connection, data, kinds, report }));
+    const sharing = { connection, data, report };
+    const shared = opened.use(await SharedState.open({ ...sharing, kinds: stores.kinds }));
+    const tokensShared = await openTokens(stores, sharing);
+    if (tokensShared !== undefined) opened.use(tokensShared);
     const audit = opened.use(new AuditLog(data, { sealAfter: 20 }));
-    opened.use(await SharedAudit.open({ connection, name, data, report }));
-    const parts = { rules: new SessionRules(log.database), reviews, shared, audit };
+    opened.use(await SharedAudit.open({ ...sharing, name }));
+    const parts = { rules: new SessionRules(log.database), reviews, shared, tokensShared, audit };
     return new FleetNode(data, parts, opened.move());
   }
 

@@ -110,7 +110,7 @@ describe("trunkline token revoke in a fleet", () => {
     const [token] = new AccessTokens(line.home.data).list();
     const entry = { seq: 1, local: "known to all" };
     {
-      using base = await SharedBase.open(line.home.data, "state");
+      using base = await SharedBase.open(line.home.data, "tokens");
       await base.note(new Map([["token", new Map([[token?.id ?? "", entry]])]]));
     }
     const revoked = await line.run("token", "revoke", "ci");

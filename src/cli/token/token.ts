@@ -98,7 +98,7 @@ async function isShared(
 ): Promise<boolean> {
   const { data } = (await quietHouse(invocation)).config;
   const { untilShared } = await import("../../fleet/replication/until-shared.ts");
-  return untilShared(data, { kind: "token", key, isThere });
+  return untilShared(data, { part: "tokens", kind: "token", key, isThere });
 }
 
 /** `trunkline token rotate` */

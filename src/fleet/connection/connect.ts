@@ -40,6 +40,8 @@ export interface FleetConnectionOptions {
   readonly subjects: Subjects;
   /** The stable name of this node. */
   readonly name: string;
+  /** How many servers of a cluster keep each message of a stream; only gateways may change that. */
+  readonly replicas?: number | undefined;
 }
 
 /** The connection of this process to NATS. It reconnects for ever; disposing closes it. */
@@ -48,11 +50,15 @@ export class FleetConnection implements AsyncDisposable {
   readonly subjects: Subjects;
   /** The stable name of this node. */
   readonly name: string;
+  /** How many servers of a cluster are to keep each message of a stream; undefined to leave that as it is. */
+  readonly replicas: number | undefined;
   readonly #listeners = new Set<() => void>();
   #connectedSince: number | undefined = performance.now();
   #maxPayload: number;
 
-  private constructor(nats: NatsConnection, { subjects, name }: FleetConnectionOptions) {
+  private constructor(nats: NatsConnection, options: FleetConnectionOptions) {
+    const { subjects, name, replicas } = options;
+    this.replicas = replicas;
     this.nats = nats;
     this.subjects = subjects;
     this.name = name;

@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import { errors, type Msg, type Subscription } from "@nats-io/transport-node";
 
 import { background } from "../../base/background.ts";
@@ -15,7 +17,11 @@ export interface NodeAddress {
   readonly name: string;
 }
 
-type Answer = { readonly ok: unknown } | { readonly refused: string };
+interface Answer {
+  readonly ok?: unknown;
+  /** Why not, in words. */
+  readonly refused?: unknown;
+}
 
 /** The part of the node's subjects that names it. */
 export function addressOf({ id, name }: NodeAddress): string {
@@ -38,14 +44,17 @@ export async function askNode(
   const subject = connection.subjects.request(addressOf(node), what);
   let message: Msg;
   try {
-    const options = { timeout: REQUEST_TIMEOUT };
+    // The library's own subjects for answers follow from each other, and the node that is asked sees this
+    // one: it could have JetStream send forged answers to the next ones.
+    const reply = `${connection.subjects.inbox(connection.name)}.${randomUUID()}`;
+    const options = { timeout: REQUEST_TIMEOUT, noMux: true, reply };
     message = await connection.nats.request(subject, JSON.stringify(question), options);
   } catch (error) {
     throw cannotReach(node, whyNot(error), error);
   }
-  const answer = message.json<Answer>();
-  if ("refused" in answer) throw cannotReach(node, answer.refused);
-  return answer.ok;
+  const { ok, refused } = readAnswer(message);
+  if (refused !== undefined) throw cannotReach(node, refused);
+  return ok;
 }
 
 /** Answers the questions of other nodes. An error is told to whoever asked. */
@@ -64,7 +73,7 @@ export function answerNodes(
     }
     if (connection.isConnected) message.respond(JSON.stringify(text));
   };
-  // A worker can make JetStream deliver what it stored to any subject, but then the answer goes elsewhere.
+  // JetStream delivers what a worker stored to any subject, but names another one for the answer.
   const inbox = connection.subjects.inbox("");
   return connection.nats.subscribe(connection.subjects.request(addressOf(node), what), {
     callback: (error, message) => {
@@ -72,6 +81,15 @@ export function answerNodes(
       background(respond(message), `Answering '${what}' of another node`);
     },
   });
+}
+
+function readAnswer(message: Msg): { readonly ok?: unknown; readonly refused?: string } {
+  try {
+    const { ok, refused } = message.json<Answer>();
+    return refused === undefined ? { ok } : { refused: String(refused) };
+  } catch {
+    return { refused: "its answer cannot be read" };
+  }
 }
 
 function whyNot(error: unknown): string {

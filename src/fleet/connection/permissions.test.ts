@@ -130,7 +130,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
       await new ChangeStream(connection.nats, settings).open();
       await new ChangeStream(nats, settings).open();
     }
-    await new ChangeStream(connection.nats, shared).publish(subjects.change("token", "t"), "x");
+    await new ChangeStream(connection.nats, shared).publish(subjects.change("rule", "t"), "x");
     await new ChangeStream(nats, audits).publish(subjects.audit("w1"), "x");
     for await (const { data } of new ChangeStream(nats, shared).follow(0, never)) {
       assert.equal(String(data), "x");
@@ -231,7 +231,13 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
         "tl.p.beat.g",
         "tl.p.inbox.g.x",
         "tl.p.job.any",
-        "tl.p.shared.token.t",
+        "tl.p.tokens.x.token.t",
+        "$JS.API.STREAM.INFO.TL_p_TOKENS",
+        "$JS.API.CONSUMER.CREATE.TL_p_TOKENS",
+        "$JS.API.STREAM.MSG.GET.TL_p_TOKENS",
+        // Whoever creates a stream can have it copy any other.
+        "$JS.API.STREAM.CREATE.OBJ_TL_p_CHECKPOINTS",
+        "$JS.API.DIRECT.GET.TL_p_EVENTS_0",
         "tl.p.audit.w2",
         "$JS.API.STREAM.CREATE.TL_p_EVENTS_0",
         "$JS.API.STREAM.UPDATE.TL_p_EVENTS_0",
@@ -274,7 +280,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
       ...[
         "tl.q.to.w.1.open",
         "tl.q.job.any",
-        "tl.q.shared.token.t",
+        "tl.q.tokens.x.token.t",
         "$JS.API.STREAM.CREATE.TL_q_EVENTS_0",
         "tl.p.event.0.s",
         "tl.p.audit.w1",

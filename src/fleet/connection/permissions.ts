@@ -13,14 +13,21 @@ export interface FleetUser {
 export interface Permissions {
   readonly publish: readonly string[];
   readonly subscribe: readonly string[];
-  /** What it may not publish, although a wildcard in `publish` includes it. */
-  readonly deny: readonly string[];
 }
 
-/** The settings of nats-server that let these users do what they need in their pools, and nothing else. */
+/**
+ * The settings of nats-server that let these users do what they need in their pools, and nothing else.
+ * Each pool is an account, which has subjects and streams of its own: whoever may create or change a
+ * stream could otherwise have it copy any other stream of the server.
+ */
 export function natsSettings(users: readonly FleetUser[]): string {
-  const lines = users.map((user) => userSettings(user));
-  return `authorization {\n  users = [\n${lines.join("")}  ]\n}\n`;
+  const pools = Map.groupBy(users, ({ pool }) => pool);
+  const accounts = [...pools].map(
+    ([pool, theirs]) =>
+      `  TL_${pool} {\n    jetstream: enabled\n    users: [\n` +
+      `${theirs.map((user) => userSettings(user)).join("")}    ]\n  }\n`,
+  );
+  return `accounts {\n${accounts.join("")}}\n`;
 }
 
 /** What a node may do. It may also answer what it is asked. */
@@ -37,6 +44,7 @@ function ofGateway(subjects: Subjects, name: string): Permissions {
       // Only gateways ask nodes for sessions, so nodes trust what a gateway tells about its clients.
       subjects.request("*.*", "*"),
       subjects.job("*"),
+      subjects.tokenChange("*", "*", ">"),
       ...[...subjects.eventStreams, ...Object.values(streams)].flatMap((stream) => [
         ...api(stream, "STREAM.CREATE", "STREAM.UPDATE", "STREAM.PURGE"),
         ...reading(stream),
@@ -45,7 +53,6 @@ function ofGateway(subjects: Subjects, name: string): Permissions {
       ...api(`${streams.jobs}.*`, "CONSUMER.DURABLE.CREATE"),
     ],
     subscribe: [...heard(subjects, name), subjects.offer(`${name}.*`, "*")],
-    deny: [],
   };
 }
 
@@ -63,13 +70,10 @@ function ofWorker(subjects: Subjects, name: string): Permissions {
       ...[...eventStreams, sessions, shared, audits, checkpoints].flatMap(reading),
       // Events that a checkpoint or a deletion made superfluous, and parts of objects.
       ...[...eventStreams, checkpoints].flatMap((stream) => api(stream, "STREAM.PURGE")),
-      ...api(checkpoints, "STREAM.CREATE"),
       ...api(`${jobs}.*`, "CONSUMER.INFO", "CONSUMER.MSG.NEXT"),
       `$JS.ACK.${jobs}.>`,
     ],
     subscribe: heard(subjects, name),
-    // A worker lets no clients in: it must not make tokens that gateways accept.
-    deny: [subjects.change("token", ">")],
   };
 }
 
@@ -101,6 +105,7 @@ function heard(subjects: Subjects, name: string): string[] {
 
 function streamsOf(subjects: Subjects) {
   return {
+    tokens: subjects.tokens,
     sessions: `KV_${subjects.sessions}`,
     jobs: subjects.jobs,
     shared: subjects.shared,
@@ -112,8 +117,8 @@ function streamsOf(subjects: Subjects) {
 /** Looking at a stream, and reading it with consumers of one's own. */
 function reading(stream: string): string[] {
   return [
-    ...api(stream, "STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET", "CONSUMER.CREATE"),
-    ...api(`${stream}.>`, "DIRECT.GET", "CONSUMER.CREATE"),
+    ...api(stream, "STREAM.INFO", "STREAM.MSG.GET", "CONSUMER.CREATE"),
+    ...api(`${stream}.>`, "CONSUMER.CREATE"),
     ...api(`${stream}.*`, "CONSUMER.INFO", "CONSUMER.DELETE", "CONSUMER.MSG.NEXT"),
     `$JS.ACK.${stream}.>`,
     `$JS.FC.${stream}.>`,
@@ -124,16 +129,16 @@ function api(subject: string, ...operations: readonly string[]): string[] {
   return operations.map((operation) => `$JS.API.${operation}.${subject}`);
 }
 
-function userSettings(user: FleetUser): string {
-  const { publish, subscribe, deny } = permissionsOf(user);
+/** The entry of a user in the list of its pool's account. */
+export function userSettings(user: FleetUser): string {
+  const { publish, subscribe } = permissionsOf(user);
   const list = (subjects: readonly string[]): string =>
-    subjects.map((subject) => `          "${subject}"\n`).join("");
+    subjects.map((subject) => `            "${subject}"\n`).join("");
   return (
-    `    # ${user.role} ${user.name} of pool ${user.pool}\n` +
-    `    {\n      nkey: ${user.nkey}\n      permissions: {\n` +
-    `        publish: {\n        allow: [\n${list(publish)}        ]\n` +
-    `        deny: [\n${list(deny)}        ]\n        }\n` +
-    `        subscribe: {\n        allow: [\n${list(subscribe)}        ]\n        }\n` +
-    "        allow_responses: true\n      }\n    }\n"
+    `      # ${user.role} ${user.name} of pool ${user.pool}\n` +
+    `      {\n        nkey: ${user.nkey}\n        permissions: {\n` +
+    `          publish: [\n${list(publish)}          ]\n` +
+    `          subscribe: [\n${list(subscribe)}          ]\n` +
+    "          allow_responses: true\n        }\n      }\n"
   );
 }

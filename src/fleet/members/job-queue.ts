@@ -10,7 +10,6 @@ import {
   jetstreamManager,
   RetentionPolicy,
   StorageType,
-  type StreamConfig,
 } from "@nats-io/jetstream";
 import { type Msg, nanos, type Subscription } from "@nats-io/transport-node";
 
@@ -19,6 +18,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { untilAborted } from "../../base/until-aborted.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { addressOf, type NodeAddress } from "../connection/node-request.ts";
+import { ensureStream } from "../ensure-stream.ts";
 import type { Waiting } from "./beat.ts";
 import { type Job, type Offer, type OfferAnswer, queueName } from "./job.ts";
 
@@ -35,7 +35,6 @@ const UNUSED_QUEUE = 60 * 60_000;
 
 /** Codes of JetStream's errors. */
 const STREAM_IS_FULL = 10077;
-const STREAM_DIFFERS = 10058;
 const NO_STREAM = 10059;
 
 export interface JobQueueOptions {
@@ -43,8 +42,6 @@ export interface JobQueueOptions {
   readonly self: NodeAddress;
   /** Requests that may wait in the pool. */
   readonly most: number;
-  /** Copies of the stream in a cluster of NATS servers. */
-  readonly replicas?: number | undefined;
   /** Milliseconds between checks that a request still waits in the stream. */
   readonly checkEvery?: number | undefined;
   /** Called when other requests wait than before. */
@@ -176,9 +173,9 @@ export class JobQueue implements Disposable {
   }
 
   async #prepareStream(manager: JetStreamManager): Promise<void> {
-    const { connection, most, replicas = 1 } = this.#options;
-    const { subjects } = connection;
-    const config: Partial<StreamConfig> & { name: string } = {
+    const { connection, most } = this.#options;
+    const { subjects, replicas } = connection;
+    const config = {
       name: subjects.jobs,
       subjects: [subjects.job("*")],
       retention: RetentionPolicy.Workqueue,
@@ -186,14 +183,10 @@ export class JobQueue implements Disposable {
       discard: DiscardPolicy.New,
       max_msgs: most,
       max_age: nanos(LONGEST_WAIT),
-      num_replicas: replicas,
     };
-    try {
-      await manager.streams.add(config);
-    } catch (error) {
-      if (!isCode(error, STREAM_DIFFERS)) throw error;
-      await manager.streams.update(subjects.jobs, config);
-    }
+    const { config: found } = await ensureStream(manager, config, replicas);
+    if (found.max_msgs !== most)
+      await manager.streams.update(config.name, { ...found, max_msgs: most });
   }
 
   /** It is no longer wanted. If that fails, the worker that gets it is told so. */

@@ -176,10 +176,15 @@ export class Members implements Disposable {
   }
 
   #receive(message: Msg): void {
+    const { subject, reply, headers } = message;
+    const prefix = `${this.#connection.subjects.beat}.`;
+    // What JetStream delivers has another subject, and one for an answer: whoever stored it forged it.
+    const isDelivered = Boolean(reply) || headers !== undefined;
+    if (isDelivered || !subject.startsWith(prefix)) return;
     const beat = readBeat(message.string());
     if (beat === undefined) return;
     // Whom the server lets publish there is what counts, not what the message says.
-    const name = message.subject.slice(message.subject.lastIndexOf(".") + 1);
+    const name = subject.slice(prefix.length);
     this.#hear(beat, name);
     if (beat.id === this.#self.id && beat.number === this.#number) this.#returned();
   }

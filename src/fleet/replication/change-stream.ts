@@ -10,8 +10,9 @@ import {
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 
-/** Codes of JetStream's errors. */
-const NO_STREAM = 10059;
+import { ensureStream } from "../ensure-stream.ts";
+
+/** JetStream's error where another message of the subject came first. */
 const WRONG_LAST_SEQUENCE = 10071;
 
 /** Milliseconds until a silent server is noticed; a server that was restarted has forgotten the reader. */
@@ -25,6 +26,8 @@ export interface ChangeStreamSettings extends Pick<StreamConfig, "name" | "subje
   readonly perSubject?: number;
   /** Bytes in all, after which the oldest messages are dropped. */
   readonly maxBytes?: number;
+  /** How many servers of a cluster keep each message; where it is left out, the stream stays as it is. */
+  readonly replicas?: number | undefined;
 }
 
 export interface Published {
@@ -38,6 +41,7 @@ export class ChangeStream {
   readonly name: string;
   readonly #connection: NatsConnection;
   readonly #settings: ChangeStreamSettings;
+  #prefix = "";
 
   constructor(connection: NatsConnection, settings: ChangeStreamSettings) {
     this.name = settings.name;
@@ -45,23 +49,26 @@ export class ChangeStream {
     this.#settings = settings;
   }
 
-  /** The number of its last message. Creates the stream if there is none. One that an operator has created is used as it is. */
+  /** What its subjects begin with, up to the first wildcard. Known once it is open. */
+  get prefix(): string {
+    return this.#prefix;
+  }
+
+  /** The number of its last message. Creates the stream if there is none. */
   async open(): Promise<{ readonly created: string; readonly last: number }> {
     const manager = await jetstreamManager(this.#connection, OPTIONS);
-    const info = await manager.streams.info(this.name).catch((error: unknown) => {
-      if (!isCode(error, NO_STREAM)) throw error;
-      const { name, subjects, perSubject = -1, maxBytes = -1 } = this.#settings;
-      return manager.streams.add({
-        name,
-        subjects,
-        retention: RetentionPolicy.Limits,
-        storage: StorageType.File,
-        discard: DiscardPolicy.Old,
-        max_msgs_per_subject: perSubject,
-        max_bytes: maxBytes,
-      });
-    });
-    const { created, state } = info;
+    const { name, subjects, perSubject = -1, maxBytes = -1, replicas } = this.#settings;
+    const stream = {
+      name,
+      subjects,
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.Old,
+      max_msgs_per_subject: perSubject,
+      max_bytes: maxBytes,
+    };
+    const { created, state, config } = await ensureStream(manager, stream, replicas);
+    this.#prefix = config.subjects[0]?.replace(/[*>].*/, "") ?? "";
     return { created, last: state.messages === 0 ? 0 : state.last_seq };
   }
 
@@ -85,7 +92,11 @@ export class ChangeStream {
     }
   }
 
-  /** All messages after one, in order, until the signal. Throws if the stream is gone. */
+  /**
+   * All messages after one, in order, until the signal. Throws if the stream is gone. A message that
+   * JetStream delivered here from another stream keeps the subject that it had there: such messages are
+   * not from nodes that may write to this stream, so their subjects are empty.
+   */
   async *follow(after: number, signal: AbortSignal): AsyncGenerator<Published> {
     const consumer = await jetstream(this.#connection, OPTIONS).consumers.get(this.name, {
       deliver_policy: DeliverPolicy.StartSequence,
@@ -103,7 +114,8 @@ export class ChangeStream {
     if (signal.aborted) stop();
     try {
       for await (const message of messages) {
-        yield { subject: message.subject, data: message.data, seq: message.seq };
+        const { subject, data, seq } = message;
+        yield { subject: subject.startsWith(this.#prefix) ? subject : "", data, seq };
       }
     } finally {
       signal.removeEventListener("abort", stop);

@@ -34,7 +34,8 @@ describe("Stores of three nodes", { skip: noNats }, () => {
     await until(async () => {
       seen = await Promise.all(nodes.map(contentOf));
       const isSame = seen.every((content) => content === seen[0]);
-      return isSame && nodes.every(({ shared }) => shared.status.isUpToDate);
+      const shares = nodes.flatMap(({ shared, tokensShared }) => [shared, tokensShared]);
+      return isSame && shares.every((share) => share?.status.isUpToDate === true);
     });
     const [content = ""] = seen;
     assert.deepEqual(

@@ -45,6 +45,7 @@ export class SharedAudit implements AsyncDisposable {
       name: subjects.audits,
       subjects: [subjects.audit("*")],
       maxBytes: MAX_BYTES,
+      replicas: connection.replicas,
     });
     this.#loop = new ShareLoop({
       stream: this.#stream,

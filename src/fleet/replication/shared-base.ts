@@ -34,6 +34,9 @@ export const SHARED_MIGRATIONS = [
    ) STRICT, WITHOUT ROWID;`,
 ];
 
+/** Each part has its own stream: what all nodes share, what only gateways share, and the audit. */
+export type SharedPart = "state" | "tokens" | "audit";
+
 export interface Entry {
   readonly seq: number;
   readonly local: string;
@@ -53,8 +56,7 @@ export class SharedBase implements Disposable {
     this.#part = part;
   }
 
-  /** Each part has its own stream. */
-  static async open(data: string, part: "state" | "audit"): Promise<SharedBase> {
+  static async open(data: string, part: SharedPart): Promise<SharedBase> {
     return new SharedBase(await Database.open(join(data, SHARED_FILE), SHARED_MIGRATIONS), part);
   }
 

@@ -64,11 +64,11 @@ describe("Shared tokens", { skip: noNats }, () => {
     await a.tokens.revoke("old");
     const own = await b.tokens.create("new", GRANT);
     assert.notEqual(b.tokens.use(old.token), undefined);
-    await until(() => a.shared.status.problem !== undefined);
+    await until(() => a.tokensShared?.status.problem !== undefined);
     await fleet.nats.restart();
     await until(() => a.tokens.use(own.token) !== undefined);
     await until(() => b.tokens.use(old.token) === undefined);
-    assert.equal(a.shared.status.problem, undefined);
+    assert.equal(a.tokensShared?.status.problem, undefined);
   });
 
   it("are shared again after NATS has lost its data", async () => {
@@ -96,7 +96,7 @@ describe("Shared tokens", { skip: noNats }, () => {
   it("of a newer version stay shared, though this one cannot use them", async () => {
     await using fleet = await Fleet.start();
     await using a = await fleet.node("a");
-    await until(() => a.shared.status.isUpToDate);
+    await until(() => a.shared.status.isUpToDate && a.tokensShared?.status.isUpToDate === true);
     const unknown = JSON.stringify({ id: "00000001", name: "x", scopes: ["of tomorrow"] });
     await fleet.publish("token", "00000001", unknown);
     const { token } = await a.tokens.create("ci", GRANT);
@@ -111,7 +111,7 @@ describe("Shared stores", { skip: noNats }, () => {
   it("go on after messages that nobody understands", async () => {
     await using fleet = await Fleet.start();
     await using a = await fleet.node("a");
-    await until(() => a.shared.status.isUpToDate);
+    await until(() => a.shared.status.isUpToDate && a.tokensShared?.status.isUpToDate === true);
     const garbage = [
       "{",
       "null",

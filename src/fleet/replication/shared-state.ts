@@ -1,5 +1,8 @@
+import { randomBytes } from "node:crypto";
+
 import type { FleetConnection } from "../connection/connect.ts";
-import { ChangeStream, type Published } from "./change-stream.ts";
+import type { Subjects } from "../subjects.ts";
+import { ChangeStream, type ChangeStreamSettings, type Published } from "./change-stream.ts";
 import { type Entry, markOf, SharedBase } from "./shared-base.ts";
 import { ShareLoop, type SharingStatus } from "./share-loop.ts";
 import type { SharedKind, SharedText } from "./shared-kind.ts";
@@ -20,6 +23,8 @@ export interface SharedStateOptions {
   /** The data folder. Only one process of a folder may share it at a time. */
   readonly data: string;
   readonly kinds: readonly SharedKind[];
+  /** `tokens` for what only gateways may read and write. */
+  readonly part?: "state" | "tokens";
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
 
@@ -41,15 +46,14 @@ export class SharedState implements AsyncDisposable {
   readonly #loop: ShareLoop;
 
   private constructor(options: SharedStateOptions, base: SharedBase) {
-    const { connection, kinds, report } = options;
-    const { subjects } = connection;
+    const { connection, kinds, part, report } = options;
     this.#options = options;
     this.#base = base;
     this.#kinds = new Map(kinds.map((kind) => [kind.name, kind]));
+    const settings = part === "tokens" ? tokenStream : sharedStream;
     this.#stream = new ChangeStream(connection.nats, {
-      name: subjects.shared,
-      subjects: [subjects.change("*", ">")],
-      perSubject: 1,
+      ...settings(connection.subjects),
+      replicas: connection.replicas,
     });
     this.#loop = new ShareLoop({
       stream: this.#stream,
@@ -62,7 +66,7 @@ export class SharedState implements AsyncDisposable {
 
   /** Begins to share. It does not wait for NATS. */
   static async open(options: SharedStateOptions): Promise<SharedState> {
-    return new SharedState(options, await SharedBase.open(options.data, "state"));
+    return new SharedState(options, await SharedBase.open(options.data, options.part ?? "state"));
   }
 
   get status(): SharingStatus {
@@ -86,7 +90,7 @@ export class SharedState implements AsyncDisposable {
     const latest = new Map<string, Map<string, Published>>();
     const read = new Map<string, number>();
     for (const message of messages) {
-      const [kind = "", ...rest] = message.subject.split(".").slice(3);
+      const [kind = "", ...rest] = message.subject.slice(this.#stream.prefix.length).split(".");
       const key = rest.join(".");
       // What a newer version shares is read after the upgrade.
       if (!this.#kinds.has(kind)) continue;
@@ -185,7 +189,7 @@ export class SharedState implements AsyncDisposable {
         .filter(([key, text]) => this.#fits(kind, key, text));
       const sent = await Promise.all(
         some.map(([key, text]) => {
-          const subject = this.#options.connection.subjects.change(kind, key);
+          const subject = `${this.#stream.prefix}${kind}.${key}`;
           return this.#stream.publish(subject, text ?? "", known.get(key)?.seq ?? 0);
         }),
       );
@@ -210,6 +214,23 @@ export class SharedState implements AsyncDisposable {
     this.#refused.set(id, size);
     return false;
   }
+}
+
+function sharedStream(subjects: Subjects): ChangeStreamSettings {
+  return { name: subjects.shared, subjects: [subjects.change("*", ">")], perSubject: 1 };
+}
+
+/**
+ * A worker can have JetStream deliver what it stored to any subject that it knows, whatever it may
+ * publish itself. So a part of these subjects is secret: only gateways may look at the stream.
+ */
+function tokenStream(subjects: Subjects): ChangeStreamSettings {
+  const secret = randomBytes(16).toString("hex");
+  return {
+    name: subjects.tokens,
+    subjects: [subjects.tokenChange(secret, "*", ">")],
+    perSubject: 1,
+  };
 }
 
 /** A deleted row is an empty message. */

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { SHARED_FILE, SharedBase } from "./shared-base.ts";
+import { SHARED_FILE, SharedBase, type SharedPart } from "./shared-base.ts";
 
 /** Milliseconds that a person waits at most. */
 const PATIENCE = 1_500;
@@ -14,13 +14,18 @@ const PATIENCE = 1_500;
  */
 export async function untilShared(
   data: string,
-  row: { readonly kind: string; readonly key: string; readonly isThere: boolean },
+  row: {
+    readonly part: SharedPart;
+    readonly kind: string;
+    readonly key: string;
+    readonly isThere: boolean;
+  },
   patience = PATIENCE,
 ): Promise<boolean> {
   if (!existsSync(join(data, SHARED_FILE))) return true;
-  const { kind, key, isThere } = row;
+  const { part, kind, key, isThere } = row;
   const giveUpAt = performance.now() + patience;
-  using base = await SharedBase.open(data, "state");
+  using base = await SharedBase.open(data, part);
   for (;;) {
     const { local = "" } = (await base.entries(kind, [key])).get(key) ?? {};
     if ((local !== "") === isThere) return true;

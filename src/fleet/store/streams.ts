@@ -1,22 +1,19 @@
 import {
   DiscardPolicy,
-  JetStreamApiCodes,
-  JetStreamApiError,
   type JetStreamManager,
   RetentionPolicy,
   StorageType,
-  type StreamConfig,
 } from "@nats-io/jetstream";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { ensureStream, type Stream } from "../ensure-stream.ts";
 import type { Subjects } from "../subjects.ts";
 
 /** Nanoseconds for which the server recognizes a message that it has stored already. */
 const DUPLICATES = 2 * 60 * 1e9;
 
-/** Of a cluster this many servers keep each message; without a cluster there is one. */
 export interface StreamOptions {
-  readonly replicas?: number;
+  /** How many servers of a cluster keep each message; where it is left out, streams stay as they are. */
+  readonly replicas?: number | undefined;
 }
 
 /** The stream that is behind the bucket of sessions. */
@@ -24,69 +21,53 @@ export function bucketStream(subjects: Subjects): string {
   return `KV_${subjects.sessions}`;
 }
 
-/** The streams of the events of sessions, and the one of the bucket with their entries. */
-export function sessionStreams(subjects: Subjects, { replicas = 1 }: StreamOptions = {}) {
-  const kept = {
-    retention: RetentionPolicy.Limits,
-    storage: StorageType.File,
-    // What was acknowledged is never dropped to make room.
-    discard: DiscardPolicy.New,
-    num_replicas: replicas,
-  };
+/** What all streams of sessions have in common. */
+const KEPT = {
+  retention: RetentionPolicy.Limits,
+  storage: StorageType.File,
+  // What was acknowledged is never dropped to make room.
+  discard: DiscardPolicy.New,
+} as const;
+
+/** The streams of the events of sessions, the one of the bucket with their entries, and the checkpoints. */
+function sessionStreams(subjects: Subjects): Stream[] {
   return [
     ...subjects.eventStreams.map((name, at) => ({
-      ...kept,
+      ...KEPT,
       name,
       subjects: [subjects.eventsIn(at)],
       duplicate_window: DUPLICATES,
     })),
     {
-      ...kept,
+      ...KEPT,
       name: bucketStream(subjects),
       subjects: [`$KV.${subjects.sessions}.>`],
       max_msgs_per_subject: 1,
       allow_rollup_hdrs: true,
     },
-  ] satisfies (Partial<StreamConfig> & { name: string })[];
+    checkpointStream(subjects),
+  ];
 }
 
-/**
- * Creates the streams of sessions that do not exist. Whoever may not create streams, but may look at
- * them, only finds that they exist.
- */
+/** The stream that is behind the object store of checkpoints, as its library expects it. */
+export function checkpointStream({ checkpoints }: Subjects): Stream {
+  return {
+    ...KEPT,
+    name: `OBJ_${checkpoints}`,
+    subjects: [`$O.${checkpoints}.C.>`, `$O.${checkpoints}.M.>`],
+    allow_rollup_hdrs: true,
+    // A "direct" answer is what was stored, byte by byte: a rogue worker could have it sent to any subject.
+    allow_direct: false,
+  };
+}
+
+/** Creates the streams of sessions that do not exist. */
 export async function ensureSessionStreams(
   manager: JetStreamManager,
   subjects: Subjects,
-  options: StreamOptions = {},
+  { replicas }: StreamOptions = {},
 ): Promise<void> {
-  await Promise.all(sessionStreams(subjects, options).map((stream) => ensure(manager, stream)));
-}
-
-async function ensure(
-  manager: JetStreamManager,
-  stream: Partial<StreamConfig> & { name: string },
-): Promise<void> {
-  if (await exists(manager, stream.name)) return;
-  try {
-    await manager.streams.add(stream);
-  } catch (error) {
-    // Another node may have created it meanwhile, perhaps with more replicas.
-    if (await exists(manager, stream.name)) return;
-    const why = error instanceof Error ? error.message : String(error);
-    const next = "Create it, or give these credentials the right to create streams";
-    const says = `Cannot create the stream '${stream.name}' in NATS: ${why}. ${next}.`;
-    throw new TrunklineError("unavailable", says, { cause: error });
-  }
-}
-
-async function exists(manager: JetStreamManager, name: string): Promise<boolean> {
-  try {
-    await manager.streams.info(name);
-    return true;
-  } catch (error) {
-    const isMissing =
-      error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
-    if (isMissing) return false;
-    throw error;
-  }
+  await Promise.all(
+    sessionStreams(subjects).map((stream) => ensureStream(manager, stream, replicas)),
+  );
 }

@@ -51,7 +51,7 @@ export class Fleet implements AsyncDisposable {
 
   /** Connects to NATS as configured. The pool knows of this node once `members.join` is called. */
   static async connect({ config }: House, options: ConnectOptions): Promise<Fleet> {
-    const { url, pool, credentials, tls, slots, labels } = config.fleet;
+    const { url, pool, credentials, tls, slots, labels, replicas } = config.fleet;
     if (url === undefined) {
       const next = "Name it with --bus, or as `fleet.url` in the configuration";
       throw new TrunklineError("usage", `No NATS server is configured. ${next}.`);
@@ -68,6 +68,7 @@ export class Fleet implements AsyncDisposable {
         tls,
         subjects: new Subjects(pool),
         name,
+        ...(options.role === "gateway" ? { replicas } : {}),
       }),
     );
     const isWorker = options.role === "worker";

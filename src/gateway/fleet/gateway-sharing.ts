@@ -46,6 +46,7 @@ export class GatewaySharing implements SessionSharing {
       await GatewayStore.open({
         connection: connection.nats,
         subjects: connection.subjects,
+        replicas: connection.replicas,
         isAlive,
         place: ({ notes }, lost, signal = AbortSignal.timeout(TAKE_OVER_WITHIN)) =>
           this.#place({ ...requestOf(notes), lost }, signal),

@@ -5,7 +5,7 @@ import type { FleetConnection } from "../../fleet/connection/connect.ts";
 import type { NodeAddress } from "../../fleet/connection/node-request.ts";
 import { SharedAudit } from "../../fleet/replication/shared-audit.ts";
 import { SharedState } from "../../fleet/replication/shared-state.ts";
-import { openSharedStores } from "../../fleet/replication/shared-stores.ts";
+import { openSharedStores, openTokens } from "../../fleet/replication/shared-stores.ts";
 import type { SharingStatus } from "../../fleet/replication/share-loop.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import type { House } from "../house.ts";
@@ -22,7 +22,14 @@ export interface OpenSharedOptions {
 /** What this node shares with the others of its pool. */
 export interface Shared extends AsyncDisposable {
   /** Undefined while another process of the same data folder does it. */
-  readonly status: { readonly state: SharingStatus; readonly audit: SharingStatus } | undefined;
+  readonly status:
+    | {
+        readonly state: SharingStatus;
+        readonly audit: SharingStatus;
+        /** Undefined at a worker. */
+        readonly tokens: SharingStatus | undefined;
+      }
+    | undefined;
 }
 
 /** Milliseconds after which it is tried again whether the process that shares a folder has ended. */
@@ -37,11 +44,17 @@ export function openShared(options: OpenSharedOptions): Shared {
   return new FolderShare(options);
 }
 
+interface OpenedShares {
+  readonly state: SharedState;
+  readonly audit: SharedAudit;
+  readonly tokens: SharedState | undefined;
+}
+
 class FolderShare implements Shared {
   readonly #options: OpenSharedOptions;
   readonly #over = new AbortController();
   readonly #running: Promise<void>;
-  #opened: { readonly state: SharedState; readonly audit: SharedAudit } | undefined;
+  #opened: OpenedShares | undefined;
 
   constructor(options: OpenSharedOptions) {
     this.#options = options;
@@ -50,8 +63,8 @@ class FolderShare implements Shared {
 
   get status(): Shared["status"] {
     if (this.#opened === undefined) return undefined;
-    const { state, audit } = this.#opened;
-    return { state: state.status, audit: audit.status };
+    const { state, audit, tokens } = this.#opened;
+    return { state: state.status, audit: audit.status, tokens: tokens?.status };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,10 +99,13 @@ class FolderShare implements Shared {
     opened.use(lock);
     const identities = await IdentityKind.open(house, env);
     const stores = opened.use(await openSharedStores(data, role));
+    const sharing = { connection, data, report };
     const kinds = [...stores.kinds, identities];
-    const state = opened.use(await SharedState.open({ connection, data, kinds, report }));
-    const audit = opened.use(await SharedAudit.open({ connection, name: self.name, data, report }));
-    this.#opened = { state, audit };
+    const state = opened.use(await SharedState.open({ ...sharing, kinds }));
+    const tokens = await openTokens(stores, sharing);
+    if (tokens !== undefined) opened.use(tokens);
+    const audit = opened.use(await SharedAudit.open({ ...sharing, name: self.name }));
+    this.#opened = { state, audit, tokens };
     try {
       await new Promise((resolve) => {
         if (signal.aborted) resolve(undefined);

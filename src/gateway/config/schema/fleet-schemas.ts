@@ -51,6 +51,15 @@ export const FLEET_SCHEMAS = {
           "How many new sessions may wait for a free slot; when so many wait, more are refused.",
         "x-project": false,
       },
+      replicas: {
+        type: "integer",
+        minimum: 1,
+        maximum: 5,
+        description:
+          "How many servers of a NATS cluster keep each message: 3 survive the loss of one. Set it at the " +
+          "gateways, which create the streams and change those that exist; without it, new streams have one.",
+        "x-project": false,
+      },
       credentials: {
         type: "string",
         minLength: 1,

@@ -173,6 +173,12 @@ export interface FleetSettings {
   /** How many new sessions may wait for a free slot; when so many wait, more are refused. */
   readonly waiting?: number;
   /**
+   * How many servers of a NATS cluster keep each message: 3 survive the loss of one. Set it at the
+   * gateways, which create the streams and change those that exist; without it, new streams have
+   * one.
+   */
+  readonly replicas?: number;
+  /**
    * File with the credentials for NATS (`.creds`, or one line `USER:PASSWORD`). A relative path
    * counts from this file's folder.
    */
@@ -1983,11 +1989,12 @@ export const checkFleetSettings: Check = (value) => {
       case "slots":
       case "labels":
       case "waiting":
+      case "replicas":
       case "credentials":
       case "tls":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["url", "pool", "name", "slots", "labels", "waiting", "credentials", "tls"]) };
+        return { path: [key], says: unknownKey(key, ["url", "pool", "name", "slots", "labels", "waiting", "replicas", "credentials", "tls"]) };
     }
   }
   const url: unknown = value.url;
@@ -2038,6 +2045,14 @@ export const checkFleetSettings: Check = (value) => {
     }
     if (waiting < 0) return { path: ["waiting"], says: "must be at least 0" };
     if (waiting > 100000) return { path: ["waiting"], says: "must be at most 100000" };
+  }
+  const replicas: unknown = value.replicas;
+  if (replicas !== undefined) {
+    if (typeof replicas !== "number" || !Number.isInteger(replicas)) {
+      return { path: ["replicas"], says: "must be an integer" };
+    }
+    if (replicas < 1) return { path: ["replicas"], says: "must be at least 1" };
+    if (replicas > 5) return { path: ["replicas"], says: "must be at most 5" };
   }
   const credentials: unknown = value.credentials;
   if (credentials !== undefined) {

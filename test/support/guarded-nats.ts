@@ -1,0 +1,72 @@
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { errors, nkeys } from "@nats-io/transport-node";
+
+import { FleetConnection } from "../../src/fleet/connection/connect.ts";
+import { type FleetUser, natsSettings } from "../../src/fleet/connection/permissions.ts";
+import { Subjects } from "../../src/fleet/subjects.ts";
+import { NatsServer } from "./nats-server.ts";
+
+export type GuardedNode = Omit<FleetUser, "nkey">;
+
+/** A NATS server that lets each of these nodes do what the permissions of its role say. */
+export class GuardedNats implements AsyncDisposable {
+  readonly server: NatsServer;
+  /** A folder for what belongs to the nodes. */
+  readonly folder: string;
+  /** What the server has refused to connected nodes. */
+  readonly refused: string[] = [];
+  readonly #nodes: readonly GuardedNode[];
+  readonly #folder: Awaited<ReturnType<typeof mkdtempDisposable>>;
+
+  private constructor(
+    server: NatsServer,
+    nodes: readonly GuardedNode[],
+    folder: Awaited<ReturnType<typeof mkdtempDisposable>>,
+  ) {
+    this.server = server;
+    this.folder = folder.path;
+    this.#nodes = nodes;
+    this.#folder = folder;
+  }
+
+  static async start(nodes: readonly GuardedNode[]): Promise<GuardedNats> {
+    const folder = await mkdtempDisposable(join(tmpdir(), "trunkline-guarded-"));
+    const users: FleetUser[] = [];
+    for (const node of nodes) {
+      const key = nkeys.createUser();
+      users.push({ ...node, nkey: key.getPublicKey() });
+      await writeFile(join(folder.path, `${node.name}.key`), key.getSeed(), { mode: 0o600 });
+    }
+    return new GuardedNats(await NatsServer.start(natsSettings(users)), nodes, folder);
+  }
+
+  async connect(name: string): Promise<FleetConnection> {
+    const node = this.#nodes.find((each) => each.name === name);
+    const connection = await FleetConnection.open({
+      url: this.server.url,
+      credentials: join(this.folder, `${name}.key`),
+      subjects: new Subjects(node?.pool ?? ""),
+      name,
+    });
+    void this.#note(connection);
+    return connection;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server[Symbol.asyncDispose]();
+    await this.#folder.remove();
+  }
+
+  async #note({ nats, name }: FleetConnection): Promise<void> {
+    for await (const status of nats.status()) {
+      if (status.type !== "error") continue;
+      const { error } = status;
+      if (error instanceof errors.PermissionViolationError) {
+        this.refused.push(`${name} ${error.operation} ${error.subject}`);
+      }
+    }
+  }
+}
