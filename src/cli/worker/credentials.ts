@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { newUser } from "../../fleet/connection/new-user.ts";
 import { fleetValues } from "../../gateway/config/fleet-flags.ts";
+import { FLEET_SCHEMAS } from "../../gateway/config/schema/fleet-schemas.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
 
@@ -15,11 +16,20 @@ interface CredentialsValues {
   readonly json?: boolean;
 }
 
+/** The form of `fleet.name`. */
+const NAME = new RegExp(FLEET_SCHEMAS.FleetSettings.properties.name.pattern);
+/** One user for all nodes of a role. */
+const ANY = "*";
+
 /** `trunkline worker credentials` */
 export async function run(invocation: Invocation<CredentialsValues>): Promise<number> {
   const { values, positionals, out, cwd } = invocation;
   const [name = ""] = positionals;
-  const house = await quietHouse(invocation, { more: fleetValues({ pool: values.pool, name }) });
+  if (name !== ANY && !NAME.test(name)) {
+    const form = "a name has 1 to 64 letters, digits, `-` and `_`";
+    throw new TrunklineError("usage", `Cannot make credentials for '${name}': ${form}.`);
+  }
+  const house = await quietHouse(invocation, { more: fleetValues({ pool: values.pool }) });
   const { pool } = house.config.fleet;
   const role = values.role === "gateway" ? "gateway" : "worker";
   const { seed, settings } = newUser({ pool, role, name });
@@ -35,9 +45,11 @@ export async function run(invocation: Invocation<CredentialsValues>): Promise<nu
     out(`${JSON.stringify({ name, pool, role, file, settings })}\n`);
     return 0;
   }
+  const whose = name === ANY ? `all ${role}s` : name;
   out(
-    `The secret of ${name} is in ${file}: name it in \`fleet.credentials\` of its configuration.\n`,
+    `The secret of ${whose} is in ${file}: name it in \`fleet.credentials\` of the configuration.\n` +
+      `Add this user to the account of the pool in the configuration of nats-server, and reload that:\n\n` +
+      `# accounts { TL_${pool} { jetstream: enabled, users: [ … ] } }\n${settings}`,
   );
-  out(`Add this to the configuration of nats-server, one user for each node:\n\n${settings}`);
   return 0;
 }

@@ -65,8 +65,14 @@ export const worker: Command = {
       summary: "Make credentials for one gateway or worker",
       description:
         "Writes a secret for the node to a file that only you can read, and prints the user for the " +
-        "configuration of nats-server: it may do what a node of this pool needs, and nothing else.",
-      args: [{ name: "NAME", describe: "Name of the node, the same as its --name" }],
+        "configuration of nats-server: it may do what a node of this pool needs, and nothing else. Each " +
+        "pool has an account there, with the users of all its nodes.",
+      args: [
+        {
+          name: "NAME",
+          describe: "Name of the node, the same as its --name; '*' for all nodes of the role",
+        },
+      ],
       options: {
         role: {
           type: "string",
