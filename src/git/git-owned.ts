@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** Characters that HFS+ ignores in names (git's utf8.c). */
-const INVISIBLE = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
+import { hasDotGit } from "../base/file/repository-path.ts";
+
 /** A folder with these entries is a repository to git (setup.c). */
 const MARKS = ["HEAD", "objects", "refs"];
 
@@ -13,17 +13,6 @@ const MARKS = ["HEAD", "objects", "refs"];
  */
 export function isGitOwned(path: string): boolean {
   return hasDotGit(path) || isInGitFolder(path);
-}
-
-/** Whether a step of a path is `.git`, under any name that a file system accepts for it. */
-export function hasDotGit(path: string): boolean {
-  return path.split(/[/\\]/).some(isDotGit);
-}
-
-/** `.GIT`, `git~1` and `.git ` are other names for it on file systems of macOS and Windows. */
-function isDotGit(step: string): boolean {
-  const [name = ""] = step.replaceAll(INVISIBLE, "").split(":", 1);
-  return /^(?:\.git|git~1)[. ]*$/i.test(name);
 }
 
 /** The file that is about to be written counts as existing. */

@@ -6,7 +6,7 @@ import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { realPath } from "../base/file/path.ts";
 import { visibleLine } from "../base/text/visible.ts";
 import { commonDirOf, isEmbedded, isGitFolder, worktreeAt } from "../git/git-folder.ts";
-import { hasDotGit } from "../git/git-owned.ts";
+import { hasDotGit } from "../base/file/repository-path.ts";
 import type { Repository } from "../store/review/review-thread.ts";
 
 /** Bytes. packed-refs has all refs of a repository. */

@@ -89,6 +89,14 @@ export class Fleet implements AsyncDisposable {
     return (await (await this.#streams()).getMessage(name, query))?.string();
   }
 
+  /** The keys of the rows of a kind. */
+  async keys(kind: string): Promise<string[]> {
+    const { name, prefix } = await this.#streamOf(kind);
+    const query = { subjects_filter: `${prefix}${kind}.>` };
+    const { state } = await (await this.#streams()).info(name, query);
+    return Object.keys(state.subjects ?? {}).map((each) => each.slice(`${prefix}${kind}.`.length));
+  }
+
   /** The stream with the rows of a kind, and what its subjects begin with. */
   async #streamOf(kind: string): Promise<{ name: string; prefix: string }> {
     const name = kind === "token" ? SUBJECTS.tokens : SUBJECTS.shared;

@@ -50,6 +50,27 @@ describe("FleetConnection", { skip: noNats, timeout: 60_000 }, () => {
     assert.equal(connection.maxPayload, 1024 * 1024);
   });
 
+  it("stays connected where the reading of a message fails", async () => {
+    await using server = await NatsServer.start();
+    await using connection = await open({ url: server.url });
+    const failures: unknown[] = [];
+    const others = process.rawListeners("unhandledRejection");
+    process.removeAllListeners("unhandledRejection");
+    process.on("unhandledRejection", (error) => failures.push(error));
+    const heard: string[] = [];
+    connection.listen("s", (message) => {
+      const text = message.string();
+      if (text === "bad") throw new TypeError("it is bad");
+      heard.push(text);
+    });
+    for (const text of ["one", "bad", "two"]) connection.nats.publish("s", text);
+    await until(() => heard.length === 2 && failures.length === 1);
+    process.removeAllListeners("unhandledRejection");
+    for (const other of others) process.on("unhandledRejection", other as () => void);
+    assert.ok(connection.isConnected);
+    assert.match(String(failures), /Reading a message of s failed: it is bad/);
+  });
+
   it("is closed in a bounded time while the server is away", async () => {
     await using server = await NatsServer.start();
     const connection = await open({ url: server.url });

@@ -1,7 +1,13 @@
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import { isIP } from "node:net";
 
-import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
+import {
+  connect,
+  errors,
+  type Msg,
+  type NatsConnection,
+  type Subscription,
+} from "@nats-io/transport-node";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -104,6 +110,27 @@ export class FleetConnection implements AsyncDisposable {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Calls back for each message of a subject. Should that fail, it costs the message: the library would
+   * give up the connection. `refused` is called if the server does not let this node listen.
+   */
+  listen(
+    subject: string,
+    heard: (message: Msg) => void,
+    refused: (error: Error) => void = () => {},
+  ): Subscription {
+    return this.nats.subscribe(subject, {
+      callback: (error, message) => {
+        try {
+          if (error === null) heard(message);
+          else refused(error);
+        } catch (failure) {
+          background(Promise.reject(failure), `Reading a message of ${subject}`);
+        }
+      },
+    });
   }
 
   /** Resolves when it is connected. */

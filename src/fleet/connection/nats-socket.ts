@@ -75,12 +75,11 @@ export class NatsSocket extends Duplex {
     super({ allowHalfOpen: true });
     this.#connection = connection;
     this.#outgoing = outgoing;
-    this.#subscription = connection.nats.subscribe(incoming, {
-      callback: (error, message) => {
-        if (error === null) this.#receive(message.data);
-        else this.destroy(error);
-      },
-    });
+    this.#subscription = connection.listen(
+      incoming,
+      ({ data }) => this.#receive(data),
+      (error) => this.destroy(error),
+    );
     this.#stopWatching = connection.onChange(() => this.#reconnect());
     this.#timer = setInterval(() => this.#tick(), tick);
     this.#timer.unref();

@@ -23,6 +23,15 @@ interface Answer {
   readonly refused?: unknown;
 }
 
+const NAME = /^[\w-]{1,64}$/;
+const ID = /^[\w-]{1,80}$/;
+
+/** Whether a node can be reached under this address: it becomes a part of subjects. */
+export function isAddress(value: unknown): value is NodeAddress {
+  const { id, name } = (value ?? {}) as Partial<Record<keyof NodeAddress, unknown>>;
+  return typeof id === "string" && ID.test(id) && typeof name === "string" && NAME.test(name);
+}
+
 /** The part of the node's subjects that names it. */
 export function addressOf({ id, name }: NodeAddress): string {
   return `${name}.${id}`;
@@ -75,18 +84,17 @@ export function answerNodes(
   };
   // JetStream delivers what a worker stored to any subject, but names another one for the answer.
   const inbox = connection.subjects.inbox("");
-  return connection.nats.subscribe(connection.subjects.request(addressOf(node), what), {
-    callback: (error, message) => {
-      if (error !== null || message.reply?.startsWith(inbox) !== true) return;
-      background(respond(message), `Answering '${what}' of another node`);
-    },
+  return connection.listen(connection.subjects.request(addressOf(node), what), (message) => {
+    if (message.reply?.startsWith(inbox) !== true) return;
+    background(respond(message), `Answering '${what}' of another node`);
   });
 }
 
 function readAnswer(message: Msg): { readonly ok?: unknown; readonly refused?: string } {
   try {
     const { ok, refused } = message.json<Answer>();
-    return refused === undefined ? { ok } : { refused: String(refused) };
+    if (refused === undefined) return { ok };
+    return { refused: typeof refused === "string" ? refused : "it refused" };
   } catch {
     return { refused: "its answer cannot be read" };
   }

@@ -45,13 +45,27 @@ describe("Beats", () => {
       url: undefined,
       slots: 0,
       used: 0,
-      labels: { gpu: "1" },
+      labels: {},
       warm: ["a"],
       isDraining: false,
       sessions: 0,
       tools: 0,
       waiting: [{ labels: {}, count: 0 }],
     });
+  });
+
+  it("of a node that means harm are read as far as they make sense", () => {
+    const labels = { gpu: "yes", bad: { toString: 1 }, long: "x".repeat(10_000) };
+    const waiting = [{ labels: { bad: { valueOf: null } }, count: -5 }];
+    const state = { role: "worker", labels, waiting, used: -1, url: "u".repeat(10_000) };
+    const text = JSON.stringify({ id: "1-a", number: 1, state }).replace("-1", "1e999");
+    const read = readBeat(text)?.state;
+    assert.deepEqual(read?.labels, { gpu: "yes" });
+    assert.deepEqual(read?.waiting, [{ labels: {}, count: 0 }]);
+    assert.deepEqual([read?.used, read?.url], [0, undefined]);
+    for (const id of ["a.b", "*", ">", "a b", "", "x".repeat(100)]) {
+      assert.equal(readBeat(JSON.stringify({ id, state })), undefined, id);
+    }
   });
 
   it("are nothing else", () => {

@@ -43,6 +43,12 @@ export interface Beat {
 }
 
 const MOST_WARM = 100;
+const MOST_LABELS = 100;
+/** Characters of a label or another text. */
+const LONGEST = 1_000;
+const MOST_QUEUES = 1_000;
+/** It is a part of subjects. */
+const ID = /^[\w-]{1,80}$/;
 
 export function encodeBeat(beat: Beat): string {
   const { state } = beat;
@@ -58,8 +64,8 @@ export function readBeat(text: string): Beat | undefined {
     return undefined;
   }
   const state = readState(value.state);
-  if (typeof value.id !== "string" || state === undefined) return undefined;
   const { id, number, isLeaving } = value;
+  if (typeof id !== "string" || !ID.test(id) || state === undefined) return undefined;
   return { id, number: asNumber(number), isLeaving: isLeaving === true, state };
 }
 
@@ -70,16 +76,16 @@ function readState(given: unknown): NodeState | undefined {
   if (!isRole(role)) return undefined;
   return {
     role,
-    version: typeof version === "string" ? version : "0.0.0",
-    url: typeof url === "string" ? url : undefined,
+    version: isText(version) ? version : "0.0.0",
+    url: isText(url) ? url : undefined,
     slots: asNumber(value.slots),
     used: asNumber(value.used),
     labels: asLabels(value.labels),
-    warm: Array.isArray(warm) ? warm.filter((each) => typeof each === "string") : [],
+    warm: asList(warm).filter(isText).slice(0, MOST_WARM),
     isDraining: value.isDraining === true,
     sessions: asNumber(value.sessions),
     tools: asNumber(value.tools),
-    waiting: Array.isArray(value.waiting) ? value.waiting.map(readWaiting) : [],
+    waiting: asList(value.waiting).slice(0, MOST_QUEUES).map(readWaiting),
   };
 }
 
@@ -93,11 +99,20 @@ function isRole(value: unknown): value is Role {
 }
 
 function asNumber(value: unknown): number {
-  return typeof value === "number" ? value : 0;
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0;
+}
+
+function asList(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.length <= LONGEST;
 }
 
 function asLabels(value: unknown): Record<string, string> {
   if (typeof value !== "object" || value === null) return {};
   const entries = Object.entries(value) as [string, unknown][];
-  return Object.fromEntries(entries.map(([key, each]) => [key, String(each)]));
+  const labels = entries.filter((entry): entry is [string, string] => entry.every(isText));
+  return Object.fromEntries(labels.slice(0, MOST_LABELS));
 }

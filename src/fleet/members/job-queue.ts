@@ -20,7 +20,7 @@ import type { FleetConnection } from "../connection/connect.ts";
 import { addressOf, type NodeAddress } from "../connection/node-request.ts";
 import { ensureStream } from "../ensure-stream.ts";
 import type { Waiting } from "./beat.ts";
-import { type Job, type Offer, type OfferAnswer, queueName } from "./job.ts";
+import { type Job, type OfferAnswer, queueName, readOffer } from "./job.ts";
 
 /** Milliseconds. */
 const RETRY_AFTER = 250;
@@ -66,11 +66,7 @@ export class JobQueue implements Disposable {
     const { connection, self } = options;
     this.#options = options;
     const subject = connection.subjects.offer(addressOf(self), "*");
-    this.#offers = connection.nats.subscribe(subject, {
-      callback: (error, message) => {
-        if (error === null) this.#offered(message);
-      },
-    });
+    this.#offers = connection.listen(subject, (message) => this.#offered(message));
   }
 
   /** To be told with the beats: workers look for requests only where some wait. */
@@ -202,9 +198,11 @@ export class JobQueue implements Disposable {
 
   #offered(message: Msg): void {
     const id = message.subject.slice(message.subject.lastIndexOf(".") + 1);
+    const offer = readOffer(message.string());
+    if (offer === undefined) return;
     const job = this.#jobs.get(id);
     this.#jobs.delete(id);
-    job?.offered.resolve(message.json<Offer>().worker);
+    job?.offered.resolve(offer.worker);
     const answer: OfferAnswer = { isWanted: job !== undefined };
     message.respond(JSON.stringify(answer));
   }

@@ -7,7 +7,7 @@ import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { addressOf, answerNodes, type NodeAddress } from "../connection/node-request.ts";
-import { type Job, type Offer, type OfferAnswer, queueName, type Take } from "./job.ts";
+import { type Offer, type OfferAnswer, queueName, readJob, type Take } from "./job.ts";
 import type { Members } from "./members.ts";
 import { hasLabels } from "./placement.ts";
 import type { WorkerSlots } from "./worker-slots.ts";
@@ -114,12 +114,17 @@ export class JobServer implements AsyncDisposable {
   /** Offers a slot to the gateway that waits. The request is acknowledged once that has taken it. */
   async #serve(message: JsMsg): Promise<void> {
     const { connection, self, slots } = this.#options;
+    const job = readJob(message.string());
+    if (job === undefined) {
+      // Nobody understands it, so it must not come again.
+      message.term();
+      return;
+    }
     const giveBack = this.#stop.signal.aborted ? undefined : slots.promise();
     if (giveBack === undefined) {
       message.nak();
       return;
     }
-    const job = message.json<Job>();
     const offer: Offer = { worker: self };
     const subject = connection.subjects.offer(addressOf(job.gateway), job.id);
     try {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-import type { NodeAddress } from "../connection/node-request.ts";
+import { isAddress, type NodeAddress } from "../connection/node-request.ts";
 
 /** A request that waits for a free slot, as it is in the stream. */
 export interface Job {
@@ -17,6 +17,30 @@ export interface Offer {
 
 export interface OfferAnswer {
   readonly isWanted: boolean;
+}
+
+/** Undefined for what is no job. */
+export function readJob(text: string): Job | undefined {
+  const job = readObject(text) as Partial<Job> | undefined;
+  const isJob = typeof job?.id === "string" && JOB_ID.test(job.id) && isAddress(job.gateway);
+  return isJob ? (job as Job) : undefined;
+}
+
+/** Undefined for what is no offer. */
+export function readOffer(text: string): Offer | undefined {
+  const offer = readObject(text) as Partial<Offer> | undefined;
+  return isAddress(offer?.worker) ? (offer as Offer) : undefined;
+}
+
+const JOB_ID = /^[\w-]{1,80}$/;
+
+function readObject(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -61,11 +61,8 @@ export class Members implements Disposable {
     this.#connection = connection;
     this.#self = self;
     this.#state = state;
-    this.#subscription = connection.nats.subscribe(`${connection.subjects.beat}.*`, {
-      callback: (error, message) => {
-        if (error === null) this.#receive(message);
-      },
-    });
+    const beats = `${connection.subjects.beat}.*`;
+    this.#subscription = connection.listen(beats, (message) => this.#receive(message));
     this.#stopWatching = connection.onChange(() => {
       this.#hasReturned = true;
       this.tell();

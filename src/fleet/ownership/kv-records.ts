@@ -3,7 +3,7 @@ import type { KV } from "@nats-io/kv";
 import type { NatsLink } from "./nats-link.ts";
 import { toProtocolError } from "./nats-errors.ts";
 import { type Records, Refused, type StoredEntry } from "./records.ts";
-import { isSessionId, type SessionEntry } from "./session-entry.ts";
+import { isSessionId, readEntry, type SessionEntry } from "./session-entry.ts";
 
 /** The entries of sessions in a key-value bucket of NATS. */
 export class KvRecords implements Records {
@@ -22,7 +22,10 @@ export class KvRecords implements Records {
     if (!isSessionId(id)) return undefined;
     const found = await this.#link.ask(() => this.#kv.get(id));
     if (found === null || found.operation !== "PUT") return undefined;
-    return { entry: found.json<SessionEntry>(), revision: found.revision };
+    const entry = readEntry(id, found.string());
+    if (entry !== undefined) return { entry, revision: found.revision };
+    const next = "Restore it from a backup, or remove it from the bucket";
+    throw new Refused(`The entry of session '${id}' in NATS cannot be read. ${next}.`);
   }
 
   async put(id: string, entry: SessionEntry, revision: number): Promise<number> {

@@ -45,6 +45,26 @@ export function liveHolder(
   return deleted === undefined && holder !== undefined && isAlive(holder) ? holder : undefined;
 }
 
+/** The entry of a session as NATS has it. Undefined for what is none: a node must not trust what others wrote. */
+export function readEntry(id: string, text: string): SessionEntry | undefined {
+  let entry: Partial<SessionEntry>;
+  try {
+    entry = (JSON.parse(text) ?? {}) as typeof entry;
+  } catch {
+    return undefined;
+  }
+  const { record, epoch, born, holder = "", node, deleted = 0, write } = entry;
+  const { cwd, agent, title = "", created, updated, parent = "", notes } = record ?? {};
+  const isEntry =
+    isSessionId(id) &&
+    record?.id === id &&
+    [cwd, agent, title, parent, holder, node, write].every((each) => typeof each === "string") &&
+    [epoch, born, created, updated, deleted].every((each) => Number.isFinite(each)) &&
+    typeof notes === "object" &&
+    notes !== null;
+  return isEntry ? (entry as SessionEntry) : undefined;
+}
+
 const ID = /^[-\w]{1,200}(?:\.[-\w]{1,1000})?$/;
 
 /** Whether a text can be the id of a session: others could name the subjects of several sessions. */

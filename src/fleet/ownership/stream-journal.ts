@@ -255,7 +255,7 @@ function messageOf(
   { seq: sequence, data: body }: Pick<JsMsg | StoredMsg, "seq" | "data">,
   header: MsgHdrs | undefined,
 ): ReadMessage {
-  const number = (name: string): number => Number(header?.get(name) ?? 0);
+  const number = (name: string): number => Number(header?.get(name)) || 0;
   return {
     id: header?.get(MESSAGE_ID) ?? "",
     epoch: number(EPOCH),

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
@@ -8,6 +8,10 @@ import { noNats } from "../../../test/support/nats-server.ts";
 import { Fleet } from "../../../test/support/shared-fleet.ts";
 import { until } from "../../../test/support/until.ts";
 
+import { connectTo } from "../../../test/support/fleet-node.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import type { SharedKind } from "./shared-kind.ts";
+import { SharedState } from "./shared-state.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 
 const GRANT = { scopes: ["tools"] } as const;
@@ -133,6 +137,39 @@ describe("Shared stores", { skip: noNats }, () => {
     await until(() => a.tokens.use(token) === undefined);
     assert.deepEqual([await a.rules.list(), await a.reviews.list()], [[], []]);
     assert.equal(await fleet.published("of-tomorrow", "k0-00000000"), "{");
+  });
+
+  it("go on after a row that cannot be stored, and keep their place while nothing can be", async () => {
+    await using fleet = await Fleet.start();
+    const data = fleet.folder("a");
+    mkdirSync(data, { mode: 0o700 });
+    await using connection = await connectTo(fleet.nats.url, "a");
+    const reported: string[] = [];
+    const rows = new Map<string, string>();
+    let isFull = true;
+    const kind: SharedKind = {
+      name: "rule",
+      stamp: () => rows.size,
+      read: async () => ({ rows, isWhole: true }),
+      change: async (keys, decide) => {
+        if (isFull) throw new TrunklineError("unavailable", "Cannot write: the disk is full");
+        const changed = new Map(keys.map((key) => [key, decide(key, rows.get(key))]));
+        if (keys.includes("bad")) throw new TypeError("it is no rule");
+        for (const [key, text = ""] of changed) rows.set(key, text);
+        return changed;
+      },
+      merge: (local) => local,
+    };
+    const report = (event: string): void => void reported.push(event);
+    await using shared = await SharedState.open({ connection, data, kinds: [kind], report });
+    await until(() => shared.status.isUpToDate);
+    for (const key of ["one", "bad", "two"]) await fleet.publish("rule", key, key);
+    await until(() => reported.includes("shared.interrupted"));
+    assert.equal(rows.size, 0);
+    isFull = false;
+    await until(() => rows.size === 2);
+    assert.deepEqual([...rows.keys()], ["one", "two"]);
+    assert.ok(reported.includes("shared.not-applied"));
   });
 });
 

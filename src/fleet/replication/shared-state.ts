@@ -5,7 +5,7 @@ import type { Subjects } from "../subjects.ts";
 import { ChangeStream, type ChangeStreamSettings, type Published } from "./change-stream.ts";
 import { type Entry, markOf, SharedBase } from "./shared-base.ts";
 import { ShareLoop, type SharingStatus } from "./share-loop.ts";
-import type { SharedKind, SharedText } from "./shared-kind.ts";
+import type { Decide, SharedKind, SharedText } from "./shared-kind.ts";
 
 /** Changes that are sent without waiting for each other. */
 const IN_FLIGHT = 64;
@@ -128,19 +128,43 @@ export class SharedState implements AsyncDisposable {
     if (kind === undefined || fresh.size === 0) return agreed;
     /** Rows that the others do not have so. */
     const unsent = new Map<string, string>();
-    const changed = await kind.change([...fresh.keys()], (key, local) => {
+    const decide: Decide = (key, local) => {
       const shared = textOf(fresh.get(key));
       unsent.delete(key);
       if (local === shared || markOf(local) === (known.get(key)?.local ?? "")) return shared;
       const merged = kind.merge(local, shared);
       if (merged !== shared) unsent.set(key, markOf(shared));
       return merged;
-    });
+    };
+    const changed = await this.#change(kind, [...fresh.keys()], decide);
     for (const [key, { seq }] of fresh) {
       agreed.set(key, { seq, local: unsent.get(key) ?? markOf(changed.get(key)) });
     }
     this.#sent.set(name, { stamp: undefined, end: this.#sent.get(name)?.end });
     return agreed;
+  }
+
+  /** A row that cannot be applied is left out: it would hold up all later ones, at every node. */
+  async #change(
+    kind: SharedKind,
+    keys: readonly string[],
+    decide: Decide,
+  ): Promise<ReadonlyMap<string, SharedText>> {
+    try {
+      return await kind.change(keys, decide);
+    } catch (error) {
+      if (!isRowsFault(error)) throw error;
+      const [key = ""] = keys;
+      if (keys.length === 1) {
+        this.#options.report("shared.not-applied", { kind: kind.name, key, error });
+        return new Map();
+      }
+      const changed = new Map<string, SharedText>();
+      for (const each of keys) {
+        for (const [one, text] of await this.#change(kind, [each], decide)) changed.set(one, text);
+      }
+      return changed;
+    }
   }
 
   /** A store that cannot be read does not hold up the others. */
@@ -231,6 +255,16 @@ function tokenStream(subjects: Subjects): ChangeStreamSettings {
     subjects: [subjects.tokenChange(secret, "*", ">")],
     perSubject: 1,
   };
+}
+
+/** SQLite's primary result codes for values that do not fit: too big, constraint, mismatch. */
+const UNFIT: ReadonlySet<number> = new Set([18, 19, 20]);
+
+/** Whether a store failed because of what it was to store, and not because it cannot be written. */
+function isRowsFault(error: unknown): boolean {
+  const { errcode } = ((error as Error).cause ?? {}) as { readonly errcode?: number };
+  if (errcode !== undefined) return UNFIT.has(errcode & 0xff);
+  return [TypeError, RangeError, SyntaxError].some((kind) => error instanceof kind);
 }
 
 /** A deleted row is an empty message. */

@@ -1,4 +1,7 @@
+import { createHash } from "node:crypto";
+
 import type { Database } from "../../store/database.ts";
+import { fromKept } from "../../store/review/reviews-rows.ts";
 import type { Decide, SharedKind, SharedRows, SharedText } from "./shared-kind.ts";
 import { versionOf } from "./rule-kind.ts";
 
@@ -40,8 +43,9 @@ export class TextKind implements SharedKind {
         const row = find.get(key);
         const local = row && encoded(row.content as Uint8Array);
         const next = decide(key, local);
-        const isText = next !== undefined && ID.test(key);
-        if (isText) insert.run(key, Buffer.from(next, "base64"));
+        const kept = Buffer.from(next ?? "", "base64");
+        const isText = next !== undefined && isTextOf(kept, key);
+        if (isText) insert.run(key, kept);
         result.set(key, local ?? (isText ? next : undefined));
       }
       return result;
@@ -53,7 +57,21 @@ export class TextKind implements SharedKind {
   }
 }
 
-const ID = /^[0-9a-f]{1,64}$/;
+const ID = /^[0-9a-f]{40}$/;
+
+/** Bytes of a text that another node has sent: a short message may unpack to any length. */
+const LONGEST = 64 * 1024 * 1024;
+
+/** Whether it is the text of this blob id. Texts are found by it, and a node could replace those of others. */
+function isTextOf(kept: Uint8Array, blob: string): boolean {
+  try {
+    const text = fromKept(kept, LONGEST);
+    const git = createHash("sha1").update(`blob ${text.length}\0`).update(text);
+    return git.digest("hex") === blob;
+  } catch {
+    return false;
+  }
+}
 
 function encoded(content: Uint8Array): string {
   return Buffer.from(content).toString("base64");

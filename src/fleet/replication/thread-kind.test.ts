@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { hash } from "node:crypto";
 import { describe, it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
@@ -8,6 +9,8 @@ import { until } from "../../../test/support/until.ts";
 import type { NewThread } from "../../store/review/reviews-threads.ts";
 
 const ADA = { by: "ada", role: "person" } as const;
+/** Of "text\n". */
+const BLOB = "8e27be7d6154a1f68ea9160ef0e18691d20560dc";
 const BOT = { by: "bot", role: "agent" } as const;
 
 describe("Shared review threads", { skip: noNats }, () => {
@@ -15,18 +18,45 @@ describe("Shared review threads", { skip: noNats }, () => {
     await using fleet = await Fleet.start();
     await using a = await fleet.node("a");
     await using b = await fleet.node("b");
-    const anchor = { path: "a.txt", side: "new", line: 3, blob: "abc1" } as const;
+    const anchor = { path: "a.txt", side: "new", line: 3, blob: BLOB } as const;
     const { id } = await a.reviews.add(thread("one", { anchor, content: Buffer.from("text\n") }));
     await until(() => has(b, id));
     assert.deepEqual(await b.reviews.get(id), await a.reviews.get(id));
-    await until(async () => (await b.reviews.text("abc1")) !== undefined);
-    assert.equal(Buffer.from((await b.reviews.text("abc1")) ?? []).toString(), "text\n");
+    await until(async () => (await b.reviews.text(BLOB)) !== undefined);
+    assert.equal(Buffer.from((await b.reviews.text(BLOB)) ?? []).toString(), "text\n");
     await b.reviews.reply(id, { ...BOT, text: "done" });
     await until(async () => (await a.reviews.get(id)).state === "answered");
     await a.reviews.resolve(id, ADA);
     await until(async () => (await b.reviews.get(id)).state === "resolved");
     assert.deepEqual(await eventsAt(b, id), await eventsAt(a, id));
     assert.deepEqual(await eventsAt(b, id), ["opened one", "replied done", "resolved "]);
+  });
+
+  it("lie in their repository, and have the texts that their ids stand for", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    const { id } = await a.reviews.add(thread("one"));
+    await until(async () => (await fleet.keys("thread")).length === 1);
+    const [key = ""] = await fleet.keys("thread");
+    const document = JSON.parse((await fleet.published("thread", key)) ?? "") as {
+      readonly anchor: object;
+    };
+    const mark = (path: string): string => {
+      const { comment, by, at, source } = document as Record<string, unknown>;
+      return hash("sha256", JSON.stringify([comment, by, at, path, source])).slice(0, 8);
+    };
+    for (const path of ["../../.bashrc", ".git/hooks/post-commit", "b.txt"]) {
+      const moved = { ...document, id: "moved", anchor: { ...document.anchor, path } };
+      await fleet.publish("thread", `moved-${mark(path)}`, JSON.stringify(moved));
+    }
+    await fleet.publish("text", BLOB, Buffer.from("\0forged\n").toString("base64"));
+    await until(() => has(a, "moved"));
+    const paths = (await a.reviews.list()).map(({ anchor }) => anchor.path);
+    assert.deepEqual(paths.toSorted(), ["a.txt", "b.txt"]);
+    assert.ok(await has(a, id));
+    const anchor = { path: "a.txt", side: "new", line: 3, blob: BLOB } as const;
+    await a.reviews.add(thread("two", { anchor, content: Buffer.from("text\n") }));
+    assert.equal(Buffer.from((await a.reviews.text(BLOB)) ?? []).toString(), "text\n");
   });
 
   it("give a message to a reader of another node, and an agent there does not get a claimed one", async () => {

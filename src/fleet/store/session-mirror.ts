@@ -4,7 +4,7 @@ import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import type { ListedSession, SessionRecord } from "../../session/store.ts";
 import type { NatsLink } from "../ownership/nats-link.ts";
-import { recordOf, type SessionEntry } from "../ownership/session-entry.ts";
+import { readEntry, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
 
 /** Milliseconds that a list waits for the latest changes; then it is made of those that have come. */
 const PATIENCE = 10_000;
@@ -245,7 +245,9 @@ export class SessionMirror implements AsyncDisposable {
 
   #rowOf(change: KvWatchEntry): Row | undefined {
     const text = Buffer.from(change.value).toString("utf8");
-    const { record, holder, node: takenBy, deleted } = JSON.parse(text) as SessionEntry;
+    const entry = readEntry(change.key, text);
+    if (entry === undefined) throw new Error("it is no entry of a session");
+    const { record, holder, node: takenBy, deleted } = entry;
     if (deleted !== undefined) return undefined;
     const { id, updated, notes } = record;
     const owner = typeof notes.owner === "string" ? notes.owner : "";

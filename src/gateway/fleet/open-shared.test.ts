@@ -3,6 +3,9 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { jetstream } from "@nats-io/jetstream";
+
+import { connectTo } from "../../../test/support/fleet-node.ts";
 import { FleetOfHouses, type HouseNode } from "../../../test/support/fleet-of-houses.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
@@ -39,12 +42,34 @@ describe("openShared()", { skip: noNats }, () => {
       email: "ada@work.example",
       signing: { format: "ssh", signCommits: true },
       match: [{ owner: "acme" }],
+      tokenSource: { kind: "none" },
     });
     assert.equal((await identityAt(b))?.sshKey, "/keys/of-b");
     assert.match((await identityAt(a))?.sshKey ?? "", /\/work$/);
     const config = JSON.parse(readFileSync(fleet.config("a"), "utf8")) as object;
     writeFileSync(fleet.config("a"), JSON.stringify({ ...config, identities: {} }));
     await until(async () => (await identityAt(c))?.email === undefined);
+  });
+
+  it("lets no other node say where the token of an identity goes", async () => {
+    await using fleet = await FleetOfHouses.start();
+    const own = { work: { provider: "github" } };
+    await using a = await fleet.node("a", {}, [], { identities: own });
+    await until(() => a.shared.status?.state.isUpToDate === true);
+    await using rogue = await connectTo(fleet.nats.url, "rogue");
+    const share = async (name: string, settings: object): Promise<void> => {
+      const key = `rogue.${Buffer.from(name).toString("base64url")}`;
+      const subject = rogue.subjects.change("identity", key);
+      await jetstream(rogue.nats).publish(subject, JSON.stringify({ name, settings }));
+    };
+    await share("work", { provider: "github", host: "evil.example", email: "a@b.example" });
+    await share("bad", { provider: "github", organizations: { not: "a list" } });
+    await share("other", { provider: "github", host: "evil.example" });
+    await until(async () => (await identityAt(a, "other")) !== undefined);
+    const work = await identityAt(a);
+    assert.deepEqual([work?.host, work?.email], ["github.com", "a@b.example"]);
+    assert.equal((await identityAt(a, "other"))?.tokenSource.kind, "none");
+    assert.equal(await identityAt(a, "bad"), undefined);
   });
 
   it("is done by one process of a data folder, and by another when that one ends", async () => {
@@ -98,9 +123,9 @@ describe("openShared()", { skip: noNats }, () => {
   });
 });
 
-async function identityAt({ house, data }: HouseNode) {
+async function identityAt({ house, data }: HouseNode, named = "work") {
   await using commands = await currentIdentities(house, data, { HOME: "/home/nobody" });
-  return commands.identities.list.find(({ name }) => name === "work");
+  return commands.identities.list.find(({ name }) => name === named);
 }
 
 function isStored(folder: string, text: string): boolean {

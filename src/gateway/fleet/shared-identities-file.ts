@@ -39,7 +39,11 @@ export function withSharedIdentities(data: string, own: Settings): Settings {
   for (const [, { name, settings }] of theirs) {
     // Another provider means that somebody else is called so.
     if (all[name] !== undefined && all[name].provider !== settings.provider) continue;
-    all[name] = { ...settings, ...all[name] };
+    // A token goes to the identity's host, which only the node that has the token may name.
+    const { host: _, ...parts } = settings;
+    const mine = all[name];
+    all[name] =
+      mine === undefined ? { ...settings, tokenSource: { kind: "none" } } : { ...parts, ...mine };
   }
   return all;
 }

@@ -13,6 +13,7 @@ import {
 } from "../../fleet/replication/shared-kind.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import type { House } from "../house.ts";
+import { checkIdentitySettings } from "../config/schema/schema.gen.ts";
 import { currentConfig } from "../open-identities.ts";
 import {
   readSharedIdentities,
@@ -119,7 +120,8 @@ function readIdentity(text: string): SharedIdentity | undefined {
     const { name, settings } = JSON.parse(text) as Partial<SharedIdentity>;
     if (typeof name !== "string" || typeof settings?.provider !== "string") return undefined;
     // Another version may share more than this one would.
-    return { name, settings: sharedParts(settings) };
+    const parts = sharedParts(settings);
+    return checkIdentitySettings(parts) === undefined ? { name, settings: parts } : undefined;
   } catch {
     return undefined;
   }

@@ -4,7 +4,7 @@ import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { type Repository, SEVERITIES, type Severity } from "../../store/review/review-thread.ts";
-import { hasDotGit } from "../../git/git-owned.ts";
+import { hasDotGit } from "../../base/file/repository-path.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
 import type { NewThread } from "../../store/review/reviews-threads.ts";
 import { makeAnchor, type MadeAnchor } from "../anchor/anchor.ts";

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { hasDotGit } from "../../git/git-owned.ts";
+import { isRepositoryPath } from "../../base/file/repository-path.ts";
 import type { Anchor } from "../../store/review/review-thread.ts";
 import type { KeptRemote } from "../../store/review/reviews-remote.ts";
 import { LONGEST_COMMENT, suggestionIn } from "../add-comment.ts";
@@ -74,17 +74,11 @@ export async function importRemote(
 
 /** What a forge sends is written by strangers. */
 function check({ path, comments }: RemoteThread): void {
-  if (!isInside(path)) throw new TrunklineError("usage", "it is not on a file of the repository");
+  if (!isRepositoryPath(path))
+    throw new TrunklineError("usage", "it is not on a file of the repository");
   if (comments.some(({ text }) => text.length > LONGEST_COMMENT)) {
     throw new TrunklineError("limit", `a comment has more than ${LONGEST_COMMENT} characters`);
   }
-}
-
-/** Whether a path is that of a file in a repository: not outside of it, and not one of git's own. */
-export function isInside(path: string): boolean {
-  const steps = path.split("/");
-  const isOdd = steps.some((step) => step === "" || step === "." || step === "..");
-  return !isOdd && !path.includes("\0") && !hasDotGit(path);
 }
 
 /** Which of the commented commits are in the repository: pull requests may not have been fetched. */

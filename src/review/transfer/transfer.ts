@@ -11,7 +11,7 @@ import {
 import type { Reviews } from "../../store/review/reviews.ts";
 import type { NewThread, PastEvent, ThreadFilter } from "../../store/review/reviews-threads.ts";
 import { blobId } from "../anchor/file-lines.ts";
-import { isInside } from "./import-remote.ts";
+import { isRepositoryPath } from "../../base/file/repository-path.ts";
 import { isTime } from "../message-text.ts";
 import { OBJECT_ID } from "../repository.ts";
 
@@ -128,7 +128,7 @@ function isAnchor(anchor: unknown): boolean {
     value === undefined || (Number.isSafeInteger(value) && (value as number) >= 1);
   return (
     isText(path) &&
-    isInside(path) &&
+    isRepositoryPath(path) &&
     ["old", "new"].includes(side ?? "") &&
     isLine(line) &&
     isLine(end) &&

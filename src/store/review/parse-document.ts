@@ -1,11 +1,21 @@
+import { isRepositoryPath } from "../../base/file/repository-path.ts";
+import { SEVERITIES, STATES } from "./review-thread.ts";
 import type { ThreadDocument } from "./thread-document.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Check = (value: unknown) => boolean;
 
+const OBJECT_ID = /^[0-9a-f]{1,64}$/;
+
 const isText: Check = (value) => typeof value === "string";
 const isNumber: Check = (value) => Number.isSafeInteger(value);
 const isTexts: Check = (value) => Array.isArray(value) && value.every(isText);
+const isPath: Check = (value) => typeof value === "string" && isRepositoryPath(value);
+const isObjectId: Check = (value) => typeof value === "string" && OBJECT_ID.test(value);
+const isOneOf =
+  (...texts: readonly string[]): Check =>
+  (value) =>
+    texts.includes(value as string);
 const maybe =
   (check: Check): Check =>
   (value) =>
@@ -21,7 +31,7 @@ const isEvent = hasFields({
   kind: isText,
   at: isNumber,
   by: isText,
-  role: isText,
+  role: isOneOf("person", "agent"),
   text: maybe(isText),
   proposal: maybe(hasFields({})),
   comments: maybe(isTexts),
@@ -36,14 +46,17 @@ const isDocument = hasFields({
     firstCommit: maybe(isText),
   }),
   anchor: hasFields({
-    path: isText,
-    side: isText,
+    path: isPath,
+    side: isOneOf("old", "new"),
     line: maybe(isNumber),
     end: maybe(isNumber),
-    blob: maybe(isText),
-    commit: maybe(isText),
+    blob: maybe(isObjectId),
+    commit: maybe(isObjectId),
+    quote: maybe(isTexts),
+    before: maybe(isTexts),
+    after: maybe(isTexts),
   }),
-  severity: isText,
+  severity: isOneOf(...SEVERITIES),
   comment: isText,
   suggestion: maybe(hasFields({ lines: isTexts })),
   by: isText,
@@ -51,8 +64,8 @@ const isDocument = hasFields({
   at: isNumber,
   fingerprint: maybe(isText),
   events: (value) => Array.isArray(value) && value.length > 0 && value.every(isEvent),
-  state: isText,
-  claim: maybe(hasFields({ agent: isText, until: isNumber, before: isText })),
+  state: isOneOf(...STATES),
+  claim: maybe(hasFields({ agent: isText, until: isNumber, before: isOneOf(...STATES) })),
   isResolvedThere: maybe((value) => typeof value === "boolean"),
 });
 

@@ -232,7 +232,9 @@ export function toKept(text: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.of(PLAIN), text]);
 }
 
-export function fromKept(kept: Uint8Array): Uint8Array {
+/** Throws where a text would have more than `most` bytes. */
+export function fromKept(kept: Uint8Array, most?: number): Uint8Array {
   if (kept[0] === PLAIN) return kept.subarray(1);
-  return process.getBuiltinModule("node:zlib").inflateSync(kept);
+  const limit = most === undefined ? {} : { maxOutputLength: most };
+  return process.getBuiltinModule("node:zlib").inflateSync(kept, limit);
 }
