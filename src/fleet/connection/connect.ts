@@ -127,7 +127,7 @@ export class FleetConnection implements AsyncDisposable {
           if (error === null) heard(message);
           else refused(error);
         } catch (failure) {
-          background(Promise.reject(failure), `Reading a message of ${subject}`);
+          background(failing(failure), `Reading a message of ${subject}`);
         }
       },
     });
@@ -171,6 +171,10 @@ export class FleetConnection implements AsyncDisposable {
     this.#maxPayload = this.nats.info?.max_payload ?? this.#maxPayload;
     for (const listener of this.#listeners) listener();
   }
+}
+
+async function failing(failure: unknown): Promise<never> {
+  throw failure;
 }
 
 function natsOptions(

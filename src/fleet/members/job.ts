@@ -21,14 +21,14 @@ export interface OfferAnswer {
 
 /** Undefined for what is no job. */
 export function readJob(text: string): Job | undefined {
-  const job = readObject(text) as Partial<Job> | undefined;
+  const job: Partial<Job> | undefined = readObject(text);
   const isJob = typeof job?.id === "string" && JOB_ID.test(job.id) && isAddress(job.gateway);
   return isJob ? (job as Job) : undefined;
 }
 
 /** Undefined for what is no offer. */
 export function readOffer(text: string): Offer | undefined {
-  const offer = readObject(text) as Partial<Offer> | undefined;
+  const offer: Partial<Offer> | undefined = readObject(text);
   return isAddress(offer?.worker) ? (offer as Offer) : undefined;
 }
 
