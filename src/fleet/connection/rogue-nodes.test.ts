@@ -40,10 +40,14 @@ describe("A rogue worker", { skip: noNats, timeout: 60_000 }, () => {
     };
     // JetStream delivers a stored message under the subject under which it was stored.
     const { nats: client } = rogue;
-    await jetstream(client).publish(subjects.event(`token.${token.id}`), JSON.stringify(token));
+    await jetstream(client).publish(
+      subjects.eventsIn(0, `token.${token.id}`),
+      JSON.stringify(token),
+    );
     const manager = await jetstreamManager(client);
-    const { name } = await manager.consumers.add(subjects.events, { ack_policy: AckPolicy.None });
-    client.publish(`$JS.API.CONSUMER.MSG.NEXT.${subjects.events}.${name}`, "", {
+    const [stream = ""] = subjects.eventStreams;
+    const { name } = await manager.consumers.add(stream, { ack_policy: AckPolicy.None });
+    client.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`, "", {
       reply: subjects.change("rule", "x"),
     });
     // An answer to a question is sent under the subject that the question names.
@@ -78,14 +82,15 @@ describe("A rogue worker", { skip: noNats, timeout: 60_000 }, () => {
     await using rogue = await nats.connect("rogue");
     const { id } = worker.self;
     const beat = encodeBeat({ id, number: 0, isLeaving: true, state: STATE });
-    await jetstream(rogue.nats).publish(subjects.event("w"), beat);
+    await jetstream(rogue.nats).publish(subjects.eventsIn(0, "w"), beat);
     const manager = await jetstreamManager(rogue.nats);
-    const info = await manager.consumers.add(subjects.events, { ack_policy: AckPolicy.None });
-    rogue.nats.publish(`$JS.API.CONSUMER.MSG.NEXT.${subjects.events}.${info.name}`, "", {
+    const [stream = ""] = subjects.eventStreams;
+    const info = await manager.consumers.add(stream, { ack_policy: AckPolicy.None });
+    rogue.nats.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${info.name}`, "", {
       reply: `${subjects.beat}.w`,
     });
     await until(async () => {
-      const { delivered } = await manager.consumers.info(subjects.events, info.name);
+      const { delivered } = await manager.consumers.info(stream, info.name);
       return delivered.stream_seq === 1;
     });
     // What was delivered comes before what is published now.
@@ -126,6 +131,6 @@ describe("The gateway of another pool", { skip: noNats, timeout: 60_000 }, () =>
     await using other = await nats.connect("other");
     const manager = await jetstreamManager(other.nats);
     assert.equal((await manager.getAccountInfo()).streams, 0);
-    assert.equal((await (await jetstreamManager(gateway.nats)).getAccountInfo()).streams, 3);
+    assert.equal((await (await jetstreamManager(gateway.nats)).getAccountInfo()).streams, 18);
   });
 });
