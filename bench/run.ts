@@ -17,6 +17,7 @@ import { fleetEvents } from "./fleet/events.ts";
 import { fleetSessions } from "./fleet/sessions.ts";
 import { guardBench } from "./guard.ts";
 import { identityBench } from "./identity.ts";
+import { mcpGateways } from "./mcp-gateways.ts";
 import { mcpHttp } from "./mcp-http.ts";
 import { mcpRounds } from "./mcp-rounds.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
@@ -39,6 +40,7 @@ const BENCHES = [
   mcpStdio,
   mcpRounds,
   mcpHttp,
+  mcpGateways,
   coldStart,
   coldList,
   coldRelay,

@@ -1,8 +1,10 @@
 // The smallest MCP server with one tool, to be placed behind a gateway.
 const tools = [{ name: "echo", description: "Says the same", inputSchema: { type: "object" } }];
+/** Some gateways speak only these. */
+const older = ["2024-11-05", "2025-03-26", "2025-06-18"];
 const answers = {
-  initialize: () => ({
-    protocolVersion: "2025-11-25",
+  initialize: ({ protocolVersion: asked }) => ({
+    protocolVersion: older.includes(asked) ? asked : "2025-11-25",
     capabilities: { tools: {} },
     serverInfo: { name: "echo", version: "1.0.0" },
   }),

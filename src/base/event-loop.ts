@@ -27,6 +27,28 @@ export function aboutToSend(): void {
   if (due.length > 0) for (const work of due.splice(0)) work();
 }
 
+/** What is sent at the end of this turn. */
+const leaving: (() => void)[] = [];
+
+/**
+ * Sends something when what is due before is done: at once if that is nothing, else at the end of this
+ * turn of the event loop, so that it is done once for all that is sent in the turn.
+ */
+export function sendWithTurn(send: () => void): void {
+  if (due.length > 0 || leaving.length > 0) {
+    if (leaving.push(send) === 1) setImmediate(sendAll);
+    return;
+  }
+  send();
+  justSent();
+}
+
+function sendAll(): void {
+  aboutToSend();
+  for (const send of leaving.splice(0)) send();
+  justSent();
+}
+
 /** Work that is due once the next bytes have been sent. */
 const owed: (() => void)[] = [];
 

@@ -153,7 +153,14 @@ export class Peer<S = undefined> implements Sink<string> {
     return this.#full === undefined ? undefined : this.#takeFull();
   }
 
-  /** Whether messages come as text, so that some need not be parsed. */
+  /** A message that its channel had to parse, which may be served by its text all the same. */
+  acceptText(message: unknown, text: string): void | Room {
+    this.#isText = true;
+    if (this.#readUnparsed?.(text) !== TAKEN) return this.accept(message, text);
+    return this.#full === undefined ? undefined : this.#takeFull();
+  }
+
+  /** Whether messages come as text, so that some need not be looked at as a whole. */
   get isText(): boolean {
     return this.#isText;
   }

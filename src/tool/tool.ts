@@ -88,6 +88,8 @@ export interface PassedCall {
   /** Tells its client from others. */
   readonly client: string;
   readonly args: Arguments;
+  /** What came beside the arguments; undefined where nothing did. */
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
   readonly context: ToolContext;
   /** Whom to tell, once, if the call is called off before it is answered. */
   heard(listener: StopListener): void;

@@ -25,6 +25,16 @@ export function hasTasksExtension({ extensions }: JsonObject): boolean {
 
 const NOTHING: JsonObject = Object.freeze({});
 
+/** Whether a `_meta` concerns the call only, and not its session, its client or a task. */
+export function isPlainMeta(meta: unknown): meta is JsonObject {
+  if (!isObject(meta)) return false;
+  const { progressToken: token } = meta;
+  if (token !== undefined && typeof token !== "string" && typeof token !== "number") return false;
+  return Object.keys(meta).every((key) => !key.startsWith(RESERVED));
+}
+
+const RESERVED = "io.modelcontextprotocol/";
+
 /** The `_meta` of a request's parameters. */
 export function metaOf(params: unknown): JsonObject {
   const meta = isObject(params) ? params._meta : undefined;
@@ -50,7 +60,10 @@ const OF_ONE_CONNECTION: ReadonlySet<string> = new Set([
  * The `_meta` of a call to an upstream: what its caller sent, without what concerns the caller's own
  * connection, and where a traced call continues.
  */
-export function passedOn({ meta, span }: Pick<ToolContext, "meta" | "span">): JsonObject {
+export function passedOn({
+  meta,
+  span,
+}: Pick<ToolContext, "meta" | "span">): Record<string, unknown> {
   const passed: Record<string, unknown> = {};
   for (const key of Object.keys(meta)) {
     if (!OF_ONE_CONNECTION.has(key)) passed[key] = meta[key];

@@ -10,8 +10,9 @@ const FILE = "owner-token";
 const TOKEN = /^tlk_[\w-]{43}$/;
 
 /**
- * The token of the owner of the data folder, in a file that nobody else can read. Every lookup checks
- * whether the file has changed, so a running server accepts a new token at once.
+ * The token of the owner of the data folder, in a file that nobody else can read. The first lookup in a
+ * turn of the event loop checks whether the file has changed, so a running server accepts a new token at
+ * once.
  */
 export class OwnerToken {
   readonly path: string;
@@ -20,6 +21,7 @@ export class OwnerToken {
   #token: string | undefined;
   #mark: string | undefined;
   #stamp: string | undefined;
+  #hasLooked = false;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -71,8 +73,15 @@ export class OwnerToken {
     return withLock(`${this.path}.lock`, work);
   }
 
-  /** Reads the file again if it has changed. */
   #look(): void {
+    if (this.#hasLooked) return;
+    this.#refresh();
+    this.#hasLooked = true;
+    setImmediate(() => (this.#hasLooked = false));
+  }
+
+  /** Reads the file again if it has changed. */
+  #refresh(): void {
     const stat = lstatSync(this.path, { bigint: true, throwIfNoEntry: false });
     const stamp =
       stat === undefined

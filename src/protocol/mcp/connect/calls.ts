@@ -26,7 +26,7 @@ export class ClientCalls {
   readonly #passed: () => ToolContext[];
   #lastToken = 0;
 
-  /** `passed` are the open calls that were passed on as text. They have no progress token. */
+  /** `passed` are the open calls that were passed on as text without a progress token. */
   constructor(passed: () => ToolContext[] = () => []) {
     this.#passed = passed;
   }

@@ -48,7 +48,8 @@ export class McpClient {
   readonly #peer: Peer;
   readonly #calls = new ClientCalls(() => {
     const passed = this.#peer.requests.all.filter((request) => request instanceof PassedRequest);
-    return passed.map((request) => request.passed.context);
+    const silent = passed.filter(({ token }) => token === undefined);
+    return silent.map((request) => request.passed.context);
   });
   readonly #requests: ClientRequests;
   readonly #listening: ClientListening;

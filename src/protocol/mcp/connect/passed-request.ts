@@ -1,6 +1,7 @@
 import type { StopListener } from "../../../base/stop.ts";
 import { type Method, method } from "../../../rpc/method.ts";
-import { isObject } from "../json-object.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
+import { passedOn } from "../meta.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import type { Pending } from "../../../rpc/pending-requests.ts";
 import type { PassedCall, ToolResult } from "../../../tool/tool.ts";
@@ -32,6 +33,8 @@ export class PassedRequest implements Pending, StopListener {
   readonly #requests: ClientRequests;
   readonly #around: AroundPassed;
   #id = 0;
+  /** Set where its caller wants to hear of progress. */
+  token: number | undefined;
 
   constructor(requests: ClientRequests, passed: PassedCall, around: AroundPassed) {
     this.#requests = requests;
@@ -58,8 +61,19 @@ export class PassedRequest implements Pending, StopListener {
     if (id === undefined) return false;
     this.#id = id;
     this.passed.heard(this);
-    peer.send(`{"jsonrpc":"2.0","id":${id}${this.#around.before}${args}}}`);
+    const { meta } = this.passed;
+    const more = meta === undefined ? "" : this.#metaText(meta);
+    peer.send(`{"jsonrpc":"2.0","id":${id}${this.#around.before}${args}${more}}}`);
     return true;
+  }
+
+  #metaText(meta: JsonObject): string {
+    const own: Record<string, unknown> = passedOn({ meta });
+    if (meta.progressToken !== undefined) {
+      this.token = this.#requests.begin(this.passed.context);
+      own.progressToken = this.token;
+    }
+    return Object.keys(own).length === 0 ? "" : `,"_meta":${JSON.stringify(own)}`;
   }
 
   stopped(reason: Error): void {
@@ -71,6 +85,7 @@ export class PassedRequest implements Pending, StopListener {
 
   /** It was answered with one text. */
   answered(result: string, isError: boolean): void {
+    if (this.token !== undefined) this.#requests.end(this.token);
     this.#around.answered();
     this.passed.answered(result, isError);
   }
@@ -86,8 +101,8 @@ export class PassedRequest implements Pending, StopListener {
   async #goOn(
     go: (work: ReturnType<ClientRequests["workOn"]>) => ToolResult | Promise<ToolResult>,
   ): Promise<ToolResult> {
-    return go(
-      this.#requests.workOn(this.#around.name, this.passed, this.#around.around(this.passed)),
-    );
+    const { name } = this.#around;
+    const around = this.#around.around(this.passed);
+    return go(this.#requests.workOn(name, this.passed, around, this.token));
   }
 }

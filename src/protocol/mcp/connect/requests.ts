@@ -143,6 +143,15 @@ export class ClientRequests {
     ) as Promise<unknown> as Promise<R>;
   }
 
+  /** Registers a call that was passed on; its progress token. */
+  begin(context: ToolContext): number {
+    return this.#calls.begin(context);
+  }
+
+  end(token: number): void {
+    this.#calls.end(token);
+  }
+
   giveUp(id: number, reason: Error): void {
     this.#peer.requests.giveUp(id, reason);
   }
@@ -152,8 +161,8 @@ export class ClientRequests {
     name: string,
     { args, context }: PassedCall,
     around: Around<ToolResult>,
+    token = this.#calls.begin(context),
   ): Work<ToolResult> {
-    const token = this.#calls.begin(context);
     const params = { name, arguments: args };
     return new Work(this, "tools/call", params, context, token, plainToolResult, around);
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { describe, it, mock } from "node:test";
 
 import { Log } from "../../../base/log.ts";
 import { AUDIT_FILE, AuditLog } from "../../../store/audit/audit-log.ts";
@@ -24,6 +24,7 @@ import {
   type ScriptedServer,
   SILENCE,
 } from "../../../../test/upstream/scripted-server.ts";
+import { META } from "../meta.ts";
 import { McpDoor } from "./door.ts";
 
 const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
@@ -79,9 +80,9 @@ class House implements AsyncDisposable {
   }
 }
 
-/** Whether the last call came as text: such a call has no progress token. */
+/** Whether the last call came as text: such a call has no progress token unless its caller sent one. */
 function isPassed(server: ScriptedServer): boolean {
-  return server.asked("tools/call").at(-1)?.["params"]._meta === undefined;
+  return server.asked("tools/call").at(-1)?.["params"]._meta?.progressToken === undefined;
 }
 
 /** LEGACY with another answer to calls whose text is not "first". */
@@ -95,7 +96,11 @@ describe("a call that is passed on as text", () => {
   it("is answered and recorded as one that is parsed", async () => {
     await using house = new House(LEGACY);
     await using client = await house.client();
-    const parsed = await client.callTool("echo", { text: "hi" }, { _meta: { x: 1 } });
+    const parsed = await client.callTool(
+      "echo",
+      { text: "hi" },
+      { _meta: { [META.logLevel]: "info" } },
+    );
     assert.equal(isPassed(house.server), false);
     const passed = await client.callTool("echo", { text: "hi" });
     assert.equal(isPassed(house.server), true);
@@ -106,6 +111,50 @@ describe("a call that is passed on as text", () => {
     assert.deepEqual(other, one);
     assert.deepEqual(Object.keys(house.records.at(-1) ?? {}), Object.keys(house.records[0] ?? {}));
     assert.equal(typeof house.records.at(-1)?.["milliseconds"], "number");
+  });
+
+  it("takes along what its caller sent beside the arguments", async () => {
+    await using house = new House(LEGACY);
+    await using client = await house.client();
+    const _meta = { "vendor/call": "7" };
+    const answer = await client.callTool("echo", { text: "hi" }, { _meta });
+    assert.equal(answer["result"].content[0].text, "hi");
+    assert.deepEqual(house.server.asked("tools/call").at(-1)?.["params"]._meta, _meta);
+    assert.deepEqual(house.records.at(-1)?.["arguments"], { text: "hi" });
+  });
+
+  it("has its progress passed on under the token of its caller", async () => {
+    const tokens: unknown[] = [];
+    await using house = new House(
+      answering(({ _meta }, server) => {
+        tokens.push(_meta.progressToken);
+        server.notify("notifications/progress", { ..._meta, progress: 1, message: "half" });
+        return { content: [{ type: "text", text: "done" }] };
+      }),
+    );
+    await using client = await house.client();
+    const called = mock.method(house.offer.tools, "call");
+    const full = await client.callTool(
+      "echo",
+      { text: "slow" },
+      { _meta: { progressToken: "full", [META.logLevel]: "info" } },
+    );
+    const passed = await client.callTool(
+      "echo",
+      { text: "slow" },
+      { _meta: { progressToken: "mine" } },
+    );
+    assert.equal(called.mock.callCount(), 1, "the second one was passed on");
+    assert.deepEqual(passed["result"], full["result"]);
+    const told = client.told("notifications/progress").map(({ params }) => params);
+    assert.deepEqual(told, [
+      { progressToken: "full", progress: 1, message: "half" },
+      { progressToken: "mine", progress: 1, message: "half" },
+    ]);
+    assert.ok(tokens.every((token) => typeof token === "number"));
+    assert.equal(new Set(tokens).size, 2);
+    const outcomes = house.records.slice(-2).map(({ outcome }) => outcome as string);
+    assert.deepEqual(outcomes, ["ok", "ok"]);
   });
 
   it("has its secrets masked in the record", async () => {

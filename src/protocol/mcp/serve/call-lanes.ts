@@ -5,11 +5,11 @@ import type { HeldId } from "../../../rpc/message/id.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { TAKEN } from "../../../rpc/peer-options.ts";
 import { CallLane } from "../../../tool/lane/call-lane.ts";
-import { isToolResult } from "../../../tool/text-result.ts";
+import { isToolResult, TextResult } from "../../../tool/text-result.ts";
 import type { Arguments, PassedCall, ToolResult } from "../../../tool/tool.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
-import { ID_FIRST, ID_LAST, LONGEST_CALL_TEXT } from "./call-text.ts";
+import { callParts, ID_FIRST, ID_LAST, LONGEST_CALL_TEXT } from "./call-text.ts";
 import type { JsonObject } from "../json-object.ts";
 import { shapeLater } from "./serve-tools.ts";
 import type { McpToolContext, Requested } from "./tool-context.ts";
@@ -66,30 +66,28 @@ export class CallLanes {
     const last = first === null ? ID_LAST.exec(text) : null;
     const id = first?.[1] ?? last?.[3];
     const name = first?.[2] ?? last?.[1];
-    const json = first?.[3] ?? last?.[2];
-    if (id === undefined || name === undefined || json === undefined) return undefined;
+    const matched = first?.[3] ?? last?.[2];
+    if (id === undefined || name === undefined || matched === undefined) return undefined;
     const lane = this.#lanes.get(name);
     if (lane === undefined) return undefined;
     if (!lane.isOpen) {
       this.#lanes.delete(name);
       return undefined;
     }
-    let args: Arguments;
-    try {
-      args = JSON.parse(json) as Arguments;
-    } catch {
-      return undefined;
-    }
+    const parts = callParts(matched);
+    if (parts === undefined) return undefined;
+    const { json, meta } = parts;
+    const args = parts.args as Arguments;
     if (!lane.fits(args)) return undefined;
     const held = id.charCodeAt(0) === QUOTE ? id : Number(id);
     if (!this.#peer.admits(held)) return undefined;
     if (lane.pass === undefined) {
-      runHere(lane, this.#peer, held, json, args);
+      runHere(lane, this.#peer, held, json, args, meta);
       return TAKEN;
     }
-    const call = new PassedText(this.#peer, held, lane, json);
+    const call = new PassedText(this.#peer, held, lane, json, meta);
     if (lane.pass(json, call)) this.#peer.hold(call);
-    else runHere(lane, this.#peer, held, json, args);
+    else runHere(lane, this.#peer, held, json, args, meta);
     return TAKEN;
   };
 }
@@ -103,17 +101,19 @@ function runHere(
   id: HeldId,
   json: string,
   args: Arguments,
+  meta: JsonObject | undefined,
 ): void {
   const started = clock.now();
   const request = new LaneRequest(peer, id);
-  const context = lane.context.ofNext(request, NO_META);
+  const context = lane.context.ofNext(request, meta ?? NO_META);
   let result: ToolResult | Promise<ToolResult>;
   try {
     result = lane.tool.call(args, context);
   } catch (error) {
     result = Promise.reject(error);
   }
-  if (result instanceof Promise || !isToolResult(result)) {
+  // After progress, an answer is sent later.
+  if (result instanceof Promise || !isToolResult(result) || context.hasProgressed) {
     const { call } = request;
     peer.hold(call);
     goOn(lane, call, { args, context, started }, Promise.resolve(result));
@@ -155,6 +155,7 @@ class LaneRequest implements Requested {
 /** A call that another server may answer. Its call is made if it is cancelled, or goes on in full. */
 class PassedText implements PassedCall, Held<Connection>, Requested {
   readonly id: HeldId;
+  readonly meta: JsonObject | undefined;
   readonly #peer: Peer<Connection>;
   readonly #lane: Lane;
   readonly #json: string;
@@ -164,7 +165,14 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
   #context: McpToolContext | undefined;
   #listener: StopListener | undefined;
 
-  constructor(peer: Peer<Connection>, id: HeldId, lane: Lane, json: string) {
+  constructor(
+    peer: Peer<Connection>,
+    id: HeldId,
+    lane: Lane,
+    json: string,
+    meta: JsonObject | undefined,
+  ) {
+    this.meta = meta;
     this.#peer = peer;
     this.id = id;
     this.#lane = lane;
@@ -188,7 +196,7 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
   }
 
   get context(): McpToolContext {
-    this.#context ??= this.#lane.context.ofNext(this, NO_META);
+    this.#context ??= this.#lane.context.ofNext(this, this.meta ?? NO_META);
     return this.#context;
   }
 
@@ -207,6 +215,10 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
   }
 
   answered(result: string, isError: boolean): void {
+    if (this.#context?.hasProgressed === true) {
+      this.becomes(Promise.resolve(new TextResult(result, isError)));
+      return;
+    }
     this.#lane.record(this.#json, this.#started, isError);
     this.#peer.answer(this, result);
   }

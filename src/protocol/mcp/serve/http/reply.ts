@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
-import { aboutToSend, justSent } from "../../../../base/event-loop.ts";
+import { sendWithTurn } from "../../../../base/event-loop.ts";
 import { errorText, RpcError } from "../../../../rpc/rpc-error.ts";
 
 /** Answers with one JSON text. */
@@ -10,14 +10,14 @@ export function reply(
   text: string,
   headers?: OutgoingHttpHeaders,
 ): void {
-  response.writeHead(status, {
+  const all = {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(text),
     ...headers,
+  };
+  sendWithTurn(() => {
+    if (!response.destroyed) response.writeHead(status, all).end(text);
   });
-  aboutToSend();
-  response.end(text);
-  justSent();
 }
 
 /** MCP, basic/transports § Sending Messages: 202 without a body for what needs no answer. */
