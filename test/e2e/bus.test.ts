@@ -40,248 +40,254 @@ interface ConformanceReport {
   readonly rules: readonly { readonly rule: string; readonly outcome: string }[];
 }
 
-describe("trunkline mcp --orchestrator-addr", { timeout: 600_000 }, () => {
+describe("a bus", { timeout: 600_000 }, () => {
   let home: BusHome;
   let orchestrator: OrchestratorProgram;
-  /** For those tests that need none of their own. */
-  let bridge: Bridge;
   before(async () => {
     home = new BusHome();
     orchestrator = await home.orchestrator([home.testPlugin()]);
     await orchestrator.logged("plugin.up");
-    bridge = home.bridge(orchestrator.addr);
-  });
-  after(async () => {
-    await bridge[Symbol.asyncDispose]();
-    await home[Symbol.asyncDispose]();
-  });
-
-  it("keeps the rules that `plugin test` checks, as its plugin does", async () => {
-    const [file = ""] = home.testPlugin().args ?? [];
-    const calls = ["--tool", "echo", "--stream", "count", "--json", "--timeout=300"];
-    const where = ["--addr", orchestrator.addr, "--certs-dir", home.certs];
-    for (const target of [where, [file]]) {
-      const { code, out, err } = await home.run("plugin", "test", ...target, ...calls);
-      const { failed, passed, rules } = JSON.parse(out) as ConformanceReport;
-      const wrong = rules.filter(({ outcome }) => outcome === "failed");
-      assert.deepEqual([code, failed, wrong], [0, 0, []], err);
-      assert.ok(passed >= 25, out);
-    }
-  });
-
-  it("says where it is connected to, on stderr only", async () => {
-    covers("bus.bridge.pure-client", "bus.flags", "bus.client-certificate");
-    covers("bus.confirmation");
-    await using bridge = home.bridge(orchestrator.addr);
-    await bridge.connected();
-    assert.equal(
-      bridge.program.stderr,
-      `trunkline: connected to orchestrator at ${orchestrator.addr}\n`,
-    );
-    assert.equal(await bridge.end(), 0);
-    assert.deepEqual(bridge.program.lines, []);
-  });
-
-  it("gives the answers that its document shows", async () => {
-    covers("bus.initialize.local", "bus.initialize.answer", "bus.stdin.lines");
-    covers("bus.stdout.lines", "bus.ping.answer", "bus.notifications.ignored");
-    covers("bus.notifications.silent", "bus.unknown-method");
-    covers("bus.error.method-not-found", "bus.tools-call.success");
-    covers("bus.tools-call.error");
-    await using bridge = home.bridge(orchestrator.addr);
-    let answers = 0;
-    for (const [sent, answered] of EXCHANGES) {
-      bridge.program.write(sent);
-      if (answered === undefined) continue;
-      await bridge.program.answers(++answers);
-      assert.equal(bridge.program.lines.at(-1), answered);
-    }
-    assert.equal(bridge.program.lines.length, answers);
-  });
-
-  it("lists tools with their names, descriptions and schemas", async () => {
-    covers("bus.tools-list.request", "bus.tools-list.name");
-    covers("bus.tools-list.description", "bus.tools-list.schema");
-    const { result } = await bridge.ask("tools/list");
-    assert.deepEqual(result?.tools?.[0], {
-      name: "create_project",
-      description: "Create a new project workspace",
-      inputSchema: {
-        type: "object",
-        properties: { name: { type: "string" } },
-        required: ["name"],
-      },
-    });
-  });
-
-  it("answers invalid requests with the codes of its document, and continues", async () => {
-    covers("bus.error.parse", "bus.error.invalid-request", "bus.error.invalid-params");
-    await using bridge = home.bridge(orchestrator.addr);
-    // Blank lines are skipped.
-    bridge.program.write("", "  ");
-    bridge.program.write('{"jsonrpc":"2.0","id":1,"meth');
-    bridge.program.write(
-      { jsonrpc: "2.0", id: 2 },
-      { jsonrpc: "2.0", id: 3, method: "tools/call" },
-      { jsonrpc: "2.0", id: 4, method: "tools/call", params: { name: "" } },
-    );
-    const answers = (await bridge.program.answers(4)) as readonly unknown[] as readonly Reply[];
-    assert.deepEqual(
-      answers.map(({ id, error }) => [id, error?.code]),
-      [
-        [null, -32700],
-        [2, -32600],
-        [3, -32602],
-        [4, -32602],
-      ],
-    );
-    assert.deepEqual((await bridge.ask("ping")).result, {});
-  });
-
-  it("passes values on unchanged, and adds a text unless they have one", async () => {
-    covers("bus.tools-call.arguments", "bus.tools-call.text", "bus.tools-call.json");
-    const value = {
-      numbers: [0, -1.5, 1e300, 9007199254740991],
-      nothing: null,
-      deep: { list: [[], {}, [null, true]], "": "empty" },
-      unicode: 'héllo \u2603 \u{1F600} "quoted" \u0000',
-    };
-    const { result } = await bridge.call("echo", value);
-    assert.deepEqual(JSON.parse(result?.content?.[0]?.text ?? ""), value);
-    const texts = await bridge.call("echo", { text: "only this", beside: 1 });
-    assert.equal(texts.result?.content?.[0]?.text, "only this");
-  });
-
-  it("returns the pieces of a streaming tool as one text", async () => {
-    const { result } = await bridge.call("count", { pieces: 4 });
-    assert.deepEqual(result?.content, [{ type: "text", text: "0\n1\n2\n3\n" }]);
-  });
-
-  for (const revision of SESSIONS) {
-    it(`serves a client of ${revision}`, async () => {
-      await using bridge = home.bridge(orchestrator.addr);
-      const params = { protocolVersion: revision, capabilities: {}, clientInfo: CLIENT };
-      const { result } = await bridge.ask("initialize", params);
-      assert.equal(result?.protocolVersion, revision);
-      assert.deepEqual(result?.serverInfo, { name: "orchestra", version: "1.0.0" });
-      bridge.program.write({ jsonrpc: "2.0", method: "notifications/initialized" });
-      const { result: list } = await bridge.ask("tools/list");
-      assert.ok(list?.tools?.some(({ name }) => name === "create_project"));
-      const { result: called } = await bridge.ask("tools/call", CREATE);
-      assert.deepEqual(called?.content, [CREATED]);
-    });
-  }
-
-  it("serves a client of 2026-07-28", async () => {
-    const found = await bridge.ask("server/discover", { _meta: LATEST });
-    assert.match(JSON.stringify(found.result?.supportedVersions), /"2026-07-28"/);
-    const { result: list } = await bridge.ask("tools/list", { _meta: LATEST });
-    assert.ok(list?.tools?.some(({ name }) => name === "create_project"));
-    const { result } = await bridge.ask("tools/call", { ...CREATE, _meta: LATEST });
-    assert.deepEqual(result?.content, [CREATED]);
-  });
-
-  it("accepts a line of 10 MB, refuses a longer one, and answers the next", async () => {
-    covers("bus.line.limit");
-    const room = 10 * 1024 * 1024 - 200;
-    const { result } = await bridge.call("echo", { text: "x".repeat(room) });
-    assert.equal(result?.content?.[0]?.text.length, room);
-    const { error } = await bridge.call("echo", { text: "x".repeat(room + 400) });
-    assert.equal(error?.code, -32600);
-    assert.deepEqual((await bridge.ask("tools/call", CREATE)).result?.content, [CREATED]);
-  });
-
-  it("does not delay a fast call for a slow one", async () => {
-    const slow = bridge.call("note", { message: "slow", ms: 1_000 });
-    const quick = bridge.call("note", { message: "quick" });
-    assert.equal(await Promise.race([slow.then(() => "slow"), quick.then(() => "quick")]), "quick");
-    assert.match((await slow).result?.content?.[0]?.text ?? "", /slow$/);
-  });
-
-  it("answers what was asked before its input ended", async () => {
-    covers("bus.end.eof");
-    await using bridge = home.bridge(orchestrator.addr);
-    const asked = bridge.call("note", { message: "last words", ms: 300 });
-    bridge.program.child.stdin.end();
-    assert.match((await asked).result?.content?.[0]?.text ?? "", /last words$/);
-    assert.equal(await bridge.program.exit, 0);
-  });
-
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    it(`ends at once with ${signal}, and answers calls in flight`, async () => {
-      covers("bus.end.signal");
-      await using bridge = home.bridge(orchestrator.addr);
-      const asked = bridge.call("hang");
-      await bridge.connected();
-      await bridge.ask("ping");
-      const before = performance.now();
-      bridge.program.child.kill(signal);
-      const { error, result } = await asked;
-      assert.ok(error !== undefined || result?.isError === true);
-      assert.equal(await bridge.program.exit, 0);
-      // Ten times the grace and more: a call that hangs would hold it for a minute.
-      assert.ok(performance.now() - before < 20_000);
-    });
-  }
-
-  it("reports what is wrong with its command line", async () => {
-    for (const [args, expected] of [
-      [["--certs-dir", home.certs], /Add '--orchestrator-addr'/],
-      [["--orchestrator-addr", "nonsense"], /Cannot read the address 'nonsense'/],
-    ] as const) {
-      const { code, err } = await home.run("mcp", ...args);
-      assert.equal(code, 2, err);
-      assert.match(err, expected);
-    }
-  });
-});
-
-describe("trunkline plugin", { timeout: 600_000 }, () => {
-  let home: BusHome;
-  let orchestrator: OrchestratorProgram;
-  before(async () => {
-    home = new BusHome();
-    orchestrator = await home.orchestrator([home.testPlugin()]);
   });
   after(() => home[Symbol.asyncDispose]());
 
-  it("lists, calls, restarts and shows logs", async () => {
-    const up = await orchestrator.logged("plugin.up");
-    const listed = await orchestrator.plugin("list", "--json");
-    const [plugin] = (JSON.parse(listed.out) as { plugins: Record<string, unknown>[] }).plugins;
-    assert.deepEqual([plugin?.id, plugin?.state, plugin?.pid], ["tools.test", "up", up.pid]);
+  describe("trunkline mcp --orchestrator-addr", () => {
+    /** For those tests that need none of their own. */
+    let bridge: Bridge;
+    before(() => {
+      bridge = home.bridge(orchestrator.addr);
+    });
+    after(() => bridge[Symbol.asyncDispose]());
 
-    const called = await orchestrator.plugin("call", "create_project", "--args", '{"name":"A b"}');
-    assert.deepEqual([called.code, called.out], [0, "Created project: A b (slug: a-b)"]);
-    const failed = await orchestrator.plugin("call", "fail");
-    assert.deepEqual([failed.code, failed.out + failed.err], [1, "tool error: validation_error\n"]);
-    const { out: logs } = await orchestrator.plugin("logs", "tools.test");
-    assert.match(logs, /^booted with \{"greeting":"hi"\}$/m);
+    it("keeps the rules that `plugin test` checks, as its plugin does", async () => {
+      const [file = ""] = home.testPlugin().args ?? [];
+      const calls = ["--tool", "echo", "--stream", "count", "--json", "--timeout=300"];
+      const where = ["--addr", orchestrator.addr, "--certs-dir", home.certs];
+      for (const target of [where, [file]]) {
+        const { code, out, err } = await home.run("plugin", "test", ...target, ...calls);
+        const { failed, passed, rules } = JSON.parse(out) as ConformanceReport;
+        const wrong = rules.filter(({ outcome }) => outcome === "failed");
+        assert.deepEqual([code, failed, wrong], [0, 0, []], err);
+        assert.ok(passed >= 25, out);
+      }
+    });
 
-    const restarted = await orchestrator.plugin("restart", "tools.test", "--json");
-    const { plugin: again } = JSON.parse(restarted.out) as { plugin: Record<string, unknown> };
-    assert.deepEqual([again.state, again.restarts], ["up", 1]);
-    assert.notEqual(again.pid, up.pid);
+    it("says where it is connected to, on stderr only", async () => {
+      covers("bus.bridge.pure-client", "bus.flags", "bus.client-certificate");
+      covers("bus.confirmation");
+      await using bridge = home.bridge(orchestrator.addr);
+      await bridge.connected();
+      assert.equal(
+        bridge.program.stderr,
+        `trunkline: connected to orchestrator at ${orchestrator.addr}\n`,
+      );
+      assert.equal(await bridge.end(), 0);
+      assert.deepEqual(bridge.program.lines, []);
+    });
+
+    it("gives the answers that its document shows", async () => {
+      covers("bus.initialize.local", "bus.initialize.answer", "bus.stdin.lines");
+      covers("bus.stdout.lines", "bus.ping.answer", "bus.notifications.ignored");
+      covers("bus.notifications.silent", "bus.unknown-method");
+      covers("bus.error.method-not-found", "bus.tools-call.success");
+      covers("bus.tools-call.error");
+      await using bridge = home.bridge(orchestrator.addr);
+      let answers = 0;
+      for (const [sent, answered] of EXCHANGES) {
+        bridge.program.write(sent);
+        if (answered === undefined) continue;
+        await bridge.program.answers(++answers);
+        assert.equal(bridge.program.lines.at(-1), answered);
+      }
+      assert.equal(bridge.program.lines.length, answers);
+    });
+
+    it("lists tools with their names, descriptions and schemas", async () => {
+      covers("bus.tools-list.request", "bus.tools-list.name");
+      covers("bus.tools-list.description", "bus.tools-list.schema");
+      const { result } = await bridge.ask("tools/list");
+      assert.deepEqual(result?.tools?.[0], {
+        name: "create_project",
+        description: "Create a new project workspace",
+        inputSchema: {
+          type: "object",
+          properties: { name: { type: "string" } },
+          required: ["name"],
+        },
+      });
+    });
+
+    it("answers invalid requests with the codes of its document, and continues", async () => {
+      covers("bus.error.parse", "bus.error.invalid-request", "bus.error.invalid-params");
+      await using bridge = home.bridge(orchestrator.addr);
+      // Blank lines are skipped.
+      bridge.program.write("", "  ");
+      bridge.program.write('{"jsonrpc":"2.0","id":1,"meth');
+      bridge.program.write(
+        { jsonrpc: "2.0", id: 2 },
+        { jsonrpc: "2.0", id: 3, method: "tools/call" },
+        { jsonrpc: "2.0", id: 4, method: "tools/call", params: { name: "" } },
+      );
+      const answers = (await bridge.program.answers(4)) as readonly unknown[] as readonly Reply[];
+      assert.deepEqual(
+        answers.map(({ id, error }) => [id, error?.code]),
+        [
+          [null, -32700],
+          [2, -32600],
+          [3, -32602],
+          [4, -32602],
+        ],
+      );
+      assert.deepEqual((await bridge.ask("ping")).result, {});
+    });
+
+    it("passes values on unchanged, and adds a text unless they have one", async () => {
+      covers("bus.tools-call.arguments", "bus.tools-call.text", "bus.tools-call.json");
+      const value = {
+        numbers: [0, -1.5, 1e300, 9007199254740991],
+        nothing: null,
+        deep: { list: [[], {}, [null, true]], "": "empty" },
+        unicode: 'héllo \u2603 \u{1F600} "quoted" \u0000',
+      };
+      const { result } = await bridge.call("echo", value);
+      assert.deepEqual(JSON.parse(result?.content?.[0]?.text ?? ""), value);
+      const texts = await bridge.call("echo", { text: "only this", beside: 1 });
+      assert.equal(texts.result?.content?.[0]?.text, "only this");
+    });
+
+    it("returns the pieces of a streaming tool as one text", async () => {
+      const { result } = await bridge.call("count", { pieces: 4 });
+      assert.deepEqual(result?.content, [{ type: "text", text: "0\n1\n2\n3\n" }]);
+    });
+
+    for (const revision of SESSIONS) {
+      it(`serves a client of ${revision}`, async () => {
+        await using bridge = home.bridge(orchestrator.addr);
+        const params = { protocolVersion: revision, capabilities: {}, clientInfo: CLIENT };
+        const { result } = await bridge.ask("initialize", params);
+        assert.equal(result?.protocolVersion, revision);
+        assert.deepEqual(result?.serverInfo, { name: "orchestra", version: "1.0.0" });
+        bridge.program.write({ jsonrpc: "2.0", method: "notifications/initialized" });
+        const { result: list } = await bridge.ask("tools/list");
+        assert.ok(list?.tools?.some(({ name }) => name === "create_project"));
+        const { result: called } = await bridge.ask("tools/call", CREATE);
+        assert.deepEqual(called?.content, [CREATED]);
+      });
+    }
+
+    it("serves a client of 2026-07-28", async () => {
+      const found = await bridge.ask("server/discover", { _meta: LATEST });
+      assert.match(JSON.stringify(found.result?.supportedVersions), /"2026-07-28"/);
+      const { result: list } = await bridge.ask("tools/list", { _meta: LATEST });
+      assert.ok(list?.tools?.some(({ name }) => name === "create_project"));
+      const { result } = await bridge.ask("tools/call", { ...CREATE, _meta: LATEST });
+      assert.deepEqual(result?.content, [CREATED]);
+    });
+
+    it("accepts a line of 10 MB, refuses a longer one, and answers the next", async () => {
+      covers("bus.line.limit");
+      const room = 10 * 1024 * 1024 - 200;
+      const { result } = await bridge.call("echo", { text: "x".repeat(room) });
+      assert.equal(result?.content?.[0]?.text.length, room);
+      const { error } = await bridge.call("echo", { text: "x".repeat(room + 400) });
+      assert.equal(error?.code, -32600);
+      assert.deepEqual((await bridge.ask("tools/call", CREATE)).result?.content, [CREATED]);
+    });
+
+    it("does not delay a fast call for a slow one", async () => {
+      const slow = bridge.call("note", { message: "slow", ms: 1_000 });
+      const quick = bridge.call("note", { message: "quick" });
+      assert.equal(
+        await Promise.race([slow.then(() => "slow"), quick.then(() => "quick")]),
+        "quick",
+      );
+      assert.match((await slow).result?.content?.[0]?.text ?? "", /slow$/);
+    });
+
+    it("answers what was asked before its input ended", async () => {
+      covers("bus.end.eof");
+      await using bridge = home.bridge(orchestrator.addr);
+      const asked = bridge.call("note", { message: "last words", ms: 300 });
+      bridge.program.child.stdin.end();
+      assert.match((await asked).result?.content?.[0]?.text ?? "", /last words$/);
+      assert.equal(await bridge.program.exit, 0);
+    });
+
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      it(`ends at once with ${signal}, and answers calls in flight`, async () => {
+        covers("bus.end.signal");
+        await using bridge = home.bridge(orchestrator.addr);
+        const asked = bridge.call("hang");
+        await bridge.connected();
+        await bridge.ask("ping");
+        const before = performance.now();
+        bridge.program.child.kill(signal);
+        const { error, result } = await asked;
+        assert.ok(error !== undefined || result?.isError === true);
+        assert.equal(await bridge.program.exit, 0);
+        // Ten times the grace and more: a call that hangs would hold it for a minute.
+        assert.ok(performance.now() - before < 20_000);
+      });
+    }
+
+    it("reports what is wrong with its command line", async () => {
+      for (const [args, expected] of [
+        [["--certs-dir", home.certs], /Add '--orchestrator-addr'/],
+        [["--orchestrator-addr", "nonsense"], /Cannot read the address 'nonsense'/],
+      ] as const) {
+        const { code, err } = await home.run("mcp", ...args);
+        assert.equal(code, 2, err);
+        assert.match(err, expected);
+      }
+    });
   });
 
-  it("reports an unknown plugin or tool, or a missing orchestrator", async () => {
-    for (const [args, expected] of [
-      [["restart", "tools.tset"], /There is no plugin 'tools\.tset'\. Is it 'tools\.test'\?/],
-      [["logs", "x"], /There is no plugin 'x'\. There are: tools\.test/],
-      [["call", "no_such_tool"], /no_such_tool/],
-      [
-        ["call", "create_project", "--args", "{}"],
-        /^tool error: validation_error\n.*'name' is missing/,
-      ],
-    ] as const) {
-      const [command, ...rest] = args;
-      const { code, out, err } = await orchestrator.plugin(command, ...rest);
-      assert.equal(code, 1, args.join(" "));
-      assert.match(out + err, expected);
-    }
-    await orchestrator.stop();
-    const { code, err } = await orchestrator.plugin("list");
-    assert.equal(code, 1);
-    assert.match(err, /Run `trunkline orchestrator`, or give --orchestrator-addr/);
+  describe("trunkline plugin", () => {
+    it("lists, calls, restarts and shows logs", async () => {
+      const up = await orchestrator.logged("plugin.up");
+      const listed = await orchestrator.startPlugin("list", "--json");
+      const [plugin] = (JSON.parse(listed.out) as { plugins: Record<string, unknown>[] }).plugins;
+      assert.deepEqual([plugin?.id, plugin?.state, plugin?.pid], ["tools.test", "up", up.pid]);
+
+      const called = await orchestrator.startPlugin(
+        "call",
+        "create_project",
+        "--args",
+        '{"name":"A b"}',
+      );
+      assert.deepEqual([called.code, called.out], [0, "Created project: A b (slug: a-b)"]);
+      const failed = await orchestrator.startPlugin("call", "fail");
+      assert.deepEqual(
+        [failed.code, failed.out + failed.err],
+        [1, "tool error: validation_error\n"],
+      );
+      const { out: logs } = await orchestrator.startPlugin("logs", "tools.test");
+      assert.match(logs, /^booted with \{"greeting":"hi"\}$/m);
+
+      const restarted = await orchestrator.startPlugin("restart", "tools.test", "--json");
+      const { plugin: again } = JSON.parse(restarted.out) as { plugin: Record<string, unknown> };
+      assert.deepEqual([again.state, again.restarts], ["up", 1]);
+      assert.notEqual(again.pid, up.pid);
+    });
+
+    it("reports an unknown plugin or tool, or a missing orchestrator", async () => {
+      for (const [args, expected] of [
+        [["restart", "tools.tset"], /There is no plugin 'tools\.tset'\. Is it 'tools\.test'\?/],
+        [["logs", "x"], /There is no plugin 'x'\. There are: tools\.test/],
+        [["call", "no_such_tool"], /no_such_tool/],
+        [
+          ["call", "create_project", "--args", "{}"],
+          /^tool error: validation_error\n.*'name' is missing/,
+        ],
+      ] as const) {
+        const [command, ...rest] = args;
+        const { code, out, err } = await orchestrator.plugin(command, ...rest);
+        assert.equal(code, 1, args.join(" "));
+        assert.match(out + err, expected);
+      }
+      await orchestrator.stop();
+      const { code, err } = await orchestrator.plugin("list");
+      assert.equal(code, 1);
+      assert.match(err, /Run `trunkline orchestrator`, or give --orchestrator-addr/);
+    });
   });
 });

@@ -226,7 +226,7 @@ function environmentOf(command: string): Record<string, string> {
   const isEditing =
     /trunkline (?:config (?:un)?set|(?:server|agent|plugin|models) (?:add|remove)) /.test(command);
   const own = { TRUNKLINE_CONFIG: join(home, `edited-${edits++}.jsonc`) };
-  const isOnBus = /trunkline (?:plugin|orchestrator|doctor)\b/.test(command);
+  const isOnBus = /trunkline (?:(?:plugin|orchestrator)\b|doctor$)/.test(command);
   return {
     ...ENV,
     ...(isOnBus ? WITH_BUS : {}),

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
 import { addCommentIn } from "../../src/review/add-comment.ts";
+import { PROGRAM_CACHE } from "../support/leftovers.ts";
+import { type Ran, runInProcess } from "../support/run-in-process.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const TRUNKLINE = join(ROOT, "dist/trunkline.js");
@@ -32,7 +34,8 @@ export class ReviewHome implements Disposable {
 
   get env(): Record<string, string> {
     const { PATH = "" } = process.env;
-    return { PATH, HOME: this.path, TRUNKLINE_DATA: this.data, USER: "ada" };
+    const own = { HOME: this.path, TRUNKLINE_DATA: this.data, USER: "ada" };
+    return { PATH, ...own, XDG_CACHE_HOME: PROGRAM_CACHE };
   }
 
   git(...args: string[]): void {
@@ -49,6 +52,11 @@ export class ReviewHome implements Disposable {
   /** Runs a command to its end, in the repository. */
   run(args: readonly string[], input = ""): Promise<Ended> {
     return this.#runProgram(process.execPath, [TRUNKLINE, ...args], input);
+  }
+
+  /** The same in this process, which is far quicker. */
+  runInProcess(args: readonly string[]): Promise<Ran> {
+    return runInProcess(args, { env: this.env, cwd: this.repository });
   }
 
   /** Runs a line as a person types it. */

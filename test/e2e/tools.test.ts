@@ -10,7 +10,9 @@ import { describe, it } from "node:test";
 import { parseFile } from "../../src/gateway/config/file/parse-file.ts";
 import { checkConfigFile } from "../../src/gateway/config/schema/schema.gen.ts";
 import { Approvals } from "../../src/store/approval/approvals.ts";
+import { PROGRAM_CACHE } from "../support/leftovers.ts";
 import { readAudit } from "../support/read-audit.ts";
+import { type Ran, runInProcess } from "../support/run-in-process.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const SERVER = join(ROOT, "test/support/notes-server.mjs");
@@ -42,16 +44,25 @@ class Home implements Disposable {
     writeFileSync(join(this.path, name), content);
   }
 
-  /** Runs a line as it is typed into a shell. */
-  async run(line: string): Promise<Ended> {
-    const env = {
+  get env(): NodeJS.ProcessEnv {
+    return {
       PATH: `${join(this.path, "bin")}:${process.env.PATH ?? ""}`,
       HOME: this.path,
       TRUNKLINE_CONFIG: join(this.path, "config.jsonc"),
       TRUNKLINE_DATA: this.data,
       TRUNKLINE_SERVER_PORT: "0",
+      XDG_CACHE_HOME: PROGRAM_CACHE,
     };
-    const child = spawn("bash", ["-c", line], { env, cwd: this.path });
+  }
+
+  /** Runs `trunkline tools` in this process, which is far quicker. */
+  tools(...args: string[]): Promise<Ran> {
+    return runInProcess(["tools", ...args], { env: this.env, cwd: this.path });
+  }
+
+  /** Runs a line as it is typed into a shell. */
+  async run(line: string): Promise<Ended> {
+    const child = spawn("bash", ["-c", line], { env: this.env, cwd: this.path });
     child.stdin.end();
     const [out, err, [code]] = await Promise.all([
       text(child.stdout),
@@ -84,7 +95,7 @@ describe("trunkline tools", { timeout: 600_000 }, () => {
 
   it("lists complete definitions as JSON", async () => {
     using home = new Home();
-    const { out } = await home.run("trunkline tools list --json");
+    const { out } = await home.tools("list", "--json");
     const { tools, servers } = JSON.parse(out) as Record<string, Record<string, unknown>[]>;
     const ofServer = tools?.filter(({ source }) => source === "notes");
     assert.deepEqual(
@@ -101,7 +112,7 @@ describe("trunkline tools", { timeout: 600_000 }, () => {
 
   it("names a server that could not be reached", async () => {
     using home = new Home({ mcpServers: { gone: { command: "./no-such-program" } } });
-    const { code, out, err } = await home.run("trunkline tools list");
+    const { code, out, err } = await home.tools("list");
     assert.equal(code, 0);
     assert.doesNotMatch(out, / gone /);
     assert.match(err, /MCP server 'gone' could not be started/);
@@ -122,14 +133,14 @@ describe("trunkline tools", { timeout: 600_000 }, () => {
     using home = new Home();
     const failed = await home.run("trunkline tools call fail");
     assert.deepEqual(failed, { code: 1, out: "", err: "It cannot be done\n" });
-    const wrong = await home.run(`trunkline tools call read_note --args '{"name":1}'`);
+    const wrong = await home.tools("call", "read_note", "--args", '{"name":1}');
     assert.equal(wrong.code, 1);
     assert.equal(wrong.err, "Invalid arguments for 'read_note': 'name' must be string\n");
-    const unknown = await home.run("trunkline tools call read_notes");
+    const unknown = await home.tools("call", "read_notes");
     assert.equal(unknown.code, 1);
     assert.match(unknown.err, /There is no tool 'read_notes'\. Did you mean 'read_note'\?/);
     for (const args of ["{", "[]", "null"]) {
-      assert.equal((await home.run(`trunkline tools call fail --args '${args}'`)).code, 2, args);
+      assert.equal((await home.tools("call", "fail", "--args", args)).code, 2, args);
     }
   });
 
@@ -139,14 +150,14 @@ describe("trunkline tools", { timeout: 600_000 }, () => {
       { tool: "fail", decision: "ask" },
     ];
     using home = new Home({ policy: { tools: { rules } } });
-    const denied = await home.run(`trunkline tools call read_note --args '{"name":"secrets"}'`);
+    const denied = await home.tools("call", "read_note", "--args", '{"name":"secrets"}');
     assert.equal(denied.code, 1);
     assert.match(denied.err, /The policy does not let terminal call 'read_note'/);
-    const asked = await home.run("trunkline tools call fail");
+    const asked = await home.tools("call", "fail");
     assert.equal(asked.code, 1);
     assert.match(asked.err, /needs a person's consent/);
-    await home.run(`trunkline tools call read_note --args '{"name":"x","token":"s3cret"}'`);
-    await home.run("trunkline tools call nope");
+    await home.tools("call", "read_note", "--args", '{"name":"x","token":"s3cret"}');
+    await home.tools("call", "nope");
     const record = await Array.fromAsync(readAudit(home.data));
     assert.deepEqual(
       record.map(({ tool, outcome, door }) => `${String(door)} ${String(tool)} ${String(outcome)}`),
@@ -183,50 +194,50 @@ describe("trunkline tools", { timeout: 600_000 }, () => {
     await home.hold("notes", "search_notes");
     await home.hold("other", "search_notes");
     await home.hold("other", "more");
-    const all = await home.run("trunkline tools diff");
+    const all = await home.tools("diff");
     assert.equal(all.code, 0);
     assert.equal(all.out.match(/has changed:/g)?.length, 3);
-    const one = await home.run("trunkline tools diff other/more");
+    const one = await home.tools("diff", "other/more");
     assert.match(
       one.out,
       /^'more' of 'other' \([0-9a-f]{12}\) has changed:\n {2}name: more\n {2}description: Searches\.\n- In the notes\.\n\+ On the net\\u001b\[2J\.\n$/,
     );
-    const vague = await home.run("trunkline tools approve search_notes");
+    const vague = await home.tools("approve", "search_notes");
     assert.equal(vague.code, 2);
     assert.match(vague.err, /Choose one: notes\/search_notes, other\/search_notes/);
-    const approved = await home.run("trunkline tools approve notes/search_notes more");
+    const approved = await home.tools("approve", "notes/search_notes", "more");
     assert.equal(approved.code, 0);
     assert.match(
       approved.out,
       /^Approved 'search_notes' of 'notes' .*\nApproved 'more' of 'other'/,
     );
-    const left = JSON.parse((await home.run("trunkline tools diff --json")).out) as {
+    const left = JSON.parse((await home.tools("diff", "--json")).out) as {
       held: { server: string; name: string }[];
     };
     assert.deepEqual(
       left.held.map(({ server, name }) => `${server}/${name}`),
       ["other/search_notes"],
     );
-    assert.equal((await home.run("trunkline tools approve --all")).code, 0);
-    const none = await home.run("trunkline tools diff");
+    assert.equal((await home.tools("approve", "--all")).code, 0);
+    const none = await home.tools("diff");
     assert.deepEqual(none, { code: 0, out: "", err: "Nothing is held.\n" });
   });
 
   it("refuses to approve an unknown tool, or none", async () => {
     using home = new Home();
-    assert.equal((await home.run("trunkline tools approve")).err, "Nothing is held.\n");
+    assert.equal((await home.tools("approve")).err, "Nothing is held.\n");
     await home.hold("other", "more");
-    const nothing = await home.run("trunkline tools approve");
+    const nothing = await home.tools("approve");
     assert.equal(nothing.code, 2);
     assert.match(
       nothing.err,
       /Cannot approve without a choice: name tools, or give --all\. Held: other\/more/,
     );
-    assert.equal((await home.run("trunkline tools approve --all read_note")).code, 2);
-    const unknown = await home.run("trunkline tools approve nope");
+    assert.equal((await home.tools("approve", "--all", "read_note")).code, 2);
+    const unknown = await home.tools("approve", "nope");
     assert.equal(unknown.code, 1);
     assert.match(unknown.err, /No MCP server has a tool 'nope'/);
-    const offered = await home.run("trunkline tools diff read_note");
+    const offered = await home.tools("diff", "read_note");
     assert.equal(offered.code, 0);
     assert.equal(offered.err, "'read_note' has not changed since it was approved.\n");
   });
@@ -329,8 +340,12 @@ describe("docs/TOOLS.md", { timeout: 600_000 }, () => {
     await home.hold("notes", "search_notes");
     const lines = blocks("sh").flatMap((block) => block.split("\n").filter(Boolean));
     assert(lines.length >= 10);
-    for (const line of lines) {
-      const { code, err } = await home.run(line);
+    // What `doctor` says depends on nothing that is done here: test/e2e/docs.test.ts runs it.
+    for (const line of lines.filter((line) => !line.startsWith("trunkline doctor"))) {
+      const [, words] = /^trunkline tools ([^'|]+)$/.exec(line) ?? [];
+      const { code, err } = await (words === undefined
+        ? home.run(line)
+        : home.tools(...words.split(" ")));
       assert.equal(code, 0, `${line}: ${err}`);
     }
   });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { Program, type ProgramOptions } from "./program.ts";
+import { runInProcess } from "./run-in-process.ts";
 
 /** A plugin as `plugins.yaml` has it. */
 export interface PluginEntry {
@@ -108,6 +109,14 @@ export class BusHome implements AsyncDisposable {
     return { code, out: program.lines.join("\n"), err: program.stderr };
   }
 
+  /** The same in this process, which is far quicker. */
+  async runInProcess(...args: string[]): Promise<CommandResult> {
+    const { PATH = "" } = process.env;
+    const place = { env: { PATH, HOME: this.path }, cwd: this.path };
+    const { code, out, err } = await runInProcess([...args, "--data", this.data], place);
+    return { code, out: out.trimEnd(), err };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#open.disposeAsync();
     rmSync(this.path, { recursive: true });
@@ -143,10 +152,18 @@ export class OrchestratorProgram implements AsyncDisposable {
     return found()[count - 1] ?? {};
   }
 
-  /** `trunkline plugin …` with this orchestrator. */
+  /** `trunkline plugin …` with this orchestrator, in this process. */
   plugin(command: string, ...args: string[]): Promise<CommandResult> {
-    const where = ["--orchestrator-addr", this.addr, "--certs-dir", this.#home.certs];
-    return this.#home.run("plugin", command, ...args, ...where);
+    return this.#home.runInProcess("plugin", command, ...args, ...this.#where);
+  }
+
+  /** The same as a program of its own. */
+  startPlugin(command: string, ...args: string[]): Promise<CommandResult> {
+    return this.#home.run("plugin", command, ...args, ...this.#where);
+  }
+
+  get #where(): string[] {
+    return ["--orchestrator-addr", this.addr, "--certs-dir", this.#home.certs];
   }
 
   /** Ends it as the machine might. */
