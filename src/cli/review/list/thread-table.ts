@@ -41,18 +41,21 @@ export function withPositions(
   { lines, widths, wheres }: ThreadTable,
   changed: ReadonlyMap<number, string>,
 ): ThreadTable {
-  const lengths = [...wheres];
+  const lengths = wheres.slice();
   for (const [at, where] of changed) lengths[at] = where.length;
   let width = 0;
-  for (const length of lengths) width = Math.max(width, length);
+  for (const length of lengths) if (length > width) width = length;
   const [from, to] = whereColumn(widths);
-  const more = " ".repeat(Math.max(0, width - widths.where));
   const kept = Math.min(to, from + width);
-  const next = lines.map((line, at) => {
-    const where = changed.get(at);
-    if (where !== undefined) return `${line.slice(0, from)}${where.padEnd(width)}${line.slice(to)}`;
-    return width === widths.where ? line : `${line.slice(0, kept)}${more}${line.slice(to)}`;
-  });
+  const more = " ".repeat(from + width - kept);
+  const isSame = width === widths.where;
+  const next = isSame
+    ? lines.slice()
+    : lines.map((line) => `${line.slice(0, kept)}${more}${line.slice(to)}`);
+  for (const [at, where] of changed) {
+    const line = lines[at] ?? "";
+    next[at] = `${line.slice(0, from)}${where.padEnd(width)}${line.slice(to)}`;
+  }
   return { lines: next, widths: { ...widths, where: width }, wheres: lengths };
 }
 
