@@ -58,16 +58,15 @@ export async function lookedForAgain(
     }
   }
   const positions = await briefPositions(commands, threads, { isChanged: true });
-  const wheres = new Map<number, string>();
   const dependsOn = new Map<BriefPlace, BriefPosition["dependsOn"]>();
-  for (const [n, position] of positions.entries()) {
-    wheres.set(indexes[n] ?? -1, whereOf(position));
+  const wheres = positions.map((position, n) => {
     const place = threads[n]?.place;
     if (place && position.dependsOn) dependsOn.set(place, position.dependsOn);
-  }
+    return whereOf(position);
+  });
   const next = places.map((listed) => {
     const { place } = listed;
     return stale.has(place) ? { ...listed, dependsOn: dependsOn.get(place) } : listed;
   });
-  return { table: withPositions(table, wheres), places: next };
+  return { table: withPositions(table, indexes, wheres), places: next };
 }

@@ -39,12 +39,12 @@ export function threadTable(threads: readonly BriefView[]): ThreadTable {
 /** The same with other positions of some threads, by their indexes. */
 export function withPositions(
   { lines, widths, wheres }: ThreadTable,
-  changed: ReadonlyMap<number, string>,
+  indexes: readonly number[],
+  positions: readonly string[],
 ): ThreadTable {
   const lengths = wheres.slice();
-  for (const [at, where] of changed) lengths[at] = where.length;
-  let width = 0;
-  for (const length of lengths) if (length > width) width = length;
+  indexes.forEach((at, n) => (lengths[at] = positions[n]?.length ?? 0));
+  const width = lengths.reduce((most, length) => (length > most ? length : most), 0);
   const [from, to] = whereColumn(widths);
   const kept = Math.min(to, from + width);
   const more = " ".repeat(from + width - kept);
@@ -52,10 +52,10 @@ export function withPositions(
   const next = isSame
     ? lines.slice()
     : lines.map((line) => `${line.slice(0, kept)}${more}${line.slice(to)}`);
-  for (const [at, where] of changed) {
+  indexes.forEach((at, n) => {
     const line = lines[at] ?? "";
-    next[at] = `${line.slice(0, from)}${where.padEnd(width)}${line.slice(to)}`;
-  }
+    next[at] = `${line.slice(0, from)}${positions[n]?.padEnd(width)}${line.slice(to)}`;
+  });
   return { lines: next, widths: { ...widths, where: width }, wheres: lengths };
 }
 
