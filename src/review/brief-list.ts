@@ -4,6 +4,7 @@ import { IndexBlobs } from "../git/index-blobs.ts";
 import type { BriefPlace, BriefThread } from "../store/review/reviews-brief.ts";
 import { readable } from "./anchor/anchor.ts";
 import { blobId } from "./anchor/file-lines.ts";
+import type { LocatorOptions } from "./anchor/locator.ts";
 import type { ReviewCommands } from "./review-commands.ts";
 import type { ShownLines, ThreadView } from "./thread-view.ts";
 
@@ -29,34 +30,49 @@ export async function briefViews(
   threads: readonly BriefThread[],
 ): Promise<BriefView[]> {
   const positions = await briefPositions(commands, threads);
-  return threads.map(({ id, state, severity, comment }, at) => {
+  return threads.map((thread, at) => {
     // In place, because lists have thousands.
-    return Object.assign(positions[at] as BriefPosition, { id, state, severity, comment });
+    const view = positions[at] as { -readonly [K in keyof BriefView]: BriefView[K] };
+    view.id = thread.id;
+    view.state = thread.state;
+    view.severity = thread.severity;
+    view.comment = thread.comment;
+    return view;
   });
 }
 
 /**
  * Finds the current positions of threads. Comments on files that have not changed are where they were
- * made; only the others are searched.
+ * made; only the others are searched. `isChanged`: the files are known to have changed.
  */
 export async function briefPositions(
   commands: ReviewCommands,
   threads: readonly OpenedAt[],
+  { isChanged = false }: { readonly isChanged?: boolean } = {},
 ): Promise<BriefPosition[]> {
   const isMany = threads.length > MANY;
-  const { repository: here } = commands;
-  // Reading the index takes about as long as reading a few files.
-  const index = here && isMany ? IndexBlobs.open(here.root, here.worktreeGitDir) : undefined;
-  const isUnchanged = unchangedIn(commands, index, isMany);
+  const index = isMany ? indexOf(commands) : undefined;
+  const isUnchanged = isChanged ? () => false : unchangedIn(commands, index?.(), isMany);
   /** What is on a file that has changed, by its index. */
   const changed = new Map<BriefPlace, number[]>();
-  for (const [at, { place }] of threads.entries()) {
+  for (let at = 0; at < threads.length; at++) {
+    const place = threads[at]?.place;
+    if (place === undefined) continue;
     const others = changed.get(place);
     if (others !== undefined) others.push(at);
     else if (!isUnchanged(place)) changed.set(place, [at]);
   }
   const positions = await searched(commands, index, threads, changed);
   return threads.map((thread, at) => positionOf(thread, positions[at]));
+}
+
+/** Opens the index when it is needed: reading it takes about as long as reading a few files. */
+function indexOf({ repository: here }: ReviewCommands): () => IndexBlobs | undefined {
+  let opened: { readonly index: IndexBlobs | undefined } | undefined;
+  return () => {
+    opened ??= { index: here && IndexBlobs.open(here.root, here.worktreeGitDir) };
+    return opened.index;
+  };
 }
 
 function unchangedIn(
@@ -67,8 +83,8 @@ function unchangedIn(
   const trees = new Map<BriefPlace["repository"], WorkTree | undefined>();
   const known = new Map<BriefPlace, boolean>();
   const blobAt = (tree: WorkTree, path: string): string => {
-    const indexed = tree.index?.blobOf(path);
-    if (indexed !== undefined) return indexed;
+    // If the index does not tell, the texts are compared, which takes less time than hashing one.
+    if (tree.index !== undefined) return tree.index.blobOf(path) ?? "";
     const content = readable(tree.root, path);
     return content === undefined ? "" : blobId(content, isMany);
   };
@@ -107,7 +123,7 @@ interface WorkTree {
 /** Where comments are that cannot be where they were made without a look. */
 async function searched(
   commands: ReviewCommands,
-  index: IndexBlobs | undefined,
+  index: LocatorOptions["index"],
   all: readonly OpenedAt[],
   changed: ReadonlyMap<BriefPlace, readonly number[]>,
 ): Promise<(ShownLines | undefined)[]> {

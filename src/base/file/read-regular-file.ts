@@ -22,7 +22,7 @@ export function readRegularFile(
   { most, followsLinks = true }: ReadRegularFileOptions,
 ): Buffer | undefined {
   // Mostly there is none, and finding that out by an exception costs milliseconds at every start.
-  if (statSync(path, { throwIfNoEntry: false }) === undefined && followsLinks) return undefined;
+  if (followsLinks && statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
   const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants;
   let file: number;
   try {

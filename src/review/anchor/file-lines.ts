@@ -16,8 +16,10 @@ export function linesOf(text: string): string[] {
   return lines.map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
 }
 
+const decoder = new TextDecoder();
+
 export function textOf(content: Uint8Array): string {
-  return new TextDecoder().decode(content);
+  return decoder.decode(content);
 }
 
 /** Git's test: a NUL in the first 8000 bytes (git's xdiff-interface.c). */

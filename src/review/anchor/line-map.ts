@@ -1,11 +1,12 @@
 /** Texts with more differences are not compared line by line. */
 const MOST_EDITS = 1_000;
 
+/** Lines from an index to before another, in both texts. Trimmed in place: there are many. */
 interface Span {
-  readonly oldFrom: number;
-  readonly oldTo: number;
-  readonly newFrom: number;
-  readonly newTo: number;
+  oldFrom: number;
+  oldTo: number;
+  newFrom: number;
+  newTo: number;
 }
 
 /**
@@ -31,17 +32,21 @@ export function mapNumbers(before: Int32Array, after: Int32Array, size: number):
   const spans: Span[] = [{ oldFrom: 0, oldTo: before.length, newFrom: 0, newTo: after.length }];
   const unique = new UniqueLines(before, after, size);
   for (let span = spans.pop(); span !== undefined; span = spans.pop()) {
-    const inner = trimStart(before, after, span, map);
-    if (inner.oldFrom === inner.oldTo || inner.newFrom === inner.newTo) continue;
-    const anchors = unique.in(inner);
+    trimStart(before, after, span, map);
+    const { oldTo, newTo } = span;
+    if (span.oldFrom === oldTo || span.newFrom === newTo) continue;
+    const anchors = unique.in(span);
     if (anchors.length === 0) {
       // Not earlier: the end of an inserted function looks like the end of the one above it, and
       // would be matched to it.
-      myers(before, after, trimEnd(before, after, inner, map), map);
+      trimEnd(before, after, span, map);
+      myers(before, after, span, map);
       continue;
     }
-    let { oldFrom, newFrom } = inner;
-    for (const oldAt of anchors) {
+    let { oldFrom, newFrom } = span;
+    // By index, as all that is done for each line: an iterator makes an object for each.
+    for (let n = 0; n < anchors.length; n++) {
+      const oldAt = anchors[n] ?? 0;
       const newAt = unique.newAt(oldAt);
       map[oldAt] = newAt;
       // Most are next to each other.
@@ -51,25 +56,27 @@ export function mapNumbers(before: Int32Array, after: Int32Array, size: number):
       oldFrom = oldAt + 1;
       newFrom = newAt + 1;
     }
-    spans.push({ oldFrom, oldTo: inner.oldTo, newFrom, newTo: inner.newTo });
+    spans.push({ oldFrom, oldTo, newFrom, newTo });
   }
   return map;
 }
 
-function trimStart(before: Int32Array, after: Int32Array, span: Span, map: Int32Array): Span {
+function trimStart(before: Int32Array, after: Int32Array, span: Span, map: Int32Array): void {
   let { oldFrom, newFrom } = span;
   while (oldFrom < span.oldTo && newFrom < span.newTo && before[oldFrom] === after[newFrom]) {
     map[oldFrom++] = newFrom++;
   }
-  return { ...span, oldFrom, newFrom };
+  span.oldFrom = oldFrom;
+  span.newFrom = newFrom;
 }
 
-function trimEnd(before: Int32Array, after: Int32Array, span: Span, map: Int32Array): Span {
+function trimEnd(before: Int32Array, after: Int32Array, span: Span, map: Int32Array): void {
   let { oldTo, newTo } = span;
   while (span.oldFrom < oldTo && span.newFrom < newTo && before[oldTo - 1] === after[newTo - 1]) {
     map[--oldTo] = --newTo;
   }
-  return { ...span, oldTo, newTo };
+  span.oldTo = oldTo;
+  span.newTo = newTo;
 }
 
 const NONE = -1;

@@ -56,55 +56,14 @@ export class LineNumbers {
     return this.#letters[number] ?? 0;
   }
 
-  /** Hashes each line as `keyOf` has it, and counts its letters, in one pass. */
   #numbersOf(content: Uint8Array): Pick<NumberedText, "numbers" | "starts"> {
-    const { length } = content;
-    let numbers = new Int32Array(1024);
-    let starts = new Int32Array(1024);
-    let line = 0;
-    for (let at = 0; at < length; line++) {
-      let high = HIGH;
-      let low = LOW;
-      let letters = 0;
-      let isPlain = true;
-      const from = at;
-      // Each byte is looked up once: most of a list's time is spent here, before the code is compiled.
-      for (; at < length; at++) {
-        const kind = KINDS[content[at] ?? 0] ?? 0;
-        if (kind < CHARACTER) {
-          if (kind === SPACE) continue;
-          if (kind === LINE_END) break;
-          isPlain = false;
-        }
-        letters += kind & LETTER;
-        high = Math.imul(high ^ kind, HIGH_PRIME);
-        low = Math.imul(low ^ kind, LOW_PRIME) ^ (low >>> 15);
-      }
-      if (line === numbers.length) {
-        numbers = grown(numbers);
-        starts = grown(starts);
-      }
-      starts[line] = from;
-      numbers[line] = isPlain
-        ? this.#numberOf(high, low, letters / LETTER)
-        : this.#otherNumberOf(textOf(content.subarray(from, at)));
-      at++;
+    const count = hashLines(content);
+    const { starts, highs, lows, letters } = hashed;
+    const numbers = new Int32Array(count);
+    for (let line = 0; line < count; line++) {
+      numbers[line] = this.#numberOf(highs[line] ?? 0, lows[line] ?? 0, letters[line] ?? 0);
     }
-    return { numbers: numbers.subarray(0, line), starts: starts.subarray(0, line) };
-  }
-
-  /** The number of a line with characters of more than one byte. */
-  #otherNumberOf(line: string): number {
-    const key = keyOf(line);
-    let [high, low] = [HIGH, LOW];
-    for (let at = 0; at < key.length; at++) {
-      const code = key.charCodeAt(at);
-      // Without what is not of ASCII, it may be the same as a line that is all ASCII.
-      const kind = code > 127 ? OTHER + code : (KINDS[code] ?? 0);
-      high = Math.imul(high ^ kind, HIGH_PRIME);
-      low = Math.imul(low ^ kind, LOW_PRIME) ^ (low >>> 15);
-    }
-    return this.#numberOf(high, low, lettersOf(key));
+    return { numbers, starts: starts.slice(0, count) };
   }
 
   #numberOf(high: number, low: number, letters: number): number {
@@ -146,6 +105,14 @@ export class LineNumbers {
   }
 }
 
+/** The lines that were hashed last. Kept for the next text: making arrays takes as long as hashing. */
+const hashed = {
+  starts: new Int32Array(1024),
+  highs: new Int32Array(1024),
+  lows: new Int32Array(1024),
+  letters: new Int32Array(1024),
+};
+
 const SPACE = 0;
 const LINE_END = 1;
 /** A byte of a character that has several. */
@@ -166,8 +133,63 @@ const KINDS = Uint16Array.from({ length: 256 }, (_, byte) => {
 
 const HIGH = 0x811c9dc5 | 0;
 const LOW = 0x9e3779b9 | 0;
-const HIGH_PRIME = 0x01000193;
-const LOW_PRIME = 0x85ebca6b | 0;
+
+/**
+ * Hashes each line as `keyOf` has it, and counts its letters. Each byte is looked up once and hashed
+ * without a call (`Math.imul` is one until the code is compiled): a list spends most of its time here.
+ */
+function hashLines(content: Uint8Array): number {
+  const { length } = content;
+  let line = 0;
+  for (let at = 0; at < length; at++, line++) {
+    let high = HIGH;
+    let low = LOW;
+    let letters = 0;
+    let isPlain = true;
+    const from = at;
+    for (; at < length; at++) {
+      const kind = KINDS[content[at] ?? 0] ?? 0;
+      if (kind < CHARACTER) {
+        if (kind === SPACE) continue;
+        if (kind === LINE_END) break;
+        isPlain = false;
+      }
+      letters += kind & LETTER;
+      high = ((high << 5) - high + kind) | 0;
+      low = ((low << 13) - low + kind) ^ (low >>> 15);
+    }
+    if (line === hashed.starts.length) growHashed();
+    hashed.starts[line] = from;
+    hashed.highs[line] = high;
+    hashed.lows[line] = low;
+    hashed.letters[line] = letters / LETTER;
+    if (!isPlain) hashOther(textOf(content.subarray(from, at)), line);
+  }
+  return line;
+}
+
+/** The same for a line with characters of more than one byte. */
+function hashOther(text: string, line: number): void {
+  const key = keyOf(text);
+  let [high, low] = [HIGH, LOW];
+  for (let at = 0; at < key.length; at++) {
+    const code = key.charCodeAt(at);
+    // Without what is not of ASCII, it may be the same as a line that is all ASCII.
+    const kind = code > 127 ? OTHER + code : (KINDS[code] ?? 0);
+    high = ((high << 5) - high + kind) | 0;
+    low = ((low << 13) - low + kind) ^ (low >>> 15);
+  }
+  hashed.highs[line] = high;
+  hashed.lows[line] = low;
+  hashed.letters[line] = lettersOf(key);
+}
+
+function growHashed(): void {
+  hashed.starts = grown(hashed.starts);
+  hashed.highs = grown(hashed.highs);
+  hashed.lows = grown(hashed.lows);
+  hashed.letters = grown(hashed.letters);
+}
 
 function grown(numbers: Int32Array): Int32Array<ArrayBuffer> {
   const larger = new Int32Array(numbers.length * 2);

@@ -27,18 +27,48 @@ type Lines = Omit<Anchor, keyof Place>;
 interface Version {
   readonly blob: string;
   readonly text: FileText;
+  /** Of a file whose blob may not be known yet. */
+  readonly name?: string;
+}
+
+/** A file as it is now. */
+class Present implements Version {
+  readonly text: FileText;
+  readonly name: string;
+  readonly #path: string;
+  readonly #index: LocatorOptions["index"];
+  #blob: string | undefined;
+
+  constructor(path: string, content: Uint8Array, index: LocatorOptions["index"]) {
+    this.text = new FileText(content);
+    this.name = `./${path}`;
+    this.#path = path;
+    this.#index = index;
+  }
+
+  /** Found out only if it is needed: loading Node's SHA-1 takes longer than finding many comments. */
+  get blob(): string {
+    return (this.#blob ??= this.#index?.()?.blobOf(this.#path) ?? blobId(this.text.content));
+  }
+
+  /** Whether it is the version with a blob, whose text may be known. */
+  is(blob: string | undefined, text: Uint8Array | undefined): boolean {
+    if (text === undefined) return this.blob === blob;
+    return Buffer.compare(this.text.content, text) === 0;
+  }
 }
 
 /** Bytes of all versions of all files that are compared. Beyond that, only the first and the last. */
 const MOST_BYTES = 128 * 1024 * 1024;
 
 function stepKey(before: Version, now: Version): string {
-  return `${before.blob} ${now.blob}`;
+  return `${before.blob} ${now.name ?? now.blob}`;
 }
 
 export interface LocatorOptions {
   readonly cache?: PositionCache | undefined;
-  readonly index?: IndexBlobs | undefined;
+  /** Opens the index of the work tree, or has it already. */
+  readonly index?: (() => IndexBlobs | undefined) | undefined;
   /** Texts that were commented on and have been read already, by their blobs. */
   readonly texts?: ReadonlyMap<string, Uint8Array> | undefined;
 }
@@ -50,9 +80,9 @@ export class Locator {
   readonly #cache: PositionCache | undefined;
   readonly #renames: Renames;
   readonly #history: FileHistory;
-  readonly #index: IndexBlobs | undefined;
+  readonly #index: LocatorOptions["index"];
   readonly #texts: LocatorOptions["texts"];
-  readonly #present = new Map<string, Version | undefined>();
+  readonly #present = new Map<string, Present | undefined>();
   readonly #before = new Map<string, Promise<FileText | undefined>>();
   /** By the path of a file when it was commented on. */
   readonly #numbers = new Map<string, LineNumbers>();
@@ -80,7 +110,7 @@ export class Locator {
     const { side, blob, commit } = place;
     const here = side === "old" ? undefined : this.#presentAt(place.path);
     // The old side is in a commit, which does not change.
-    if (side === "old" || (here !== undefined && here.blob === blob)) {
+    if (side === "old" || here?.is(blob, this.#texts?.get(blob ?? "")) === true) {
       return comments.map((comment) => asMade(comment, place.path));
     }
     const path =
@@ -91,7 +121,7 @@ export class Locator {
     if (path === undefined || present === undefined) {
       return comments.map(() => ({ ...GONE, path: place.path, dependsOn: "files" }));
     }
-    const positions = await this.#positions(place, comments, { ...present, path });
+    const positions = await this.#positions(place, comments, present, path);
     return positions.map(({ line, end, confidence, method, dependsOn }): LocatedLines => {
       // Built in place, because lists have thousands.
       const found: { -readonly [K in keyof LocatedLines]: LocatedLines[K] } = {
@@ -99,7 +129,10 @@ export class Locator {
         confidence,
         method,
       };
-      if (line !== undefined && end !== undefined) [found.line, found.end] = [line, end];
+      if (line !== undefined && end !== undefined) {
+        found.line = line;
+        found.end = end;
+      }
       if (here === undefined) found.dependsOn = "files";
       else if (dependsOn !== undefined) found.dependsOn = dependsOn;
       return found;
@@ -110,7 +143,8 @@ export class Locator {
   async #positions(
     place: Place,
     comments: readonly Lines[],
-    present: Version & { readonly path: string },
+    present: Version,
+    presentPath: string,
   ): Promise<readonly LinePosition[]> {
     const { path, blob, commit } = place;
     const text = await this.#textOf(blob);
@@ -137,7 +171,8 @@ export class Locator {
       if (known !== undefined) found[at] = ofCommits(known);
       return known === undefined;
     });
-    const chain = unknown.length === 0 ? [] : await this.#between(place, before, present);
+    const chain =
+      unknown.length === 0 ? [] : await this.#between(place, before, present, presentPath);
     for (const at of unknown) {
       const { line = 1, end = line } = comments[at] ?? {};
       const position = chain.length === 0 ? found[at] : findThrough(chain, line - 1, end - 1);
@@ -152,9 +187,10 @@ export class Locator {
   async #between(
     { path, commit = "" }: Place,
     before: Version,
-    present: Version & { readonly path: string },
+    present: Version,
+    presentPath: string,
   ): Promise<LineMatcher[]> {
-    const blobs = await this.#history.since(commit, [...new Set([path, present.path])]);
+    const blobs = await this.#history.since(commit, [...new Set([path, presentPath])]);
     const texts = await Promise.all(
       blobs.map(async (blob) => ({ blob, text: await this.#history.text(blob) })),
     );
@@ -195,13 +231,10 @@ export class Locator {
     return this.#repository.head;
   }
 
-  #presentAt(path: string): Version | undefined {
+  #presentAt(path: string): Present | undefined {
     if (this.#present.has(path)) return this.#present.get(path);
     const content = readable(this.#root, path);
-    const present =
-      content === undefined
-        ? undefined
-        : { blob: this.#index?.blobOf(path) ?? blobId(content), text: new FileText(content) };
+    const present = content && new Present(path, content, this.#index);
     this.#present.set(path, present);
     return present;
   }

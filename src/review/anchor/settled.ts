@@ -11,6 +11,14 @@ const LEAST_LEFT = 0.5;
 /** Lines that may have changed. With more, the texts between are to be looked at. */
 const MOST_DOUBTFUL = 1_000;
 
+/** New lines that may be old ones, also as one text. Without lines if there are too many. */
+interface Doubtful {
+  readonly lines: readonly string[] | undefined;
+  readonly text: string;
+}
+
+const TOO_MANY: Doubtful = { lines: undefined, text: "" };
+
 /** The lines between two landmarks, from an index to before another. */
 interface Stretch {
   readonly oldFrom: number;
@@ -31,7 +39,7 @@ export class Settled {
   readonly #tracks: Tracks;
   /** New lines that are one of the old lines without doubt. */
   #known: Uint8Array | undefined;
-  #doubtful: readonly string[] | undefined;
+  #doubtful: Doubtful | undefined;
 
   constructor(before: FileText, now: FileText, numbers: LineNumbers, tracks: Tracks) {
     this.#before = before;
@@ -83,16 +91,16 @@ export class Settled {
   }
 
   /** The new lines that may be old ones. */
-  #doubtfulLines(from: number, to: number): readonly string[] | undefined {
+  #doubtfulLines(from: number, to: number): Doubtful {
     const isKnown = (this.#known ??= this.#knownLines());
     const { starts } = this.#tracks.now;
     const lines: string[] = [];
     for (let at = from; at < to; at++) {
       if (isKnown[at] === 1) continue;
-      if (lines.length === MOST_DOUBTFUL) return undefined;
+      if (lines.length === MOST_DOUBTFUL) return TOO_MANY;
       lines.push(...this.#now.slice(at, at + 1, starts));
     }
-    return lines;
+    return { lines, text: lines.join("\n") };
   }
 
   #knownLines(): Uint8Array {
@@ -134,7 +142,7 @@ export class Settled {
 }
 
 /** Whether half of a line's words are on one of some lines. */
-function isLeft(words: readonly string[], lines: readonly string[] | undefined): boolean {
+function isLeft(words: readonly string[], { lines, text: all }: Doubtful): boolean {
   if (lines === undefined || words.length === 0) return true;
   const hasHalf = (text: string): boolean => {
     let left = 0;
@@ -143,7 +151,7 @@ function isLeft(words: readonly string[], lines: readonly string[] | undefined):
     return left >= words.length * LEAST_LEFT;
   };
   // Mostly, all of the lines together do not have them.
-  return hasHalf(lines.join("\n")) && lines.some(hasHalf);
+  return hasHalf(all) && lines.some(hasHalf);
 }
 
 function timesIn(lines: Int32Array, from: number, to: number, line: number): number {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -17,7 +18,7 @@ import { openRepository } from "../../../review/repository.ts";
 import type { BriefPlace } from "../../../store/review/reviews-brief.ts";
 import { REVIEWS_FILE } from "../../../store/store-files.ts";
 import { type Kept, KeptList } from "./kept-list.ts";
-import type { ListedThreads } from "./listed-threads.ts";
+import type { ListedPlace, ListedThreads } from "./listed-threads.ts";
 
 type Dependency = "commits" | "files";
 
@@ -26,21 +27,24 @@ function threadsOf(
   { root, gitDir }: { root: string; gitDir: string },
   { count = 300, onB }: { count?: number; onB?: Dependency },
 ): ListedThreads {
-  const places = ["a.txt", "b.txt"].map((path): BriefPlace => {
-    return { repository: { root, gitDir }, path, side: "new", blob: "0a", commit: undefined };
-  });
   const numbers = Array.from({ length: count }, (_, n) => n);
-  const [, b] = places;
-  return {
-    table: {
-      lines: numbers.map((n) => `r${n}  Só “${n}”`),
-      widths: { id: 4, state: 4, severity: 3, where: 2 },
-      wheres: numbers,
-    },
-    opened: { places: numbers.map((n) => n % 2), lines: numbers, ends: numbers.map(() => null) },
-    places,
-    dependsOn: new Map(b === undefined || onB === undefined ? [] : [[b, onB]]),
+  const places = ["a.txt", "b.txt"].map((path, which): ListedPlace => {
+    const repository = { root, gitDir };
+    const place: BriefPlace = { repository, path, side: "new", blob: "0a", commit: undefined };
+    const opened = numbers.flatMap((n) => (n % 2 === which ? [n, n, 0] : []));
+    return { place, opened, dependsOn: which === 1 ? onB : undefined };
+  });
+  const table = {
+    lines: numbers.map((n) => `r${n}  Só “${n}”`),
+    widths: { id: 4, state: 4, severity: 3, where: 2 },
+    wheres: numbers,
   };
+  return { table, places };
+}
+
+/** The second file. */
+function placeOfB({ places }: ListedThreads): Set<BriefPlace> {
+  return new Set(places.slice(1).map(({ place }) => place));
 }
 
 /** A repository with a store. The clock is later than the last change by so many milliseconds. */
@@ -100,7 +104,7 @@ describe("KeptList", () => {
     const threads = it.threads();
     list().keep(threads);
     sample.write("b.txt", "two\n");
-    assert.deepEqual(list().read(), { list: threads, stale: new Set(threads.places.slice(1)) });
+    assert.deepEqual(list().read(), { list: threads, stale: placeOfB(threads) });
     rmSync(join(sample.root, "a.txt"));
     assert.deepEqual(staleIn(list().read()), ["a.txt", "b.txt"]);
   });
@@ -190,17 +194,18 @@ describe("KeptList", () => {
     using it = await setUp();
     const { list, sample } = it;
     list().keep(it.threads());
-    const file = (): number => statSync(join(sample.data, "positions", positionsOf(sample))).ino;
+    const file = (): string =>
+      readFileSync(join(sample.data, "positions", positionsOf(sample)), "utf8");
     const before = file();
     rmSync(join(sample.root, "b.txt"));
-    const threads = it.threads({ onB: "files" });
-    const stale = new Set(threads.places.slice(1));
-    list().keep(threads, stale);
-    list().keep(threads, new Set());
-    assert.equal(file(), before);
+    const gone = it.threads({ onB: "files" });
+    list().keep(gone, placeOfB(gone));
+    list().keep(gone, new Set());
+    assert.ok(file() === before, "the same");
     sample.write("b.txt", "three\n");
-    list().keep(it.threads(), stale);
-    assert.notEqual(file(), before);
+    const found = it.threads();
+    list().keep(found, placeOfB(found));
+    assert.ok(file() !== before, "another");
     assert.deepEqual(staleIn(list().read()), []);
   });
 
@@ -210,7 +215,16 @@ describe("KeptList", () => {
     list().keep(it.threads());
     const positions = join(sample.data, "positions");
     const name = positionsOf(sample);
-    for (const text of ["", "{}\n", "null\n", "[", "x".repeat(100)]) {
+    const path = join(positions, name);
+    const text = readFileSync(path, "utf8");
+    const broken = [
+      text.slice(0, -1),
+      text.replace("Só", "\0\0\0"),
+      text.replace("opened", "other"),
+      text.replace("wheres", "other"),
+      text.replace('"opened":[', '"opened":[1,2,3,'),
+    ];
+    for (const text of ["", "{}\n", "null\n", "[", "x".repeat(100), ...broken]) {
       writeFileSync(join(positions, name), text);
       assert.equal(list().read(), undefined);
     }

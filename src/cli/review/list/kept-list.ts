@@ -8,7 +8,7 @@ import { writeCache } from "../../../review/anchor/position-cache.ts";
 import { type FoundRepository, headCommit } from "../../../review/repository.ts";
 import type { BriefPlace } from "../../../store/review/reviews-brief.ts";
 import { REVIEWS_FILE } from "../../../store/store-files.ts";
-import type { ListedThreads } from "./listed-threads.ts";
+import type { ListedPlace, ListedThreads } from "./listed-threads.ts";
 import type { ThreadTable } from "./thread-table.ts";
 
 /** A shorter list is made faster than it is looked up. */
@@ -19,25 +19,23 @@ const LARGEST = 32 * 1024 * 1024;
 const UNCERTAIN = 2_000;
 
 /** A version of a file that was commented on, and what the positions of its comments depend on. */
-interface KeptPlace extends Omit<BriefPlace, "repository"> {
+interface KeptPlace extends Omit<BriefPlace, "repository">, Pick<ListedPlace, "opened"> {
   /** Of the file; empty if its comments have to be looked for every time. */
   readonly stamp: string;
-  readonly isOfCommit?: boolean;
+  readonly isOfCommit: boolean;
 }
 
-/** The first line of the file. */
+/** The first line of the file. The lines of the table follow. */
 interface Header {
   readonly version: string;
   readonly all: boolean;
   readonly store: string;
   readonly head: string | undefined;
   readonly places: readonly KeptPlace[];
+  readonly layout: Omit<ThreadTable, "lines">;
   /** Bytes after this line. Writing a cache does not wait for the disk, which may lose a part of it. */
   readonly rest: number;
 }
-
-/** The second line. The lines of the table follow. */
-type Columns = Pick<ListedThreads, "opened"> & Omit<ThreadTable, "lines">;
 
 export interface Kept {
   readonly list: ListedThreads;
@@ -80,44 +78,46 @@ export class KeptList {
       if (!isUsable || from + header.rest !== file.length) return undefined;
       if (header.store !== this.#storeStamp()) return undefined;
       const { gitDir, root } = this.#here;
-      const places = header.places.map(({ path, side, blob, commit }) => {
-        return { repository: { gitDir, root }, path, side, blob, commit };
+      const stale = new Set<BriefPlace>();
+      const places = header.places.map((kept): ListedPlace => {
+        const { path, side, blob, commit, opened, isOfCommit } = kept;
+        const place = { repository: { gitDir, root }, path, side, blob, commit };
+        if (this.#isStale(kept, header.head)) stale.add(place);
+        return { place, opened, dependsOn: isOfCommit ? "commits" : undefined };
       });
-      const dependsOn = new Map(
-        places.flatMap((place, at) => {
-          return header.places[at]?.isOfCommit === true ? [[place, "commits"] as const] : [];
-        }),
-      );
-      const [columns = "", ...lines] = file.toString("utf8", from).split("\n");
-      const { opened, ...layout } = JSON.parse(columns) as Columns;
-      const stale = places.filter((_, at) => this.#isStale(header.places[at], header.head));
-      const list = { table: { lines, ...layout }, places, opened, dependsOn };
-      return { list, stale: new Set(stale) };
+      const lines = file.toString("utf8", from).split("\n");
+      const threads = places.reduce((sum, { opened }) => sum + opened.length / 3, 0);
+      if (threads !== lines.length || header.layout.wheres.length !== threads) return undefined;
+      return { list: { table: { lines, ...header.layout }, places }, stale };
     } catch {
       return undefined;
     }
   }
 
   /** `stale` has the places whose threads were looked for; by default all. */
-  keep(list: ListedThreads, stale: ReadonlySet<BriefPlace> = new Set(list.places)): void {
-    const { dependsOn, opened } = list;
-    const { lines, ...layout } = list.table;
-    if (lines.length < LEAST) return;
+  keep({ table, places }: ListedThreads, stale?: ReadonlySet<BriefPlace>): void {
+    const { lines, ...layout } = table;
     const before = this.#began - UNCERTAIN;
-    const store = this.#storeStamp(before);
-    const places = list.places.map((place): KeptPlace => {
-      const { repository: _repository, ...version } = place;
-      const dependency = dependsOn.get(place);
-      const stamp = dependency === "files" ? "" : this.#fileStamp(place, before);
-      return { ...version, stamp, ...(dependency === "commits" && { isOfCommit: true }) };
-    });
-    const unkept = places.filter(({ stamp }) => stamp === "").length;
+    const store = lines.length < LEAST ? undefined : this.#storeStamp(before);
+    if (store === undefined) return;
+    const stampOf = ({ place, dependsOn }: ListedPlace): string =>
+      dependsOn === "files" ? "" : this.#fileStamp(place, before);
+    const isNew = (listed: ListedPlace): boolean =>
+      (stale?.has(listed.place) ?? true) && stampOf(listed) !== "";
     // If nothing more is known than before, what is kept is as good.
-    if (store === undefined || unkept >= stale.size) return;
-    const columns: Columns = { opened, ...layout };
-    const rest = `${JSON.stringify(columns)}\n${lines.join("\n")}`;
+    if (!places.some(isNew)) return;
+    const rest = lines.join("\n");
     const header: Header = {
-      ...{ version: VERSION, all: this.#all, store, head: this.#head, places },
+      version: VERSION,
+      all: this.#all,
+      store,
+      head: this.#head,
+      places: places.map((listed) => {
+        const { opened, dependsOn } = listed;
+        const { repository: _repository, ...place } = listed.place;
+        return { ...place, opened, isOfCommit: dependsOn === "commits", stamp: stampOf(listed) };
+      }),
+      layout,
       rest: Buffer.byteLength(rest),
     };
     try {
@@ -127,7 +127,7 @@ export class KeptList {
     }
   }
 
-  #isStale(place: KeptPlace | undefined, head: string | undefined): boolean {
+  #isStale(place: KeptPlace, head: string | undefined): boolean {
     if (
       place === undefined ||
       place.stamp === "" ||
@@ -138,7 +138,7 @@ export class KeptList {
   }
 
   /** Empty if there is no such file, or it was changed since a time. */
-  #fileStamp({ path, side }: Omit<KeptPlace, "stamp">, before = Infinity): string {
+  #fileStamp({ path, side }: Pick<BriefPlace, "path" | "side">, before = Infinity): string {
     // It is in a commit, which does not change.
     if (side === "old") return side;
     const options = { bigint: true, throwIfNoEntry: false } as const;

@@ -7,81 +7,66 @@ import { whereOf } from "../thread-text.ts";
 /** A list, and what is needed to look for some of its threads again. */
 export interface ListedThreads {
   readonly table: ThreadTable;
-  readonly places: readonly BriefPlace[];
-  readonly opened: OpenedColumns;
-  /** What the positions of a place depend on, beside its file. */
-  readonly dependsOn: ReadonlyMap<BriefPlace, Dependency>;
+  readonly places: readonly ListedPlace[];
 }
 
-/** Where threads were opened. Each array has a value for each of them. */
-interface OpenedColumns {
-  /** Indexes of their places. */
-  readonly places: readonly number[];
-  readonly lines: readonly (number | null)[];
-  readonly ends: readonly (number | null)[];
+/** A version of a file that was commented on. */
+export interface ListedPlace {
+  readonly place: BriefPlace;
+  /** Its threads: the index in the list, the first line and the last one of each; 0 if it has no lines. */
+  readonly opened: readonly number[];
+  /** What the positions depend on, beside the file. */
+  readonly dependsOn: BriefPosition["dependsOn"];
 }
-
-type Dependency = NonNullable<BriefPosition["dependsOn"]>;
 
 export function listedThreads(
   table: ThreadTable,
   threads: readonly OpenedAt[],
   positions: readonly BriefPosition[],
 ): ListedThreads {
-  const indexes = new Map<BriefPlace, number>();
-  const places: number[] = [];
-  const lines: (number | null)[] = [];
-  const ends: (number | null)[] = [];
-  for (const { place, line = null, end = null } of threads) {
-    let index = indexes.get(place);
-    if (index === undefined) {
-      index = indexes.size;
-      indexes.set(place, index);
+  const found = new Map<BriefPlace, { opened: number[]; dependsOn: BriefPosition["dependsOn"] }>();
+  for (let at = 0; at < threads.length; at++) {
+    const thread = threads[at];
+    if (thread === undefined) continue;
+    let listed = found.get(thread.place);
+    if (listed === undefined) {
+      listed = { opened: [], dependsOn: undefined };
+      found.set(thread.place, listed);
     }
-    places.push(index);
-    lines.push(line);
-    ends.push(end);
+    listed.opened.push(at, thread.line ?? 0, thread.end ?? 0);
+    listed.dependsOn ??= positions[at]?.dependsOn;
   }
-  const dependsOn = dependencies(threads, positions);
-  return { table, places: [...indexes.keys()], opened: { places, lines, ends }, dependsOn };
+  return { table, places: Array.from(found, ([place, listed]) => ({ place, ...listed })) };
 }
 
 /** Looks for the threads of some places again. The others are where they were. */
 export async function lookedForAgain(
   commands: ReviewCommands,
-  { table, places, opened, dependsOn }: ListedThreads,
+  { table, places }: ListedThreads,
   stale: ReadonlySet<BriefPlace>,
 ): Promise<ListedThreads> {
   const indexes: number[] = [];
   const threads: OpenedAt[] = [];
-  const isStale = places.map((place) => stale.has(place));
-  for (let at = 0; at < opened.places.length; at++) {
-    const index = opened.places[at] ?? -1;
-    const place = places[index];
-    if (place === undefined || isStale[index] !== true) continue;
-    const [line, end] = [opened.lines[at] ?? undefined, opened.ends[at] ?? undefined];
-    threads.push({ id: idAt(table, at), place, line, end });
-    indexes.push(at);
+  for (const { place, opened } of places) {
+    if (!stale.has(place)) continue;
+    for (let n = 0; n < opened.length; n += 3) {
+      const at = opened[n] ?? -1;
+      const line = opened[n + 1] || undefined;
+      const end = opened[n + 2] || undefined;
+      threads.push({ id: idAt(table, at), place, line, end });
+      indexes.push(at);
+    }
   }
-  const positions = await briefPositions(commands, threads);
-  const wheres = new Map(positions.map((position, n) => [indexes[n] ?? -1, whereOf(position)]));
-  const others = [...dependsOn].filter(([place]) => !stale.has(place));
-  return {
-    table: withPositions(table, wheres),
-    places,
-    opened,
-    dependsOn: new Map([...others, ...dependencies(threads, positions)]),
-  };
-}
-
-function dependencies(
-  threads: readonly OpenedAt[],
-  positions: readonly BriefPosition[],
-): Map<BriefPlace, Dependency> {
-  const found = new Map<BriefPlace, Dependency>();
-  for (const [at, { dependsOn }] of positions.entries()) {
-    const place = threads[at]?.place;
-    if (dependsOn !== undefined && place !== undefined) found.set(place, dependsOn);
-  }
-  return found;
+  const positions = await briefPositions(commands, threads, { isChanged: true });
+  const dependsOn = new Map<BriefPlace, BriefPosition["dependsOn"]>();
+  const wheres = positions.map((position, n) => {
+    const place = threads[n]?.place;
+    if (place && position.dependsOn) dependsOn.set(place, position.dependsOn);
+    return whereOf(position);
+  });
+  const next = places.map((listed) => {
+    const { place } = listed;
+    return stale.has(place) ? { ...listed, dependsOn: dependsOn.get(place) } : listed;
+  });
+  return { table: withPositions(table, indexes, wheres), places: next };
 }

@@ -39,19 +39,22 @@ export function threadTable(threads: readonly BriefView[]): ThreadTable {
 /** The same with other positions of some threads, by their indexes. */
 export function withPositions(
   { lines, widths, wheres }: ThreadTable,
-  changed: ReadonlyMap<number, string>,
+  indexes: readonly number[],
+  positions: readonly string[],
 ): ThreadTable {
-  const lengths = [...wheres];
-  for (const [at, where] of changed) lengths[at] = where.length;
-  let width = 0;
-  for (const length of lengths) width = Math.max(width, length);
+  const lengths = wheres.slice();
+  indexes.forEach((at, n) => (lengths[at] = positions[n]?.length ?? 0));
+  const width = lengths.reduce((most, length) => (length > most ? length : most), 0);
   const [from, to] = whereColumn(widths);
-  const more = " ".repeat(Math.max(0, width - widths.where));
   const kept = Math.min(to, from + width);
-  const next = lines.map((line, at) => {
-    const where = changed.get(at);
-    if (where !== undefined) return `${line.slice(0, from)}${where.padEnd(width)}${line.slice(to)}`;
-    return width === widths.where ? line : `${line.slice(0, kept)}${more}${line.slice(to)}`;
+  const more = " ".repeat(from + width - kept);
+  const isSame = width === widths.where;
+  const next = isSame
+    ? lines.slice()
+    : lines.map((line) => `${line.slice(0, kept)}${more}${line.slice(to)}`);
+  indexes.forEach((at, n) => {
+    const line = lines[at] ?? "";
+    next[at] = `${line.slice(0, from)}${positions[n]?.padEnd(width)}${line.slice(to)}`;
   });
   return { lines: next, widths: { ...widths, where: width }, wheres: lengths };
 }
