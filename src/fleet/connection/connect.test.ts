@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { chmod, mkdtempDisposable, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
@@ -146,6 +146,12 @@ describe("FleetConnection", { skip: noNats, timeout: 60_000 }, () => {
     await assert.rejects(open({ url, credentials: join(folder.path, "none") }), {
       code: "config",
       message: /^Cannot read the credentials for NATS: ENOENT/,
+    });
+    const bare = await file("bare", "a:b");
+    await chmod(bare, 0o644);
+    await assert.rejects(open({ url, credentials: bare }), {
+      code: "config",
+      message: /bare: every user of this machine can read them\. Run `chmod o= /,
     });
     await assert.rejects(open({ url, credentials: await file("odd", "hello") }), {
       code: "config",

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 
 import type { Auth, Authenticator } from "@nats-io/transport-node";
 import {
@@ -34,13 +34,21 @@ export function userAndPassword(user: string, password: string): Authenticator {
 
 function authenticator(path: string): Authenticator {
   let text: string;
+  let isOpenToOthers: boolean;
   try {
     text = readFileSync(path, "utf8");
+    // A group may read it: Kubernetes gives secrets to the group of a pod.
+    isOpenToOthers = process.platform !== "win32" && (statSync(path).mode & 0o004) !== 0;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new TrunklineError("config", `Cannot read the credentials for NATS: ${why}.`, {
       cause: error,
     });
+  }
+  if (isOpenToOthers) {
+    const next = `Run \`chmod o= ${path}\``;
+    const says = `Cannot use the credentials for NATS in ${path}: every user of this machine can read them`;
+    throw new TrunklineError("config", `${says}. ${next}.`);
   }
   if (text.includes("BEGIN NATS USER JWT")) return credsAuthenticator(Buffer.from(text));
   const lines = text.split("\n").map((line) => line.trim());

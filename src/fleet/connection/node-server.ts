@@ -28,7 +28,9 @@ interface Open {
 /** What is served on a connection: sessions, which only gateways may open, or tools. */
 export type Service = "open" | "tools";
 
-export interface NodeServerOptions extends ServeGreetedOptions {
+export interface NodeServerOptions extends Omit<ServeGreetedOptions, "serve"> {
+  /** Serves a conversation until its channel ends. Only the node with this name can have it. */
+  readonly serve: (channel: Channel<string>, principal: Principal, from: string) => Promise<void>;
   readonly connection: FleetConnection;
   readonly node: NodeAddress;
   readonly service?: Service;
@@ -66,7 +68,13 @@ export class NodeServer implements Disposable {
     const socket = new NatsSocket(connection, { incoming, outgoing });
     this.#sockets.add(socket);
     socket.on("close", () => this.#sockets.delete(socket));
-    background(serveGreeted(socket, this.#options), "Serving another node");
+    const { limits, log, serve } = this.#options;
+    const served: ServeGreetedOptions = {
+      limits,
+      log,
+      serve: (channel, principal) => serve(channel, principal, open.from),
+    };
+    background(serveGreeted(socket, served), "Serving another node");
   }
 }
 

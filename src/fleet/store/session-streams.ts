@@ -59,6 +59,13 @@ export class SessionStreams implements Disposable {
       const says = `Cannot use JetStream of NATS for the pool '${subjects.pool}': ${why}.`;
       throw new TrunklineError("unavailable", says, { cause: error });
     }
+    // NATS may come back without its data.
+    opening.use(
+      link.onReconnect(() => {
+        const ensure = (): Promise<void> => ensureSessionStreams(manager, subjects, options);
+        retryUnanswered(link.pause, ensure).catch(() => {});
+      }),
+    );
     const payload = connection.info?.max_payload ?? MOST_BYTES;
     // Without "direct" the leader answers, which knows every write that was acknowledged.
     const kv = await new Kvm(client).open(subjects.sessions, { allow_direct: false });

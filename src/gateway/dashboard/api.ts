@@ -35,6 +35,11 @@ export interface Done {
   readonly ok: true;
 }
 
+export interface RevokedToken extends Done {
+  /** False while other gateways of the fleet still accept the token, since they cannot be told yet. */
+  readonly isShared: boolean;
+}
+
 /* ------------------------------------------------------------------------------------- live events */
 
 /**
@@ -344,7 +349,7 @@ export interface DeliveryRow {
 
 /**
  * Needs `admin`: `GET /api/tokens` → `{tokens}`, `POST /api/tokens` `NewToken` → `{token, row}` (the
- * secret is in this answer only), `POST /api/tokens/ID/revoke` → `Done`.
+ * secret is in this answer only), `POST /api/tokens/ID/revoke` → `RevokedToken`.
  */
 export interface TokenRow {
   readonly id: string;

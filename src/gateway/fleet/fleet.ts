@@ -11,6 +11,7 @@ import type { NodeState, Role } from "../../fleet/members/beat.ts";
 import { Members } from "../../fleet/members/members.ts";
 import { nodeIdOf } from "../../fleet/ownership/node-id.ts";
 import { Subjects } from "../../fleet/subjects.ts";
+import { FileLock } from "../../store/file-lock.ts";
 import { Holder, HOLDERS } from "../../store/holder.ts";
 import type { Channel } from "../../wire/channel.ts";
 import type { House } from "../house.ts";
@@ -20,6 +21,9 @@ import type { House } from "../house.ts";
  * its silence counts as its end, and time for NATS itself to come back.
  */
 export const TAKE_OVER_WITHIN = 30_000;
+
+/** Milliseconds until a data folder counts as that of another node. */
+const LONGEST_WAIT = 2_000;
 
 export interface ConnectOptions {
   readonly role: Role;
@@ -57,6 +61,7 @@ export class Fleet implements AsyncDisposable {
       throw new TrunklineError("usage", `No NATS server is configured. ${next}.`);
     }
     await using opening = new AsyncDisposableStack();
+    if (options.role !== "observer") opening.use(await lockFolder(config.data));
     const holder = opening.use(Holder.at(join(config.data, HOLDERS)));
     const name = config.fleet.name ?? (await defaultName(config.data));
     const self = { id: holder.id, name };
@@ -107,6 +112,23 @@ export class Fleet implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#ends.disposeAsync();
+  }
+}
+
+/**
+ * Two nodes must not share a data folder: each takes the events there that NATS has not acknowledged for
+ * its own. Waits a little for a process that is ending.
+ */
+async function lockFolder(data: string): Promise<FileLock> {
+  const path = join(data, "node.lock");
+  try {
+    return await FileLock.take(path, LONGEST_WAIT);
+  } catch (error) {
+    if (!FileLock.isTaken(path)) throw error;
+    const why = "another gateway or worker of a fleet uses it";
+    const next = "Give each node a folder of its own with --data";
+    const says = `Cannot use the data folder '${data}': ${why}. ${next}.`;
+    throw new TrunklineError("unavailable", says, { cause: error });
   }
 }
 

@@ -67,7 +67,7 @@ export class SharedTools implements AsyncDisposable {
       service: "tools",
       limits: config.limits,
       log,
-      serve: (channel, { name = "another node" }) => this.#own.serve(channel, name),
+      serve: (channel, _, from) => this.#own.serve(channel, from),
     });
     // The servers of this node are asked first: their tools keep their names, and others are told of them.
     this.#known = Promise.resolve(offer.known()).catch(() => {});

@@ -66,7 +66,8 @@ export async function layWorkspace(
     const unpacked = await git.text(["bundle", "unbundle", path], TIMEOUT);
     for (const line of unpacked.split("\n")) {
       const [commit = "", ref = ""] = line.split(" ");
-      await git.run(["update-ref", ref, commit]);
+      // Whoever packed it may have named anything, such as an option.
+      if (ref.startsWith("refs/")) await git.run(["update-ref", "--", ref, commit]);
     }
     await git.run(["update-ref", WIP, await newestFiles(git, checkpoint)]);
   } finally {

@@ -1,12 +1,24 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
-import type { NewToken, TokenRow } from "../../gateway/dashboard/api.ts";
+import type { NewToken, RevokedToken, TokenRow } from "../../gateway/dashboard/api.ts";
 import { get, post } from "../client/request.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
-import { act, Ago, Badge, CopyButton, Empty, PageHead, useLoaded } from "../view/parts.tsx";
+import {
+  act,
+  Ago,
+  Badge,
+  CopyButton,
+  Empty,
+  PageHead,
+  problem,
+  useLoaded,
+} from "../view/parts.tsx";
 
 const SCOPES = ["tools", "sessions", "programs", "review", "dashboard", "admin"] as const;
+
+const STILL_ACCEPTED =
+  "The other gateways of the fleet accept it until this one reaches NATS and tells them.";
 
 export function TokensPage(): JSX.Element {
   const [found, failed, reload] = useLoaded(
@@ -100,8 +112,10 @@ function Revoke({
       onClick={() => {
         if (!isSure) return setSure(true);
         return act(async () => {
-          await post(`/tokens/${encodeURIComponent(id)}/revoke`);
+          const path = `/tokens/${encodeURIComponent(id)}/revoke`;
+          const { isShared } = await post<RevokedToken>(path);
           onDone();
+          if (!isShared) problem.value = `${name} is revoked here. ${STILL_ACCEPTED}`;
         });
       }}
     >

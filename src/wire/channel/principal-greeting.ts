@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 
 import type { Log } from "../../base/log.ts";
-import { OWNER, type Principal } from "../../base/principal.ts";
+import type { Principal } from "../../base/principal.ts";
 import type { Channel, ChannelLimits } from "../channel.ts";
 import { GreetedChannel } from "./greeted.ts";
 import { streamChannel } from "./stream.ts";
@@ -25,8 +25,10 @@ export async function serveGreeted(socket: Duplex, options: ServeGreetedOptions)
   socket.on("error", () => socket.destroy());
   const channel = new GreetedChannel(streamChannel(socket, socket, options));
   try {
-    const { principal } = JSON.parse(await channel.greeting) as Greeting;
-    await options.serve(channel, { ...OWNER, ...principal });
+    const { principal } = JSON.parse(await channel.greeting) as Partial<Greeting>;
+    // Whoever does not say for whom it speaks must not be taken for the owner.
+    if (typeof principal?.id !== "string") throw new Error("The greeting names no principal");
+    await options.serve(channel, principal);
   } catch (error) {
     options.log.warn("session.process-refused", { error });
   } finally {

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
 import type { Principal } from "../../../base/principal.ts";
+import { SharedBase } from "../../../fleet/replication/shared-base.ts";
 import { AccessTokens } from "../../../store/access/access-tokens.ts";
 import type { ApiCall } from "../router.ts";
 import { tokenRoutes } from "./tokens.ts";
@@ -40,6 +41,24 @@ describe("tokens that are made on the dashboard", () => {
     await assert.rejects(create(tokens, { name: "a", scopes: ["admin"] }, limited), /is limited/);
     const shown: Principal = { ...admin, profile: "reading" };
     await assert.rejects(create(tokens, { name: "a", scopes: ["admin"] }, shown), /is limited/);
+    assert.deepEqual(tokens.list(), []);
+  });
+
+  it("are revoked, and it is said whether the other gateways of a fleet know", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path);
+    const revoke = tokenRoutes(tokens).find(({ path }) => path.endsWith("/revoke"));
+    const revoked = async (name: string): Promise<unknown> => {
+      const { kept } = await tokens.create(name, { scopes: ["tools"] });
+      if (name !== "alone") {
+        using base = await SharedBase.open(folder.path, "tokens");
+        const entry = { seq: 1, local: "known to all" };
+        await base.note(new Map([["token", new Map([[kept.id, entry]])]]));
+      }
+      return revoke?.handle({ principal: OWNER, id: kept.id } as ApiCall);
+    };
+    assert.deepEqual(await revoked("alone"), { ok: true, isShared: true });
+    assert.deepEqual(await revoked("shared"), { ok: true, isShared: false });
     assert.deepEqual(tokens.list(), []);
   });
 

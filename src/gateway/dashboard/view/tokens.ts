@@ -1,4 +1,4 @@
-import { isAbsolute } from "node:path";
+import { dirname, isAbsolute } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
 import {
@@ -49,7 +49,9 @@ export function tokenRoutes(tokens: AccessTokens): readonly ApiRoute[] {
           throw new TrunklineError("not-found", `There is no token '${id.slice(0, 64)}'.`);
         }
         await tokens.revoke(id);
-        return { ok: true };
+        const { untilShared } = await import("../../../fleet/replication/until-shared.ts");
+        const row = { part: "tokens", kind: "token", key: id, isThere: false } as const;
+        return { ok: true, isShared: await untilShared(dirname(tokens.path), row) };
       },
     },
   ];
