@@ -4,6 +4,7 @@ import { availableParallelism, loadavg } from "node:os";
 import { anchors } from "./anchors.ts";
 import { busBench, busPlugins } from "./bus.ts";
 import { busWholeWay } from "./bus-whole-way.ts";
+import { coldFirst } from "./cold-first.ts";
 import { coldList } from "./cold-list.ts";
 import { coldRelay } from "./cold-relay.ts";
 import { coldStart } from "./cold-start.ts";
@@ -43,6 +44,7 @@ const BENCHES = [
   mcpGateways,
   coldStart,
   coldList,
+  coldFirst,
   coldRelay,
   reviewAdd,
   reviewList,

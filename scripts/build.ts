@@ -14,6 +14,7 @@ import { basename, join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
 import { withAsciiComments } from "./ascii-comments.ts";
 import { builtinRequires } from "./builtin-requires.ts";
+import { compiledCode } from "./compiled-code.ts";
 import { cheapBuiltins } from "./cheap-builtins.ts";
 import { hotCommand } from "./hot-command.ts";
 import { type Build, installBuild } from "./install-build.ts";
@@ -176,7 +177,13 @@ try {
   const program = await bundle(web);
   // First what the program serves: when it starts anew, it reads all of it.
   await installBuild(join(ROOT, "dist/web"), web.build, new Date(), keepMs);
-  await installBuild(join(ROOT, "dist"), program, new Date(), keepMs);
+  const dist = join(ROOT, "dist");
+  await installBuild(dist, program, new Date(), keepMs);
+  if (keepMs === 0) {
+    const code = await compiledCode(join(dist, program.launcher.name));
+    const chunks = new Map([...program.chunks, ...code]);
+    await installBuild(dist, { ...program, chunks }, new Date(), keepMs);
+  }
 } catch (error) {
   // esbuild has printed the errors.
   if (!isBuildFailure(error)) throw error;

@@ -132,22 +132,27 @@ function serveModules() {
   });
 }
 
-/** V8 does not verify cached code, so it is stored twice: if the copies differ, it is corrupt. */
+/** From earlier starts; for the first start, as it came with the package. */
 function keptCode(name) {
-  const { readFileSync, statSync } = process.getBuiltinModule("node:fs");
   try {
     const folders = cacheFolders("code");
-    if (!folders.every(isPrivate)) return {};
-    const path = codePath(folders[1], name);
-    if (statSync(path, { throwIfNoEntry: false }) === undefined) return {};
-    const bytes = readFileSync(path);
-    const length = (bytes.length - 1) / 2;
-    const code = bytes.subarray(0, length);
-    return code.equals(bytes.subarray(length, -1)) ? { code, starts: bytes[2 * length] } : {};
+    const kept = folders.every(isPrivate) ? readCode(codePath(folders[1], name)) : undefined;
+    return kept || readCode(codePath(folder, name)) || {};
   } catch {
     // Without the cache the program only starts more slowly.
     return {};
   }
+}
+
+/** V8 does not verify cached code, so it is stored twice: if the copies differ, it is corrupt. */
+function readCode(path) {
+  const { readFileSync, statSync } = process.getBuiltinModule("node:fs");
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
+  const bytes = readFileSync(path);
+  const length = (bytes.length - 1) / 2;
+  const code = bytes.subarray(0, length);
+  const isWhole = code.equals(bytes.subarray(length, -1));
+  return isWhole ? { code, starts: bytes[2 * length] } : undefined;
 }
 
 function keepCode(name, code, starts) {

@@ -217,3 +217,20 @@ test("launcher does not run code that is not as it was written", async () => {
     assert.equal((await readFile(program.code)).at(-1), 1);
   }
 });
+
+test("launcher uses the code that came with the package at its first start", async () => {
+  await using program = await installed();
+  const start = (cache: string) =>
+    program.start({ XDG_CACHE_HOME: join(program.path, cache) }, "mcp");
+  await start("cache");
+  const code = await readFile(program.code);
+  const [name = ""] = (await readdir(dirname(program.code))).filter((file) => /^start/.test(file));
+  const kept = (cache: string) => readdir(join(program.path, cache, "trunkline/code"));
+  // As the build marks it: it is complete.
+  await writeFile(join(program.path, name), code.with(-1, 255));
+  assert.match(await start("first"), /loaded true$/);
+  assert.ok(!(await kept("first")).includes(name), "nothing was left to compile");
+  await writeFile(join(program.path, name), code.subarray(2));
+  assert.match(await start("second"), /loaded true$/);
+  assert.ok((await kept("second")).includes(name), "what is not whole is not used");
+});
