@@ -224,10 +224,12 @@ test("launcher uses the code that came with the package at its first start", asy
     program.start({ XDG_CACHE_HOME: join(program.path, cache) }, "mcp");
   await start("cache");
   const code = await readFile(program.code);
-  const [name = ""] = (await readdir(dirname(program.code))).filter((file) => /^start/.test(file));
+  const [name = ""] = (await readdir(dirname(program.code))).filter((file) =>
+    file.startsWith("start"),
+  );
   const kept = (cache: string) => readdir(join(program.path, cache, "trunkline/code"));
   // As the build marks it: it is complete.
-  await writeFile(join(program.path, name), code.with(-1, 255));
+  await writeFile(join(program.path, name), code.with(code.length - 1, 255));
   assert.match(await start("first"), /loaded true$/);
   assert.ok(!(await kept("first")).includes(name), "nothing was left to compile");
   await writeFile(join(program.path, name), code.subarray(2));

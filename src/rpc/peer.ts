@@ -31,7 +31,7 @@ import type { Method } from "./method.ts";
 import { PendingRequests, type RequestLink, type RequestOptions } from "./pending-requests.ts";
 import { parseMessage } from "./message/parse-message.ts";
 import { refuse, shorten } from "./refuse.ts";
-import type { Route, Routes } from "./route.ts";
+import { type Route, type Routes, runRoute } from "./route.ts";
 
 /**
  * One side of a JSON-RPC 2.0 conversation; both sides are the same class. It answers what its
@@ -120,9 +120,7 @@ export class Peer<S = undefined> implements Sink<string> {
   /** Whether a request that `readUnparsed` has read may be begun; else it has to be parsed or refused. */
   admits(id: HeldId): boolean {
     if (this.#isObserved || this.#closing) return false;
-    const { size } = this.#inFlight;
-    if (size === 0) return true;
-    return size < this.#limits.maxInFlight && !this.#inFlight.has(id);
+    return this.#inFlight.size < this.#limits.maxInFlight && !this.#inFlight.has(id);
   }
 
   /** Keeps such a request in flight until `answer` or `follow`: it is not answered in this turn. */
@@ -138,26 +136,17 @@ export class Peer<S = undefined> implements Sink<string> {
   /** The same of one that was never in flight. */
   reply(id: HeldId, result: string, batch?: Batch): void {
     const answer = `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
-    const topic = { request: String(id), isAnswer: true };
+    const topic: Topic = { request: String(id), isAnswer: true };
     if (batch === undefined) this.send(answer, topic);
     else batch.add(answer, topic);
   }
 
-  /** Called by the channel. */
-  message(text: string): void | Room {
+  /** Called by the channel, with the parsed message too where it had to parse it. */
+  message(text: string, parsed?: unknown): void | Room {
     const read = this.#readUnparsed?.(text);
-    if (read !== TAKEN) {
-      this.#isText = true;
-      return this.accept(read ?? parseMessage(text, this.#limits), text);
-    }
-    return this.#full === undefined ? undefined : this.#takeFull();
-  }
-
-  /** A message that its channel had to parse, which may be served by its text all the same. */
-  acceptText(message: unknown, text: string): void | Room {
+    if (read === TAKEN) return this.#full === undefined ? undefined : this.#takeFull();
     this.#isText = true;
-    if (this.#readUnparsed?.(text) !== TAKEN) return this.accept(message, text);
-    return this.#full === undefined ? undefined : this.#takeFull();
+    return this.accept(read ?? parsed ?? parseMessage(text, this.#limits), text);
   }
 
   /** Whether messages come as text, so that some need not be looked at as a whole. */
@@ -232,9 +221,7 @@ export class Peer<S = undefined> implements Sink<string> {
       this.#fail("null", RpcError.of(STANDARD.invalidRequest, refusal));
       return;
     }
-    const batch = new Batch((answers, topic) => {
-      this.send(answers, topic);
-    });
+    const batch = new Batch((answers, topic) => this.send(answers, topic));
     const texts = readElements(text);
     for (const [index, message] of messages.entries()) {
       this.#receive(message, texts[index] ?? "", batch);
@@ -271,7 +258,7 @@ export class Peer<S = undefined> implements Sink<string> {
     let route: Route<S>;
     try {
       route = this.#routeFor(name, params, id, text);
-      result = this.#run(route, params, call);
+      result = runRoute(route, params, call);
     } catch (error) {
       this.#failCall(call, this.#toRpcError(error, name));
       return;
@@ -311,17 +298,6 @@ export class Peer<S = undefined> implements Sink<string> {
     return route;
   }
 
-  #run(route: Route<S>, params: unknown, call: Call<S>): unknown {
-    const { lanes, key, handle } = route;
-    const lane = lanes === undefined ? undefined : key?.(params);
-    if (lanes === undefined || lane === undefined) return handle(params, call);
-    return lanes.enter(lane, () => {
-      // Cancelled while it waited for its turn: it has its answer, and must not run.
-      if (call.isSettled) return undefined;
-      return handle(params, call);
-    });
-  }
-
   /** Answers a request in flight when its result is there. */
   follow(call: Call<S>, result: Promise<unknown>): void {
     result.then(
@@ -350,7 +326,7 @@ export class Peer<S = undefined> implements Sink<string> {
     try {
       const refusal = refuse(route, params, text);
       if (refusal !== undefined) throw refusal;
-      const result = this.#run(route, params, new Call<S>(this, name, ""));
+      const result = runRoute(route, params, new Call<S>(this, name, ""));
       if (result instanceof Promise) result.catch(dropped);
     } catch (error) {
       dropped(error);

@@ -52,3 +52,15 @@ export function route<P, R, S>(
 export function routes<S>(...all: Route<S>[]): Routes<S> {
   return new Map(all.map((one) => [one.name, one]));
 }
+
+/** Has a route handle a request, in its turn where it has lanes. */
+export function runRoute<S>(route: Route<S>, params: unknown, call: Call<S>): unknown {
+  const { lanes, key, handle } = route;
+  const lane = lanes === undefined ? undefined : key?.(params);
+  if (lanes === undefined || lane === undefined) return handle(params, call);
+  return lanes.enter(lane, () => {
+    // Cancelled while it waited for its turn: it has its answer, and must not run.
+    if (call.isSettled) return undefined;
+    return handle(params, call);
+  });
+}

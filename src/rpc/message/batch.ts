@@ -2,14 +2,14 @@ import type { Topic } from "../../wire/channel.ts";
 
 /** Collects the answers to one batch and sends them together, once all are there (JSON-RPC 2.0 § 6). */
 export class Batch {
-  readonly #send: (text: string, topic: Topic) => void;
+  readonly #send: (text: string, topic: Topic) => unknown;
   readonly #answers: string[] = [];
   #open = 0;
   #sealed = false;
   #topic: Topic | undefined;
 
   /** Sends what was collected under the topic of its last answer. */
-  constructor(send: (text: string, topic: Topic) => void) {
+  constructor(send: (text: string, topic: Topic) => unknown) {
     this.#send = send;
   }
 

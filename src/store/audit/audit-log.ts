@@ -118,8 +118,8 @@ export class AuditLog implements Disposable {
   /** The same of an entry that is JSON already, up to its last brace, in three pieces. */
   recordText(head: string, args: string, tail: string): void {
     const end = this.#end;
-    const isTaken = this.#hasRoom(head.length + args.length + tail.length + end.length);
-    if (isTaken) this.#pieces.push(head, args, tail, end);
+    const length = head.length + args.length + tail.length + end.length;
+    if (this.#hasRoom(length)) this.#pieces.push(head, args, tail, end);
   }
 
   /** Counts a line that is to be written at the end of this turn. False where too many wait already. */
@@ -130,10 +130,9 @@ export class AuditLog implements Disposable {
     }
     this.#length += length;
     this.#count++;
-    if (!this.#isDue && this.#retry === undefined) {
-      this.#isDue = true;
-      beforeSending(this.#due);
-    }
+    if (this.#isDue || this.#retry !== undefined) return true;
+    this.#isDue = true;
+    beforeSending(this.#due);
     return true;
   }
 

@@ -110,7 +110,7 @@ function runHere(
   try {
     result = lane.tool.call(args, context);
   } catch (error) {
-    result = Promise.reject(error);
+    result = failed(error);
   }
   // After progress, an answer is sent later.
   if (result instanceof Promise || !isToolResult(result) || context.hasProgressed) {
@@ -122,6 +122,10 @@ function runHere(
   const text = JSON.stringify(peer.state.client.codec.shapeToolResult(result));
   lane.record(json, started, result.isError === true);
   peer.reply(id, text);
+}
+
+async function failed(error: unknown): Promise<never> {
+  throw error;
 }
 
 /** Goes on with a call in full. */

@@ -71,7 +71,7 @@ export class Session implements Channel<string>, ExchangeHost {
   exchange(value: unknown, text: string, ids: Set<string>, response: ServerResponse): void {
     const exchange = new LegacyExchange(ids, response, this);
     for (const id of ids) this.#exchanges.set(id, exchange);
-    background(this.peer.acceptText(value, text), "Taking a message");
+    background(this.peer.message(text, value), "Taking a message");
   }
 
   /** Takes messages without requests. */
