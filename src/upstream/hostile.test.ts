@@ -110,8 +110,8 @@ describe("A hostile upstream", () => {
     });
     await using house = opened;
     const server = await scripts.start("hostile");
-    // Ten minutes, in which it says ten times in a second that it has changed.
-    for (let time = 0; time < 6_000; time++) {
+    // More than three minutes, in which it says ten times in a second that it has changed.
+    for (let time = 0; time < 2_000; time++) {
       server.notify("notifications/tools/list_changed");
       await server.request("ping");
       t.mock.timers.tick(100);

@@ -42,7 +42,8 @@ export interface SeenTurn {
 /** An editor that has started `trunkline acp`, with a workspace of its own and nothing configured. */
 export class AgentEditor implements AsyncDisposable {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "trunkline-agent-")));
-  readonly cwd = join(this.folder, "work");
+  /** The workspace of the session that was begun last. */
+  cwd = join(this.folder, "work");
   readonly data = join(this.folder, "data");
   /** Texts that are not saved, by path; where there is one the editor answers with it. */
   readonly buffers = new Map<string, string>();
@@ -77,6 +78,18 @@ export class AgentEditor implements AsyncDisposable {
       await editor[Symbol.asyncDispose]();
       throw error;
     }
+  }
+
+  /** Begins another session, in a new workspace, for a test that needs no program of its own. */
+  async another(files: Readonly<Record<string, string>> = {}): Promise<string> {
+    this.cwd = mkdtempSync(join(this.folder, "work-"));
+    for (const [name, text] of Object.entries(files)) this.write(name, text);
+    void this.messages;
+    this.#messages = [];
+    this.asked.length = 0;
+    this.decide = () => "allow_once";
+    const { sessionId } = await this.ask("session/new", { cwd: this.cwd, mcpServers: [] });
+    return String(sessionId);
   }
 
   /** Says hello and begins a session. */

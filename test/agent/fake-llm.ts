@@ -38,6 +38,7 @@ export interface Request {
 
 interface Mock {
   addFixture(fixture: object): void;
+  clearFixtures(): void;
   start(): Promise<string>;
   stop(): Promise<void>;
   readonly url: string;
@@ -46,11 +47,10 @@ interface Mock {
 /** A server that speaks as the providers do, and says what it was told to, one answer a request. */
 export class FakeLlm implements AsyncDisposable {
   readonly #mock: Mock;
-  readonly #requests: ReadonlySet<Request>;
+  readonly #requests = new Set<Request>();
 
-  private constructor(mock: Mock, requests: ReadonlySet<Request>) {
+  private constructor(mock: Mock) {
     this.#mock = mock;
-    this.#requests = requests;
   }
 
   static async start(script: readonly Scripted[]): Promise<FakeLlm> {
@@ -60,10 +60,19 @@ export class FakeLlm implements AsyncDisposable {
     );
     const { LLMock } = await module;
     const mock = new LLMock({ port: 0, chunkSize: PIECE, logLevel: "silent" });
-    const requests = new Set<Request>();
+    const llm = new FakeLlm(mock);
+    llm.play(script);
+    await mock.start();
+    return llm;
+  }
+
+  /** Forgets what it was asked, and says this from now on. */
+  play(script: readonly Scripted[]): void {
+    this.#mock.clearFixtures();
+    this.#requests.clear();
     // Its own record of requests leaves out what is larger than 64 KB.
-    const record = (request: Request): boolean => requests.add(request).size < 0;
-    mock.addFixture({ match: { predicate: record }, response: { content: "" } });
+    const record = (request: Request): boolean => this.#requests.add(request).size < 0;
+    this.#mock.addFixture({ match: { predicate: record }, response: { content: "" } });
     const seen = new Map<object, number>();
     for (const [index, step] of script.entries()) {
       const { truncateAfterChunks, chaos, latency, when, ...response } = step;
@@ -79,7 +88,7 @@ export class FakeLlm implements AsyncDisposable {
           typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments),
         id: `call_${index}_${nth}`,
       }));
-      mock.addFixture({
+      this.#mock.addFixture({
         match: { predicate: when ?? isTurn },
         response: { ...response, ...(toolCalls === undefined ? {} : { toolCalls }) },
         chunkSize: Math.max(PIECE, Math.ceil(JSON.stringify(response).length / MOST_PIECES)),
@@ -88,8 +97,6 @@ export class FakeLlm implements AsyncDisposable {
         ...(chaos === undefined ? {} : { chaos }),
       });
     }
-    await mock.start();
-    return new FakeLlm(mock, requests);
   }
 
   get url(): string {

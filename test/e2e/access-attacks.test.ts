@@ -15,7 +15,7 @@ import {
   GuardedHome,
   INITIALIZE,
 } from "../support/guarded-gateway.ts";
-import { asOtherUser, noOtherUser, runAsOtherUser } from "../support/other-user.ts";
+import { allAsOtherUser, asOtherUser, noOtherUser, runAsOtherUser } from "../support/other-user.ts";
 
 const PATHS = ["/", "/metrics", "/mcp", "/sse", "/messages", "/acp", "/nope"];
 const UPGRADE = {
@@ -44,15 +44,18 @@ describe("another user of the machine", { timeout: 600_000, skip: noOtherUser },
     using home = new GuardedHome();
     await using gateway = await home.serve();
     const { port } = gateway;
-    for (const path of PATHS) {
-      for (const method of ["GET", "POST", "DELETE"]) {
-        const { status } = await asOtherUser({ port, method, path, headers: JSON_TYPE });
-        assert.equal(status, 401, `${method} ${path}`);
-      }
+    const requests = [
+      ...PATHS.flatMap((path) =>
+        ["GET", "POST", "DELETE"].map((method) => ({ port, method, path, headers: JSON_TYPE })),
+      ),
+      { port, method: "GET", path: "/acp", headers: UPGRADE },
+      { port, method: "POST", path: "/acp", headers: JSON_TYPE, body: HELLO },
+    ];
+    const answers = await allAsOtherUser(requests);
+    assert.equal(answers.length, requests.length);
+    for (const [at, { status }] of answers.entries()) {
+      assert.equal(status, 401, JSON.stringify(requests[at]));
     }
-    assert.equal((await asOtherUser({ port, path: "/acp", headers: UPGRADE })).status, 401);
-    const hello = { port, method: "POST", path: "/acp", headers: JSON_TYPE, body: HELLO };
-    assert.equal((await asOtherUser(hello)).status, 401);
     assert.equal((await asOtherUser({ port, path: "/healthz" })).status, 200);
     const { tokenFile } = gateway.ready;
     const read = await runAsOtherUser(`require("fs").readFileSync(${JSON.stringify(tokenFile)})`);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { AgentEditor } from "../agent/agent-editor.ts";
@@ -17,12 +17,23 @@ const PASSING: Readonly<Record<string, Scripted>> = {
   "a malformed chunk": { content: "Never said.", chaos: { malformedRate: 1 } },
 };
 
-describe("a turn of the running program", { timeout: 600_000, concurrency: 2 }, () => {
+describe("a turn of the running program", { timeout: 600_000 }, () => {
+  // For the tests that need no program of their own.
+  let llm: FakeLlm;
+  let editor: AgentEditor;
+  before(async () => {
+    llm = await FakeLlm.start([]);
+    editor = await AgentEditor.open({ llm });
+  });
+  after(async () => {
+    await editor[Symbol.asyncDispose]();
+    await llm[Symbol.asyncDispose]();
+  });
+
   for (const [name, fault] of Object.entries(PASSING)) {
     it(`continues after ${name}, with a notice`, async () => {
-      await using llm = await FakeLlm.start([fault, DONE]);
-      await using editor = await AgentEditor.open({ llm });
-      const { stopReason, text } = await editor.say(editor.id, "go");
+      llm.play([fault, DONE]);
+      const { stopReason, text } = await editor.say(await editor.another(), "go");
       assert.equal(stopReason, "end_turn");
       assert.match(text, /Trying again in .* \(attempt 2 of 5\)/);
       assert.ok(text.endsWith("Done."), text);
@@ -31,11 +42,11 @@ describe("a turn of the running program", { timeout: 600_000, concurrency: 2 }, 
 
   it("asks whether to try again if the key is refused; if not, it fails with the reason, and the session continues", async () => {
     const refusal: Scripted = { error: { message: "bad key" }, status: 401 };
-    await using llm = await FakeLlm.start([refusal, DONE]);
-    await using editor = await AgentEditor.open({ llm });
+    llm.play([refusal, DONE]);
+    const id = await editor.another();
     editor.decide = () => "reject_once";
-    await assert.rejects(editor.say(editor.id, "go"), /status 401.*Check the key/);
-    assert.equal((await editor.say(editor.id, "continue")).text, "Done.");
+    await assert.rejects(editor.say(id, "go"), /status 401.*Check the key/);
+    assert.equal((await editor.say(id, "continue")).text, "Done.");
     assert.match(llm.seen(1), /user: .*go/);
   });
 
@@ -51,9 +62,8 @@ describe("a turn of the running program", { timeout: 600_000, concurrency: 2 }, 
   it("tells the model of a command that takes too long, which ends with everything it started", async () => {
     const command = "echo $$ > pid; sleep 71 & sleep 72";
     const toolCalls = [{ name: "run_command", arguments: { command, timeout_ms: 1_500 } }];
-    await using llm = await FakeLlm.start([{ toolCalls }, DONE]);
-    await using editor = await AgentEditor.open({ llm });
-    const { calls, text } = await editor.say(editor.id, "go");
+    llm.play([{ toolCalls }, DONE]);
+    const { calls, text } = await editor.say(await editor.another(), "go");
     assert.match(calls.join(), /: failed/);
     assert.equal(text, "Done.");
     assert.match(llm.seen(1), /killed after/);
@@ -101,9 +111,9 @@ describe("a turn of the running program", { timeout: 600_000, concurrency: 2 }, 
   it("ends as cancelled during its command, and the next one continues", async () => {
     const command = "trap '' TERM; echo $$ > pid; sleep 74";
     const toolCalls = [{ name: "run_command", arguments: { command } }];
-    await using llm = await FakeLlm.start([{ toolCalls }, DONE]);
-    await using editor = await AgentEditor.open({ llm });
-    const { id, cwd } = editor;
+    llm.play([{ toolCalls }, DONE]);
+    const id = await editor.another();
+    const { cwd } = editor;
     const turn = editor.prompt(id, "go");
     await hasWritten(join(cwd, "pid"), editor);
     editor.cancel(id);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 
 import { AgentEditor, KEY } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
@@ -16,17 +16,30 @@ const call = (name: string, args: object = {}): Scripted => ({
 const WRITE = call("write_file", { path: "new.txt", content: "new\n" });
 
 describe("trunkline acp with a model", { timeout: 600_000 }, () => {
+  // For the tests that need no program of their own.
+  let llm: FakeLlm;
+  let editor: AgentEditor;
+  before(async () => {
+    const work = { provider: "github", user: "ada", email: "ada@acme.test" };
+    llm = await FakeLlm.start([]);
+    editor = await AgentEditor.open({ llm, config: { identities: { work } } });
+  });
+  after(async () => {
+    await editor[Symbol.asyncDispose]();
+    await llm[Symbol.asyncDispose]();
+  });
+
   it("shows thoughts, a plan, diffs and usage, asks for permission, and never reveals the key", async () => {
     const entries = [{ content: "Change it", priority: "high", status: "in_progress" }];
-    await using llm = await FakeLlm.start([
+    llm.play([
       { ...call("update_plan", { entries }), reasoning: "Let me see." },
       call("read_file", { path: "a.txt" }),
       call("edit_file", { path: "a.txt", old_string: "one", new_string: "two" }),
       call("run_command", { command: "cat a.txt; env" }),
       { content: "It is two now.", usage: { prompt_tokens: 30, completion_tokens: 5 } },
     ]);
-    await using editor = await AgentEditor.open({ llm, files: { "a.txt": "one\n" } });
-    const { stopReason, text, updates, calls } = await editor.say(editor.id, "Make it two");
+    const id = await editor.another({ "a.txt": "one\n" });
+    const { stopReason, text, updates, calls } = await editor.say(id, "Make it two");
     assert.equal(stopReason, "end_turn");
     assert.ok(text.endsWith("It is two now."), text);
     assert.equal(editor.read("a.txt"), "two\n");
@@ -90,15 +103,15 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
   });
 
   it("refuses paths that lead out of the workspace with -31701", async () => {
-    await using llm = await FakeLlm.start([
+    llm.play([
       call("read_file", { path: "../secret" }),
       call("write_file", { path: "link/x", content: "x" }),
       call("write_file", { path: "/etc/x", content: "x" }),
       DONE,
     ]);
-    await using editor = await AgentEditor.open({ llm });
+    const id = await editor.another();
     symlinkSync("/tmp", join(editor.cwd, "link"));
-    const { updates, calls } = await editor.say(editor.id, "go");
+    const { updates, calls } = await editor.say(id, "go");
     assert.ok(
       calls.every((each) => each.endsWith(": failed")),
       calls.join(),
@@ -110,9 +123,8 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
 
   it("cannot write in the mode architect, nor write or run in the mode ask", async () => {
     const run = call("run_command", { command: "echo ran > ran.txt" });
-    await using llm = await FakeLlm.start([WRITE, DONE, WRITE, run, DONE, WRITE, DONE]);
-    await using editor = await AgentEditor.open({ llm });
-    const { id } = editor;
+    llm.play([WRITE, DONE, WRITE, run, DONE, WRITE, DONE]);
+    const id = await editor.another();
     await editor.ask("session/set_mode", { sessionId: id, modeId: "architect" });
     const planned = await editor.say(id, "go");
     assert.match(planned.calls.join(), /new\.txt: failed/);
@@ -154,9 +166,8 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
 
   it("includes prompts that steer, and queues those that wait", async () => {
     const run = call("run_command", { command: "true" });
-    await using llm = await FakeLlm.start([WRITE, run, { content: "One." }, { content: "Two." }]);
-    await using editor = await AgentEditor.open({ llm });
-    const { id } = editor;
+    llm.play([WRITE, run, { content: "One." }, { content: "Two." }]);
+    const id = await editor.another();
     editor.decide = () => undefined;
     const allow = async (title: string): Promise<void> => {
       const isIt = ({ params }: Message): boolean => params?.toolCall?.title === title;
@@ -209,11 +220,10 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
 
   it("lets the toolbox work in the session's folder, and not in its own", async () => {
     const switching = call("juggler_switch", { identity: "work" });
-    await using llm = await FakeLlm.start([switching, DONE]);
-    const work = { provider: "github", user: "ada", email: "ada@acme.test" };
-    await using editor = await AgentEditor.open({ llm, config: { identities: { work } } });
+    llm.play([switching, DONE]);
+    const id = await editor.another();
     editor.git("init", "-q");
-    await editor.say(editor.id, "Be the one who works");
+    await editor.say(id, "Be the one who works");
     assert.match(llm.seen(1), new RegExp(`Repository: ${editor.cwd}`));
     assert.match(editor.git("config", "--local", "user.email"), /^ada@acme\.test$/m);
   });

@@ -16,17 +16,27 @@ export interface RawRequest {
   readonly body?: unknown;
 }
 
+export interface RawAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
 /** Sends a request from a program of another user. Answers with what it got. */
-export async function asOtherUser(
-  request: RawRequest,
-): Promise<{ readonly status: number; readonly body: string }> {
+export async function asOtherUser(request: RawRequest): Promise<RawAnswer> {
+  const [answer] = await allAsOtherUser([request]);
+  if (answer === undefined) throw new Error("The program of another user has given no answer");
+  return answer;
+}
+
+/** Sends one after the other, from one program. */
+export async function allAsOtherUser(requests: readonly RawRequest[]): Promise<RawAnswer[]> {
   const { stdout } = await promisify(execFile)(process.execPath, ["-e", SCRIPT], {
     uid: NOBODY,
     gid: NOBODY,
-    env: { REQUEST: JSON.stringify(request) },
+    env: { REQUESTS: JSON.stringify(requests) },
     cwd: "/",
   });
-  return JSON.parse(stdout) as { status: number; body: string };
+  return JSON.parse(stdout) as RawAnswer[];
 }
 
 /** Runs a program as another user. Its output, or how it failed. */
@@ -41,21 +51,23 @@ export async function runAsOtherUser(code: string): Promise<string> {
 }
 
 const SCRIPT = `
-const { port, method = "GET", path, headers = {}, body } = JSON.parse(process.env.REQUEST);
-const request = require("node:http").request(
-  { host: "127.0.0.1", port, method, path, headers },
-  (response) => {
-    let text = "";
-    response.on("data", (chunk) => (text += chunk));
-    response.on("end", () => {
-      console.log(JSON.stringify({ status: response.statusCode, body: text }));
-      process.exit();
+const { request } = require("node:http");
+const send = ({ port, method = "GET", path, headers = {}, body }) =>
+  new Promise((resolve, reject) => {
+    const options = { host: "127.0.0.1", port, method, path, headers, agent: false };
+    const call = request(options, (response) => {
+      let text = "";
+      response.on("data", (chunk) => (text += chunk));
+      response.on("end", () => resolve({ status: response.statusCode, body: text }));
     });
-  },
-);
-request.on("upgrade", (response) => {
-  console.log(JSON.stringify({ status: response.statusCode, body: "" }));
+    call.on("upgrade", (response) => resolve({ status: response.statusCode, body: "" }));
+    call.on("error", reject);
+    call.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+(async () => {
+  const answers = [];
+  for (const each of JSON.parse(process.env.REQUESTS)) answers.push(await send(each));
+  console.log(JSON.stringify(answers));
   process.exit();
-});
-request.end(body === undefined ? undefined : JSON.stringify(body));
+})();
 `;

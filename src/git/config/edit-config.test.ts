@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { describe, it } from "node:test";
 
+import { rounds } from "../../../test/support/full-run.ts";
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
 import { parseConfigList } from "./config-list.ts";
 import { ConfigText } from "./config-text.ts";
@@ -45,9 +46,11 @@ const KEYS = [
   "n.e-w",
 ];
 
+const FILES = rounds({ few: 30, all: 150 });
+
 describe("editConfig()", { timeout: 120_000 }, () => {
-  it("sets values so that git reads them, and changes nothing else, in 150 files", () => {
-    for (let seed = 1; seed <= 150; seed++) {
+  it("sets values so that git reads them, and changes nothing else, in many files", () => {
+    for (let seed = 1; seed <= FILES; seed++) {
       const chance = new SeededRandom(seed);
       const bytes = sampleConfig(chance);
       const key = chance.pick(KEYS);

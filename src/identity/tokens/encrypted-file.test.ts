@@ -54,11 +54,11 @@ describe("EncryptedFile", () => {
 
   it("refuses a token that was moved under another name", async () => {
     await using folder = await SampleFolder.create();
-    const file = fileIn(folder.path);
+    const file = fileIn(folder.path, {});
     await file.set(WORK, TOKEN);
     const moved = readFileSync(file.path, "utf8").replace("github.work", "github.home");
     writeFileSync(file.path, moved);
-    await assert.rejects(fileIn(folder.path).get(HOME), /tampered/);
+    await assert.rejects(fileIn(folder.path, {}).get(HOME), /tampered/);
   });
 
   it("creates a key if none is given, and keeps it private and in another folder", async () => {
@@ -132,10 +132,12 @@ describe("EncryptedFile", () => {
 
   it("loses nothing when several processes write at once", async () => {
     await using folder = await SampleFolder.create();
-    await fileIn(folder.path).set(WORK, TOKEN);
+    await fileIn(folder.path, {}).set(WORK, TOKEN);
     const names = Array.from({ length: 3 }, (_, at) => ({ service: `s${at}`, account: "a" }));
-    await Promise.all(names.map((name) => fileIn(folder.path).set(name, `token-${name.service}`)));
-    const file = fileIn(folder.path);
+    await Promise.all(
+      names.map((name) => fileIn(folder.path, {}).set(name, `token-${name.service}`)),
+    );
+    const file = fileIn(folder.path, {});
     assert.equal(await file.get(WORK), TOKEN);
     for (const name of names) assert.equal(await file.get(name), `token-${name.service}`);
   });

@@ -137,7 +137,7 @@ describe("SseDecoder", () => {
     const decoder = new SseDecoder(MiB, { event: () => {}, fault: () => {} });
     const before = bytesInUse();
     decoder.push(Buffer.from("data: "));
-    for (let i = 0; i < 300_000; i++) decoder.push(Buffer.of(0x78));
+    for (let i = 0; i < 100_000; i++) decoder.push(Buffer.of(0x78));
     assert.ok(bytesInUse() - before < KEPT);
     decoder.push(Buffer.from("\n"));
     for (let i = 0; i < 100_000; i++) decoder.push(Buffer.from("data\n"));
