@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 
 import { makeAnchor } from "../src/review/anchor/anchor.ts";
 import { openRepository } from "../src/review/repository.ts";
@@ -16,10 +17,15 @@ const CHANGED = 100;
 const LINES = 400;
 const COMMITS = 10;
 const MOST_OVER = 100;
+const FIRST_COMMIT = "first";
+const LAST_COMMIT = "last";
 
 const UNCHANGED = "nothing changed";
 const AGAIN = "100 files changed, again";
 const FIRST = "100 files changed, first";
+const SINCE = "100 files changed since the last list";
+/** Milliseconds after which a change of a file shows in its times for certain; see `KeptList`. */
+const SETTLED = 2_500;
 
 /** `trunkline review list` with many threads, from starting the program to its end. */
 export const reviewProgram: Bench = {
@@ -30,8 +36,9 @@ export const reviewProgram: Bench = {
     process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
     const unchanged = join(folder, "unchanged");
     const changed = join(folder, "changed");
-    for (const parent of isBuilt ? [unchanged, changed] : []) await fill(parent);
-    if (isBuilt) change(changed);
+    const changing = join(folder, "changing");
+    for (const parent of isBuilt ? [unchanged, changed, changing] : []) await fill(parent);
+    for (const parent of isBuilt ? [changed, changing] : []) change(parent);
     const measured = (parent: string): Sample => {
       const bare = wall(["-e", "0"], parent);
       const list = wall([TRUNKLINE, "review", "list"], parent);
@@ -40,6 +47,14 @@ export const reviewProgram: Bench = {
     const first = (): Sample => {
       rmSync(join(changed, "data/positions"), { recursive: true, force: true });
       return measured(changed);
+    };
+    /** As a user does it: list, pull, list. */
+    const since = async (): Promise<Sample> => {
+      git(changing, "checkout", "--quiet", FIRST_COMMIT);
+      await setTimeout(SETTLED);
+      measured(changing);
+      git(changing, "checkout", "--quiet", LAST_COMMIT);
+      return measured(changing);
     };
     if (isBuilt) for (const parent of [unchanged, changed]) measured(parent);
     return {
@@ -53,6 +68,7 @@ export const reviewProgram: Bench = {
         ? [
             { name: UNCHANGED, measure: async () => measured(unchanged) },
             { name: FIRST, measure: async () => first() },
+            { name: SINCE, measure: since },
             { name: AGAIN, measure: async () => measured(changed) },
           ]
         : [],
@@ -60,6 +76,7 @@ export const reviewProgram: Bench = {
       comparisons: [
         { quantity: "over", of: UNCHANGED, atMost: MOST_OVER },
         { quantity: "over", of: AGAIN, atMost: MOST_OVER },
+        { quantity: "over", of: SINCE, atMost: MOST_OVER },
         { quantity: "over", of: FIRST },
       ].filter(() => isBuilt),
     };
@@ -104,6 +121,7 @@ async function fill(parent: string): Promise<void> {
   for (let file = 0; file < FILES; file++) write(parent, file, textOf(file));
   git(parent, "add", "--all");
   git(parent, "commit", "--quiet", "--message=first");
+  git(parent, "tag", FIRST_COMMIT);
   const repository = openRepository(join(parent, "repository"));
   using reviews = await Reviews.open(join(parent, "data"));
   const threads = Array.from({ length: THREADS }, async (_, n) => {
@@ -130,4 +148,5 @@ function change(parent: string): void {
     });
     git(parent, "commit", "--quiet", "--all", "--message=change");
   }
+  git(parent, "tag", LAST_COMMIT);
 }

@@ -1,4 +1,4 @@
-import { lstatSync, statSync } from "node:fs";
+import { type BigIntStats, lstatSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { readRegularFile } from "../base/file/read-regular-file.ts";
@@ -51,8 +51,7 @@ export class IndexBlobs {
     const at = this.#entries.get(path);
     if (at === undefined) return undefined;
     const index = this.#index;
-    // Without `join`, which takes longer than asking the system.
-    const stat = lstatSync(`${this.#root}/${path}`, { bigint: true, throwIfNoEntry: false });
+    const stat = this.#statOf(path);
     if (stat === undefined || (Number(stat.mode) & TYPE) !== REGULAR) return undefined;
     if ((index.readUInt32BE(at + 24) & TYPE) !== REGULAR) return undefined;
     const isSame =
@@ -63,6 +62,16 @@ export class IndexBlobs {
     // A file that was changed as late as the index may have been changed after it, too.
     if (!isSame || stat.mtimeNs >= this.#written) return undefined;
     return index.toString("hex", at + 40, at + 60);
+  }
+
+  /** Undefined if there is no such file, or it cannot be reached: a folder may be a link to itself. */
+  #statOf(path: string): BigIntStats | undefined {
+    try {
+      // Without `join`, which takes longer than asking the system.
+      return lstatSync(`${this.#root}/${path}`, { bigint: true, throwIfNoEntry: false });
+    } catch {
+      return undefined;
+    }
   }
 }
 

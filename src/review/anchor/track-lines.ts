@@ -145,6 +145,7 @@ function dropStrays(map: Int32Array, landmarks: Int32Array, length: number): voi
   let newFrom = 0;
   let strays: Run[] = [];
   const close = (oldTo: number, newTo: number): void => {
+    if (strays.length === 0) return;
     const matched = strays.reduce((sum, { from, to }) => sum + to - from, 0);
     const most = Math.max(oldTo - oldFrom, newTo - newFrom);
     if (matched * 4 < most) {

@@ -46,8 +46,8 @@ export interface Kept {
 /**
  * The list of a repository as it was printed last. A position is used again for as long as the store and
  * the commented file are the same, which git, too, tells from their sizes and times, and the commit or
- * other files if it depends on them. It is a cache: whatever is wrong with its file costs
- * time and nothing else.
+ * other files if it depends on them. It is a cache: whatever is wrong with its file costs time and
+ * nothing else.
  */
 export class KeptList {
   readonly #began = Date.now();
@@ -128,22 +128,21 @@ export class KeptList {
   }
 
   #isStale(place: KeptPlace, head: string | undefined): boolean {
-    if (
-      place === undefined ||
-      place.stamp === "" ||
-      (place.isOfCommit === true && head !== this.#head)
-    )
-      return true;
+    if (place.stamp === "" || (place.isOfCommit && head !== this.#head)) return true;
     return this.#fileStamp(place) !== place.stamp;
   }
 
-  /** Empty if there is no such file, or it was changed since a time. */
+  /** Empty if there is no such file, it cannot be reached, or was changed since a time. */
   #fileStamp({ path, side }: Pick<BriefPlace, "path" | "side">, before = Infinity): string {
     // It is in a commit, which does not change.
     if (side === "old") return side;
     const options = { bigint: true, throwIfNoEntry: false } as const;
-    const found = lstatSync(`${this.#here.root}/${path}`, options);
-    return found === undefined ? "" : stampOf(found, before);
+    try {
+      const found = lstatSync(`${this.#here.root}/${path}`, options);
+      return found === undefined ? "" : stampOf(found, before);
+    } catch {
+      return "";
+    }
   }
 
   /** Undefined if there is none, or it was changed since a time. */

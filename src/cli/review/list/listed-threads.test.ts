@@ -102,6 +102,7 @@ describe("listed threads", () => {
       "a file becomes a folder": () => (rmSync(at("c")), mkdirSync(at("c"))),
       "its text is in another file": () => sample.write("other", sampleLines(60, "c")),
       "a folder is removed": () => rmSync(at("sub"), { recursive: true }),
+      "a link to itself is in its place": () => symlinkSync("sub", at("sub")),
       "another commit is checked out": () => sample.git("reset", "--quiet", "--hard", first),
       "a commit without changes": () => sample.commit(),
     };
