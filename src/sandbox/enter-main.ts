@@ -1,7 +1,7 @@
 // Runs inside a sandbox that bubblewrap has made, before the actual program: passes the sandbox's network
 // listener out, restricts itself with Landlock, and becomes that program.
 import { dlopen, getRawPointer } from "node:ffi";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer, type Server } from "node:net";
 
 /** The input of this program, as JSON in its only argument. */
 export interface Entry {
@@ -14,6 +14,8 @@ export interface Entry {
   readonly landlock?: { readonly read: readonly string[]; readonly write: readonly string[] };
   /** Environment variables for the proxy; `PROXY` in them stands for its address. */
   readonly proxyVariables: Readonly<Record<string, string>>;
+  /** Ports of further listeners in the sandbox's own network, which are handed out too; 0 for any. */
+  readonly ports?: readonly number[];
 }
 
 // linux/landlock.h; the calls have the same numbers on every processor.
@@ -105,21 +107,38 @@ function allow(ruleset: bigint, path: string, rights: bigint): void {
   c.close(fd);
 }
 
-/** Opens a listener in the sandbox's own network, and passes it to the process that made the sandbox. */
-async function handOutNetwork(): Promise<number> {
+/** Opens listeners in the sandbox's own network, and passes them to the process that made the sandbox. */
+async function handOutNetwork(ports: readonly number[]): Promise<number> {
+  // Named ports first, so that none of them is picked for another listener.
+  const named = new Map<number, Server>();
+  for (const port of ports.filter((one) => one !== 0)) named.set(port, await listening(port));
+  const proxy = await listening(0);
+  const { port: proxyPort } = proxy.address() as AddressInfo;
+  const listeners = [proxy];
+  for (const port of ports) listeners.push(named.get(port) ?? (await listening(port)));
+  for (const [index, listener] of listeners.entries()) {
+    const taken = new Promise((resolve) => process.once("message", resolve));
+    const said = { isLast: index === ports.length };
+    await new Promise<void>((resolve, reject) => {
+      process.send?.(said, listener, {}, (error) => (error === null ? resolve() : reject(error)));
+    });
+    // The other side confirms that it has it; this process's own copy is closed by execve.
+    await taken;
+  }
+  return proxyPort;
+}
+
+async function listening(port: number): Promise<Server> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise<void>((resolve, reject) => {
-    process.send?.({ port }, server, {}, (error) => (error === null ? resolve() : reject(error)));
+  await new Promise<void>((resolve) => {
+    server.once("error", ({ message }) => fail(`cannot listen in the sandbox: ${message}`));
+    server.listen(port, "127.0.0.1", resolve);
   });
-  // The other side confirms that it has it; this process's own copy is closed by execve.
-  await new Promise((resolve) => process.once("message", resolve));
-  return port;
+  return server;
 }
 
 const entry = JSON.parse(process.argv[2] ?? "") as Entry;
-const { program, args, cwd, landlock, proxyVariables } = entry;
+const { program, args, cwd, landlock, proxyVariables, ports = [] } = entry;
 try {
   process.chdir(cwd);
 } catch {
@@ -127,7 +146,7 @@ try {
 }
 const variables = new Map(Object.entries(process.env).map(([name, value]) => [name, value ?? ""]));
 if (process.send !== undefined) {
-  const proxy = `http://127.0.0.1:${await handOutNetwork()}`;
+  const proxy = `http://127.0.0.1:${await handOutNetwork(ports)}`;
   for (const [name, template] of Object.entries(proxyVariables)) {
     variables.set(name, template.replace("PROXY", proxy));
   }

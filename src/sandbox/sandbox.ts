@@ -244,7 +244,7 @@ export const PROXY_VARIABLES: Readonly<Record<string, string>> = {
 };
 
 /** The parent folders of some paths, which bubblewrap would create for root only. */
-function wayTo(paths: readonly string[]): string[] {
+export function wayTo(paths: readonly string[]): string[] {
   const folders = new Set<string>();
   for (const path of paths) {
     for (let at = dirname(path); !STANDING.has(at) && !isSystem(at); at = dirname(at))
@@ -270,7 +270,7 @@ function becoming(user: SandboxOptions["user"]): string[] {
 }
 
 /** Binds folders, and recreates links as links: on merged systems /bin links to /usr/bin. */
-function bindSystem(): string[] {
+export function bindSystem(): string[] {
   return [...SYSTEM, ...SETTINGS].flatMap((path) => {
     const status = lstatSync(path, { throwIfNoEntry: false });
     if (status === undefined) return [];

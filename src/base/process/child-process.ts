@@ -17,12 +17,20 @@ export interface ChildOptions {
   readonly grace?: number;
   /** Each line it writes to stderr, cut to a bounded length. */
   readonly stderr?: (line: string) => void;
-  /** Takes what it hands out once it runs, such as a listener in a network of its own. */
+  /**
+   * Takes what it hands out once it runs, such as a listener in a network of its own. After the last
+   * one, of which it says `isLast`, it has no way to us any more.
+   */
   readonly takes?: ((handle: unknown) => void) | undefined;
 }
 
 /** Has a program start otherwise than it is wished, such as in a sandbox. */
 export type Confine = (options: ChildOptions) => ChildOptions;
+
+/** Said by a child with each thing that it hands out. */
+export interface HandedOut {
+  readonly isLast: boolean;
+}
 
 /** How a child ended: its exit code, or the signal that ended it. */
 export type ChildExit = number | NodeJS.Signals;
@@ -96,10 +104,12 @@ export class OwnedChild implements AsyncDisposable {
     }) as ChildProcessWithoutNullStreams;
     const { pid } = child;
     if (takes !== undefined) {
-      child.once("message", (_, handle) => {
+      child.on("message", ({ isLast }: HandedOut, handle) => {
         takes(handle);
-        // It waits to hear that, and becomes another program then.
-        child.send("taken", () => child.disconnect());
+        // It waits to hear that, and becomes another program after the last one.
+        child.send("taken", () => {
+          if (isLast && child.connected) child.disconnect();
+        });
       });
     }
     if (pid !== undefined) return new OwnedChild(child, new ProcessTree(pid, mark), pid, options);

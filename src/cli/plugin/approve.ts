@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { type AskedManifest, declaredPermissions } from "../../plugin/installed-plugin.ts";
-import type { PluginPermissions } from "../../plugin/plugin/permission-flags.ts";
+import { type PluginPermissions, portsOf } from "../../plugin/plugin/permission-flags.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { confirm } from "../shell/ask.ts";
 
@@ -37,11 +37,15 @@ export async function approve(
   return permissions;
 }
 
-function wantsOf({ tools = [], read = [], write = [], run = false }: PluginPermissions): string[] {
+function wantsOf(permissions: PluginPermissions): string[] {
+  const { tools = [], read = [], write = [], run = false, hosts = [] } = permissions;
+  // Throws where one cannot be limited to.
+  portsOf(hosts);
   return [
     ...tools.map((tool) => `call ${tool === "*" ? "every tool" : `the tool '${tool}'`}`),
     ...read.map((path) => `read ${path}`),
     ...write.map((path) => `read and write ${path}`),
-    ...(run ? ["start programs, which are not limited"] : []),
+    ...hosts.map((host) => `reach ${host === "*" ? "every host but this machine" : host}`),
+    ...(run ? ["start programs, of which only the hosts are limited"] : []),
   ];
 }

@@ -1,3 +1,5 @@
+import type { Socket } from "node:net";
+
 import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -10,7 +12,12 @@ import { HealthCheck } from "./health-check.ts";
 import { introduce, type PluginOffer } from "./introduce.ts";
 import type { PluginFolder } from "./plugin-folder.ts";
 import { PluginLink } from "./plugin-link.ts";
-import { LONGEST_WORDS, type PluginProcess, startPlugin } from "./plugin-process.ts";
+import {
+  type ConfinePlugin,
+  LONGEST_WORDS,
+  type PluginProcess,
+  startPlugin,
+} from "./plugin-process.ts";
 import {
   type CallLimits,
   DEFAULT_PLUGIN_LIMITS,
@@ -55,7 +62,16 @@ export interface PluginOptions {
   readonly prefersTls?: boolean | undefined;
   /** The process of plugins that share one. */
   readonly host?: PluginHost | undefined;
-  readonly dial: (address: string, name: string, signal: AbortSignal) => Promise<Connection>;
+  /** Has a plugin with permissions reach only what was approved. */
+  readonly confine?: ConfinePlugin | undefined;
+  /** Takes connections to the bus from the network of such a plugin. */
+  readonly bus?: ((socket: Socket) => void) | undefined;
+  readonly dial: (
+    address: string,
+    name: string,
+    signal: AbortSignal,
+    reach: PluginProcess["reach"],
+  ) => Promise<Connection>;
   /** What must be up before it. */
   readonly needs: () => readonly Plugin[];
   /** What it offers has changed. */
@@ -219,11 +235,11 @@ export class Plugin {
 
   async #connectIn(folder: PluginFolder): Promise<void> {
     const { signal } = this.#stopping;
-    const { child, address } = await this.#startIn(folder);
+    const { child, address, reach } = await this.#startIn(folder);
     const link = new PluginLink({
       id: this.id,
       limits: this.#limits,
-      dial: (given) => this.#options.dial(address, `orchestrator-to-${this.id}`, given),
+      dial: (given) => this.#options.dial(address, `orchestrator-to-${this.id}`, given, reach),
       lost: ({ message }) => {
         // Of one that is asked to end, it is no news.
         if (this.#running?.link !== link) return;
@@ -253,6 +269,8 @@ export class Plugin {
       startPlugin({
         settings: this.settings,
         host: this.#options.host,
+        confine: this.#options.confine,
+        bus: this.#options.bus,
         orchestratorAddress,
         prefersTls: this.#options.prefersTls,
         certsDir: folder.path,
