@@ -82,6 +82,7 @@ export class CommandSandbox implements AsyncDisposable {
       await writeFile(join(folder, "empty"), "", { mode: 0o400 });
       const enter = join(folder, ENTER);
       const network = await OwnNetwork.open({ bwrap, nsenter, enter, egress });
+      await network.rest();
       const sandbox = new CommandSandbox(options, folder, network);
       await sandbox.#tryOut();
       return sandbox;
@@ -103,7 +104,7 @@ export class CommandSandbox implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#network[Symbol.dispose]();
+    await this.#network[Symbol.asyncDispose]();
     await removeSandboxFolder(this.#folder);
   }
 
@@ -153,7 +154,7 @@ export class CommandSandbox implements AsyncDisposable {
       });
     });
     if (problem === undefined) return;
-    this.#network[Symbol.dispose]();
+    await this.#network[Symbol.asyncDispose]();
     throw new TrunklineError("unavailable", `bubblewrap does not work here: ${problem}`);
   }
 }

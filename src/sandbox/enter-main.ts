@@ -1,12 +1,16 @@
-// Runs inside a sandbox that bubblewrap has made, before the actual program: passes the sandbox's network
-// listener out, restricts itself with Landlock, and becomes that program.
+// Runs inside a sandbox that bubblewrap has made, before the actual program: passes listeners in the
+// sandbox's network out, restricts itself with Landlock, and becomes that program. Without a program it
+// makes connections in that network, and passes them out, too.
 import { dlopen, getRawPointer } from "node:ffi";
-import { type AddressInfo, createServer, type Server } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { createInterface } from "node:readline";
+
+import type { HandedOut } from "../base/process/child-process.ts";
 
 /** The input of this program, as JSON in its only argument. */
 export interface Entry {
-  /** An absolute path, because PATH is not searched. */
-  readonly program: string;
+  /** An absolute path, because PATH is not searched. Without it, lines of stdin are ports to connect to. */
+  readonly program?: string;
   readonly args: readonly string[];
   /** Entered as the program's user: root without its capabilities may not enter it. */
   readonly cwd: string;
@@ -14,8 +18,8 @@ export interface Entry {
   readonly landlock?: { readonly read: readonly string[]; readonly write: readonly string[] };
   /** Environment variables for the proxy; `PROXY` in them stands for its address. */
   readonly proxyVariables: Readonly<Record<string, string>>;
-  /** Ports of further listeners in the sandbox's own network, which are handed out too; 0 for any. */
-  readonly ports?: readonly number[];
+  /** Ports of listeners in the sandbox's own network that are handed out, the proxy's first; 0 for any. */
+  readonly ports: readonly number[];
 }
 
 // linux/landlock.h; the calls have the same numbers on every processor.
@@ -108,24 +112,43 @@ function allow(ruleset: bigint, path: string, rights: bigint): void {
 }
 
 /** Opens listeners in the sandbox's own network, and passes them to the process that made the sandbox. */
-async function handOutNetwork(ports: readonly number[]): Promise<number> {
+async function handOutListeners(ports: readonly number[], isLast: boolean): Promise<number[]> {
   // Named ports first, so that none of them is picked for another listener.
   const named = new Map<number, Server>();
   for (const port of ports.filter((one) => one !== 0)) named.set(port, await listening(port));
-  const proxy = await listening(0);
-  const { port: proxyPort } = proxy.address() as AddressInfo;
-  const listeners = [proxy];
+  const listeners: Server[] = [];
   for (const port of ports) listeners.push(named.get(port) ?? (await listening(port)));
+  const addresses = listeners.map((listener) => listener.address() as AddressInfo);
   for (const [index, listener] of listeners.entries()) {
-    const taken = new Promise((resolve) => process.once("message", resolve));
-    const said = { isLast: index === ports.length };
-    await new Promise<void>((resolve, reject) => {
-      process.send?.(said, listener, {}, (error) => (error === null ? resolve() : reject(error)));
-    });
-    // The other side confirms that it has it; this process's own copy is closed by execve.
-    await taken;
+    await handOut({ isLast: isLast && index === ports.length - 1 }, listener);
+    // Of what comes to it, nothing is for this process.
+    listener.close();
   }
-  return proxyPort;
+  return addresses.map(({ port }) => port);
+}
+
+/** The other side confirms that it has it. */
+async function handOut(said: HandedOut, handle?: Server | Socket): Promise<void> {
+  const taken = new Promise((resolve) => process.once("message", resolve));
+  await new Promise<void>((resolve, reject) => {
+    process.send?.(said, handle, {}, (error) => (error === null ? resolve() : reject(error)));
+  });
+  await taken;
+}
+
+/** Connects to ports of the sandbox's network, one after the other, until its input ends. */
+async function handOutConnections(): Promise<never> {
+  for await (const line of createInterface({ input: process.stdin })) {
+    // Paused, since what is read here is lost for whoever gets it.
+    const socket = connect(Number(line), "127.0.0.1").pause();
+    const problem = await new Promise<string | undefined>((resolve) => {
+      socket.once("connect", () => resolve(undefined));
+      socket.once("error", ({ message }) => resolve(message));
+    });
+    if (problem === undefined) await handOut({ isLast: false }, socket);
+    else await handOut({ isLast: false, problem });
+  }
+  process.exit(0);
 }
 
 async function listening(port: number): Promise<Server> {
@@ -138,7 +161,7 @@ async function listening(port: number): Promise<Server> {
 }
 
 const entry = JSON.parse(process.argv[2] ?? "") as Entry;
-const { program, args, cwd, landlock, proxyVariables, ports = [] } = entry;
+const { program, args, cwd, landlock, proxyVariables, ports } = entry;
 try {
   process.chdir(cwd);
 } catch {
@@ -146,13 +169,15 @@ try {
 }
 const variables = new Map(Object.entries(process.env).map(([name, value]) => [name, value ?? ""]));
 if (process.send !== undefined) {
-  const proxy = `http://127.0.0.1:${await handOutNetwork(ports)}`;
+  const [port] = await handOutListeners(ports, program !== undefined);
   for (const [name, template] of Object.entries(proxyVariables)) {
-    variables.set(name, template.replace("PROXY", proxy));
+    variables.set(name, template.replace("PROXY", `http://127.0.0.1:${port}`));
   }
+  if (program === undefined) await handOutConnections();
   const { fd } = process.channel as unknown as { fd: number };
   c.close(fd);
 }
+if (program === undefined) fail("there is no program");
 variables.delete("NODE_CHANNEL_FD");
 variables.delete("NODE_CHANNEL_SERIALIZATION_MODE");
 if (landlock !== undefined) restrict(landlock);

@@ -3,7 +3,7 @@ import type { AddressInfo, Server, Socket } from "node:net";
 import type { Readable } from "node:stream";
 
 import { TrunklineError } from "../base/errors.ts";
-import { OwnedChild } from "../base/process/child-process.ts";
+import { Dialler } from "./dialler.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import type { Entry } from "./enter-main.ts";
 import { PROXY_VARIABLES } from "./sandbox.ts";
@@ -25,72 +25,73 @@ const PATIENCE = 20_000;
 const SCRIPT = 'exec 8>&1; exec "$@"';
 
 /**
- * A network namespace that the commands of a session share. It has only a loopback interface, with the
- * proxy on it. Open descriptors keep it, not a process: no command can end it, and a reused pid cannot
- * lead to another network.
+ * A network namespace that the commands of a session share, or that a plugin has for itself. It has only
+ * a loopback interface, with the proxy on it. Open descriptors keep it, not a process: no command can end
+ * it, and a reused pid cannot lead to another network.
  */
-export class OwnNetwork implements Disposable {
+export class OwnNetwork implements AsyncDisposable {
   /** The address of the proxy, as programs in this network reach it. */
   readonly proxy: string;
   /** The beginning of a command line that runs in this network. */
-  readonly enter: readonly string[];
+  readonly enter: readonly [string, ...string[]];
   /** The listeners at the ports that were asked for, in that order. They are closed with the network. */
   readonly listeners: readonly Server[];
+  readonly #code: string;
   readonly #files: readonly number[];
+  #dialler: Promise<Dialler>;
 
-  private constructor(listeners: readonly Server[], nsenter: string, user: number, net: number) {
-    const [proxy, ...others] = listeners;
+  private constructor(
+    { nsenter, enter }: OwnNetworkOptions,
+    [proxy, ...others]: readonly Server[],
+    dialler: Dialler,
+    [user, net]: readonly [number, number],
+  ) {
     const { port } = proxy?.address() as AddressInfo;
     this.proxy = `http://127.0.0.1:${port}`;
     this.listeners = others;
+    this.#code = enter;
     this.#files = [user, net];
+    this.#dialler = Promise.resolve(dialler);
     const file = (fd: number): string => `/proc/${process.pid}/fd/${fd}`;
     this.enter = [nsenter, `--user=${file(user)}`, `--net=${file(net)}`, "--preserve-credentials"];
   }
 
-  /** Throws "unavailable" if this machine does not allow it. */
+  /** Throws "unavailable" if this machine does not allow it, and "timeout" if it takes too long. */
   static async open(options: OwnNetworkOptions): Promise<OwnNetwork> {
-    const { bwrap, nsenter, enter, egress, ports = [] } = options;
+    const { bwrap, enter, egress, ports = [] } = options;
     const taken = Promise.withResolvers<void>();
     const listeners: Server[] = [];
-    const errors: string[] = [];
-    // It waits for the end of its input, so that it still runs while we open its namespaces.
-    const entry: Entry = { program: "/bin/cat", args: [], cwd: "/", proxyVariables: {}, ports };
-    const node = [process.execPath, "--experimental-ffi", "--no-warnings", enter];
-    const child = await OwnedChild.start({
-      command: "/bin/sh",
-      args: ["-c", SCRIPT, "sh", bwrap, ...NAMESPACES, "--", ...node, JSON.stringify(entry)],
-      env: { PATH: process.env.PATH },
-      cwd: "/",
-      stderr: (line) => errors.push(line),
-      takes: (listener) => {
-        if (listeners.push(listener as Server) > ports.length) taken.resolve();
+    const code = helper(enter, [0, ...ports]);
+    const dialler = await Dialler.start(
+      { command: "/bin/sh", args: ["-c", SCRIPT, "sh", bwrap, ...NAMESPACES, "--", ...code] },
+      (listener) => {
+        if (listeners.push(listener) > ports.length) taken.resolve();
       },
-    });
+    );
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
-      child.kill();
+      dialler.kill();
     }, PATIENCE);
     try {
-      const ended = child.exit.then((exit) => {
-        if (isLate) throw late();
-        throw unavailable(errors[0] ?? `bubblewrap ended with ${exit}`);
+      const ended = dialler.ended.then(({ exit, said = `bubblewrap ended with ${exit}` }) => {
+        throw isLate ? late() : unavailable(said);
       });
       ended.catch(() => {});
-      const ready = Promise.all([taken.promise, childIn(child.stdout)]);
+      const ready = Promise.all([taken.promise, childIn(dialler.stdout)]);
       const [, pid] = await Promise.race([ready, ended]);
       const user = openSync(`/proc/${pid}/ns/user`, "r");
       const net = openSync(`/proc/${pid}/ns/net`, "r");
       const [proxy] = listeners;
       if (proxy !== undefined) egress.serve(proxy);
-      return new OwnNetwork(listeners, nsenter, user, net);
+      dialler.linger();
+      return new OwnNetwork(options, listeners, dialler, [user, net]);
     } catch (error) {
       for (const listener of listeners) listener.close();
+      await dialler[Symbol.asyncDispose]();
       throw error;
     } finally {
       clearTimeout(timer);
-      await child.end();
     }
   }
 
@@ -104,44 +105,40 @@ export class OwnNetwork implements Disposable {
 
   /** Connects to a program that listens in this network. Throws "unavailable" if none does. */
   async connect(port: number, signal?: AbortSignal): Promise<Socket> {
-    const [command = "", ...args] = [...this.enter, "--", process.execPath, ...CONNECT, `${port}`];
-    const taken = Promise.withResolvers<Socket>();
-    const errors: string[] = [];
-    await using child = await OwnedChild.start({
-      ...{ command, args, env: { PATH: process.env.PATH }, cwd: "/" },
-      stderr: (line) => errors.push(line),
-      takes: (socket) => taken.resolve(socket as Socket),
-    });
-    const stop = (): void => child.kill();
-    signal?.addEventListener("abort", stop, { once: true });
-    const timer = setTimeout(stop, PATIENCE);
-    try {
-      const ended = child.exit.then(() => {
-        signal?.throwIfAborted();
-        const why = errors[0] ?? "it took too long";
-        throw new TrunklineError("unavailable", `Cannot connect to port ${port} there: ${why}`);
-      });
-      ended.catch(() => {});
-      return await Promise.race([taken.promise, ended]);
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", stop);
-    }
+    signal?.throwIfAborted();
+    const socket = await (await this.#running()).connect(port);
+    if (signal?.aborted === true) socket.destroy();
+    signal?.throwIfAborted();
+    return socket;
   }
 
-  [Symbol.dispose](): void {
+  /** Ends the process that has made the network; another one is started if it is needed. */
+  async rest(): Promise<void> {
+    await (await this.#dialler.catch(() => undefined))?.[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.rest();
     for (const listener of this.listeners) listener.close();
     for (const file of this.#files) closeSync(file);
   }
+
+  async #running(): Promise<Dialler> {
+    const present = this.#dialler;
+    const dialler = await present.catch(() => undefined);
+    if (dialler?.isOver === false) return dialler;
+    const [command, ...args] = [...this.enter, "--", ...helper(this.#code, [])];
+    if (this.#dialler === present) this.#dialler = Dialler.start({ command, args }, () => {});
+    return this.#dialler;
+  }
 }
 
-/** A socket stays in the network that it was made in, whoever gets it. */
-const CONNECT = [
-  ...["--no-warnings", "--eval"],
-  `const socket = require("node:net").connect(Number(process.argv[1]), "127.0.0.1");
-  socket.on("error", ({ message }) => { console.error(message); process.exit(1); });
-  socket.on("connect", () => process.send({ isLast: true }, socket));`,
-];
+/** The command line of enter-main.ts, to hand out listeners and connections. */
+function helper(code: string, ports: readonly number[]): string[] {
+  const entry: Entry = { args: [], cwd: "/", proxyVariables: {}, ports };
+  const flags = ["--experimental-ffi", "--no-warnings"];
+  return [process.execPath, ...flags, code, JSON.stringify(entry)];
+}
 
 /**
  * It uses the machine's devices: for new ones bubblewrap would create a second user namespace, and the

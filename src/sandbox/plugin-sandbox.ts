@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { existsSync, mkdirSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -23,8 +23,9 @@ export interface PluginSandboxOptions {
   readonly egress: EgressProxy;
   /** Ports of its network at which others than the proxy listen; 0 for any. */
   readonly ports: readonly number[];
-  /** Paths that are there in addition to the system's, and those of them that can be written. */
+  /** Paths that are there in addition to the system's. */
   readonly read: readonly string[];
+  /** Paths that can be written, too. One that does not exist is made as a folder. */
   readonly write: readonly string[];
   /**
    * All files of the machine are there and can be written, except these: for one that starts other
@@ -53,7 +54,9 @@ export class PluginSandbox implements AsyncDisposable {
 
   /** Throws "unavailable" if this machine does not allow it. */
   static async open(options: PluginSandboxOptions): Promise<PluginSandbox> {
-    const { data, bwrap, nsenter, egress, ports } = options;
+    const { data, bwrap, nsenter, egress, ports, write } = options;
+    // Only what is there can be shown to the plugin.
+    for (const path of write) if (!existsSync(path)) mkdirSync(path, { recursive: true });
     const folder = await makeSandboxFolder(data, "plugin");
     try {
       await writeFile(join(folder, "hosts"), "127.0.0.1 localhost\n");
@@ -76,7 +79,7 @@ export class PluginSandbox implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.network[Symbol.dispose]();
+    await this.network[Symbol.asyncDispose]();
     await removeSandboxFolder(this.#folder);
   }
 
@@ -96,8 +99,10 @@ export class PluginSandbox implements AsyncDisposable {
     const paths = given.flatMap((path) => existing(path).flatMap((real) => [path, real]));
     const system = ["--perms", "0755", "--dir", "/etc", ...bindSystem()];
     return [
-      ...[...system, ...KERNEL, "--ro-bind", join(this.#folder, "hosts"), "/etc/hosts"],
+      ...[...system, "--ro-bind", join(this.#folder, "hosts"), "/etc/hosts"],
       ...["--perms", "1777", "--tmpfs", "/tmp", ...wayTo(paths), ...this.#binds(paths)],
+      // Last, in case all of the machine was approved.
+      ...KERNEL,
     ];
   }
 

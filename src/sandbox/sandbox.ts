@@ -139,6 +139,7 @@ export class Sandbox implements AsyncDisposable {
       program: program.command,
       args: program.args,
       cwd: program.cwd,
+      ports: egress === undefined ? [] : [0],
       proxyVariables: egress === undefined ? {} : { ...PROXY_VARIABLES, ...proxyVariables },
       ...(parts.landlock ? { landlock: this.#landlock() } : {}),
     };

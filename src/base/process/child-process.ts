@@ -21,7 +21,7 @@ export interface ChildOptions {
    * Takes what it hands out once it runs, such as a listener in a network of its own. After the last
    * one, of which it says `isLast`, it has no way to us any more.
    */
-  readonly takes?: ((handle: unknown) => void) | undefined;
+  readonly takes?: ((handle: unknown, said: HandedOut) => void) | undefined;
 }
 
 /** Has a program start otherwise than it is wished, such as in a sandbox. */
@@ -30,6 +30,8 @@ export type Confine = (options: ChildOptions) => ChildOptions;
 /** Said by a child with each thing that it hands out. */
 export interface HandedOut {
   readonly isLast: boolean;
+  /** Why it has nothing to hand out. */
+  readonly problem?: string;
 }
 
 /** How a child ended: its exit code, or the signal that ended it. */
@@ -104,11 +106,11 @@ export class OwnedChild implements AsyncDisposable {
     }) as ChildProcessWithoutNullStreams;
     const { pid } = child;
     if (takes !== undefined) {
-      child.on("message", ({ isLast }: HandedOut, handle) => {
-        takes(handle);
+      child.on("message", (said: HandedOut, handle) => {
+        takes(handle, said);
         // It waits to hear that, and becomes another program after the last one.
         child.send("taken", () => {
-          if (isLast && child.connected) child.disconnect();
+          if (said.isLast && child.connected) child.disconnect();
         });
       });
     }

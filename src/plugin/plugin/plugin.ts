@@ -246,6 +246,8 @@ export class Plugin {
         this.#log.warn("plugin.connection-lost", { reason: message });
       },
     });
+    // To reach another network takes long if it is not done at once. Where it fails, the call says so.
+    if (reach !== undefined) link.connect().catch(() => {});
     try {
       const { handshake } = this.#limits;
       const stop = new SignalStop(signal);
