@@ -2,6 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { type AskedManifest, declaredPermissions } from "../../plugin/installed-plugin.ts";
 import { type PluginPermissions, portsOf } from "../../plugin/plugin/permission-flags.ts";
+import type { InForce } from "../../gateway/session/local-in-force.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { confirm } from "../shell/ask.ts";
 
@@ -17,6 +18,7 @@ type Approving = Pick<
 export async function approve(
   { values, err }: Approving,
   manifest: AskedManifest,
+  limits: () => Promise<InForce>,
 ): Promise<PluginPermissions | undefined> {
   const { id } = manifest;
   const permissions = declaredPermissions(manifest);
@@ -26,6 +28,8 @@ export async function approve(
     return undefined;
   }
   const wants = wantsOf(permissions);
+  const { state, says, next = "" } = await limits();
+  if (state !== "ok") err(`note: sandbox of plugins: ${says} ${next}\n`);
   if (wants.length > 0 && values.approve !== true) {
     const asks = `'${visibleLine(id)}' asks for:\n${wants.map((want) => `  ${visibleLine(want)}`).join("\n")}`;
     const isAgreed = process.stdin.isTTY && (await confirm(`${asks}\nAllow it?`));

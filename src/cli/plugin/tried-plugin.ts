@@ -52,5 +52,5 @@ function words(permissions: PluginPermissions): string {
     ...hosts.map((host) => `reach ${host}`),
     ...(run ? ["start programs"] : []),
   ];
-  return wants.length === 0 ? "nothing outside its package, and reach no host" : wants.join(", ");
+  return wants.length === 0 ? "nothing outside its package" : wants.join(", ");
 }

@@ -20,7 +20,8 @@ import { answerOf } from "../../protocol/bus/answer.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { textResult } from "../../tool/tool.ts";
 import { connect, listen } from "../../wire/quic/transport.ts";
-import { localInForce } from "../session/local-in-force.ts";
+import { defaultConfig } from "../config/config.ts";
+import { pluginsInForce } from "../session/local-in-force.ts";
 import { confinePlugins } from "./confine-plugins.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -66,9 +67,7 @@ definePlugin({
 });
 `;
 
-const data = await mkdtempDisposable(join(tmpdir(), "trunkline-confine-try-"));
-const inForce = await localInForce({ agent: { sandbox: "on" } } as never);
-await data.remove();
+const inForce = await pluginsInForce(defaultConfig("/nowhere"));
 const skip = inForce.state === "ok" ? false : `No sandbox can be had here: ${inForce.says}`;
 
 async function open(permissions: PluginPermissions, sandbox: "auto" | "on" | "off" = "on") {

@@ -43,6 +43,8 @@ export interface PluginStatus {
   /** How it last said it was. */
   readonly health?: string;
   readonly lastError?: string;
+  /** The hosts that it may reach besides the bus, if a sandbox limits them. */
+  readonly hosts?: readonly string[];
   /** How often it was started after its first time. */
   readonly restarts: number;
   /** Calls that it answers now, and calls that wait for one of those to end. */
@@ -90,6 +92,8 @@ interface Running {
   readonly folder: PluginFolder;
   readonly link: PluginLink;
   readonly address: string;
+  /** Whether it reaches only what was approved. */
+  readonly isLimited: boolean;
   readonly health: HealthCheck;
 }
 
@@ -171,6 +175,7 @@ export class Plugin {
       prompts: this.#offer?.prompts.length ?? 0,
       ...(running?.health.last === undefined ? {} : { health: running.health.last }),
       ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
+      ...(running?.isLimited === true ? { hosts: this.settings.permissions?.hosts ?? [] } : {}),
       restarts: Math.max(0, this.#starts - 1),
       calls: running?.link.running ?? 0,
       waiting: running?.link.waiting ?? 0,
@@ -262,7 +267,7 @@ export class Plugin {
       const names = leftOut.slice(0, 10);
       this.#log.warn("plugin.offers-too-much", { leftOut: leftOut.length, names });
     }
-    this.#isUp({ child, folder, link, address });
+    this.#isUp({ child, folder, link, address, isLimited: reach !== undefined });
   }
 
   async #startIn(folder: PluginFolder): Promise<PluginProcess> {
@@ -292,13 +297,14 @@ export class Plugin {
     return start();
   }
 
-  #isUp({ child, folder, link, address }: Omit<Running, "health">): void {
+  #isUp(started: Omit<Running, "health">): void {
+    const { child, folder, link, address } = started;
     const health = new HealthCheck(link.control, this.#limits, (why) => {
       this.#log.warn("plugin.unhealthy", { why });
       this.#lastError = why;
       child.kill();
     });
-    const running = { child, folder, link, address, health };
+    const running = { ...started, health };
     this.#running = running;
     this.#become("up");
     this.#backoff.succeeded();
