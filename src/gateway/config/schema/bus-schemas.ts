@@ -116,6 +116,7 @@ export const BUS_SCHEMAS = {
       sandbox: {
         enum: ["auto", "on", "off"],
         default: "auto",
+        "x-project": false,
         description:
           "Whether plugins with `permissions` run in a sandbox, in which they reach only the approved " +
           "hosts: where this machine can, always (or else they are not started), or never.",
