@@ -1,5 +1,6 @@
 import { Server, type Socket } from "node:net";
 
+import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import {
   type ChildExit,
@@ -79,7 +80,8 @@ export class Dialler implements AsyncDisposable {
   /** Ends it if it is not used for a while. */
   linger(): void {
     clearTimeout(this.#idle);
-    this.#idle = setTimeout(() => void this[Symbol.asyncDispose](), LINGERS).unref();
+    const end = (): void => background(this[Symbol.asyncDispose](), "Ending a dialler");
+    this.#idle = setTimeout(end, LINGERS).unref();
   }
 
   kill(): void {

@@ -1,5 +1,5 @@
 import { closeSync, openSync } from "node:fs";
-import type { AddressInfo, Server, Socket } from "node:net";
+import type { Server, Socket } from "node:net";
 import type { Readable } from "node:stream";
 
 import { TrunklineError } from "../base/errors.ts";
@@ -46,8 +46,7 @@ export class OwnNetwork implements AsyncDisposable {
     dialler: Dialler,
     [user, net]: readonly [number, number],
   ) {
-    const { port } = proxy?.address() as AddressInfo;
-    this.proxy = `http://127.0.0.1:${port}`;
+    this.proxy = `http://127.0.0.1:${portOf(proxy)}`;
     this.listeners = others;
     this.#code = enter;
     this.#files = [user, net];
@@ -131,6 +130,12 @@ export class OwnNetwork implements AsyncDisposable {
     if (this.#dialler === present) this.#dialler = Dialler.start({ command, args }, () => {});
     return this.#dialler;
   }
+}
+
+/** The port of a listener; 0 if there is none. */
+export function portOf(listener: Server | undefined): number {
+  const address = listener?.address();
+  return typeof address === "object" ? (address?.port ?? 0) : 0;
 }
 
 /** The command line of enter-main.ts, to hand out listeners and connections. */

@@ -109,7 +109,7 @@ async function open(permissions: PluginPermissions, sandbox: "auto" | "on" | "of
       await link.ask(asked, { isNested: false }),
       "toolCall",
     );
-    return String(result?.["text"] ?? errorMessage);
+    return result === undefined ? errorMessage : (result["text"] as string);
   };
   const opened = opening.move();
   return { at, call, plugin, lines, offer, [Symbol.asyncDispose]: () => opened.disposeAsync() };

@@ -14,6 +14,7 @@ import type {
 } from "../../plugin/plugin/plugin-process.ts";
 import { EgressProxy, type EgressOptions } from "../../sandbox/egress-proxy.ts";
 import { serviceSockets } from "../../sandbox/home-rules.ts";
+import { portOf } from "../../sandbox/own-network.ts";
 import { PluginSandbox } from "../../sandbox/plugin-sandbox.ts";
 import { remedyFor, thisMachine } from "../../sandbox/remedy.ts";
 import { sandboxPrograms } from "../session/local-sandbox.ts";
@@ -92,10 +93,9 @@ async function confinePlugin(
     const [port, host] = targets[index] ?? [];
     forward(listener, { host, port });
   }
-  const { port } = bus?.address() as { port: number };
   const open = opening.move();
   return {
-    busAddress: `tls://127.0.0.1:${port}`,
+    busAddress: `tls://127.0.0.1:${portOf(bus)}`,
     confine: ({ command, args = [], env, cwd = "/", ...rest }) => ({
       ...rest,
       ...sandbox.wrap({ command, args, env, cwd }),
