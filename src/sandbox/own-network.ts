@@ -21,6 +21,9 @@ export interface OwnNetworkOptions {
 /** Milliseconds; it usually takes a tenth of a second. */
 const PATIENCE = 20_000;
 
+/** Connections to one listener: each is an open file of ours. */
+const MOST_CONNECTIONS = 1_024;
+
 /** bubblewrap closes the descriptor to which it writes the pid of its child, so it gets a copy of stdout. */
 const SCRIPT = 'exec 8>&1; exec "$@"';
 
@@ -42,12 +45,14 @@ export class OwnNetwork implements AsyncDisposable {
 
   private constructor(
     { nsenter, enter }: OwnNetworkOptions,
-    [proxy, ...others]: readonly Server[],
+    listeners: readonly Server[],
     dialler: Dialler,
     [user, net]: readonly [number, number],
   ) {
+    const [proxy, ...others] = listeners;
     this.proxy = `http://127.0.0.1:${portOf(proxy)}`;
     this.listeners = others;
+    for (const listener of listeners) listener.maxConnections = MOST_CONNECTIONS;
     this.#code = enter;
     this.#files = [user, net];
     this.#dialler = Promise.resolve(dialler);

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 
 import { isInside } from "../base/file/path.ts";
 import {
@@ -12,7 +12,7 @@ import {
 } from "./command-sandbox.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import { OwnNetwork } from "./own-network.ts";
-import { bindSystem, ENTER, type Program, wayTo } from "./sandbox.ts";
+import { bindSystem, ENTER, type Program } from "./sandbox.ts";
 
 export interface PluginSandboxOptions {
   /** The folder of our own data, in which the sandbox stores its few files. */
@@ -27,11 +27,10 @@ export interface PluginSandboxOptions {
   readonly read: readonly string[];
   /** Paths that can be written, too. One that does not exist is made as a folder. */
   readonly write: readonly string[];
-  /**
-   * All files of the machine are there and can be written, except these: for one that starts other
-   * programs, which nobody has limited. They are sockets of programs that act on requests.
-   */
-  readonly hide?: readonly string[] | undefined;
+  /** Whether all other files of the machine are there, too, and can be written. */
+  readonly seesAll: boolean;
+  /** Paths that are empty inside, also in those that are given. */
+  readonly hide: readonly string[];
 }
 
 /** Where programs of the machine have their sockets: D-Bus, Docker, ssh-agent, X11, editors. */
@@ -71,7 +70,7 @@ export class PluginSandbox implements AsyncDisposable {
 
   /** How to start the plugin in the sandbox. */
   wrap({ command, args, env }: Program): Program {
-    const inside = [this.#options.bwrap, ...this.#arguments(), "--", command, ...args];
+    const inside = [this.#options.bwrap, ...this.#arguments(env), "--", command, ...args];
     return {
       ...startIn(this.#folder, this.network.enter, inside),
       env: { ...env, ...this.network.variables, TMPDIR: "/tmp" },
@@ -83,58 +82,65 @@ export class PluginSandbox implements AsyncDisposable {
     await removeSandboxFolder(this.#folder);
   }
 
-  #arguments(): string[] {
-    const { hide } = this.#options;
-    return [...SEPARATE, ...(hide === undefined ? this.#few() : this.#allBut(hide)), ...IN_ROOT];
+  #arguments(env: NodeJS.ProcessEnv): string[] {
+    const { seesAll } = this.#options;
+    const files = seesAll ? ["--bind", "/", "/"] : this.#system();
+    const emptyFolders = (seesAll ? SOCKETS : ["/tmp"]).flatMap(existing).flatMap(emptied);
+    const own = ["--proc", "/proc", "--dev", "/dev", ...emptyFolders];
+    return [...SEPARATE, ...files, ...own, ...this.#mounts(env), "--chdir", "/"];
   }
 
-  /** The system's programs, and what the plugin was given. */
-  #few(): string[] {
+  /** The system's programs; or everything, if that was given. */
+  #system(): string[] {
     const { read, write } = this.#options;
-    const given = [process.execPath, ...STORES, ...read, ...write].filter((path) => {
-      // There is one of its own.
-      return !isInside(path, "/proc") && !isInside(path, "/dev");
-    });
-    // The path as it is written may lead through links that are not there inside.
-    const paths = given.flatMap((path) => existing(path).flatMap((real) => [path, real]));
-    const system = ["--perms", "0755", "--dir", "/etc", ...bindSystem()];
+    if (write.includes("/")) return ["--bind", "/", "/"];
+    if (read.includes("/")) return ["--ro-bind", "/", "/"];
+    const hosts = ["--ro-bind", join(this.#folder, "hosts"), "/etc/hosts"];
+    return ["--dir", "/etc", ...bindSystem(), ...hosts];
+  }
+
+  /** The nearest rule applies, so mounts of folders come before mounts inside of them. */
+  #mounts({ NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, SSL_CERT_DIR }: NodeJS.ProcessEnv): string[] {
+    const { read, write, seesAll, hide } = this.#options;
+    const certificates = [NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, SSL_CERT_DIR].flatMap((path) =>
+      path !== undefined && isAbsolute(path) ? [path] : [],
+    );
+    const given = [process.execPath, ...STORES, ...certificates, ...read, ...write];
+    const hidden = hide.flatMap(existing);
+    const mounts = new Map<string, readonly string[]>();
+    const binds = (paths: readonly string[], how: string): void => {
+      for (const path of paths.filter((one) => one !== "/" && !isInside(one, "/proc"))) {
+        const [real] = existing(path);
+        if (real === undefined) continue;
+        mounts.set(real, [how, real, real]);
+        // The path as it is written may lead through links that are not there inside.
+        if (!seesAll) mounts.set(path, [how, real, path]);
+      }
+    };
+    for (const path of hidden) {
+      const isFolder = statSync(path).isDirectory();
+      mounts.set(path, isFolder ? emptied(path) : ["--ro-bind", "/dev/null", path]);
+    }
+    binds(seesAll ? given.filter((path) => this.#isHidden(path)) : given, "--ro-bind");
+    binds(write, "--bind");
+    const sorted = [...mounts].toSorted(([one], [other]) => (one < other ? -1 : 1));
+    // What is written to an empty folder would be lost.
+    const closed = hidden.filter((path) => mounts.get(path)?.includes("--tmpfs"));
     return [
-      ...[...system, "--ro-bind", join(this.#folder, "hosts"), "/etc/hosts"],
-      ...["--perms", "1777", "--tmpfs", "/tmp", ...wayTo(paths), ...this.#binds(paths)],
-      // Last, in case all of the machine was approved.
-      ...KERNEL,
+      ...sorted.flatMap(([, mount]) => mount),
+      ...closed.flatMap((path) => ["--remount-ro", path]),
     ];
   }
 
-  /** Everything as it is, without the sockets of other programs. */
-  #allBut(hide: readonly string[]): string[] {
-    const { read, write } = this.#options;
-    const paths = [...read, ...write].flatMap(existing);
-    const others = hide.flatMap(existing).filter((path) => !SOCKETS.some(holds(path)));
-    const hidden = [
-      ...SOCKETS.flatMap(existing).flatMap((path) => ["--perms", "1777", "--tmpfs", path]),
-      ...others.flatMap((path) =>
-        statSync(path).isDirectory() ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path],
-      ),
-    ];
-    const shown = paths.filter((path) => [...SOCKETS, ...others].some(holds(path)));
-    return ["--bind", "/", "/", ...KERNEL, ...hidden, ...wayTo(shown), ...this.#binds(shown)];
-  }
-
-  /** Folders come before what is in them, which may be writable where the folder is not. */
-  #binds(paths: readonly string[]): string[] {
-    const writable = new Set(this.#options.write.flatMap((path) => [path, ...existing(path)]));
-    return [...new Set(paths)].toSorted().flatMap((path) => {
-      return [writable.has(path) ? "--bind" : "--ro-bind", path, path];
-    });
+  #isHidden(path: string): boolean {
+    const folders = [...SOCKETS, "/dev", ...this.#options.hide].flatMap(existing);
+    return existing(path).some((real) => folders.some((folder) => isInside(real, folder)));
   }
 }
 
-function holds(path: string): (folder: string) => boolean {
-  return (folder) => isInside(path, folder);
+function emptied(path: string): string[] {
+  return ["--perms", "1777", "--tmpfs", path];
 }
 
-const KERNEL = ["--proc", "/proc", "--dev", "/dev"];
-const IN_ROOT = ["--chdir", "/"];
 /** Where some systems have the libraries of programs that are elsewhere. */
 const STORES = ["/nix/store", "/gnu/store"];

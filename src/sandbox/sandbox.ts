@@ -245,7 +245,7 @@ export const PROXY_VARIABLES: Readonly<Record<string, string>> = {
 };
 
 /** The parent folders of some paths, which bubblewrap would create for root only. */
-export function wayTo(paths: readonly string[]): string[] {
+function wayTo(paths: readonly string[]): string[] {
   const folders = new Set<string>();
   for (const path of paths) {
     for (let at = dirname(path); !STANDING.has(at) && !isSystem(at); at = dirname(at))

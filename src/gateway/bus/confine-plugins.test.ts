@@ -93,7 +93,8 @@ async function open(permissions: PluginPermissions, sandbox: "auto" | "on" | "of
       ...{ offer, storage: {}, transport: { listen, connect }, log, confine },
     }),
   );
-  const read = [join(ROOT, "src"), join(ROOT, "node_modules"), ...(permissions.read ?? [])];
+  const sdk = [join(ROOT, "src"), join(ROOT, "node_modules")];
+  const read = [...sdk, home.path, ...(permissions.read ?? [])];
   await orchestrator.configure([
     pluginSettings({
       ...{ id: "tools.reach", binary: process.execPath, module: at("plugin/plugin.mjs") },
@@ -111,8 +112,23 @@ async function open(permissions: PluginPermissions, sandbox: "auto" | "on" | "of
     );
     return result === undefined ? errorMessage : (result["text"] as string);
   };
+  /** The socket of a gateway, in an approved folder. */
+  const gatewayIsOutOfReach = async (): Promise<void> => {
+    const path = at("data/gateway.sock");
+    await using gateway = await listening({ path });
+    assert.equal(await call("unix", { path }), "ENOENT");
+    assert.equal(gateway.visits(), 0);
+  };
   const opened = opening.move();
-  return { at, call, plugin, lines, offer, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return {
+    at,
+    call,
+    gatewayIsOutOfReach,
+    plugin,
+    lines,
+    offer,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }
 
 /** Something of this machine that listens, and how often somebody came. */
@@ -231,6 +247,7 @@ describe("a plugin with permissions", { skip, timeout: 600_000 }, () => {
     assert.equal(datagrams, 0);
     assert.doesNotMatch(await rig.call("dns", { name: "api.example.org" }), /answered/);
     await agents.areOutOfReachOf(rig);
+    await rig.gatewayIsOutOfReach();
     assert.equal(await rig.call("pid"), "2", "it sees no process of the machine");
     rig.offer.tools.add(sampleTool("clock", () => textResult("noon")));
     assert.equal(await rig.call("bus"), "noon");
@@ -259,6 +276,7 @@ describe("a plugin with permissions", { skip, timeout: 600_000 }, () => {
     assert.match(await fetching("http://other.example.org/"), /is not among the hosts/);
     assert.equal(await fetching(`http://127.0.0.1:${service.port}/`), "ECONNREFUSED\n");
     await agents.areOutOfReachOf(rig);
+    await rig.gatewayIsOutOfReach();
     assert.equal(await rig.call("run", { line: "ls /run /var/tmp" }), "/run:\n\n/var/tmp:\n");
     // Programs have the files of their user, unlike the plugin itself.
     const passwd = await rig.call("run", { line: "cat /etc/passwd" });

@@ -81,7 +81,10 @@ async function confinePlugin(
       ...(options.programs ?? sandboxPrograms()),
       ...{ data: join(options.data, "sandbox"), egress, read, write },
       ports: [0, ...ports.keys()],
-      hide: run ? serviceSockets(process.env) : undefined,
+      // A program that it starts may use all files: nobody has limited that.
+      seesAll: run,
+      // Whoever reaches the sockets of a gateway may do what its owner may.
+      hide: [...serviceSockets(process.env), options.data],
     }),
   );
   await tryOut(sandbox);
