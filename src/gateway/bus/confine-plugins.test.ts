@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { mkdir, mkdtempDisposable, writeFile } from "node:fs/promises";
+import { mkdir, mkdtempDisposable, symlink, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { createSocket } from "node:dgram";
@@ -78,12 +78,13 @@ async function open(permissions: PluginPermissions, sandbox: "auto" | "on" | "of
   await mkdir(at("plugin"));
   await writeFile(at("plugin/package.json"), "{}");
   await writeFile(at("plugin/plugin.mjs"), PLUGIN);
+  await symlink(at("plugin"), at("link"));
   const lines: { event: string; host?: string; why?: string }[] = [];
   const log = new Log("info", (line) => void lines.push(JSON.parse(line)));
   const offer = new Offer();
   const names = ["127.0.0.1"];
   const confine = confinePlugins({
-    ...{ sandbox, data: at("data"), log },
+    ...{ sandbox, data: at("approved/data"), log },
     // Names lead to this machine here, and may: nothing else can be relied on in a test.
     egress: { resolve: async () => names, forbids: () => false },
   });
@@ -94,10 +95,10 @@ async function open(permissions: PluginPermissions, sandbox: "auto" | "on" | "of
     }),
   );
   const sdk = [join(ROOT, "src"), join(ROOT, "node_modules")];
-  const read = [...sdk, home.path, ...(permissions.read ?? [])];
+  const read = [...sdk, at("approved"), ...(permissions.read ?? [])];
   await orchestrator.configure([
     pluginSettings({
-      ...{ id: "tools.reach", binary: process.execPath, module: at("plugin/plugin.mjs") },
+      ...{ id: "tools.reach", binary: process.execPath, module: at("link/plugin.mjs") },
       permissions: { ...permissions, read },
     }),
   ]);
@@ -114,7 +115,7 @@ async function open(permissions: PluginPermissions, sandbox: "auto" | "on" | "of
   };
   /** The socket of a gateway, in an approved folder. */
   const gatewayIsOutOfReach = async (): Promise<void> => {
-    const path = at("data/gateway.sock");
+    const path = at("approved/data/gateway.sock");
     await using gateway = await listening({ path });
     assert.equal(await call("unix", { path }), "ENOENT");
     assert.equal(gateway.visits(), 0);
@@ -256,10 +257,12 @@ describe("a plugin with permissions", { skip, timeout: 600_000 }, () => {
     process.kill(pid, "SIGKILL");
     await until(() => rig.plugin.status().restarts === 1 && rig.plugin.state === "up");
     assert.equal(await rig.call("bus"), "noon");
-    await until(() => openNetworks() === 1 && readdirSync(rig.at("data/sandbox")).length === 1);
+    await until(
+      () => openNetworks() === 1 && readdirSync(rig.at("approved/data/sandbox")).length === 1,
+    );
     await rig.plugin.stop();
     assert.equal(openNetworks(), 0);
-    assert.deepEqual(readdirSync(rig.at("data/sandbox")), []);
+    assert.deepEqual(readdirSync(rig.at("approved/data/sandbox")), []);
   });
 
   it("may start programs, if that was approved, which reach no more than it does", async () => {

@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import type { Socket } from "node:net";
 
 import { background } from "../../base/background.ts";
@@ -141,7 +142,8 @@ async function launchPermitted(
   const paths = await permittedPaths(permissions, module, certsDir);
   const confined = bus && (await confine?.({ ...paths, id, run, hosts, ports, bus }));
   const own = argumentsOf(start, confined?.busAddress ?? orchestratorAddress);
-  const args = [...permissionFlags(paths, run), module, ...own];
+  // The links that lead to it are not among what it may read.
+  const args = [...permissionFlags(paths, run), realpathSync(module), ...own];
   if (confined === undefined) return { child: await begin({ command, args, ...given }) };
   let child: OwnedChild;
   try {
