@@ -4,3 +4,27 @@ export function hostFits(pattern: string, host: string): boolean {
   if (wanted === "*" || wanted === host) return true;
   return wanted.startsWith("*.") && host.endsWith(wanted.slice(1));
 }
+
+export interface Endpoint {
+  /** A name, an address, or a pattern as above. */
+  readonly host: string;
+  /** Any port if it is undefined. */
+  readonly port: number | undefined;
+}
+
+const HOST = /^(?:\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])$/i;
+
+/** Reads `api.example.org`, `*.example.com`, `db.example.org:5432`, `[2001:db8::1]:443`; else undefined. */
+export function readEndpoint(text: string): Endpoint | undefined {
+  const [, host = "", digits] = /^(.*?)(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const port = digits === undefined ? undefined : Number(digits);
+  if (!HOST.test(host) || port === 0 || (port ?? 1) > 65_535) return undefined;
+  return { host: host.replace(/^\[(.*)\]$/, "$1").toLowerCase(), port };
+}
+
+/** Whether a port of a host is one of a pattern, which may name a port. */
+export function endpointFits(pattern: string, host: string, port: number): boolean {
+  if (hostFits(pattern, host)) return true;
+  const wanted = readEndpoint(pattern);
+  return wanted !== undefined && (wanted.port ?? port) === port && hostFits(wanted.host, host);
+}

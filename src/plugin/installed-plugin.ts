@@ -119,8 +119,8 @@ function readManifest(text: string): AskedManifest | undefined {
   try {
     const manifest = JSON.parse(text) as AskedManifest;
     const { id, needs_tools: tools, permissions = {} } = manifest;
-    const { read, write, run = false } = permissions;
-    const isGood = [tools, read, write].every(isTexts) && typeof run === "boolean";
+    const { read, write, run = false, hosts } = permissions;
+    const isGood = [tools, read, write, hosts].every(isTexts) && typeof run === "boolean";
     return isGood && typeof id === "string" && id !== "" ? manifest : undefined;
   } catch {
     return undefined;
@@ -138,12 +138,13 @@ export function declaredPermissions({
   permissions,
 }: AskedManifest): PluginPermissions | undefined {
   if (permissions === undefined) return undefined;
-  const { read = [], write = [], run = false } = permissions;
+  const { read = [], write = [], run = false, hosts = [] } = permissions;
   return {
     ...(tools.length === 0 ? {} : { tools }),
     ...(read.length === 0 ? {} : { read }),
     ...(write.length === 0 ? {} : { write }),
     ...(run ? { run } : {}),
+    ...(hosts.length === 0 ? {} : { hosts }),
   };
 }
 

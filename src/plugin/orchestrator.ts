@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { join } from "node:path";
 
 import { background } from "../base/background.ts";
@@ -29,6 +30,7 @@ import { FirstStarts } from "./plugin/first-starts.ts";
 import type { PluginOffer } from "./plugin/introduce.ts";
 import { limitStorage, routeStorage } from "./storage/route-storage.ts";
 import { Plugin, type PluginStatus } from "./plugin/plugin.ts";
+import type { ConfinePlugin } from "./plugin/plugin-process.ts";
 import { PluginFolders } from "./plugin/plugin-folders.ts";
 import { PluginTools } from "./plugin/plugin-tools.ts";
 import { serveBus } from "./serve/serve-bus.ts";
@@ -52,6 +54,8 @@ export interface OrchestratorOptions {
   /** Answers what is asked of storage that no plugin provides. */
   readonly storage: BusHandlers;
   readonly transport: BusTransport;
+  /** Has plugins with permissions reach only what was approved; without it, they reach everything. */
+  readonly confine?: ConfinePlugin | undefined;
   readonly log: Log;
   readonly limits?: Partial<PluginLimits>;
   /** Where the folders of plugins are made; beside the certificates when left out. */
@@ -210,13 +214,27 @@ export class Orchestrator implements AsyncDisposable {
   /** Where modules dial: over TLS, so that none of them needs an engine. */
   async #tlsAddress(): Promise<string> {
     const own = localTlsAddress(this.address);
-    if (own !== undefined) return own;
+    return own ?? (await this.#ownTlsListener()).address;
+  }
+
+  async #ownTlsListener(): Promise<Listener> {
     this.#tlsListener ??= this.#listen("tls://localhost:0");
     try {
-      return (await this.#tlsListener).address;
+      return await this.#tlsListener;
     } catch (error) {
       this.#tlsListener = undefined;
       throw error;
+    }
+  }
+
+  /** Takes a connection of a plugin that has a network of its own. */
+  async #take(socket: Socket): Promise<void> {
+    try {
+      const listener = this.#listener?.take === undefined ? undefined : this.#listener;
+      (listener ?? (await this.#ownTlsListener())).take?.(socket);
+    } catch {
+      // It dials again, and whoever listens says why it cannot.
+      socket.destroy();
     }
   }
 
@@ -284,7 +302,7 @@ export class Orchestrator implements AsyncDisposable {
 
   /** `offer` is what one of the same id, which it takes the place of, has offered. */
   #make(settings: PluginSettings, offer: PluginOffer | undefined): Plugin {
-    const { transport, limits } = this.#options;
+    const { transport, limits, confine } = this.#options;
     const held = new HeldBytes(MOST_HELD);
     return new Plugin(settings, {
       log: this.#log,
@@ -294,10 +312,12 @@ export class Orchestrator implements AsyncDisposable {
       prefersTls: !this.#isOnlyQuic,
       orchestratorAddress: () =>
         settings.module === undefined ? plainAddress(this.address) : this.#tlsAddress(),
-      dial: async (address, name, signal) => {
+      confine,
+      bus: (socket) => background(this.#take(socket), "Taking a connection of a plugin"),
+      dial: async (address, name, signal, reach) => {
         const credentials = await this.#certificates.of(name);
         const connection = await transport.connect(this.#dialled(address), {
-          ...{ credentials, signal, held },
+          ...{ credentials, signal, held, reach },
         });
         return expectPlugin(connection, settings.id);
       },

@@ -6,7 +6,7 @@ import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import { OwnNetwork } from "./own-network.ts";
-import { ENTER, enterCode, type Program, PROXY_VARIABLES } from "./sandbox.ts";
+import { ENTER, enterCode, type Program } from "./sandbox.ts";
 import { seccompFilter } from "./seccomp.ts";
 
 /** Exceptions to the default that commands can read all files of the machine and write none. */
@@ -32,8 +32,27 @@ export interface CommandSandboxOptions {
   readonly egress: EgressProxy;
 }
 
+export const FILTER = "filter.bpf";
 const FILTER_FD = "9";
+/** Opens the filter, and executes the remaining arguments. */
 const SCRIPT = 'exec 9<"$1"; shift; exec "$@"';
+
+/** How to start a program, in the network that `enter` leads to, with what bubblewrap is told. */
+export function startIn(
+  folder: string,
+  enter: readonly string[],
+  inside: readonly string[],
+): Pick<Program, "command" | "args" | "cwd"> {
+  const args = ["-c", SCRIPT, "sh", join(folder, FILTER), ...enter, "--", ...inside];
+  return { command: "/bin/sh", args, cwd: "/" };
+}
+
+/** Its own processes and users, no rights over the kernel, few system calls; its end is that of all. */
+export const SEPARATE = [
+  ...["--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-ipc"],
+  ...["--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session"],
+  ...["--cap-drop", "ALL", "--seccomp", FILTER_FD],
+];
 
 /**
  * The sandbox for commands of local sessions. They see the files of the machine except secrets, can write
@@ -56,23 +75,19 @@ export class CommandSandbox implements AsyncDisposable {
   /** Throws "unavailable" if this machine does not allow it. */
   static async open(options: CommandSandboxOptions): Promise<CommandSandbox> {
     const { data, bwrap, nsenter, egress } = options;
-    // At once: whoever removes the folder when the process exits must not have it made again after.
-    mkdirSync(data, { recursive: true, mode: 0o700 });
-    background(removeAbandoned(data), "Removing folders of sandboxes that were killed");
-    const folder = await mkdtemp(join(data, `commands-${process.pid}-`));
+    const folder = await makeSandboxFolder(data, "commands");
     try {
       for (const name of ["tmp", "var-tmp"]) await mkdir(join(folder, name), { mode: 0o700 });
       await mkdir(join(folder, "empty-folder"), { mode: 0o500 });
       await writeFile(join(folder, "empty"), "", { mode: 0o400 });
-      await writeFile(join(folder, "filter.bpf"), seccompFilter());
       const enter = join(folder, ENTER);
-      await writeFile(enter, await enterCode());
       const network = await OwnNetwork.open({ bwrap, nsenter, enter, egress });
+      await network.rest();
       const sandbox = new CommandSandbox(options, folder, network);
       await sandbox.#tryOut();
       return sandbox;
     } catch (error) {
-      await remove(folder);
+      await removeSandboxFolder(folder);
       throw error;
     }
   }
@@ -82,33 +97,22 @@ export class CommandSandbox implements AsyncDisposable {
     const { bwrap } = this.#options;
     const [folder = cwd] = existing(cwd);
     const inside = [bwrap, ...this.#arguments(env), "--chdir", folder, "--", command, ...args];
-    const filter = join(this.#folder, "filter.bpf");
     return {
-      command: "/bin/sh",
-      args: ["-c", SCRIPT, "sh", filter, ...this.#network.enter, "--", ...inside],
-      env: { ...env, ...this.#proxyVariables(), TMPDIR: "/tmp" },
-      cwd: "/",
+      ...startIn(this.#folder, this.#network.enter, inside),
+      env: { ...env, ...this.#network.variables, TMPDIR: "/tmp" },
     };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#network[Symbol.dispose]();
-    await remove(this.#folder);
-  }
-
-  #proxyVariables(): Record<string, string> {
-    const { proxy } = this.#network;
-    const pairs = Object.entries(PROXY_VARIABLES);
-    return Object.fromEntries(pairs.map(([name, value]) => [name, value.replace("PROXY", proxy)]));
+    await this.#network[Symbol.asyncDispose]();
+    await removeSandboxFolder(this.#folder);
   }
 
   #arguments(env: NodeJS.ProcessEnv): string[] {
     return [
-      ...["--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-ipc"],
-      ...["--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session"],
-      ...["--cap-drop", "ALL", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"],
+      ...SEPARATE,
+      ...["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"],
       ...this.#mounts(env),
-      ...["--seccomp", FILTER_FD],
     ];
   }
 
@@ -150,13 +154,13 @@ export class CommandSandbox implements AsyncDisposable {
       });
     });
     if (problem === undefined) return;
-    this.#network[Symbol.dispose]();
+    await this.#network[Symbol.asyncDispose]();
     throw new TrunklineError("unavailable", `bubblewrap does not work here: ${problem}`);
   }
 }
 
 /** The real path, if it exists: bubblewrap does not mount on links. */
-function existing(path: string): string[] {
+export function existing(path: string): string[] {
   try {
     return [realpathSync.native(path)];
   } catch {
@@ -168,8 +172,28 @@ function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** Commands may leave read-only folders in /tmp, such as Go modules. */
-async function remove(folder: string): Promise<void> {
+/** A folder for the files that starting a program in a sandbox takes: its first code and its filter. */
+export async function makeSandboxFolder(
+  data: string,
+  kind: "commands" | "plugin",
+): Promise<string> {
+  // At once: whoever removes the folder when the process exits must not have it made again after.
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  background(removeAbandoned(data), "Removing folders of sandboxes that were killed");
+  const [filter, code] = [seccompFilter(), await enterCode()];
+  const folder = await mkdtemp(join(data, `${kind}-${process.pid}-`));
+  try {
+    await writeFile(join(folder, FILTER), filter);
+    await writeFile(join(folder, ENTER), code);
+    return folder;
+  } catch (error) {
+    await removeSandboxFolder(folder);
+    throw error;
+  }
+}
+
+/** Programs may leave read-only folders in /tmp, such as Go modules. */
+export async function removeSandboxFolder(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true });
   } catch {
@@ -185,9 +209,9 @@ const FOLDERS = { recursive: true, withFileTypes: true } as const;
 /** Removes the folders of processes that have ended. */
 async function removeAbandoned(data: string): Promise<void> {
   for (const name of await readdir(data)) {
-    const [, pid] = /^commands-(\d+)-/.exec(name) ?? [];
+    const [, pid] = /^(?:commands|plugin)-(\d+)-/.exec(name) ?? [];
     if (pid === undefined || isAlive(Number(pid))) continue;
-    await remove(join(data, name));
+    await removeSandboxFolder(join(data, name));
   }
 }
 

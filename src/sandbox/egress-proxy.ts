@@ -11,11 +11,11 @@ import { request as httpsRequest } from "node:https";
 import { connect, isIP, type Server as Listener, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
-import { hostFits } from "../base/host-pattern.ts";
+import { endpointFits } from "../base/host-pattern.ts";
 import { isPrivateAddress } from "../base/private-address.ts";
 
 export interface EgressOptions {
-  /** Hosts that may be reached; `*.example.com` stands for all subdomains, `*` for all hosts. */
+  /** Hosts that may be reached: `*.example.com` for all subdomains, `*` for all, `HOST:PORT` for one port. */
   readonly allowHosts: readonly string[];
   /** Whether names may resolve to addresses of this machine and its network. */
   readonly allowPrivate?: boolean;
@@ -112,8 +112,9 @@ export class EgressProxy implements Disposable {
     const target = URL.parse(`tcp://${request.url ?? ""}`);
     if (target === null || target.port === "") throw new Refusal("CONNECT needs HOST:PORT");
     const host = bare(target.hostname);
-    const address = await this.#addressOf(host);
-    const outside = connect({ host: address, port: Number(target.port), timeout: CONNECT_TIMEOUT });
+    const port = Number(target.port);
+    const address = await this.#addressOf(host, port);
+    const outside = connect({ host: address, port, timeout: CONNECT_TIMEOUT });
     this.#own(outside);
     await new Promise<void>((resolve, reject) => {
       outside.once("connect", resolve);
@@ -145,8 +146,8 @@ export class EgressProxy implements Disposable {
     if (target?.protocol !== "http:") {
       throw new Refusal("This is a proxy: it supports CONNECT, and http:// URLs");
     }
-    const host = await this.#addressOf(bare(target.hostname));
     const port = target.port === "" ? 80 : Number(target.port);
+    const host = await this.#addressOf(bare(target.hostname), port);
     const path = `${target.pathname}${target.search}`;
     headers.host = target.host;
     return pass(request, response, httpRequest({ host, port, path, method, headers }));
@@ -167,10 +168,10 @@ export class EgressProxy implements Disposable {
   }
 
   /** Resolves a host. Throws if it may not be reached. */
-  async #addressOf(host: string): Promise<string> {
+  async #addressOf(host: string, port: number): Promise<string> {
     const { allowHosts, allowPrivate = false, setting, resolve = addressesOf } = this.#options;
     const { permit, forbids = isPrivateAddress } = this.#options;
-    const isListed = allowHosts.some((pattern) => hostFits(pattern, host));
+    const isListed = allowHosts.some((pattern) => endpointFits(pattern, host, port));
     // Before the name is resolved: a DNS query can already leak data.
     if (!isListed && (await permit?.(host)) !== true) {
       throw this.#refuse(host, `'${host}' is not among the hosts that ${setting} allows`);

@@ -1,12 +1,16 @@
-// Runs inside a sandbox that bubblewrap has made, before the actual program: passes the sandbox's network
-// listener out, restricts itself with Landlock, and becomes that program.
+// Runs inside a sandbox that bubblewrap has made, before the actual program: passes listeners in the
+// sandbox's network out, restricts itself with Landlock, and becomes that program. Without a program it
+// makes connections in that network, and passes them out, too.
 import { dlopen, getRawPointer } from "node:ffi";
-import { createServer } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { createInterface } from "node:readline";
+
+import type { HandedOut } from "../base/process/child-process.ts";
 
 /** The input of this program, as JSON in its only argument. */
 export interface Entry {
-  /** An absolute path, because PATH is not searched. */
-  readonly program: string;
+  /** An absolute path, because PATH is not searched. Without it, lines of stdin are ports to connect to. */
+  readonly program?: string;
   readonly args: readonly string[];
   /** Entered as the program's user: root without its capabilities may not enter it. */
   readonly cwd: string;
@@ -14,6 +18,8 @@ export interface Entry {
   readonly landlock?: { readonly read: readonly string[]; readonly write: readonly string[] };
   /** Environment variables for the proxy; `PROXY` in them stands for its address. */
   readonly proxyVariables: Readonly<Record<string, string>>;
+  /** Ports of listeners in the sandbox's own network that are handed out, the proxy's first; 0 for any. */
+  readonly ports: readonly number[];
 }
 
 // linux/landlock.h; the calls have the same numbers on every processor.
@@ -105,21 +111,57 @@ function allow(ruleset: bigint, path: string, rights: bigint): void {
   c.close(fd);
 }
 
-/** Opens a listener in the sandbox's own network, and passes it to the process that made the sandbox. */
-async function handOutNetwork(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
+/** Opens listeners in the sandbox's own network, and passes them to the process that made the sandbox. */
+async function handOutListeners(ports: readonly number[], isLast: boolean): Promise<number[]> {
+  // Named ports first, so that none of them is picked for another listener.
+  const named = new Map<number, Server>();
+  for (const port of ports.filter((one) => one !== 0)) named.set(port, await listening(port));
+  const listeners: Server[] = [];
+  for (const port of ports) listeners.push(named.get(port) ?? (await listening(port)));
+  const addresses = listeners.map((listener) => listener.address() as AddressInfo);
+  for (const [index, listener] of listeners.entries()) {
+    await handOut({ isLast: isLast && index === ports.length - 1 }, listener);
+    // Of what comes to it, nothing is for this process.
+    listener.close();
+  }
+  return addresses.map(({ port }) => port);
+}
+
+/** The other side confirms that it has it. */
+async function handOut(said: HandedOut, handle?: Server | Socket): Promise<void> {
+  const taken = new Promise((resolve) => process.once("message", resolve));
   await new Promise<void>((resolve, reject) => {
-    process.send?.({ port }, server, {}, (error) => (error === null ? resolve() : reject(error)));
+    process.send?.(said, handle, {}, (error) => (error === null ? resolve() : reject(error)));
   });
-  // The other side confirms that it has it; this process's own copy is closed by execve.
-  await new Promise((resolve) => process.once("message", resolve));
-  return port;
+  await taken;
+}
+
+/** Connects to ports of the sandbox's network, one after the other, until its input ends. */
+async function handOutConnections(): Promise<never> {
+  for await (const line of createInterface({ input: process.stdin })) {
+    // Paused, since what is read here is lost for whoever gets it.
+    const socket = connect(Number(line), "127.0.0.1").pause();
+    const problem = await new Promise<string | undefined>((resolve) => {
+      socket.once("connect", () => resolve(undefined));
+      socket.once("error", ({ message }) => resolve(message));
+    });
+    if (problem === undefined) await handOut({ isLast: false }, socket);
+    else await handOut({ isLast: false, problem });
+  }
+  process.exit(0);
+}
+
+async function listening(port: number): Promise<Server> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.once("error", ({ message }) => fail(`cannot listen in the sandbox: ${message}`));
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  return server;
 }
 
 const entry = JSON.parse(process.argv[2] ?? "") as Entry;
-const { program, args, cwd, landlock, proxyVariables } = entry;
+const { program, args, cwd, landlock, proxyVariables, ports } = entry;
 try {
   process.chdir(cwd);
 } catch {
@@ -127,13 +169,15 @@ try {
 }
 const variables = new Map(Object.entries(process.env).map(([name, value]) => [name, value ?? ""]));
 if (process.send !== undefined) {
-  const proxy = `http://127.0.0.1:${await handOutNetwork()}`;
+  const [port] = await handOutListeners(ports, program !== undefined);
   for (const [name, template] of Object.entries(proxyVariables)) {
-    variables.set(name, template.replace("PROXY", proxy));
+    variables.set(name, template.replace("PROXY", `http://127.0.0.1:${port}`));
   }
+  if (program === undefined) await handOutConnections();
   const { fd } = process.channel as unknown as { fd: number };
   c.close(fd);
 }
+if (program === undefined) fail("there is no program");
 variables.delete("NODE_CHANNEL_FD");
 variables.delete("NODE_CHANNEL_SERIALIZATION_MODE");
 if (landlock !== undefined) restrict(landlock);

@@ -166,10 +166,9 @@ export function homeRules(home: string, env: NodeJS.ProcessEnv): FileRules {
     hide: [
       ...SECRETS.map(inHome),
       ...SETTINGS.map(inHome).filter(holdsSecret),
-      ...SERVICES,
+      ...serviceSockets(env),
       // Our own program runs the code in there at its next start.
       join(cacheHome, "trunkline"),
-      ...socketsIn(env),
     ],
     // It may be in a folder that is hidden, such as /tmp.
     show: [home, ...SYSTEM],
@@ -192,6 +191,11 @@ export function cacheVariables(
   return Object.fromEntries(
     missing.map(({ path, variable = "" }) => [variable, `/tmp/caches/${path.replace(/^\./, "")}`]),
   );
+}
+
+/** What leads to services that act on requests, outside of folders that are empty anyway. */
+export function serviceSockets(env: NodeJS.ProcessEnv): string[] {
+  return [...SERVICES, ...socketsIn(env)];
 }
 
 /** Sockets that variables name, such as `unix:///home/ada/docker.sock`. */

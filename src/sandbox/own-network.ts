@@ -1,11 +1,12 @@
 import { closeSync, openSync } from "node:fs";
-import type { Server } from "node:net";
+import type { Server, Socket } from "node:net";
 import type { Readable } from "node:stream";
 
 import { TrunklineError } from "../base/errors.ts";
-import { OwnedChild } from "../base/process/child-process.ts";
+import { Dialler } from "./dialler.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import type { Entry } from "./enter-main.ts";
+import { PROXY_VARIABLES } from "./sandbox.ts";
 
 export interface OwnNetworkOptions {
   readonly bwrap: string;
@@ -13,70 +14,140 @@ export interface OwnNetworkOptions {
   /** The file of the code that runs in a sandbox first (enter-main.ts). */
   readonly enter: string;
   readonly egress: EgressProxy;
+  /** Ports of this network at which somebody else than the proxy listens; 0 for any. */
+  readonly ports?: readonly number[];
 }
 
 /** Milliseconds; it usually takes a tenth of a second. */
 const PATIENCE = 20_000;
 
+/** Connections to one listener: each is an open file of ours. */
+const MOST_CONNECTIONS = 1_024;
+
 /** bubblewrap closes the descriptor to which it writes the pid of its child, so it gets a copy of stdout. */
 const SCRIPT = 'exec 8>&1; exec "$@"';
 
 /**
- * A network namespace that the commands of a session share. It has only a loopback interface, with the
- * proxy on it. Open descriptors keep it, not a process: no command can end it, and a reused pid cannot
- * lead to another network.
+ * A network namespace that the commands of a session share, or that a plugin has for itself. It has only
+ * a loopback interface, with the proxy on it. Open descriptors keep it, not a process: no command can end
+ * it, and a reused pid cannot lead to another network.
  */
-export class OwnNetwork implements Disposable {
+export class OwnNetwork implements AsyncDisposable {
   /** The address of the proxy, as programs in this network reach it. */
   readonly proxy: string;
   /** The beginning of a command line that runs in this network. */
-  readonly enter: readonly string[];
+  readonly enter: readonly [string, ...string[]];
+  /** The listeners at the ports that were asked for, in that order. They are closed with the network. */
+  readonly listeners: readonly Server[];
+  readonly #code: string;
   readonly #files: readonly number[];
+  #dialler: Promise<Dialler>;
 
-  private constructor(proxy: string, nsenter: string, user: number, net: number) {
-    this.proxy = proxy;
+  private constructor(
+    { nsenter, enter }: OwnNetworkOptions,
+    listeners: readonly Server[],
+    dialler: Dialler,
+    [user, net]: readonly [number, number],
+  ) {
+    const [proxy, ...others] = listeners;
+    this.proxy = `http://127.0.0.1:${portOf(proxy)}`;
+    this.listeners = others;
+    for (const listener of listeners) listener.maxConnections = MOST_CONNECTIONS;
+    this.#code = enter;
     this.#files = [user, net];
+    this.#dialler = Promise.resolve(dialler);
     const file = (fd: number): string => `/proc/${process.pid}/fd/${fd}`;
     this.enter = [nsenter, `--user=${file(user)}`, `--net=${file(net)}`, "--preserve-credentials"];
   }
 
-  /** Throws "unavailable" if this machine does not allow it. */
-  static async open({ bwrap, nsenter, enter, egress }: OwnNetworkOptions): Promise<OwnNetwork> {
-    const taken = Promise.withResolvers<Server>();
-    const errors: string[] = [];
-    // It waits for the end of its input, so that it still runs while we open its namespaces.
-    const entry: Entry = { program: "/bin/cat", args: [], cwd: "/", proxyVariables: {} };
-    const node = [process.execPath, "--experimental-ffi", "--no-warnings", enter];
-    const child = await OwnedChild.start({
-      command: "/bin/sh",
-      args: ["-c", SCRIPT, "sh", bwrap, ...NAMESPACES, "--", ...node, JSON.stringify(entry)],
-      env: { PATH: process.env.PATH },
-      cwd: "/",
-      stderr: (line) => errors.push(line),
-      takes: (listener) => taken.resolve(listener as Server),
-    });
-    const timer = setTimeout(() => child.kill(), PATIENCE);
+  /** Throws "unavailable" if this machine does not allow it, and "timeout" if it takes too long. */
+  static async open(options: OwnNetworkOptions): Promise<OwnNetwork> {
+    const { bwrap, enter, egress, ports = [] } = options;
+    const taken = Promise.withResolvers<void>();
+    const listeners: Server[] = [];
+    const code = helper(enter, [0, ...ports]);
+    const dialler = await Dialler.start(
+      { command: "/bin/sh", args: ["-c", SCRIPT, "sh", bwrap, ...NAMESPACES, "--", ...code] },
+      (listener) => {
+        if (listeners.push(listener) > ports.length) taken.resolve();
+      },
+    );
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      dialler.kill();
+    }, PATIENCE);
     try {
-      const ended = child.exit.then((exit) => {
-        throw unavailable(errors[0] ?? `bubblewrap ended with ${exit}`);
+      const ended = dialler.ended.then(({ exit, said = `bubblewrap ended with ${exit}` }) => {
+        throw isLate ? late() : unavailable(said);
       });
       ended.catch(() => {});
-      const ready = Promise.all([taken.promise, childIn(child.stdout)]);
-      const [listener, pid] = await Promise.race([ready, ended]);
+      const ready = Promise.all([taken.promise, childIn(dialler.stdout)]);
+      const [, pid] = await Promise.race([ready, ended]);
       const user = openSync(`/proc/${pid}/ns/user`, "r");
       const net = openSync(`/proc/${pid}/ns/net`, "r");
-      egress.serve(listener);
-      const { port } = listener.address() as { port: number };
-      return new OwnNetwork(`http://127.0.0.1:${port}`, nsenter, user, net);
+      const [proxy] = listeners;
+      if (proxy !== undefined) egress.serve(proxy);
+      dialler.linger();
+      return new OwnNetwork(options, listeners, dialler, [user, net]);
+    } catch (error) {
+      for (const listener of listeners) listener.close();
+      await dialler[Symbol.asyncDispose]();
+      throw error;
     } finally {
       clearTimeout(timer);
-      await child.end();
     }
   }
 
-  [Symbol.dispose](): void {
+  /** Environment variables that lead programs to the proxy. */
+  get variables(): Record<string, string> {
+    const pairs = Object.entries(PROXY_VARIABLES);
+    return Object.fromEntries(
+      pairs.map(([name, value]) => [name, value.replace("PROXY", this.proxy)]),
+    );
+  }
+
+  /** Connects to a program that listens in this network. Throws "unavailable" if none does. */
+  async connect(port: number, signal?: AbortSignal): Promise<Socket> {
+    signal?.throwIfAborted();
+    const socket = await (await this.#running()).connect(port);
+    if (signal?.aborted === true) socket.destroy();
+    signal?.throwIfAborted();
+    return socket;
+  }
+
+  /** Ends the process that has made the network; another one is started if it is needed. */
+  async rest(): Promise<void> {
+    await (await this.#dialler.catch(() => undefined))?.[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.rest();
+    for (const listener of this.listeners) listener.close();
     for (const file of this.#files) closeSync(file);
   }
+
+  async #running(): Promise<Dialler> {
+    const present = this.#dialler;
+    const dialler = await present.catch(() => undefined);
+    if (dialler?.isOver === false) return dialler;
+    const [command, ...args] = [...this.enter, "--", ...helper(this.#code, [])];
+    if (this.#dialler === present) this.#dialler = Dialler.start({ command, args }, () => {});
+    return this.#dialler;
+  }
+}
+
+/** The port of a listener; 0 if there is none. */
+export function portOf(listener: Server | undefined): number {
+  const address = listener?.address();
+  return typeof address === "object" ? (address?.port ?? 0) : 0;
+}
+
+/** The command line of enter-main.ts, to hand out listeners and connections. */
+function helper(code: string, ports: readonly number[]): string[] {
+  const entry: Entry = { args: [], cwd: "/", proxyVariables: {}, ports };
+  const flags = ["--experimental-ffi", "--no-warnings"];
+  return [process.execPath, ...flags, code, JSON.stringify(entry)];
 }
 
 /**
@@ -99,6 +170,12 @@ function childIn(stdout: Readable): Promise<number> {
       if (pid !== undefined) resolve(Number(pid));
     });
   });
+}
+
+/** This machine may well allow it, and is only busy. */
+function late(): TrunklineError {
+  const why = `it took longer than ${PATIENCE / 1000} s`;
+  return new TrunklineError("timeout", `Cannot create a network for a sandbox: ${why}.`);
 }
 
 function unavailable(why: string): TrunklineError {

@@ -139,6 +139,7 @@ export class Sandbox implements AsyncDisposable {
       program: program.command,
       args: program.args,
       cwd: program.cwd,
+      ports: egress === undefined ? [] : [0],
       proxyVariables: egress === undefined ? {} : { ...PROXY_VARIABLES, ...proxyVariables },
       ...(parts.landlock ? { landlock: this.#landlock() } : {}),
     };
@@ -270,7 +271,7 @@ function becoming(user: SandboxOptions["user"]): string[] {
 }
 
 /** Binds folders, and recreates links as links: on merged systems /bin links to /usr/bin. */
-function bindSystem(): string[] {
+export function bindSystem(): string[] {
   return [...SYSTEM, ...SETTINGS].flatMap((path) => {
     const status = lstatSync(path, { throwIfNoEntry: false });
     if (status === undefined) return [];

@@ -4,6 +4,10 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
 
+import { defaultConfig } from "../../src/gateway/config/config.ts";
+import { pluginsInForce } from "../../src/gateway/session/local-in-force.ts";
+import { processesWhere } from "../support/processes.ts";
+import { until } from "../support/until.ts";
 import { Bridge, BusHome, OrchestratorProgram } from "../support/bus-home.ts";
 import { Program } from "../support/program.ts";
 
@@ -101,5 +105,17 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
     process.kill(Number(pid), "SIGKILL");
     await orchestrator.logged("plugin.up", 5);
     assert.match(await call("who_two"), /^two \d+$/);
+
+    // The one with permissions has a network of its own, where this machine can make one.
+    const { plugins: states } = JSON.parse((await home.run("plugin", "list", "--json")).out) as {
+      plugins: { id: string; hosts?: string[] }[];
+    };
+    const isLimited = (await pluginsInForce(defaultConfig(home.data))).state === "ok";
+    const limited = states.filter(({ hosts }) => hosts !== undefined).map(({ id }) => id);
+    assert.deepEqual(limited, isLimited ? ["tools.three"] : []);
+    const ours = () => processesWhere(({ command }) => command.includes(home.path));
+    assert.ok(ours().length >= 3, "the orchestrator, the shared process, and that of tools.three");
+    await orchestrator.kill();
+    await until(() => ours().length === 0);
   });
 });

@@ -17,12 +17,22 @@ export interface ChildOptions {
   readonly grace?: number;
   /** Each line it writes to stderr, cut to a bounded length. */
   readonly stderr?: (line: string) => void;
-  /** Takes what it hands out once it runs, such as a listener in a network of its own. */
-  readonly takes?: ((handle: unknown) => void) | undefined;
+  /**
+   * Takes what it hands out once it runs, such as a listener in a network of its own. After the last
+   * one, of which it says `isLast`, it has no way to us any more.
+   */
+  readonly takes?: ((handle: unknown, said: HandedOut) => void) | undefined;
 }
 
 /** Has a program start otherwise than it is wished, such as in a sandbox. */
 export type Confine = (options: ChildOptions) => ChildOptions;
+
+/** Said by a child with each thing that it hands out. */
+export interface HandedOut {
+  readonly isLast: boolean;
+  /** Why it has nothing to hand out. */
+  readonly problem?: string;
+}
 
 /** How a child ended: its exit code, or the signal that ended it. */
 export type ChildExit = number | NodeJS.Signals;
@@ -96,10 +106,12 @@ export class OwnedChild implements AsyncDisposable {
     }) as ChildProcessWithoutNullStreams;
     const { pid } = child;
     if (takes !== undefined) {
-      child.once("message", (_, handle) => {
-        takes(handle);
-        // It waits to hear that, and becomes another program then.
-        child.send("taken", () => child.disconnect());
+      child.on("message", (said: HandedOut, handle) => {
+        takes(handle, said);
+        // It waits to hear that, and becomes another program after the last one.
+        child.send("taken", () => {
+          if (said.isLast && child.connected) child.disconnect();
+        });
       });
     }
     if (pid !== undefined) return new OwnedChild(child, new ProcessTree(pid, mark), pid, options);

@@ -201,7 +201,7 @@ function houseChecks(invocation: Invocation, loaded: LoadedConfig, isDeep: boole
       what: "Sandbox of commands",
       examine: async () => {
         const { checkSandbox } = await import("./machine/sandbox.ts");
-        return [await checkSandbox(config)];
+        return checkSandbox(config);
       },
     },
   ];

@@ -1,7 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { type AskedManifest, declaredPermissions } from "../../plugin/installed-plugin.ts";
-import type { PluginPermissions } from "../../plugin/plugin/permission-flags.ts";
+import { type PluginPermissions, portsOf } from "../../plugin/plugin/permission-flags.ts";
+import type { InForce } from "../../gateway/session/local-in-force.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { confirm } from "../shell/ask.ts";
 
@@ -17,6 +18,7 @@ type Approving = Pick<
 export async function approve(
   { values, err }: Approving,
   manifest: AskedManifest,
+  limits: () => Promise<InForce>,
 ): Promise<PluginPermissions | undefined> {
   const { id } = manifest;
   const permissions = declaredPermissions(manifest);
@@ -26,6 +28,8 @@ export async function approve(
     return undefined;
   }
   const wants = wantsOf(permissions);
+  const { state, says, next = "" } = await limits();
+  if (state !== "ok") err(`note: sandbox of plugins: ${says} ${next}\n`);
   if (wants.length > 0 && values.approve !== true) {
     const asks = `'${visibleLine(id)}' asks for:\n${wants.map((want) => `  ${visibleLine(want)}`).join("\n")}`;
     const isAgreed = process.stdin.isTTY && (await confirm(`${asks}\nAllow it?`));
@@ -37,11 +41,15 @@ export async function approve(
   return permissions;
 }
 
-function wantsOf({ tools = [], read = [], write = [], run = false }: PluginPermissions): string[] {
+function wantsOf(permissions: PluginPermissions): string[] {
+  const { tools = [], read = [], write = [], run = false, hosts = [] } = permissions;
+  // Throws where one cannot be limited to.
+  portsOf(hosts);
   return [
     ...tools.map((tool) => `call ${tool === "*" ? "every tool" : `the tool '${tool}'`}`),
     ...read.map((path) => `read ${path}`),
     ...write.map((path) => `read and write ${path}`),
-    ...(run ? ["start programs, which are not limited"] : []),
+    ...hosts.map((host) => `reach ${host === "*" ? "every host but this machine" : host}`),
+    ...(run ? ["start programs, of which only the hosts are limited"] : []),
   ];
 }

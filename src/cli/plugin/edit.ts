@@ -1,9 +1,11 @@
 import { askManifest, findPlugin, type PluginProgram } from "../../plugin/installed-plugin.ts";
 import { checkPluginId } from "../../plugin/guests.ts";
+import type { InForce } from "../../gateway/session/local-in-force.ts";
 import { addEntry, type EntrySection, removeEntry } from "../config/edit-entry.ts";
 import { readPairs } from "../config/read-pairs.ts";
 import type { Editing } from "../config/tell-edited.ts";
 import type { Invocation } from "../shell/command.ts";
+import { quietHouse } from "../shell/open-house.ts";
 import { approve } from "./approve.ts";
 import { nameOf } from "./server-id.ts";
 
@@ -30,7 +32,11 @@ export async function add(invocation: Invocation<PluginValues>): Promise<number>
   const manifest = values.id === undefined ? await askManifest(program) : { id: values.id };
   const { id } = manifest;
   checkPluginId(id);
-  const permissions = first.length === 1 ? await approve(invocation, manifest) : undefined;
+  const limits = async (): Promise<InForce> => {
+    const { pluginsInForce } = await import("../../gateway/session/local-in-force.ts");
+    return pluginsInForce((await quietHouse(invocation)).config);
+  };
+  const permissions = first.length === 1 ? await approve(invocation, manifest, limits) : undefined;
   const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
   const approved = permissions === undefined ? {} : { permissions };
   const settings = { ...programOf(program, args, values), ...approved, ...env };

@@ -41,7 +41,10 @@ export async function list(invocation: Invocation<BusValues>): Promise<number> {
   return 0;
 }
 
-const HEADINGS = ["plugin", "state", "tools", "calls", "waiting", "timeout", "restarts", "health"];
+const HEADINGS = [
+  ...["plugin", "state", "tools", "calls", "waiting", "timeout", "restarts"],
+  ...["hosts", "health"],
+];
 
 /** What is in use now, and how much may be. */
 function rowOf(plugin: PluginStatus): string[] {
@@ -51,8 +54,15 @@ function rowOf(plugin: PluginStatus): string[] {
     ...[`${calls} of ${limits.calls}`, `${waiting} of ${limits.queue}`],
     `${limits.call / 1000} s`,
     String(restarts),
+    state === "up" ? hostsOf(plugin) : "",
     (state === "up" ? health : lastError) ?? "",
   ];
+}
+
+/** The hosts that it reaches beside the bus. */
+function hostsOf({ hosts }: PluginStatus): string {
+  if (hosts === undefined) return "any";
+  return hosts.length === 0 ? "none" : hosts.join(", ");
 }
 
 /** `trunkline plugin call NAME` */

@@ -43,11 +43,13 @@ export async function triedPlugin(
   return { settings, note: `it may do only what it declares: ${words(permissions)}` };
 }
 
-function words({ tools = [], read = [], write = [], run = false }: PluginPermissions): string {
+function words(permissions: PluginPermissions): string {
+  const { tools = [], read = [], write = [], run = false, hosts = [] } = permissions;
   const wants = [
     ...tools.map((tool) => `call '${tool}'`),
     ...read.map((path) => `read ${path}`),
     ...write.map((path) => `write ${path}`),
+    ...hosts.map((host) => `reach ${host}`),
     ...(run ? ["start programs"] : []),
   ];
   return wants.length === 0 ? "nothing outside its package" : wants.join(", ");

@@ -1,12 +1,15 @@
 import { join } from "node:path";
 
+import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import type { BusTransport, Orchestrator } from "../../plugin/orchestrator.ts";
+import type { ConfinePlugin } from "../../plugin/plugin/plugin-process.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
 import type { Config } from "../config/config.ts";
 import type { PluginProgram } from "../config/schema/schema.gen.ts";
+import type { ConfinePluginsOptions } from "./confine-plugins.ts";
 
 export const BUS_ADDRESS = "localhost:50100";
 
@@ -16,6 +19,8 @@ export interface BusPlan {
   readonly certsDir: string;
   readonly clientCertificate: "require" | "request";
   readonly callTimeout: number;
+  /** Whether plugins with permissions reach only the approved hosts: where possible, always, or never. */
+  readonly sandbox: "auto" | "on" | "off";
   readonly workspace: string;
   readonly plugins: readonly PluginSettings[];
 }
@@ -27,6 +32,7 @@ export function busPlan({ bus, data }: Pick<Config, "bus" | "data">): BusPlan {
     certsDir: bus.certsDir ?? join(data, "certs"),
     clientCertificate: bus.clientCertificate,
     callTimeout: bus.callTimeout,
+    sandbox: bus.sandbox,
     workspace: bus.workspace ?? join(data, "workspace"),
     plugins: pluginsOf(bus),
   };
@@ -67,7 +73,7 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
   ]);
   await using opening = new AsyncDisposableStack();
   const report = (event: string, fields: Record<string, unknown>): void => log.warn(event, fields);
-  const { workspace, callTimeout } = plan;
+  const { workspace, callTimeout, sandbox } = plan;
   const storage = opening.use(new BusStorage({ data, workspace, report }));
   const transport = await busTransport();
   const orchestrator = opening.use(
@@ -75,6 +81,7 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
       ...plan,
       ...{ offer, log, transport, storage: storage.handlers, limits: { call: callTimeout } },
       folder: busFolder(data),
+      confine: lazyConfine({ sandbox, data, log }),
     }),
   );
   await orchestrator.configure(plan.plugins);
@@ -83,8 +90,20 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
   return { orchestrator, [Symbol.asyncDispose]: () => open.disposeAsync() };
 }
 
+/** Loads the code of the sandbox with the first plugin that has permissions. */
+function lazyConfine(options: ConfinePluginsOptions): ConfinePlugin {
+  const confine = new Lazy(async () => {
+    const { confinePlugins } = await import("./confine-plugins.ts");
+    return confinePlugins(options);
+  });
+  return async (plugin) => (await confine.get())(plugin);
+}
+
 /** The settings that cannot change while a bus runs. */
-const LASTING = ["listen", "certsDir", "clientCertificate", "callTimeout", "workspace"] as const;
+const LASTING = [
+  ...(["listen", "certsDir", "clientCertificate", "callTimeout", "sandbox"] as const),
+  "workspace",
+] as const;
 
 /** Applies a changed plan to a running bus, and logs the settings that need a restart. */
 export async function reconfigure(

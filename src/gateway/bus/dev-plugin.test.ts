@@ -34,7 +34,12 @@ describe("devPlugin()", () => {
         changed = Promise.withResolvers();
       }
     };
-    const bus = { clientCertificate: "require", callTimeout: 60_000, plugins: {} } as const;
+    const bus = {
+      clientCertificate: "require",
+      callTimeout: 60_000,
+      sandbox: "off",
+      plugins: {},
+    } as const;
     await using data = await mkdtempDisposable(join(tmpdir(), "trunkline-dev-data-"));
     const settings = pluginSettings({ id: "tools.dev", binary: process.execPath, module: file });
     let env = {};

@@ -80,9 +80,10 @@ export interface Config {
   readonly identities: Readonly<Record<string, IdentitySettings>>;
   readonly "x-juggler"?: Readonly<Record<string, unknown>>;
   readonly profiles: Readonly<Record<string, ProfileSettings>>;
-  readonly bus: Omit<BusSettings, "clientCertificate" | "callTimeout" | "plugins"> & {
+  readonly bus: Omit<BusSettings, "clientCertificate" | "callTimeout" | "sandbox" | "plugins"> & {
     readonly clientCertificate: "require" | "request";
     readonly callTimeout: number;
+    readonly sandbox: "auto" | "on" | "off";
     readonly plugins: Readonly<Record<string, PluginProgram>>;
   };
   readonly review: Required<ReviewSettings>;
@@ -187,7 +188,7 @@ export function defaultConfig(data: string): Config {
     models: { local: true, maxSteps: 100, toolTimeout: 120_000, cost: {}, providers: {} },
     identities: {},
     profiles: {},
-    bus: { clientCertificate: "require", callTimeout: 600_000, plugins: {} },
+    bus: { clientCertificate: "require", callTimeout: 600_000, sandbox: "auto", plugins: {} },
     review: { batch: 10, first: "newest", lease: 900, dropFiles: true },
     policy: { tools: { default: "allow", rules: [], approve: "first-use" } },
   };

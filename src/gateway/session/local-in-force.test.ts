@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { defaultConfig } from "../config/config.ts";
-import { localInForce } from "./local-in-force.ts";
+import { localInForce, pluginsInForce } from "./local-in-force.ts";
 
 const config = defaultConfig("/data");
 const wanting = (sandbox: "auto" | "on" | "off"): typeof config => ({
@@ -15,6 +15,28 @@ const wanting = (sandbox: "auto" | "on" | "off"): typeof config => ({
 });
 const missing = async (): Promise<string> =>
   "bwrap is not installed: install the package bubblewrap";
+
+describe("pluginsInForce()", () => {
+  const limited = (sandbox: "auto" | "on" | "off") => ({
+    ...config,
+    bus: { ...config.bus, sandbox },
+  });
+
+  it("says what becomes of plugins that have permissions", async () => {
+    const states = [];
+    for (const sandbox of ["auto", "on", "off"] as const) {
+      const { state, says } = await pluginsInForce(limited(sandbox), missing);
+      states.push([state, says.split(": ", 1)[0]]);
+    }
+    assert.deepEqual(states, [
+      ["warn", "none, so plugins reach every host, and every socket of this machine"],
+      ["fail", "none, so plugins with permissions are not started"],
+      ["warn", "off"],
+    ]);
+    const { state } = await pluginsInForce(limited("auto"), async () => undefined);
+    assert.equal(state, "ok");
+  });
+});
 
 describe("localInForce()", () => {
   it("warns if commands run without a sandbox, and fails if they do not run", async () => {

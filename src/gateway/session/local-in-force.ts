@@ -8,9 +8,9 @@ import { remedyFor, thisMachine } from "../../sandbox/remedy.ts";
 import type { Config } from "../config/config.ts";
 import { sandboxPrograms } from "./local-sandbox.ts";
 
-/** The sandbox of commands as `trunkline doctor` reports it. */
+/** The sandbox of commands or plugins as `trunkline doctor` reports it. */
 export interface InForce {
-  /** "fail": commands do not run. "warn": they run without a sandbox. */
+  /** "fail": they do not run. "warn": they run without a sandbox. */
   readonly state: "ok" | "warn" | "fail";
   readonly says: string;
   /** The command or the setting that fixes it. */
@@ -37,6 +37,29 @@ export async function localInForce(
       ? "commands do not run"
       : "commands run without one, and can read keys of models from /proc";
   const state = agent.sandbox === "on" ? "fail" : "warn";
+  const next = remedyFor(problem, thisMachine());
+  return { state, says: `none, so ${without}: ${problem}`, next };
+}
+
+/** Tests which protection plugins with permissions have. */
+export async function pluginsInForce(
+  { bus }: Pick<Config, "bus">,
+  tryOut: () => Promise<string | undefined> = problemOfCommands,
+): Promise<InForce> {
+  if (bus.sandbox === "off") {
+    const says = "off: plugins reach every host, and every socket of this machine";
+    return { state: "warn", says, next: "Set `bus.sandbox` to `auto`." };
+  }
+  const problem = await tryOut();
+  if (problem === undefined) {
+    const says = "in force: plugins with permissions reach only the approved hosts";
+    return { state: "ok", says: `${says} (\`bus.sandbox\` is \`${bus.sandbox}\`)` };
+  }
+  const without =
+    bus.sandbox === "on"
+      ? "plugins with permissions are not started"
+      : "plugins reach every host, and every socket of this machine";
+  const state = bus.sandbox === "on" ? "fail" : "warn";
   const next = remedyFor(problem, thisMachine());
   return { state, says: `none, so ${without}: ${problem}`, next };
 }

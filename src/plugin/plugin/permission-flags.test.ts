@@ -6,7 +6,13 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
-import { LOOKING_ONLY, permissionFlags } from "./permission-flags.ts";
+import {
+  LOOKING_ONLY,
+  permissionFlags as flagsFor,
+  permittedPaths,
+  type PluginPermissions,
+  portsOf,
+} from "./permission-flags.ts";
 
 /** Tries everything, and says what it could do. */
 const MODULE = `
@@ -27,6 +33,14 @@ console.log(JSON.stringify({
 `;
 const DENIED = "ERR_ACCESS_DENIED";
 const NEVER = { database: false, signal: false };
+
+async function permissionFlags(
+  permissions: PluginPermissions,
+  module: string,
+  certs: string,
+): Promise<string[]> {
+  return flagsFor(await permittedPaths(permissions, module, certs), permissions.run);
+}
 
 async function open() {
   const home = await mkdtempDisposable(join(tmpdir(), "trunkline-permissions-"));
@@ -109,6 +123,33 @@ describe("permissionFlags()", () => {
     await assert.rejects(permissionFlags({ read: [rig.at("notes")] }, module, certs), {
       message: /\/later' is a link to/,
     });
+  });
+});
+
+describe("portsOf()", () => {
+  it("takes hosts and patterns, and gives the ports of this machine", () => {
+    const hosts = ["api.example.org", "*.example.com", "db.example.org:5432", "[2001:db8::1]:443"];
+    assert.deepEqual([...portsOf([...hosts, "*"])], []);
+    assert.deepEqual(
+      [...portsOf(["localhost:5432", "127.0.0.1:6379"])],
+      [
+        [5432, "localhost"],
+        [6379, "127.0.0.1"],
+      ],
+    );
+  });
+
+  it("refuses what is no host, and this machine without a port that can be opened", () => {
+    for (const host of ["https://example.org", "example.org/path", "", "a b", "x:0", "x:65536"]) {
+      assert.throws(() => portsOf([host]), /write a host as `api\.example\.org`/, host);
+    }
+    for (const host of ["localhost", "127.0.0.1", "localhost:22", "127.1.2.3:5432", "[::1]:5432"]) {
+      assert.throws(
+        () => portsOf([host]),
+        /Write it as `localhost:PORT`, with a port from 1024/,
+        host,
+      );
+    }
   });
 });
 

@@ -4,6 +4,8 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
+import { readEndpoint } from "../../base/host-pattern.ts";
+import { isLoopback } from "../../base/private-address.ts";
 import { homeOf } from "../../base/process/environment.ts";
 
 /** What a plugin may do that was approved when it was added. All else is denied. */
@@ -15,6 +17,14 @@ export interface PluginPermissions {
   readonly write?: readonly string[];
   /** Whether it may start programs. */
   readonly run?: boolean;
+  /** Hosts that it may reach, besides the bus: `HOST`, `*.HOST`, `HOST:PORT`. */
+  readonly hosts?: readonly string[];
+}
+
+/** The paths that a plugin may use. */
+export interface PermittedPaths {
+  readonly read: readonly string[];
+  readonly write: readonly string[];
 }
 
 /** What Node itself looks at when it starts a plugin. */
@@ -29,25 +39,57 @@ const NO_SIGNALS =
   "--import=data:text/javascript," +
   encodeURIComponent('for (const name of ["kill", "_kill", "_debugProcess"]) delete process[name]');
 
-/**
- * The flags that make Node enforce what a plugin may do with files and programs: its permission model.
- * It has the network, since it reaches the bus by it. Throws where a link in its package leads out.
- */
-export async function permissionFlags(
-  { read = [], write = [], run = false }: PluginPermissions,
+/** The paths that a plugin may use. Throws where a link in its package leads to others. */
+export async function permittedPaths(
+  { read = [], write = [] }: PluginPermissions,
   module: string,
   certsDir: string,
-): Promise<string[]> {
+): Promise<PermittedPaths> {
   for (const path of [...read, ...write]) refuseUnclear(path);
   const own = packageOf(realpathSync(module), certsDir);
-  const reads = [...packagesOf(own), certsDir, ...NODE_READS, ...read, ...write];
+  const reads = [...new Set([...packagesOf(own), certsDir, ...NODE_READS, ...read, ...write])];
   await refuseLinksOut(own, reads);
+  return { read: reads, write };
+}
+
+/**
+ * The flags that make Node enforce what a plugin may do with files and programs: its permission model.
+ * It has the network, since it reaches the bus by it: Node can only allow all of it, or nothing.
+ */
+export function permissionFlags({ read, write }: PermittedPaths, run = false): string[] {
   return [
     ...["--no-warnings", "--permission", "--allow-net", NO_SQLITE],
-    ...[...new Set(reads)].map((path) => `--allow-fs-read=${path}`),
+    ...read.map((path) => `--allow-fs-read=${path}`),
     ...write.map((path) => `--allow-fs-write=${path}`),
     ...(run ? ["--allow-child-process"] : [NO_SIGNALS]),
   ];
+}
+
+/** The lowest port that a program without rights can listen at. */
+const LOWEST_PORT = 1024;
+
+/**
+ * Ports of this machine among the approved hosts. Throws where one cannot be limited to: of this machine,
+ * a port has to be named, since what listens there trusts its user.
+ */
+export function portsOf(hosts: readonly string[]): ReadonlyMap<number, string> {
+  const ports = new Map<number, string>();
+  for (const text of hosts) {
+    const { host, port } = readEndpoint(text) ?? {};
+    const what = `Cannot limit what the plugin reaches to '${text}'`;
+    if (host === undefined) {
+      const forms = "`api.example.org`, `*.example.org` or `api.example.org:8443`";
+      throw new TrunklineError("untrusted", `${what}: write a host as ${forms}.`);
+    }
+    if (!isLoopback(new URL(`tcp://${host.includes(":") ? `[${host}]` : host}`))) continue;
+    const isGood = ["localhost", "127.0.0.1"].includes(host) && (port ?? 0) >= LOWEST_PORT;
+    if (!isGood || port === undefined) {
+      const forms = `\`localhost:PORT\`, with a port from ${LOWEST_PORT} on`;
+      throw new TrunklineError("untrusted", `${what}: it is this machine. Write it as ${forms}.`);
+    }
+    ports.set(port, host);
+  }
+  return ports;
 }
 
 /** Node takes `*` for everything, and a relative path from wherever the plugin is started. */

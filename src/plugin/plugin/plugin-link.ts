@@ -77,6 +77,11 @@ export class PluginLink implements AsyncDisposable {
     return this.#slots.waiting;
   }
 
+  /** Connects now for the first call, which need not wait for that then. */
+  connect(): Promise<void> {
+    return this.#calls.connect();
+  }
+
   async ask(request: Asked, options: AskOptions & OnBehalf): Promise<PluginResponse> {
     const entering = this.#enter(options);
     try {

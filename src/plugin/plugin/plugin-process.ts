@@ -1,19 +1,52 @@
+import { realpathSync } from "node:fs";
+import type { Socket } from "node:net";
+
 import { background } from "../../base/background.ts";
-import { OwnedChild } from "../../base/process/child-process.ts";
+import { type ChildOptions, type Confine, OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { LastWords } from "../../base/process/stderr-log.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
 import { PREFERRED_TRANSPORT } from "../sdk/flags.ts";
-import { permissionFlags } from "./permission-flags.ts";
+import {
+  permissionFlags,
+  type PermittedPaths,
+  permittedPaths,
+  portsOf,
+} from "./permission-flags.ts";
 import type { PluginSettings } from "./settings.ts";
 
 export interface PluginProcess {
   readonly child: PluginRun;
   /** Where it serves, as it says itself. */
   readonly address: string;
+  /** Connects to a port in its network, where it has one of its own. */
+  readonly reach?: PluginConfinement["connect"] | undefined;
 }
+
+/** A plugin that is to reach only what was approved. */
+export interface ConfinedPlugin extends PermittedPaths {
+  readonly id: string;
+  readonly run: boolean;
+  readonly hosts: readonly string[];
+  /** Ports of this machine that it may reach, and by which name. */
+  readonly ports: ReadonlyMap<number, string>;
+  /** Takes each connection that it makes to the bus. */
+  readonly bus: (socket: Socket) => void;
+}
+
+/** What keeps a plugin to what was approved, as long as it runs. */
+export interface PluginConfinement extends AsyncDisposable {
+  readonly confine: Confine;
+  /** Where it reaches the bus. */
+  readonly busAddress: string;
+  /** Connects to a port that it listens at. */
+  connect(port: number, signal?: AbortSignal): Promise<Socket>;
+}
+
+/** Undefined where hosts cannot be limited, and the plugin is to be started all the same. */
+export type ConfinePlugin = (plugin: ConfinedPlugin) => Promise<PluginConfinement | undefined>;
 
 export interface PluginStart {
   readonly settings: PluginSettings;
@@ -29,6 +62,9 @@ export interface PluginStart {
   readonly said: (line: string) => void;
   /** The process for those that share one. */
   readonly host?: PluginHost | undefined;
+  readonly confine?: ConfinePlugin | undefined;
+  /** Takes connections to the bus from another network. */
+  readonly bus?: ((socket: Socket) => void) | undefined;
 }
 
 /** So much of a plugin's last words is told with the reason of its end. */
@@ -43,7 +79,7 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   const ready = Promise.withResolvers<string>();
   ready.promise.catch(() => {});
   const words = new LastWords();
-  const child = await launch(start, (line) => {
+  const { child, reach } = await launch(start, (line) => {
     const address = READY.exec(line)?.[1];
     if (address !== undefined) {
       ready.resolve(address);
@@ -68,7 +104,7 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
     "Noting the end of a plugin",
   );
   try {
-    return { child, address: await ready.promise };
+    return { child, address: await ready.promise, reach };
   } catch (error) {
     await child.end();
     throw error;
@@ -78,28 +114,71 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   }
 }
 
+type Launched = Omit<PluginProcess, "address">;
+
 /** Starts the program, or the module in the process that it shares with others. */
-async function launch(start: PluginStart, stderr: (line: string) => void): Promise<PluginRun> {
-  const { settings, host, orchestratorAddress, certsDir } = start;
+async function launch(start: PluginStart, stderr: (line: string) => void): Promise<Launched> {
+  const { settings, host, orchestratorAddress } = start;
   const { module, binary, permissions } = settings;
+  const hint = start.prefersTls === true ? { [PREFERRED_TRANSPORT]: "tls" } : {};
+  const env = { ...usualVariables(), ...hint, ...settings.env };
+  const args = argumentsOf(start, orchestratorAddress);
+  if (module === undefined) return { child: await begin({ command: binary, args, env, stderr }) };
+  const isShared = permissions === undefined && host !== undefined;
+  if (isShared) return { child: await host.start({ file: module, args, env, stderr }) };
+  return launchPermitted(start, module, { env, stderr });
+}
+
+/** Starts a module that may do only what was approved. */
+async function launchPermitted(
+  start: PluginStart,
+  module: string,
+  given: Pick<ChildOptions, "env" | "stderr">,
+): Promise<Launched> {
+  const { settings, certsDir, confine, bus, orchestratorAddress } = start;
+  const { id, binary: command, permissions = {} } = settings;
+  const { run = false, hosts = [] } = permissions;
+  const ports = portsOf(hosts);
+  const paths = await permittedPaths(permissions, module, certsDir);
+  const confined = bus && (await confine?.({ ...paths, id, run, hosts, ports, bus }));
+  const own = argumentsOf(start, confined?.busAddress ?? orchestratorAddress);
+  // The links that lead to it are not among what it may read.
+  const args = [...permissionFlags(paths, run), realpathSync(module), ...own];
+  if (confined === undefined) return { child: await begin({ command, args, ...given }) };
+  let child: OwnedChild;
+  try {
+    child = await begin(confined.confine({ command, args, ...given }));
+  } catch (error) {
+    await confined[Symbol.asyncDispose]();
+    throw error;
+  }
+  const { pid, exit } = child;
+  const over = child.gone.then(() => confined[Symbol.asyncDispose]());
+  background(over, "Removing the network of a plugin");
+  const end = async (): Promise<void> => {
+    await child.end();
+    await over;
+  };
+  return {
+    child: { pid, exit, end, kill: () => child.kill() },
+    reach: (port, signal) => confined.connect(port, signal),
+  };
+}
+
+function argumentsOf({ settings, certsDir }: PluginStart, orchestratorAddress: string): string[] {
   // Where QUIC would take an engine, and so a process and its rights, for each. A program of another
   // SDK may only know QUIC; one of ours reads which transport we prefer.
-  const listen = module === undefined ? "localhost:0" : "tls://localhost:0";
-  const args = [
+  const listen = settings.module === undefined ? "localhost:0" : "tls://localhost:0";
+  return [
     ...settings.args,
     `--orchestrator-addr=${orchestratorAddress}`,
     `--listen-addr=${listen}`,
     `--certs-dir=${certsDir}`,
   ];
-  const hint = start.prefersTls === true ? { [PREFERRED_TRANSPORT]: "tls" } : {};
-  const env = { ...usualVariables(), ...hint, ...settings.env };
-  const isShared = module !== undefined && permissions === undefined && host !== undefined;
-  if (isShared) return host.start({ file: module, args, env, stderr });
-  const first =
-    module === undefined
-      ? []
-      : [...(await permissionFlags(permissions ?? {}, module, certsDir)), module];
-  const child = await OwnedChild.start({ command: binary, args: [...first, ...args], env, stderr });
+}
+
+async function begin(options: ChildOptions): Promise<OwnedChild> {
+  const child = await OwnedChild.start(options);
   // Nobody reads what it prints there, and a full pipe would hold it.
   child.stdout.resume();
   return child;

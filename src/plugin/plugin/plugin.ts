@@ -1,3 +1,5 @@
+import type { Socket } from "node:net";
+
 import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -10,7 +12,12 @@ import { HealthCheck } from "./health-check.ts";
 import { introduce, type PluginOffer } from "./introduce.ts";
 import type { PluginFolder } from "./plugin-folder.ts";
 import { PluginLink } from "./plugin-link.ts";
-import { LONGEST_WORDS, type PluginProcess, startPlugin } from "./plugin-process.ts";
+import {
+  type ConfinePlugin,
+  LONGEST_WORDS,
+  type PluginProcess,
+  startPlugin,
+} from "./plugin-process.ts";
 import {
   type CallLimits,
   DEFAULT_PLUGIN_LIMITS,
@@ -36,6 +43,8 @@ export interface PluginStatus {
   /** How it last said it was. */
   readonly health?: string;
   readonly lastError?: string;
+  /** The hosts that it may reach besides the bus, if a sandbox limits them. */
+  readonly hosts?: readonly string[];
   /** How often it was started after its first time. */
   readonly restarts: number;
   /** Calls that it answers now, and calls that wait for one of those to end. */
@@ -55,7 +64,16 @@ export interface PluginOptions {
   readonly prefersTls?: boolean | undefined;
   /** The process of plugins that share one. */
   readonly host?: PluginHost | undefined;
-  readonly dial: (address: string, name: string, signal: AbortSignal) => Promise<Connection>;
+  /** Has a plugin with permissions reach only what was approved. */
+  readonly confine?: ConfinePlugin | undefined;
+  /** Takes connections to the bus from the network of such a plugin. */
+  readonly bus?: ((socket: Socket) => void) | undefined;
+  readonly dial: (
+    address: string,
+    name: string,
+    signal: AbortSignal,
+    reach: PluginProcess["reach"],
+  ) => Promise<Connection>;
   /** What must be up before it. */
   readonly needs: () => readonly Plugin[];
   /** What it offers has changed. */
@@ -74,6 +92,8 @@ interface Running {
   readonly folder: PluginFolder;
   readonly link: PluginLink;
   readonly address: string;
+  /** Whether it reaches only what was approved. */
+  readonly isLimited: boolean;
   readonly health: HealthCheck;
 }
 
@@ -155,6 +175,7 @@ export class Plugin {
       prompts: this.#offer?.prompts.length ?? 0,
       ...(running?.health.last === undefined ? {} : { health: running.health.last }),
       ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
+      ...(running?.isLimited === true ? { hosts: this.settings.permissions?.hosts ?? [] } : {}),
       restarts: Math.max(0, this.#starts - 1),
       calls: running?.link.running ?? 0,
       waiting: running?.link.waiting ?? 0,
@@ -219,17 +240,19 @@ export class Plugin {
 
   async #connectIn(folder: PluginFolder): Promise<void> {
     const { signal } = this.#stopping;
-    const { child, address } = await this.#startIn(folder);
+    const { child, address, reach } = await this.#startIn(folder);
     const link = new PluginLink({
       id: this.id,
       limits: this.#limits,
-      dial: (given) => this.#options.dial(address, `orchestrator-to-${this.id}`, given),
+      dial: (given) => this.#options.dial(address, `orchestrator-to-${this.id}`, given, reach),
       lost: ({ message }) => {
         // Of one that is asked to end, it is no news.
         if (this.#running?.link !== link) return;
         this.#log.warn("plugin.connection-lost", { reason: message });
       },
     });
+    // To reach another network takes long if it is not done at once. Where it fails, the call says so.
+    if (reach !== undefined) link.connect().catch(() => {});
     try {
       const { handshake } = this.#limits;
       const stop = new SignalStop(signal);
@@ -244,7 +267,7 @@ export class Plugin {
       const names = leftOut.slice(0, 10);
       this.#log.warn("plugin.offers-too-much", { leftOut: leftOut.length, names });
     }
-    this.#isUp({ child, folder, link, address });
+    this.#isUp({ child, folder, link, address, isLimited: reach !== undefined });
   }
 
   async #startIn(folder: PluginFolder): Promise<PluginProcess> {
@@ -253,6 +276,8 @@ export class Plugin {
       startPlugin({
         settings: this.settings,
         host: this.#options.host,
+        confine: this.#options.confine,
+        bus: this.#options.bus,
         orchestratorAddress,
         prefersTls: this.#options.prefersTls,
         certsDir: folder.path,
@@ -272,13 +297,14 @@ export class Plugin {
     return start();
   }
 
-  #isUp({ child, folder, link, address }: Omit<Running, "health">): void {
+  #isUp(started: Omit<Running, "health">): void {
+    const { child, folder, link, address } = started;
     const health = new HealthCheck(link.control, this.#limits, (why) => {
       this.#log.warn("plugin.unhealthy", { why });
       this.#lastError = why;
       child.kill();
     });
-    const running = { child, folder, link, address, health };
+    const running = { ...started, health };
     this.#running = running;
     this.#become("up");
     this.#backoff.succeeded();

@@ -126,11 +126,13 @@ export interface Health {
   readonly details?: Readonly<Record<string, string>>;
 }
 
-/** What a plugin wants of the machine: absolute paths, and whether it starts programs. */
+/** What a plugin wants of the machine: absolute paths, whether it starts programs, and hosts. */
 export interface PermissionRequest {
   readonly read?: readonly string[];
   readonly write?: readonly string[];
   readonly run?: boolean;
+  /** Such as `api.example.org`, `*.example.org`, `db.example.org:5432` or `localhost:5432`. */
+  readonly hosts?: readonly string[];
 }
 
 /** All that makes a plugin. */
@@ -160,8 +162,8 @@ export interface PluginDefinition<Tools = unknown, Prompts = unknown> {
     readonly ai?: readonly string[];
   };
   /**
-   * What it wants of the machine. A person approves it when the plugin is added, and Node then denies
-   * everything else. One that says nothing runs with all rights of its user.
+   * What it wants of the machine. A person approves it when the plugin is added, and everything else
+   * is then denied. One that says nothing runs with all rights of its user.
    */
   readonly permissions?: PermissionRequest;
   /** Before its first call, with what the orchestrator's configuration says of it. */

@@ -1,4 +1,5 @@
 import type { X509Certificate } from "node:crypto";
+import type { Socket } from "node:net";
 import type { Stop } from "../../base/stop.ts";
 import type { ConnectionError } from "./connection-error.ts";
 import type { HeldBytes } from "./stream/held-bytes.ts";
@@ -89,6 +90,8 @@ export interface ConnectOptions {
   readonly limits?: Partial<ConnectionLimits>;
   /** Counts what comes and is not read, together with other connections; `maxHeld` is not used. */
   readonly held?: HeldBytes;
+  /** Connects to a port of another network, in which the address is; over TLS only. */
+  readonly reach?: ((port: number, signal?: AbortSignal) => Promise<Socket>) | undefined;
 }
 
 export interface ListenOptions {
@@ -114,6 +117,8 @@ export interface Listener extends AsyncDisposable {
   readonly port: number;
   /** Uses other certificates from the next connection on. */
   renew(credentials: Credentials): Promise<void>;
+  /** Takes a connection that came to a listener in another network; only one for TLS can. */
+  take?(socket: Socket): void;
   close(): Promise<void>;
 }
 

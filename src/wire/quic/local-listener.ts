@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { Credentials, Listener, ListenOptions } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { formatAddress } from "./address.ts";
@@ -50,6 +51,10 @@ export class LocalListener implements Listener {
 
   async renew(credentials: Credentials): Promise<void> {
     await Promise.all(this.#both.map((listener) => listener.renew(credentials)));
+  }
+
+  take(socket: Socket): void {
+    this.#both[0].take(socket);
   }
 
   async close(): Promise<void> {

@@ -22,7 +22,8 @@ export async function connect(
   engine: QuicEngine = sharedEngine,
 ): Promise<Connection> {
   const parsed = parseAddress(address);
-  if (parsed.scheme === "tls") return connectTls(parsed, options);
+  const isTls = parsed.scheme === "tls" || options.reach !== undefined;
+  if (isTls) return connectTls({ ...parsed, scheme: "tls" }, options);
   const isLocal = parsed.scheme === "any" && isLoopback(parsed.host);
   return isLocal ? connectLocal(parsed, options, engine) : connectQuic(parsed, options, engine);
 }

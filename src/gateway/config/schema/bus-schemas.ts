@@ -113,6 +113,14 @@ export const BUS_SCHEMAS = {
           "Folder whose `.projects` holds what plugins store as Markdown; default `workspace` in " +
           "the data folder. A relative path counts from this file's folder.",
       },
+      sandbox: {
+        enum: ["auto", "on", "off"],
+        default: "auto",
+        "x-project": false,
+        description:
+          "Whether plugins with `permissions` run in a sandbox, in which they reach only the approved " +
+          "hosts: where this machine can, always (or else they are not started), or never.",
+      },
       plugins: {
         type: "object",
         additionalProperties: { $ref: "#PluginProgram" },
@@ -158,8 +166,8 @@ export const BUS_SCHEMAS = {
 
   PluginPermissions: {
     description:
-      "What a module may do, as approved by `plugin add`; it has a process of its own then, and Node " +
-      "denies it everything else. The network is not limited.",
+      "What a module may do, as approved by `plugin add`; it has a process of its own then, and " +
+      "everything else is denied: by Node, and by a sandbox (`bus.sandbox`).",
     type: "object",
     additionalProperties: false,
     properties: {
@@ -179,6 +187,13 @@ export const BUS_SCHEMAS = {
         description: "Absolute paths that it may read and write.",
       },
       run: { type: "boolean", description: "Whether it may start programs." },
+      hosts: {
+        type: "array",
+        items: { type: "string", minLength: 1 },
+        description:
+          "Hosts that it may reach beside the bus, none when left out: `api.example.org`, " +
+          "`*.example.org`, `db.example.org:5432`, `localhost:PORT`; `*` for all but this machine.",
+      },
     },
   },
 

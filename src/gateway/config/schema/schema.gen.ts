@@ -418,6 +418,11 @@ export interface BusSettings {
    * folder. A relative path counts from this file's folder.
    */
   readonly workspace?: string;
+  /**
+   * Whether plugins with `permissions` run in a sandbox, in which they reach only the approved
+   * hosts: where this machine can, always (or else they are not started), or never.
+   */
+  readonly sandbox?: "auto" | "on" | "off";
   /** Plugins to start, by id. */
   readonly plugins?: {
     readonly [key: string]: PluginProgram;
@@ -504,8 +509,8 @@ export interface PluginModule {
 }
 
 /**
- * What a module may do, as approved by `plugin add`; it has a process of its own then, and Node
- * denies it everything else. The network is not limited.
+ * What a module may do, as approved by `plugin add`; it has a process of its own then, and
+ * everything else is denied: by Node, and by a sandbox (`bus.sandbox`).
  */
 export interface PluginPermissions {
   /** Tools of others that it may call, whatever its manifest says; `*` for all. */
@@ -516,6 +521,11 @@ export interface PluginPermissions {
   readonly write?: readonly string[];
   /** Whether it may start programs. */
   readonly run?: boolean;
+  /**
+   * Hosts that it may reach beside the bus, none when left out: `api.example.org`, `*.example.org`,
+   * `db.example.org:5432`, `localhost:PORT`; `*` for all but this machine.
+   */
+  readonly hosts?: readonly string[];
 }
 
 /** An MCP server on standard streams as a plugin: its tools and prompts. */
@@ -4149,10 +4159,11 @@ export const checkBusSettings: Check = (value) => {
       case "clientCertificate":
       case "callTimeout":
       case "workspace":
+      case "sandbox":
       case "plugins":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["listen", "certsDir", "clientCertificate", "callTimeout", "workspace", "plugins"]) };
+        return { path: [key], says: unknownKey(key, ["listen", "certsDir", "clientCertificate", "callTimeout", "workspace", "sandbox", "plugins"]) };
     }
   }
   const listen: unknown = value.listen;
@@ -4189,6 +4200,12 @@ export const checkBusSettings: Check = (value) => {
       return { path: ["workspace"], says: "must be a string" };
     }
     if (workspace === "") return { path: ["workspace"], says: "must not be empty" };
+  }
+  const sandbox: unknown = value.sandbox;
+  if (sandbox !== undefined) {
+    if (sandbox !== "auto" && sandbox !== "on" && sandbox !== "off") {
+      return { path: ["sandbox"], says: "must be one of: auto, on, off" };
+    }
   }
   const plugins: unknown = value.plugins;
   if (plugins !== undefined) {
@@ -4445,6 +4462,7 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
       case "read":
       case "write":
       case "run":
+      case "hosts":
         continue;
       default:
         return false;
@@ -4479,6 +4497,15 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
   const run: unknown = value.run;
   if (run !== undefined) {
     if (typeof run !== "boolean") return false;
+  }
+  const hosts: unknown = value.hosts;
+  if (hosts !== undefined) {
+    if (!Array.isArray(hosts)) return false;
+    for (let i4 = 0; i4 < hosts.length; i4++) {
+      const item4: unknown = hosts[i4];
+      if (typeof item4 !== "string") return false;
+      if (item4 === "") return false;
+    }
   }
   return true;
 };
@@ -4861,9 +4888,10 @@ export const checkPluginPermissions: Check = (value) => {
       case "read":
       case "write":
       case "run":
+      case "hosts":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["tools", "read", "write", "run"]) };
+        return { path: [key], says: unknownKey(key, ["tools", "read", "write", "run", "hosts"]) };
     }
   }
   const tools: unknown = value.tools;
@@ -4899,6 +4927,15 @@ export const checkPluginPermissions: Check = (value) => {
   const run: unknown = value.run;
   if (run !== undefined) {
     if (typeof run !== "boolean") return { path: ["run"], says: "must be true or false" };
+  }
+  const hosts: unknown = value.hosts;
+  if (hosts !== undefined) {
+    if (!Array.isArray(hosts)) return { path: ["hosts"], says: "must be a list" };
+    for (let i4 = 0; i4 < hosts.length; i4++) {
+      const item4: unknown = hosts[i4];
+      if (typeof item4 !== "string") return { path: ["hosts", i4], says: "must be a string" };
+      if (item4 === "") return { path: ["hosts", i4], says: "must not be empty" };
+    }
   }
   return undefined;
 };

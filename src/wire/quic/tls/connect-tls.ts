@@ -1,4 +1,4 @@
-import { isIP, type LookupFunction } from "node:net";
+import { isIP, type LookupFunction, type Socket } from "node:net";
 import { checkServerIdentity, connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { type Address, formatAddress, resolveHost } from "../address.ts";
 import { type ConnectOptions, resolveConnectionLimits, tlsAlpn } from "../connection.ts";
@@ -14,11 +14,18 @@ export async function connectTls(
   signal?.throwIfAborted();
   const limits = resolveConnectionLimits(options.limits);
   const text = formatAddress(address);
-  const addresses = await resolveHost(address.host);
-  signal?.throwIfAborted();
-  const socket = withCertificates(`connect to ${text}`, () =>
-    connect({ ...settings(address, options), lookup: lookupOf(addresses) }),
-  );
+  const carrier = await carrierTo(address, options);
+  const addresses = carrier === undefined ? await resolveHost(address.host) : [];
+  const way = carrier === undefined ? { lookup: lookupOf(addresses) } : { socket: carrier };
+  let socket: TLSSocket;
+  try {
+    signal?.throwIfAborted();
+    const given = settings(address, options);
+    socket = withCertificates(`connect to ${text}`, () => connect({ ...given, ...way }));
+  } catch (error) {
+    carrier?.destroy();
+    throw error;
+  }
   const late = setTimeout(() => {
     const detail = "the handshake took too long";
     socket.destroy(ConnectionError.of(`Cannot connect to ${text}`, { trouble: "timeout", detail }));
@@ -44,6 +51,18 @@ export async function connectTls(
   } finally {
     clearTimeout(late);
     signal?.removeEventListener("abort", giveUp);
+  }
+}
+
+/** The connection to carry it, where the address is in another network. */
+async function carrierTo(address: Address, options: ConnectOptions): Promise<Socket | undefined> {
+  try {
+    return await options.reach?.(address.port, options.signal);
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    const detail = (error as Error).message;
+    const what = `Cannot connect to ${formatAddress(address)}`;
+    throw ConnectionError.of(what, { trouble: "refused", detail });
   }
 }
 

@@ -83,6 +83,11 @@ export class TlsListener implements Listener {
     );
   }
 
+  take(socket: Socket): void {
+    if (this.#closing === undefined) this.#server.emit("connection", socket);
+    else socket.destroy();
+  }
+
   async close(): Promise<void> {
     this.#closing ??= this.#close();
     await this.#closing;
@@ -180,9 +185,9 @@ export class TlsListener implements Listener {
   }
 }
 
-/** Tells the connections apart that are there. */
-function endOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
+/** Tells the connections apart that are there, also those of other networks. */
+function endOf({ remoteAddress, remotePort, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localPort}`;
 }
 
 function context({ ca, cert, key }: Credentials): { ca: string; cert?: string; key?: string } {

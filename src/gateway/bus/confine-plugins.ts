@@ -1,0 +1,176 @@
+import { execFile } from "node:child_process";
+import { statSync } from "node:fs";
+import { connect, type Server, type Socket } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { isOtherMachine } from "../../base/private-address.ts";
+import type {
+  ConfinedPlugin,
+  ConfinePlugin,
+  PluginConfinement,
+} from "../../plugin/plugin/plugin-process.ts";
+import { EgressProxy, type EgressOptions } from "../../sandbox/egress-proxy.ts";
+import { serviceSockets } from "../../sandbox/home-rules.ts";
+import { portOf } from "../../sandbox/own-network.ts";
+import { PluginSandbox } from "../../sandbox/plugin-sandbox.ts";
+import { remedyFor, thisMachine } from "../../sandbox/remedy.ts";
+import { sandboxPrograms } from "../session/local-sandbox.ts";
+
+export interface ConfinePluginsOptions {
+  /** Whether plugins are confined: where this machine can, always (or they do not start), or never. */
+  readonly sandbox: "auto" | "on" | "off";
+  readonly data: string;
+  readonly log: Log;
+  /** Other rules of the proxy. */
+  readonly egress?: Partial<EgressOptions>;
+  /** The programs that make a sandbox; found in the system when left out. */
+  readonly programs?: ReturnType<typeof sandboxPrograms>;
+}
+
+/** Refused hosts of one plugin that are logged. */
+const MOST_LOGGED = 100;
+
+/** Whether a program has run in such a sandbox, in this process. */
+let isTriedOut = false;
+
+/**
+ * Has each plugin with permissions reach the bus and the approved hosts, and no other socket of this
+ * machine: in a network and with files of its own. Where this machine cannot do that, the setting says
+ * whether it is started all the same. A sandbox that fails for another reason is no reason to do without.
+ */
+export function confinePlugins(options: ConfinePluginsOptions): ConfinePlugin {
+  const { sandbox, log } = options;
+  const warned = new Set<string>();
+  return async (plugin) => {
+    if (sandbox === "off") return undefined;
+    try {
+      return await confinePlugin(plugin, options);
+    } catch (error) {
+      if (!(error instanceof TrunklineError) || error.code !== "unavailable") throw error;
+      const why = error.message;
+      const next = remedyFor(why, thisMachine());
+      if (sandbox === "on") {
+        const says = `It is not started, because its hosts cannot be limited: ${why}`;
+        throw new TrunklineError(
+          "unavailable",
+          `${says} ${next} Or set \`bus.sandbox\` to \`auto\`.`,
+        );
+      }
+      if (!warned.has(plugin.id)) {
+        log.warn("plugin.hosts-not-limited", { plugin: plugin.id, why, next });
+      }
+      warned.add(plugin.id);
+      return undefined;
+    }
+  };
+}
+
+async function confinePlugin(
+  plugin: ConfinedPlugin,
+  options: ConfinePluginsOptions,
+): Promise<PluginConfinement> {
+  refuseUnreadable(plugin);
+  const { ports, read, write, run } = plugin;
+  await using opening = new AsyncDisposableStack();
+  const egress = opening.use(egressOf(plugin, options));
+  const sandbox = opening.use(
+    await PluginSandbox.open({
+      ...(options.programs ?? sandboxPrograms()),
+      ...{ data: join(options.data, "sandbox"), egress, read, write },
+      ports: [0, ...ports.keys()],
+      // A program that it starts may use all files: nobody has limited that.
+      seesAll: run,
+      // Whoever reaches the sockets of a gateway may do what its owner may.
+      hide: [...serviceSockets(process.env), options.data],
+    }),
+  );
+  await tryOut(sandbox);
+  const { network } = sandbox;
+  const [bus, ...others] = network.listeners;
+  bus?.on("connection", plugin.bus);
+  const targets = [...ports];
+  for (const [index, listener] of others.entries()) {
+    const [port, host] = targets[index] ?? [];
+    forward(listener, { host, port });
+  }
+  const open = opening.move();
+  return {
+    busAddress: `tls://127.0.0.1:${portOf(bus)}`,
+    confine: ({ command, args = [], env, cwd = "/", ...rest }) => ({
+      ...rest,
+      ...sandbox.wrap({ command, args, env, cwd }),
+    }),
+    connect: (to, signal) => network.connect(to, signal),
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}
+
+function egressOf(
+  { id, hosts }: ConfinedPlugin,
+  { log, egress }: ConfinePluginsOptions,
+): EgressProxy {
+  const refused = new Set<string>();
+  return new EgressProxy({
+    allowHosts: hosts,
+    // What listens on this machine is reached at its port, and not under any name that leads here.
+    forbids: (address) => !isOtherMachine(address),
+    setting: `\`bus.plugins."${id}".permissions.hosts\``,
+    refused: (host, why) => {
+      if (refused.has(host) || refused.size >= MOST_LOGGED) return;
+      refused.add(host);
+      log.warn("plugin.host-refused", { plugin: id, host, why });
+    },
+    ...egress,
+  });
+}
+
+/** Passes connections on to a port of this machine. */
+function forward(
+  listener: Server,
+  target: { readonly host: string | undefined; readonly port: number | undefined },
+): void {
+  const { host = "", port = 0 } = target;
+  listener.on("connection", (inside: Socket) => {
+    const outside = connect({ host, port });
+    for (const [from, to] of [
+      [inside, outside],
+      [outside, inside],
+    ] as const) {
+      from.on("error", () => {});
+      from.on("close", () => to.destroy());
+      from.pipe(to);
+    }
+  });
+}
+
+/** Root in a sandbox has no rights to files of other users. */
+function refuseUnreadable({ read, write }: ConfinedPlugin): void {
+  if (process.getuid?.() !== 0) return;
+  for (const path of read) {
+    const { uid = 0, mode = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    const needed = write.includes(path) ? 0o006 : 0o004;
+    if (uid === 0 || (mode & needed) === needed) continue;
+    const why = `Trunkline runs as root, and '${path}' belongs to another user`;
+    throw new TrunklineError("unavailable", `${why}.`);
+  }
+}
+
+/** Runs Node in the sandbox: a machine may allow the first half of it, or lack the libraries of Node. */
+async function tryOut(sandbox: PluginSandbox): Promise<void> {
+  if (isTriedOut) return;
+  const env = { PATH: process.env.PATH };
+  const wrapped = sandbox.wrap({ command: process.execPath, args: ["--version"], env, cwd: "/" });
+  const { command, args, cwd } = wrapped;
+  try {
+    await promisify(execFile)(command, [...args], { env, cwd, timeout: 20_000 });
+  } catch (error) {
+    const { stderr = "", message, killed } = error as Error & { stderr?: string; killed?: boolean };
+    const why = stderr.trim().split("\n")[0] || message;
+    const code = killed === true ? "timeout" : "unavailable";
+    throw new TrunklineError(code, `A plugin cannot be run in a sandbox: ${why}.`);
+  }
+  isTriedOut = true;
+}
