@@ -9,6 +9,7 @@ import { headers, type MsgHdrs } from "@nats-io/nats-core";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { endWithReader, UNUSED_READER } from "../end-with-reader.ts";
 import type { EventMessage, Journal, MessageHead, StoredMessage } from "./journal.ts";
 import type { NatsLink } from "./nats-link.ts";
 import type { Subjects } from "../subjects.ts";
@@ -30,8 +31,6 @@ const SIZE = "Nats-Msg-Size";
 const AHEAD = 2 * 1024 * 1024;
 /** Milliseconds without a message until reading begins anew. */
 const LONGEST_WAIT = 2_000;
-/** Milliseconds after which the server forgets a reader that asks for nothing more. */
-const UNUSED = 10_000;
 /** Messages without bodies that are fetched ahead. */
 const HEADS_AHEAD = 1_000;
 /** Milliseconds of one request for them; twice in that time the server tells that it is there. */
@@ -152,12 +151,14 @@ export class StreamJournal implements Journal {
     const options = {
       deliver_policy: DeliverPolicy.LastPerSubject,
       headers_only: true,
+      inactive_threshold: UNUSED_READER,
     };
     const consumer = await link.ask(() => client.consumers.get(stream, options));
     const { num_pending: pending } = await consumer.info(true);
     begun();
     if (pending === 0) known();
     const messages = await consumer.consume({ max_messages: HEADS_AHEAD, expires: HEADS_WAIT });
+    endWithReader(messages);
     const stop = (): void => messages.stop();
     over.addEventListener("abort", stop);
     if (over.aborted) stop();
@@ -203,7 +204,7 @@ export class StreamJournal implements Journal {
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: from,
       headers_only: isBare,
-      inactive_threshold: UNUSED,
+      inactive_threshold: UNUSED_READER,
     };
     const consumer = await link.ask(() => client.consumers.get(stream, options));
     const messages = await consumer.consume({ max_bytes: AHEAD });

@@ -10,6 +10,7 @@ import {
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 
+import { endWithReader, UNUSED_READER } from "../end-with-reader.ts";
 import { ensureStream } from "../ensure-stream.ts";
 
 /** JetStream's error where another message of the subject came first. */
@@ -101,6 +102,7 @@ export class ChangeStream {
     const consumer = await jetstream(this.#connection, OPTIONS).consumers.get(this.name, {
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: after + 1,
+      inactive_threshold: UNUSED_READER,
     });
     if (signal.aborted) return;
     const messages = await consumer.consume({
@@ -109,6 +111,7 @@ export class ChangeStream {
       idle_heartbeat: HEARTBEAT,
       abort_on_missing_resource: true,
     });
+    endWithReader(messages);
     const stop = (): void => messages.stop();
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();

@@ -1,10 +1,9 @@
-import type { KV, KvWatchEntry } from "@nats-io/kv";
-
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import type { ListedSession, SessionRecord } from "../../session/store.ts";
 import type { NatsLink } from "../ownership/nats-link.ts";
 import { readEntry, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
+import type { BucketChange, BucketWatch } from "./watch-bucket.ts";
 
 /** Milliseconds that a list waits for the latest changes; then it is made of those that have come. */
 const PATIENCE = 10_000;
@@ -46,15 +45,14 @@ export interface ListOptions {
 }
 
 export interface SessionMirrorOptions {
-  readonly kv: Pick<KV, "watch">;
+  /** All entries of the bucket, and then each change. */
+  readonly watch: () => Promise<BucketWatch>;
   /** The last revision of the bucket. */
   readonly lastRevision: () => Promise<number>;
   readonly isAlive: (holder: string) => boolean;
   readonly link: Pick<NatsLink, "pause" | "onReconnect">;
   readonly log: Log;
 }
-
-type Watch = Awaited<ReturnType<KV["watch"]>>;
 
 /** A copy of all entries of sessions that follows the bucket, for lists of sessions. */
 export class SessionMirror implements AsyncDisposable {
@@ -69,12 +67,12 @@ export class SessionMirror implements AsyncDisposable {
   readonly #listeners = new Set<(change: EntryChange) => void>();
   #revision = 0;
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
-  #watch: Watch;
+  #watch: BucketWatch;
   #isOver = false;
   readonly #following: Promise<void>;
   readonly #reconnects: Disposable;
 
-  private constructor(options: SessionMirrorOptions, watch: Watch) {
+  private constructor(options: SessionMirrorOptions, watch: BucketWatch) {
     this.#options = options;
     this.#watch = watch;
     // A server that was restarted does not know any more who watches.
@@ -84,7 +82,7 @@ export class SessionMirror implements AsyncDisposable {
   }
 
   static async open(options: SessionMirrorOptions): Promise<SessionMirror> {
-    return new SessionMirror(options, await options.kv.watch());
+    return new SessionMirror(options, await options.watch());
   }
 
   get size(): number {
@@ -181,14 +179,14 @@ export class SessionMirror implements AsyncDisposable {
   }
 
   async #follow(): Promise<void> {
-    const { kv, link, log } = this.#options;
+    const { watch, link, log } = this.#options;
     for (let attempt = 1; ; attempt++) {
       for await (const change of this.#watch) this.#take(change);
       // The next watch begins with all entries again.
       if (this.#isOver) return;
       await link.pause(attempt);
       try {
-        this.#watch = await kv.watch();
+        this.#watch = await watch();
         attempt = 0;
       } catch (error) {
         log.warn("fleet.sessions-not-followed", { error });
@@ -197,7 +195,7 @@ export class SessionMirror implements AsyncDisposable {
     }
   }
 
-  #take(change: KvWatchEntry): void {
+  #take(change: BucketChange): void {
     try {
       this.#apply(change);
     } catch (error) {
@@ -209,8 +207,8 @@ export class SessionMirror implements AsyncDisposable {
     }
   }
 
-  #apply(change: KvWatchEntry): void {
-    const row = change.operation === "PUT" ? this.#rowOf(change) : undefined;
+  #apply(change: BucketChange): void {
+    const row = change.value && this.#rowOf(change.key, change.value);
     const before = this.#rows.get(change.key);
     if (before !== undefined) before.isOld = this.#hasOld = true;
     if (row === undefined) this.#rows.delete(change.key);
@@ -243,9 +241,9 @@ export class SessionMirror implements AsyncDisposable {
     return order;
   }
 
-  #rowOf(change: KvWatchEntry): Row | undefined {
-    const text = Buffer.from(change.value).toString("utf8");
-    const entry = readEntry(change.key, text);
+  #rowOf(key: string, value: Uint8Array): Row | undefined {
+    const text = Buffer.from(value).toString("utf8");
+    const entry = readEntry(key, text);
     if (entry === undefined) throw new Error("it is no entry of a session");
     const { record, holder, node: takenBy, deleted } = entry;
     if (deleted !== undefined) return undefined;

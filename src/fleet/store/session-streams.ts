@@ -11,6 +11,7 @@ import type { SessionEntry } from "../ownership/session-entry.ts";
 import { StreamJournal } from "../ownership/stream-journal.ts";
 import type { Subjects } from "../subjects.ts";
 import { SessionMirror, type SessionMirrorOptions } from "./session-mirror.ts";
+import { watchBucket } from "./watch-bucket.ts";
 import { bucketStream, ensureSessionStreams, type StreamOptions } from "./streams.ts";
 
 /** Bytes of events in one message. */
@@ -79,7 +80,10 @@ export class SessionStreams implements Disposable {
       return state.last_seq;
     };
     const openMirror: SessionStreams["openMirror"] = ({ isAlive, log }) =>
-      SessionMirror.open({ kv, lastRevision, isAlive, link, log });
+      SessionMirror.open({
+        watch: () => watchBucket(client, subjects.sessions),
+        ...{ lastRevision, isAlive, link, log },
+      });
     return new SessionStreams({ link, records, journal, mostBytes, openMirror });
   }
 
