@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -26,18 +26,23 @@ describe("runningGateways", { timeout: 30_000 }, () => {
 
   it("does not find one that was killed, and removes its files", async () => {
     await using folder = await SampleFolder.create();
-    const script = `
-      const { announceGateway } = await import(${MODULE});
-      globalThis.kept = await announceGateway(${JSON.stringify(folder.path)}, { url: "http://1", browser: "" });
-      console.log("ready");
-      setInterval(() => {}, 1000);`;
-    const child = spawn(process.execPath, ["--input-type=module", "-e", script]);
-    await once(child.stdout, "data");
+    const child = await announceInChild(folder.path);
     assert.equal((await runningGateways(folder.path)).length, 1);
     child.kill("SIGKILL");
     await once(child, "exit");
     assert.deepEqual(await runningGateways(folder.path), []);
     assert.deepEqual(await readdir(join(folder.path, "gateways")), []);
+  });
+
+  it("is given no files of those that were killed when the next one starts", async () => {
+    await using folder = await SampleFolder.create();
+    const child = await announceInChild(folder.path);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    const next = await announceGateway(folder.path, { url: "http://2", browser: "" }, "next");
+    const names = await readdir(join(folder.path, "gateways"));
+    assert.deepEqual(names.toSorted(), ["next.json", "next.lock"]);
+    next[Symbol.dispose]();
   });
 
   it("leaves out one that cannot be read, unless it must be", async () => {
@@ -50,3 +55,15 @@ describe("runningGateways", { timeout: 30_000 }, () => {
     await assert.rejects(runningGateways(folder.path, { mustRead: true }), /Cannot read/);
   });
 });
+
+/** Announces a gateway in another process, which can be killed. */
+async function announceInChild(data: string): Promise<ChildProcess> {
+  const script = `
+    const { announceGateway } = await import(${MODULE});
+    globalThis.kept = await announceGateway(${JSON.stringify(data)}, { url: "http://1", browser: "" });
+    console.log("ready");
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script]);
+  await once(child.stdout, "data");
+  return child;
+}

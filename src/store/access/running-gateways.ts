@@ -34,6 +34,8 @@ export async function announceGateway(
 ): Promise<Disposable> {
   const folder = join(data, FOLDER);
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  // A gateway that is killed and started again, over and over, must not fill the folder.
+  for (const left of leftGateways(data)) forget(left);
   const path = join(folder, id);
   const lock = await FileLock.take(`${path}.lock`);
   const started = new Date().toISOString();
