@@ -32,6 +32,7 @@ import { SessionError } from "./session-error.ts";
 import { type Notes, SessionNotes } from "./session-notes.ts";
 import { chosenAfter, type ChosenSetting, inBothForms, shownSettings } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
+import { endOfPrompt, type EndOfTurn } from "./turn/end-of-prompt.ts";
 import { Transcript } from "./turn/transcript.ts";
 import type { TurnObserver } from "./turn/turn-observer.ts";
 import { type PromptOptions, Turns } from "./turn/turns.ts";
@@ -219,6 +220,25 @@ export class Session implements TurnHost {
       // turn, even for a client that reads slowly.
       if (options.client !== undefined) await this.#audience.attachments.caughtUp(options.client);
     }
+  }
+
+  /**
+   * How the turn of a prompt ended, or ends, that a client sent after an event, and whose answer it did
+   * not get. Undefined if nobody has begun to work on it.
+   */
+  async endOf(
+    prompt: readonly ContentBlock[],
+    client: SessionClient,
+    after: number,
+  ): Promise<TurnEnd | EndOfTurn | undefined> {
+    const { origin = "" } = client;
+    const running = this.#turns.endOf(prompt, origin);
+    const end =
+      running === undefined
+        ? await endOfPrompt(this.#options.store, this.id, { prompt, origin }, after)
+        : await running;
+    await this.#audience.attachments.caughtUp(client);
+    return end;
   }
 
   /** Cancels the running turn if this principal prompted it, whose access was revoked. */

@@ -27,6 +27,37 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
     await stopped.promise;
   });
 
+  it("does not run a prompt again that it knows, and answers it as its turn ends or ended", async () => {
+    const going = Promise.withResolvers<void>();
+    const told: number[] = [];
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        told.push(turn.prompt.length);
+        await going.promise;
+      },
+    });
+    const { client, sessionId } = await house.client();
+    const text = { type: "text", text: "go" };
+    const prompt = { sessionId, prompt: [text, text] };
+    const again = { ...prompt, _meta: { trunkline: { sentAfter: 0 } } };
+    const first = client.post("session/prompt", prompt);
+    const second = client.post("session/prompt", again);
+    const other = house.connect();
+    await other.initialize();
+    await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    // Another client may say the same, and is refused while the turn runs.
+    await assert.rejects(other.ask("session/prompt", again), { code: -31902 });
+    going.resolve();
+    for (const id of [first, second]) {
+      assert.equal((await client.answerTo(id)).result.stopReason, "end_turn");
+    }
+    assert.equal((await client.ask("session/prompt", again)).stopReason, "end_turn");
+    assert.deepEqual(told, [2]);
+    const unknown = { ...again, prompt: [text] };
+    assert.equal((await client.ask("session/prompt", unknown)).stopReason, "end_turn");
+    assert.deepEqual(told, [2, 1]);
+  });
+
   it("takes a screenshot of some megabytes, though text has the document's limit", async () => {
     const sizes: number[] = [];
     await using house = await AcpHouse.open({

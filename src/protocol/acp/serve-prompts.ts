@@ -9,6 +9,7 @@ import type { AcpDoor, Handle } from "./door.ts";
 import { checkPrompt, imageBytes } from "./prompt-content.ts";
 import { refuseObserver } from "./refuse-setup.ts";
 import type { PromptParams } from "./schema.gen.ts";
+import { interruptedTurn } from "./session-errors.ts";
 
 /** Routes of turns: session/prompt, _session/steering, _session/answer, session/cancel. */
 export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
@@ -41,6 +42,13 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
         };
         call.add({ stopped });
         if (!isWanted) throw RpcError.of(ACP.cancelled);
+        const { sentAfter } = ours(meta);
+        if (typeof sentAfter === "number") {
+          const ending = session.endOf(prompt, client, sentAfter);
+          const known = await Promise.race([ending, withdrawn.promise]);
+          if (known?.stopReason === "interrupted") throw interruptedTurn();
+          if (known !== undefined) return known;
+        }
         const end = session.prompt({
           prompt,
           client,

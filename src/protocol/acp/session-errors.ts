@@ -1,5 +1,5 @@
 import { visible } from "../../base/text/visible.ts";
-import { ACP, type Code } from "../../rpc/codes.ts";
+import { ACP, type Code, STANDARD } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { SessionError, type SessionProblem } from "../../session/session-error.ts";
 
@@ -24,6 +24,13 @@ export function toWire(error: unknown): unknown {
   if (!(error instanceof SessionError)) return error;
   const { code, message } = CODE_OF[error.problem];
   return new RpcError(code, message, { ...error.data, details: visible(error.message) });
+}
+
+/** Answers a prompt whose turn was interrupted by the end of its process. */
+export function interruptedTurn(): RpcError {
+  const why =
+    "The process that worked on this prompt has ended. Send the prompt again to continue the session.";
+  return RpcError.of(STANDARD.internal, why, { interrupted: true });
 }
 
 /** Makes a wire error of another agent or client a failure of ours. */

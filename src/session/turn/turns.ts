@@ -59,6 +59,8 @@ interface UnendedTurn {
 /** Runs the turns of a session one at a time, and records each from its prompt to its end. */
 export class Turns {
   readonly #options: TurnsOptions;
+  /** Prompts that are queued or worked on, and their ends. */
+  readonly #asked = new Map<PromptOptions, Promise<TurnEnd>>();
   #running: RunningTurn | undefined;
   #over: Promise<unknown> = Promise.resolve();
   #isStopping = false;
@@ -72,6 +74,15 @@ export class Turns {
     this.#options = options;
   }
 
+  /** The end of a prompt that is queued or worked on; undefined if there is no such prompt. */
+  endOf(prompt: readonly ContentBlock[], origin: string): Promise<TurnEnd> | undefined {
+    const text = JSON.stringify(prompt);
+    for (const [one, end] of this.#asked) {
+      if (one.client?.origin === origin && JSON.stringify(one.prompt) === text) return end;
+    }
+    return undefined;
+  }
+
   get isRunning(): boolean {
     return this.#running !== undefined;
   }
@@ -82,7 +93,13 @@ export class Turns {
   }
 
   /** ACP prompt-turn: has the agent work on a prompt. Resolves when the turn has ended. */
-  async prompt(options: PromptOptions): Promise<TurnEnd> {
+  prompt(options: PromptOptions): Promise<TurnEnd> {
+    const end = this.#prompt(options).finally(() => this.#asked.delete(options));
+    this.#asked.set(options, end);
+    return end;
+  }
+
+  async #prompt(options: PromptOptions): Promise<TurnEnd> {
     const { sessionId, limits, host, agent, ready } = this.#options;
     const { prompt, client, meta, whileRunning } = options;
     const cancels = this.#cancels;

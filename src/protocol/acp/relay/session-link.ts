@@ -4,7 +4,7 @@ import { readEnvelope } from "../../../rpc/message/envelope.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Channel, Room, Sink } from "../../../wire/channel.ts";
 import { acpDialect } from "../dialect.ts";
-import { isObject, type JsonObject, objectOf } from "../methods.ts";
+import { isObject, type JsonObject, objectOf, ours } from "../methods.ts";
 
 /** A request of the client that the holder has not answered yet. */
 export interface Asked {
@@ -200,6 +200,15 @@ export function withTrace(message: Readonly<Record<string, unknown>>, { carrier 
     ...message,
     params: { ...params, _meta: { ...objectOf(params._meta), ...carrier } },
   });
+}
+
+/** The text of a prompt that was sent before, after the event with that number. */
+export function sentAfter(text: string, after: number): string {
+  const message = parsed(text);
+  const params = objectOf(message.params);
+  const _meta = objectOf(params._meta);
+  const trunkline = { ...ours(_meta), sentAfter: after };
+  return JSON.stringify({ ...message, params: { ...params, _meta: { ..._meta, trunkline } } });
 }
 
 export function parsed(text: string): Readonly<Record<string, unknown>> {

@@ -269,6 +269,31 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     assert.deepEqual((await rig.sent(({ id }) => id === 1))["result"], { ok: true });
   });
 
+  it("tells the process that has the session open then that it may know the prompt, over and over", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", LOADED);
+    const second = rig.holding("second", { "session/resume": {} });
+    const third = rig.holding("third", { "session/resume": {}, "session/prompt": { ok: true } });
+    await rig.join("h");
+    rig.say({ id: 1, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    await holder.heard("session/prompt");
+    rig.holder = "second";
+    await holder.die();
+    const again = await second.heard("session/prompt");
+    assert.deepEqual(again["params"], {
+      sessionId: "s1",
+      prompt: [],
+      _meta: { trunkline: { sentAfter: 7 } },
+    });
+    second.update("later", 20);
+    await rig.sent(({ method }) => method === "session/update");
+    rig.holder = "third";
+    await second.die();
+    const { params } = await third.heard("session/prompt");
+    assert.equal(params._meta.trunkline.sentAfter, 7);
+    assert.deepEqual((await rig.sent(({ id }) => id === 1))["result"], { ok: true });
+  });
+
   it("resumes once at the third process if the second ends before it answers", async () => {
     await using rig = new Rig();
     const holder = rig.holding("h", LOADED);

@@ -4,9 +4,8 @@ import { background } from "../../../base/background.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { Principal } from "../../../base/principal.ts";
 import type { Span } from "../../../base/trace.ts";
-import { STANDARD } from "../../../rpc/codes.ts";
 import { holdId, isId } from "../../../rpc/message/id.ts";
-import { errorText, RpcError, toRpcError } from "../../../rpc/rpc-error.ts";
+import { errorText, toRpcError } from "../../../rpc/rpc-error.ts";
 import { holderOf } from "../../../session/session-error.ts";
 import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
 import { type Channel, ROOM, type Room, type Sink, type Topic } from "../../../wire/channel.ts";
@@ -14,8 +13,15 @@ import type { SendText } from "../connection.ts";
 import { acpDialect } from "../dialect.ts";
 import { METHODS, objectOf, ours } from "../methods.ts";
 import type { OldSessionParams } from "../schema.gen.ts";
-import { toWire } from "../session-errors.ts";
-import { type Asked, parsed, SessionLink, withdrawal, withTrace } from "./session-link.ts";
+import { interruptedTurn, toWire } from "../session-errors.ts";
+import {
+  type Asked,
+  parsed,
+  sentAfter,
+  SessionLink,
+  withdrawal,
+  withTrace,
+} from "./session-link.ts";
 
 /** Connects to the process with that id, which serves ACP to the principal. */
 export type Reach = (holder: string, principal: Principal) => Promise<Channel<string>>;
@@ -204,7 +210,8 @@ export class SessionLinks {
     const idText = String(holdId(id, text));
     const span = method === METHODS.prompt.name ? this.#trace(sessionId, params) : undefined;
     const told = span === undefined ? text : withTrace(message, span);
-    const asked = { method, sessionId, text: told, after: joined.last, span };
+    const { sentAfter: after = joined.last } = ours(objectOf(params)._meta);
+    const asked = { method, sessionId, text: told, after: Number(after), span };
     return link.pass(told, { idText, asked });
   }
 
@@ -322,15 +329,17 @@ export class SessionLinks {
       background(this.take(text), "Forwarding a message");
   }
 
-  /** Answers a prompt with the end of its turn, so that it does not run twice. Sends other requests again. */
+  // A prompt does not run twice: here it is answered with the end of its turn, and another process, which
+  // may be the same as before with the turn still running, is told that it may know it.
   async #askAgain(idText: string, { method, sessionId, text, after, span }: Asked): Promise<void> {
     span?.end({ error: "holder_ended" });
-    if (method === METHODS.prompt.name) {
+    const isPrompt = method === METHODS.prompt.name;
+    if (isPrompt && !this.#joined.has(sessionId)) {
       const { prompt } = objectOf(parsed(text).params);
       const end = await this.#client.endOf(sessionId, prompt, after);
       if (end !== undefined) return this.#endPrompt(idText, end);
     }
-    background(this.take(text), "Sending a request again");
+    background(this.take(isPrompt ? sentAfter(text, after) : text), "Sending a request again");
   }
 
   async #reopen(sessionId: string, joined: Joined): Promise<void> {
@@ -369,12 +378,7 @@ export class SessionLinks {
   }
 
   #endPrompt(idText: string, end: EndOfTurn): void {
-    if (end.stopReason === "interrupted") {
-      const why =
-        "The process that worked on this prompt has ended. Send the prompt again to continue the session.";
-      this.#fail(idText, RpcError.of(STANDARD.internal, why, { interrupted: true }));
-      return;
-    }
+    if (end.stopReason === "interrupted") return this.#fail(idText, interruptedTurn());
     const answer = `{"jsonrpc":"2.0","id":${idText},"result":${JSON.stringify(end)}}`;
     background(this.#channel.send(answer, answerTo(idText)), "Answering a prompt");
   }
