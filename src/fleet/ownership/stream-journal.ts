@@ -5,13 +5,13 @@ import {
   type JsMsg,
   type StoredMsg,
 } from "@nats-io/jetstream";
-import { headers, type MsgHdrs } from "@nats-io/nats-core";
+import { headers, type MsgHdrs, type NatsConnection } from "@nats-io/nats-core";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { endWithReader, UNUSED_READER } from "../end-with-reader.ts";
 import type { EventMessage, Journal, MessageHead, StoredMessage } from "./journal.ts";
 import type { NatsLink } from "./nats-link.ts";
+import { StreamReader } from "../stream-reader.ts";
 import type { Subjects } from "../subjects.ts";
 import { toProtocolError } from "./nats-errors.ts";
 import { isFinal } from "./records.ts";
@@ -38,6 +38,7 @@ const HEADS_WAIT = 10_000;
 
 export interface StreamJournalOptions {
   readonly link: NatsLink;
+  readonly connection: NatsConnection;
   readonly client: JetStreamClient;
   readonly manager: JetStreamManager;
   readonly subjects: Subjects;
@@ -147,33 +148,27 @@ export class StreamJournal implements Journal {
     { begun, heard, stream, known }: StreamFollower,
     over: AbortSignal,
   ): Promise<void> {
-    const { client, subjects, link } = this.#options;
-    const options = {
-      deliver_policy: DeliverPolicy.LastPerSubject,
-      headers_only: true,
-      inactive_threshold: UNUSED_READER,
-    };
-    const consumer = await link.ask(() => client.consumers.get(stream, options));
-    const { num_pending: pending } = await consumer.info(true);
+    const { connection, subjects, link } = this.#options;
+    const reading = { deliver_policy: DeliverPolicy.LastPerSubject, headers_only: true };
+    const options = { max_messages: HEADS_AHEAD, expires: HEADS_WAIT };
+    await using reader = await link.ask(() =>
+      StreamReader.open(connection, stream, reading, options),
+    );
     begun();
-    if (pending === 0) known();
-    const messages = await consumer.consume({ max_messages: HEADS_AHEAD, expires: HEADS_WAIT });
-    endWithReader(messages);
-    const stop = (): void => messages.stop();
+    if (reader.pending === 0) known();
+    const stop = (): void => reader.stop();
     over.addEventListener("abort", stop);
     if (over.aborted) stop();
     try {
       // Until there is a new connection: its server may not know this reader any more.
       await link.ask(async () => {
-        for await (const message of messages) {
+        for await (const message of reader) {
           heard(subjects.sessionOf(message.subject), messageOf(message, message.headers));
           if (message.info.pending === 0) known();
         }
       });
     } finally {
       over.removeEventListener("abort", stop);
-      messages.stop();
-      consumer.delete().catch(() => {});
     }
   }
 
@@ -197,20 +192,21 @@ export class StreamJournal implements Journal {
 
   /** Fails if no message comes: a server that was restarted does not know its readers any more. */
   async *#readOn(id: string, { from, to, isBare }: Range): AsyncGenerator<ReadMessage> {
-    const { client, link } = this.#options;
+    const { connection, link } = this.#options;
     const { stream, subject } = this.#placeOf(id);
-    const options = {
-      filter_subjects: subject,
+    const reading = {
+      filter_subject: subject,
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: from,
       headers_only: isBare,
-      inactive_threshold: UNUSED_READER,
     };
-    const consumer = await link.ask(() => client.consumers.get(stream, options));
-    const messages = await consumer.consume({ max_bytes: AHEAD });
-    const late = setTimeout(() => messages.stop(), LONGEST_WAIT).unref();
+    const options = { max_bytes: AHEAD, expires: HEADS_WAIT };
+    await using reader = await link.ask(() =>
+      StreamReader.open(connection, stream, reading, options),
+    );
+    const late = setTimeout(() => reader.stop(), LONGEST_WAIT).unref();
     try {
-      for await (const message of messages) {
+      for await (const message of reader) {
         late.refresh();
         if (message.seq > to) return;
         yield messageOf(message, message.headers);
@@ -219,9 +215,6 @@ export class StreamJournal implements Journal {
       }
     } finally {
       clearTimeout(late);
-      messages.stop();
-      // The server removes one that is not used any more.
-      consumer.delete().catch(() => {});
     }
     const why = `NATS sent no message of it for ${LONGEST_WAIT / 1000} seconds`;
     throw new TrunklineError("unavailable", `Cannot read the events of session '${id}': ${why}.`);

@@ -10,8 +10,8 @@ import {
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 
-import { endWithReader, UNUSED_READER } from "../end-with-reader.ts";
 import { ensureStream } from "../ensure-stream.ts";
+import { StreamReader } from "../stream-reader.ts";
 
 /** JetStream's error where another message of the subject came first. */
 const WRONG_LAST_SEQUENCE = 10071;
@@ -94,36 +94,23 @@ export class ChangeStream {
   }
 
   /**
-   * All messages after one, in order, until the signal. Throws if the stream is gone. A message that
-   * JetStream delivered here from another stream keeps the subject that it had there: such messages are
-   * not from nodes that may write to this stream, so their subjects are empty.
+   * All messages after one, in order, until the signal, or until others may be missing. Throws if the
+   * stream is gone. A message that JetStream delivered here from another stream keeps the subject that it
+   * had there: such messages are not from nodes that may write to this stream, so their subjects are empty.
    */
   async *follow(after: number, signal: AbortSignal): AsyncGenerator<Published> {
-    const consumer = await jetstream(this.#connection, OPTIONS).consumers.get(this.name, {
-      deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: after + 1,
-      inactive_threshold: UNUSED_READER,
-    });
-    if (signal.aborted) return;
-    const messages = await consumer.consume({
-      max_messages: 256,
-      expires: PULL,
-      idle_heartbeat: HEARTBEAT,
-      abort_on_missing_resource: true,
-    });
-    endWithReader(messages);
-    const stop = (): void => messages.stop();
+    const reading = { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 };
+    const options = { max_messages: 256, expires: PULL, idle_heartbeat: HEARTBEAT };
+    await using reader = await StreamReader.open(this.#connection, this.name, reading, options);
+    const stop = (): void => reader.stop();
     signal.addEventListener("abort", stop, { once: true });
     if (signal.aborted) stop();
     try {
-      for await (const message of messages) {
-        const { subject, data, seq } = message;
+      for await (const { subject, data, seq } of reader) {
         yield { subject: subject.startsWith(this.#prefix) ? subject : "", data, seq };
       }
     } finally {
       signal.removeEventListener("abort", stop);
-      messages.stop();
-      await consumer.delete().catch(() => false);
     }
   }
 }

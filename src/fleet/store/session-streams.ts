@@ -71,7 +71,7 @@ export class SessionStreams implements Disposable {
     // Without "direct" the leader answers, which knows every write that was acknowledged.
     const kv = await new Kvm(client).open(subjects.sessions, { allow_direct: false });
     const records = new KvRecords(kv, link, payload - HEADERS);
-    const journal = new StreamJournal({ client, manager, subjects, link });
+    const journal = new StreamJournal({ connection, client, manager, subjects, link });
     opening.move();
     const mostBytes = Math.min(MOST_BYTES, payload - HEADERS);
     const stream = bucketStream(subjects);
@@ -81,7 +81,7 @@ export class SessionStreams implements Disposable {
     };
     const openMirror: SessionStreams["openMirror"] = ({ isAlive, log }) =>
       SessionMirror.open({
-        watch: () => watchBucket(client, subjects.sessions),
+        watch: () => watchBucket(connection, subjects.sessions),
         ...{ lastRevision, isAlive, link, log },
       });
     return new SessionStreams({ link, records, journal, mostBytes, openMirror });

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { connect } from "@nats-io/transport-node";
 
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
-import { UNUSED_READER } from "../end-with-reader.ts";
+import { UNUSED_READER } from "../stream-reader.ts";
 import { watchBucket } from "./watch-bucket.ts";
 
 describe("watchBucket", { skip: noNats, timeout: 60_000 }, () => {
@@ -20,7 +20,7 @@ describe("watchBucket", { skip: noNats, timeout: 60_000 }, () => {
       await kv.put("a", "2");
       await kv.put("b.c", "3");
       const { consumers } = await jetstreamManager(nats);
-      const watch = await watchBucket(jetstream(nats), "B");
+      const watch = await watchBucket(nats, "B");
       const [reader] = await consumers.list("KV_B").next();
       assert.equal(reader?.config.inactive_threshold, UNUSED_READER * 1e6);
       const told: [string, string | undefined][] = [];

@@ -1,6 +1,7 @@
-import { DeliverPolicy, type JetStreamClient } from "@nats-io/jetstream";
+import { DeliverPolicy } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/nats-core";
 
-import { endWithReader, UNUSED_READER } from "../end-with-reader.ts";
+import { StreamReader } from "../stream-reader.ts";
 
 /** Changes that are fetched ahead. */
 const AHEAD = 1_000;
@@ -23,28 +24,23 @@ export interface BucketWatch extends AsyncIterable<BucketChange> {
 }
 
 /**
- * All entries of a key-value bucket, and then each change. The watch of NATS's own library keeps its
- * reader in the server for minutes after its process was killed, and after it was stopped.
+ * All entries of a key-value bucket, and then each change, until it ends: see `StreamReader`. What is
+ * deleted is told, also where nobody was told of it before.
  */
-export async function watchBucket(client: JetStreamClient, bucket: string): Promise<BucketWatch> {
-  const consumer = await client.consumers.get(`KV_${bucket}`, {
-    deliver_policy: DeliverPolicy.LastPerSubject,
-    inactive_threshold: UNUSED_READER,
-  });
-  const messages = await consumer.consume({ max_messages: AHEAD, expires: WAIT });
-  endWithReader(messages);
-  const prefix = `$KV.${bucket}.`.length;
+export async function watchBucket(nats: NatsConnection, bucket: string): Promise<BucketWatch> {
+  const reading = { deliver_policy: DeliverPolicy.LastPerSubject };
+  const options = { max_messages: AHEAD, expires: WAIT };
+  const reader = await StreamReader.open(nats, `KV_${bucket}`, reading, options);
+  const prefix = `$KV.${bucket}.`;
   return {
-    stop: () => messages.stop(),
+    stop: () => reader.stop(),
     async *[Symbol.asyncIterator]() {
-      try {
-        for await (const { subject, headers, data, seq: revision } of messages) {
-          const isDeleted = headers?.has(OPERATION) ?? false;
-          yield { key: subject.slice(prefix), value: isDeleted ? undefined : data, revision };
-        }
-      } finally {
-        messages.stop();
-        await consumer.delete().catch(() => false);
+      await using _ends = reader;
+      for await (const { subject, headers, data, seq: revision } of reader) {
+        // JetStream may have delivered it here from another stream, with the subject that it had there.
+        if (!subject.startsWith(prefix)) continue;
+        const isDeleted = headers?.has(OPERATION) ?? false;
+        yield { key: subject.slice(prefix.length), value: isDeleted ? undefined : data, revision };
       }
     },
   };
