@@ -203,8 +203,8 @@ const handlers = {
     sessions.get(sessionId).effort = value;
     return { configOptions: options(value) };
   },
-  "session/load": ({ sessionId, mcpServers }) => {
-    sessions.set(sessionId, { mcpServers, memory: "loaded", mode: "code" });
+  "session/load": ({ sessionId, cwd, mcpServers }) => {
+    sessions.set(sessionId, { cwd, mcpServers, memory: "loaded", mode: "code" });
     if (sessionId === "terminal-3") return Promise.reject(new Error("It is in use"));
     if (process.argv.includes("--lists")) {
       const content = { type: "text", text: "What is the past?" };

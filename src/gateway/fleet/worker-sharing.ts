@@ -1,10 +1,16 @@
 import { NodeServer } from "../../fleet/connection/node-server.ts";
 import type { WorkerSlots } from "../../fleet/members/worker-slots.ts";
+import { deletedElsewhere } from "../../fleet/store/deleted-elsewhere.ts";
 import { WorkerStore } from "../../fleet/store/worker-store.ts";
 import type { HeldSession, SessionStore } from "../../session/store.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
 import type { House } from "../house.ts";
-import type { SessionSharing, SharedSessions, SharingOptions } from "../session/session-sharing.ts";
+import type {
+  DeletedSession,
+  SessionSharing,
+  SharedSessions,
+  SharingOptions,
+} from "../session/session-sharing.ts";
 import { type Fleet, TAKE_OVER_WITHIN } from "./fleet.ts";
 
 export interface WorkerSharingOptions {
@@ -46,6 +52,7 @@ export class WorkerSharing implements SessionSharing {
       database: store.log.database,
       holder: store.holder,
       holderOf: (id) => store.holderOf(id),
+      deletedElsewhere: () => deletedFrom(store),
       openReader: () => SessionReader.open(data),
       letIn: async (serve) => {
         const { refuse } = this.#options;
@@ -54,6 +61,12 @@ export class WorkerSharing implements SessionSharing {
       },
       [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
     };
+  }
+}
+
+async function* deletedFrom(store: WorkerStore): AsyncGenerator<DeletedSession> {
+  for await (const { id, notes } of deletedElsewhere(store.log, store)) {
+    yield { id, run: notes.run, drop: () => store.log.delete(id) };
   }
 }
 

@@ -62,6 +62,8 @@ export class Worker implements AsyncDisposable {
     const { confirm } = sharing;
     const carried = new Checkpoints({ connection, node: await nodeIdOf(data), confirm });
     const runs = opening.use(new LazyRuns(house, remote.spares, carried));
+    // Another worker may continue them, so that nobody asks this one for them again.
+    await runs.sweep(data);
     const sessions = opening.use(
       new LazySessions(house, { offer: async () => offer, runs, sharing }),
     );

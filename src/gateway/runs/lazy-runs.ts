@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
 import { Lazy } from "../../base/lazy.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { Agent } from "../../session/agent.ts";
@@ -40,6 +43,11 @@ export class LazyRuns implements AsyncDisposable {
   /** Removes everything that is stored about a run whose session is deleted. */
   async remove(run: unknown): Promise<void> {
     await (await this.#runs.get()).remove(run);
+  }
+
+  /** Unmounts what a killed process has left in the data folder, if there are runs. */
+  async sweep(data: string): Promise<void> {
+    if (existsSync(join(data, "run/work"))) await this.#runs.get();
   }
 
   /** See `OpenedRuns.repositories`. */

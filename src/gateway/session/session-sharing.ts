@@ -33,10 +33,19 @@ export interface SharedSessions extends AsyncDisposable {
   readonly holder: string;
   /** The id of the live process that has a session open; undefined if none has. */
   holderOf(sessionId: string): Promise<string | undefined>;
+  /** Sessions that this machine still has, and that were deleted where another had them open. */
+  readonly deletedElsewhere?: () => AsyncIterable<DeletedSession>;
   /** Opens the sessions of all processes for a dashboard. */
   openReader(): Promise<SessionReading>;
   /** Serves the sessions that are open here to other processes, until it is disposed of. */
   letIn(serve: ServeProcess): Promise<AsyncDisposable>;
+}
+
+export interface DeletedSession {
+  readonly id: string;
+  readonly run: unknown;
+  /** Removes the local copy of its events. */
+  readonly drop: () => Promise<void>;
 }
 
 /** Serves a conversation of another process until its channel ends. */

@@ -10,6 +10,7 @@ import type { LazyRuns } from "../runs/lazy-runs.ts";
 import { drainSessions, type ServedClient } from "./drain-sessions.ts";
 import { lazySandbox } from "./lazy-sandbox.ts";
 import type { OpenBuiltInOptions } from "./built-in-agent.ts";
+import { ForgetDeleted } from "./forget-deleted.ts";
 import type { SessionSharing, SharedSessions } from "./session-sharing.ts";
 import { SessionWorktrees } from "./session-worktrees.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
@@ -76,6 +77,13 @@ export async function openSessions(
   const notices = await openNotices(house);
   if (notices !== undefined) opening.use(notices);
   const worktrees = new SessionWorktrees(house.config);
+  const forget = async (id: string, run: unknown): Promise<string | undefined> => {
+    const { kept } = await worktrees.remove(id);
+    const { Journal } = await import("../../agent/files/journal.ts");
+    await new Journal(data, id).remove();
+    if (run !== undefined) await options.runs?.remove(run);
+    return kept;
+  };
   const sessions: Sessions = opening.use(
     new Sessions({
       store,
@@ -97,15 +105,11 @@ export async function openSessions(
       permissions: settings.permissions,
       observer: house.observers?.turns,
       notices,
-      forget: async (id, run) => {
-        const { kept } = await worktrees.remove(id);
-        const { Journal } = await import("../../agent/files/journal.ts");
-        await new Journal(data, id).remove();
-        if (run !== undefined) await options.runs?.remove(run);
-        return kept;
-      },
+      forget,
     }),
   );
+  const { deletedElsewhere: deleted } = shared;
+  if (deleted !== undefined) opening.use(new ForgetDeleted({ deleted, forget, log: house.log }));
   const served = new Set<ServedClient>();
   opening.use(await letOthersIn(house, shared, { sessions, served }, options));
   const sweeping = worktrees.sweep(store, house.log);

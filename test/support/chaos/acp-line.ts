@@ -68,6 +68,11 @@ export class AcpLine implements Disposable {
     }
   }
 
+  /** Answers a request of the gateway. */
+  respond(id: unknown, result: object): void {
+    if (this.isOpen) this.#socket.send(JSON.stringify({ jsonrpc: "2.0", id, result }));
+  }
+
   [Symbol.dispose](): void {
     this.#socket.terminate();
     this.#end();

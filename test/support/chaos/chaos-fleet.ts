@@ -1,7 +1,9 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { mountsBelow } from "../remote-run/run-leftovers.ts";
 import { NatsServer } from "../nats-server.ts";
 import { Program } from "../program.ts";
 import { CutProxy } from "./cut-proxy.ts";
@@ -118,6 +120,8 @@ export interface ChaosFleetOptions {
   /** The configuration of all nodes, beside an agent that does what prompts say. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** Called for each node before it is started. */
+  readonly prepare?: (name: string, fleet: ChaosFleet) => Promise<void>;
 }
 
 /** Gateways and workers as processes, each with a data folder of its own, and a real NATS server. */
@@ -137,6 +141,7 @@ export class ChaosFleet implements AsyncDisposable {
     try {
       for (let at = 1; at <= options.workers; at++) await fleet.#add("worker", `w${at}`);
       for (let at = 1; at <= options.gateways; at++) await fleet.#add("gateway", `g${at}`);
+      await Promise.all(fleet.nodes.map(async ({ name }) => options.prepare?.(name, fleet)));
       await Promise.all(fleet.nodes.map((node) => node.start()));
       return fleet;
     } catch (error) {
@@ -165,6 +170,8 @@ export class ChaosFleet implements AsyncDisposable {
     await Promise.all(this.nodes.map((node) => node.stop()));
     for (const { proxy } of this.nodes) await proxy[Symbol.asyncDispose]();
     await this.nats[Symbol.asyncDispose]();
+    // A failed test reports its own error; a mount that is left must not hide it.
+    for (const at of mountsBelow(this.folder)) execFileSync("umount", ["--lazy", at]);
     rmSync(this.folder, { recursive: true });
   }
 

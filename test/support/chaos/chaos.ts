@@ -1,15 +1,20 @@
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { processesWhere } from "../processes.ts";
 import { SeededRandom } from "../seeded-random.ts";
-import { AcpLine, LineLost } from "./acp-line.ts";
+import { AcpLine } from "./acp-line.ts";
+import type { Surroundings } from "./chaos-client.ts";
 import { ChaosFleet } from "./chaos-fleet.ts";
-import { ChaosSession, faultsOf, Shown, type Surroundings } from "./chaos-session.ts";
-import { type Fault, Faults } from "./faults.ts";
+import { ChaosPermission } from "./chaos-permission.ts";
+import { ChaosForge, ChaosRun } from "./chaos-runs.ts";
+import { ChaosSession } from "./chaos-session.ts";
+import { ChaosWatcher } from "./chaos-watcher.ts";
+import { Faults } from "./faults.ts";
+import { leaveNothing } from "./left-behind.ts";
 import { PoolView } from "./pool-view.ts";
+import { differenceOf, faultsOf, Shown } from "./shown.ts";
 import { type Sizes, watchSizes } from "./sizes.ts";
+import { type Takeover, Takeovers } from "./takeovers.ts";
 
 export interface ChaosOptions {
   readonly sessions: number;
@@ -24,124 +29,90 @@ export interface ChaosOptions {
 export interface ChaosResult {
   readonly faults: Readonly<Record<string, number>>;
   readonly turns: Readonly<Record<string, number>>;
+  readonly permissions: { readonly finished: number; readonly askedAgain: number };
+  /** Turns of remote runs, and those whose branch was pushed. */
+  readonly runs: { readonly turns: number; readonly pushed: number };
   readonly events: number;
   readonly reconnects: number;
   /** What requests were refused with, and how often. */
   readonly refusals: Readonly<Record<string, number>>;
-  /** Milliseconds of takeovers of a killed worker's sessions, while nothing else failed. */
-  readonly takeovers: readonly number[];
-  /** The same while other nodes failed too, without the time in which NATS was away. */
-  readonly overlapping: readonly number[];
-  /** Consumers and waiting requests in NATS after all sessions were deleted and all nodes stopped. */
-  readonly left: Readonly<Record<string, number>>;
+  readonly takeovers: readonly Takeover[];
   readonly sizes: Sizes;
   readonly seconds: number;
 }
 
-/** Sessions of a worker that was hit whose takeover is measured. */
-const MEASURED = 3;
+/** One session in so many has a second client, asks for permissions, or is a remote run. */
+const WATCHED = 10;
+const ASKING = 40;
+const RUNNING = 16;
 /** Milliseconds of a takeover that is told. */
 const SLOW = 7_000;
 /** Milliseconds after which a session counts as lost. */
-const LOST = 120_000;
-
-const INTERRUPTION = /\n\n\[This turn was interrupted: [^\]]*\]\n\n/g;
+const LOST = 180_000;
 
 /**
  * Many sessions stream in a fleet whose gateways, workers and NATS server fail at random. Throws if a
- * client was shown less, more or something else than the session has in the end, or if a prompt ran twice.
+ * client was shown less, more or something else than the session has in the end, if a prompt ran twice,
+ * if a question was forgotten, or if anything is left in the end.
  */
 export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   const { sessions: count, seconds, seed, say = () => {} } = options;
-  const random = new SeededRandom(seed);
   const begun = performance.now();
-  await using fleet = await ChaosFleet.start({ gateways: 2, workers: 3, slots: count });
+  const tell = (words: string): void => say(`${Math.round(performance.now() - begun)}: ${words}`);
+  await using forge = await ChaosForge.start();
+  const { settings } = forge;
+  await using fleet = await ChaosFleet.start({
+    ...{ gateways: 2, workers: 3, slots: count },
+    ...settings,
+  });
   await using pool = await PoolView.open(fleet.nats.url);
   using sizes = watchSizes(fleet);
-  const refusals: Record<string, number> = {};
-  const around: Surroundings = {
-    cwd: fleet.folder,
-    gateways: () => fleet.of("gateway").flatMap(({ address }) => address ?? []),
-    refused: (words) => (refusals[words] = (refusals[words] ?? 0) + 1),
-  };
-  const sessions = Array.from(
-    { length: count },
-    (_, at) => new ChaosSession(`s${at}`, around, new SeededRandom(seed + at + 1)),
-  );
+  using clients = new Clients(fleet, forge, options);
   const state = { isOver: false, isClosed: false };
-  const isOver = (): boolean => state.isOver;
-  const isClosed = (): boolean => state.isClosed;
-  const measuring: Promise<number>[] = [];
-  // Chance of its own, so that the seed alone decides which faults come.
-  const probing = new SeededRandom(seed - 1);
-  const measuringIn = { fleet, random: probing, cwd: fleet.folder, isClosed };
-  const took = (words: string, milliseconds: number): void => {
-    if (milliseconds > SLOW) tell(`open again after ${words}`);
-  };
-  const tell = (words: string): void => say(`${Math.round(performance.now() - begun)}: ${words}`);
-  const measure = (fault: Fault): Promise<number>[] =>
-    pool
-      .heldBy(fault.pid)
-      .slice(0, MEASURED)
-      .map((id) => takeover(id, fault, { ...measuringIn, faults, took }));
   const faults: Faults = new Faults(fleet, {
-    random,
+    random: new SeededRandom(seed),
     say: tell,
     hit: (fault) => {
-      if (fault.node.role === "worker") measuring.push(...measure(fault));
+      if (fault.node.role === "worker") takeovers.measure(fault);
+    },
+  });
+  const takeovers = new Takeovers({
+    ...{ fleet, pool, faults, cwd: fleet.folder },
+    isClosed: () => state.isClosed,
+    took: ({ session, fault, milliseconds, excuse = "" }) => {
+      const words = `${milliseconds} ms since ${fault.kind} ${fault.node.name}, ${session} ${excuse}`;
+      if (milliseconds > SLOW) tell(`open again after ${words}`);
     },
   });
   try {
-    const working = Promise.all(sessions.map((session) => session.work(isOver)));
+    const working = clients.work(() => state.isOver);
     const failed = working.then(
       () => undefined,
       (error: unknown) => new Error("A session failed", { cause: error }),
     );
-    while (sessions.some(({ id }) => id === "")) {
+    while (!clients.haveBegun) {
       const error = await Promise.race([failed, delay(50)]);
       if (error !== undefined) throw error;
     }
-    say(`${count} sessions are open after ${Math.round(performance.now() - begun)} ms`);
+    tell(`${count} sessions are open`);
     const end = performance.now() + seconds * 1_000;
     await faults.run(() => performance.now() > end);
-    const overlapping = sorted(await Promise.all(measuring));
-    const takeovers: number[] = [];
-    for (const node of fleet.of("worker")) {
-      takeovers.push(...(await Promise.all(measure(await faults.kill(node)))));
-      await node.start();
-    }
+    await takeovers.ended();
+    for (const node of fleet.of("worker")) await faults.kill(node, () => takeovers.ended());
     state.isOver = true;
     const late = delay(LOST, "late", { ref: false });
-    if ((await Promise.race([working, late])) === "late") {
-      const left = sessions.filter(({ turns }) => turns.at(-1)?.count !== 3);
-      const names = left.map(
-        ({ name, id, turns }) => `${name} ${id} ${JSON.stringify(turns.at(-1))}`,
-      );
-      throw new Error(`Not over: ${names.join("; ")}\n${JSON.stringify(refusals)}`);
-    }
-    let events = 0;
-    const wrong: string[] = [];
-    for (const session of sessions) {
-      const loaded = await loadedAt(around, session.id, random);
-      events += loaded.last;
-      wrong.push(...differences(session, loaded));
-    }
+    if ((await Promise.race([working, late])) === "late") throw clients.notOver();
+    tell("all turns have ended");
+    const { events, wrong } = await clients.check();
     assert.deepEqual(wrong, [], `seed ${seed}`);
-    const turns: Record<string, number> = {};
-    for (const { end: how = "" } of sessions.flatMap((each) => each.turns)) {
-      turns[how] = (turns[how] ?? 0) + 1;
-    }
-    for (const { id } of sessions) await remove(around, id, random);
-    const left = await leftBehind(fleet, pool);
+    forge.check(clients.runs);
+    await clients.remove();
+    await leaveNothing(fleet, pool);
     return {
-      left,
       faults: faults.counts,
-      turns,
+      ...clients.counts,
       events,
-      reconnects: sessions.reduce((sum, { reconnects }) => sum + reconnects, 0),
-      refusals,
-      takeovers: sorted(takeovers),
-      overlapping,
+      takeovers: takeovers.all,
       sizes: sizes.largest,
       seconds: Math.round((performance.now() - begun) / 1_000),
     };
@@ -151,106 +122,145 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   } finally {
     state.isOver = state.isClosed = true;
     for (const { name, log } of fleet.nodes) options.logged?.(name, log);
-    for (const session of sessions) session[Symbol.dispose]();
   }
 }
 
-/** What a client that comes now is shown of a session. */
-async function loadedAt(around: Surroundings, id: string, random: SeededRandom): Promise<Shown> {
-  const shown = new Shown();
-  const { acp, headers } = random.pick(around.gateways());
-  using line = await AcpLine.connect(acp, headers, (message) => shown.take(message));
-  const params = { sessionId: id, cwd: around.cwd, mcpServers: [] };
-  const { error } = await line.ask("session/load", params, LOST);
-  assert.equal(error, undefined, JSON.stringify(error));
-  return shown;
-}
+/** The clients of all sessions, and what they were shown. */
+class Clients implements Disposable {
+  readonly #around: Surroundings;
+  readonly #random: SeededRandom;
+  readonly #sessions: ChaosSession[] = [];
+  readonly #asking: ChaosPermission[] = [];
+  readonly runs: ChaosRun[] = [];
+  readonly #watchers: ChaosWatcher[];
+  readonly #refusals: Record<string, number> = {};
 
-async function remove(around: Surroundings, id: string, random: SeededRandom): Promise<void> {
-  const { acp, headers } = random.pick(around.gateways());
-  using line = await AcpLine.connect(acp, headers, () => {});
-  const { error } = await line.ask("session/delete", { sessionId: id }, LOST);
-  assert.equal(error, undefined, JSON.stringify(error));
-}
-
-/** Stops all nodes. Throws if that leaves a process, or a file that says that something is going on. */
-async function leftBehind(fleet: ChaosFleet, pool: PoolView): Promise<Record<string, number>> {
-  const codes = await Promise.all(fleet.nodes.map((node) => node.stop()));
-  assert.deepEqual(new Set(codes), new Set([0]), "a node did not end in order");
-  await gone(fleet.folder);
-  const files = readdirSync(fleet.folder, { recursive: true, encoding: "utf8" });
-  // The socket of a killed gateway is removed by whoever looks for a gateway next.
-  const held = files.filter((path) => /\/holders\/.|\.unfinished-/.test(path));
-  assert.deepEqual(held, [], "files are left");
-  const left = await pool.leftovers();
-  assert.equal(left[`${pool.subjects.jobs} messages`] ?? 0, 0, "requests for slots are left");
-  for (const stream of pool.subjects.eventStreams) {
-    assert.equal(left[`${stream} consumers`], 0, "readers of events are left");
-  }
-  return left;
-}
-
-/** Waits until no process works there any more. */
-async function gone(folder: string): Promise<void> {
-  const giveUp = performance.now() + LOST;
-  for (;;) {
-    const left = processesWhere(({ environment, command, cwd }) =>
-      [cwd, command, ...environment].some((text) => text.includes(folder)),
-    );
-    if (left.length === 0) return;
-    assert.ok(performance.now() < giveUp, `still running: ${JSON.stringify(left)}`);
-    await delay(100);
-  }
-}
-
-function sorted(times: readonly number[]): number[] {
-  return times.map(Math.round).toSorted((one, other) => one - other);
-}
-
-function differences({ name, id, shown, turns }: ChaosSession, loaded: Shown): string[] {
-  const wrong = [...shown.faults, ...faultsOf(loaded.text, turns)];
-  // How a turn ended is part of the answer to its prompt, and of the text for those who come later.
-  const [seen, kept] = [shown.text, loaded.text].map((text) => text.replaceAll(INTERRUPTION, ""));
-  if (seen !== kept) wrong.push(firstDifference(seen ?? "", kept ?? ""));
-  return wrong.map((words) => `${name} ${id}: ${words}`);
-}
-
-function firstDifference(shown: string, loaded: string): string {
-  let at = 0;
-  while (at < shown.length && shown[at] === loaded[at]) at++;
-  const near = (text: string): string => JSON.stringify(text.slice(Math.max(0, at - 60), at + 60));
-  return `the client saw ${near(shown)} where the session has ${near(loaded)}`;
-}
-
-interface Measuring {
-  readonly fleet: ChaosFleet;
-  readonly faults: Faults;
-  readonly random: SeededRandom;
-  readonly cwd: string;
-  readonly isClosed: () => boolean;
-  readonly took: (words: string, milliseconds: number) => void;
-}
-
-/** Milliseconds until a request about a session is accepted again, without those in which NATS was away. */
-async function takeover(id: string, { at, kind, node }: Fault, around: Measuring): Promise<number> {
-  const { fleet, faults, random, cwd } = around;
-  while (!around.isClosed()) {
-    const up = fleet.of("gateway").filter(({ isUp, address }) => isUp && address !== undefined);
-    const { address } = up[random.below(Math.max(1, up.length))] ?? {};
-    try {
-      if (address === undefined) throw new LineLost("No gateway is there");
-      using line = await AcpLine.connect(address.acp, address.headers, () => {});
-      const params = { sessionId: id, cwd, mcpServers: [] };
-      const { error } = await line.ask("session/resume", params, 5_000);
-      if (error === undefined) {
-        const took = performance.now() - at - faults.natsAwaySince(at);
-        around.took(`${Math.round(took)} ms since ${kind} ${node.name}, ${id}`, took);
-        return took;
-      }
-    } catch (error) {
-      if (!(error instanceof LineLost)) throw error;
+  constructor(fleet: ChaosFleet, forge: ChaosForge, { sessions: count, seed }: ChaosOptions) {
+    const around: Surroundings = {
+      cwd: fleet.folder,
+      gateways: () => fleet.of("gateway").flatMap(({ address }) => address ?? []),
+      refused: (words) => (this.#refusals[words] = (this.#refusals[words] ?? 0) + 1),
+    };
+    this.#around = around;
+    // Chance of their own, so that the seed alone decides which faults come.
+    this.#random = new SeededRandom(seed - 1);
+    for (let at = 0; at < count; at++) {
+      const random = new SeededRandom(seed + at + 1);
+      if (at % ASKING === ASKING - 1) {
+        this.#asking.push(new ChaosPermission(`s${at}`, around, random));
+      } else if (at % RUNNING === RUNNING - 1) {
+        this.runs.push(new ChaosRun(`s${at}`, forge, around, random));
+      } else this.#sessions.push(new ChaosSession(`s${at}`, around, random));
     }
-    await delay(50);
+    this.#watchers = this.#sessions
+      .filter((_, at) => at % WATCHED === 0)
+      .map((session, at) => new ChaosWatcher(session, around, new SeededRandom(seed - at - 2)));
   }
-  return NaN;
+
+  get haveBegun(): boolean {
+    return this.#all.every(({ id }) => id !== "");
+  }
+
+  /** Until it is over, and then until each session has finished one more turn. */
+  async work(isOver: () => boolean): Promise<void> {
+    await Promise.all([
+      ...this.#all.map((session) => session.work(isOver)),
+      ...this.#watchers.map((watcher) => watcher.watch(isOver)),
+    ]);
+  }
+
+  notOver(): Error {
+    const left = this.#sessions.filter(({ turns }) => turns.at(-1)?.count !== 3);
+    const running = this.runs.filter(({ turns }) => turns.at(-1)?.run === undefined);
+    const names = [...left, ...running].map(
+      ({ name, id, turns }) => `${name} ${id} ${JSON.stringify(turns.at(-1))}`,
+    );
+    return new Error(`Not over: ${names.join("; ")}\n${JSON.stringify(this.#refusals)}`);
+  }
+
+  get counts(): Pick<ChaosResult, "turns" | "permissions" | "runs" | "reconnects" | "refusals"> {
+    const turns: Record<string, number> = {};
+    for (const { end = "" } of this.#sessions.flatMap((each) => each.turns)) {
+      turns[end] = (turns[end] ?? 0) + 1;
+    }
+    const sum = (of: (session: ChaosPermission) => number): number =>
+      this.#asking.reduce((all, session) => all + of(session), 0);
+    return {
+      turns,
+      permissions: {
+        finished: sum(({ finished }) => finished),
+        askedAgain: sum(({ askedAgain }) => askedAgain),
+      },
+      runs: {
+        turns: this.runs.flatMap((run) => run.turns).length,
+        pushed: this.runs.flatMap((run) => run.turns).filter(({ run }) => run !== undefined).length,
+      },
+      reconnects: this.#all.reduce((all, { client }) => all + client.reconnects, 0),
+      refusals: this.#refusals,
+    };
+  }
+
+  /** Compares what clients were shown with what the sessions have now. */
+  async check(): Promise<{ readonly events: number; readonly wrong: string[] }> {
+    let events = 0;
+    const wrong: string[] = [];
+    for (const session of this.#sessions) {
+      const { id, name, turns, client } = session;
+      const loaded = await this.#load(id);
+      events += loaded.last;
+      const found = [...faultsOf(loaded, turns), ...differenceOf(client.shown, loaded, turns)];
+      for (const { client: other } of this.#watchers.filter((each) => each.session === session)) {
+        await this.#watched(other.id, loaded.last);
+        found.push(...differenceOf(other.shown, loaded, []).map((words) => `a watcher ${words}`));
+      }
+      wrong.push(...found.map((words) => `${name} ${id}: ${words}`));
+    }
+    for (const { name, id, faults, finished } of this.#asking) {
+      wrong.push(...faults.map((words) => `${name} ${id}: ${words}`));
+      if (finished === 0) wrong.push(`${name} ${id}: nothing was permitted`);
+    }
+    return { events, wrong };
+  }
+
+  /** Deletes all sessions. */
+  async remove(): Promise<void> {
+    using line = await this.#connect(() => {});
+    // Also those that no client knows, because their gateway was lost before it had answered.
+    for (;;) {
+      const { result } = await line.ask("session/list", {}, LOST);
+      if (result.sessions.length === 0) return;
+      for (const { sessionId } of result.sessions) {
+        const { error } = await line.ask("session/delete", { sessionId }, LOST);
+        assert.equal(error, undefined, JSON.stringify(error));
+      }
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const client of [...this.#all, ...this.#watchers]) client[Symbol.dispose]();
+  }
+
+  get #all(): (ChaosSession | ChaosPermission | ChaosRun)[] {
+    return [...this.#sessions, ...this.#asking, ...this.runs];
+  }
+
+  /** Waits until the second client of a session has seen an event. */
+  async #watched(id: string, event: number): Promise<void> {
+    await this.#watchers.find(({ session }) => session.id === id)?.until(event);
+  }
+
+  /** What a client that comes now is shown of a session. */
+  async #load(id: string): Promise<Shown> {
+    const shown = new Shown();
+    using line = await this.#connect((message) => shown.take(message));
+    const params = { sessionId: id, cwd: this.#around.cwd, mcpServers: [] };
+    const { error } = await line.ask("session/load", params, LOST);
+    assert.equal(error, undefined, JSON.stringify(error));
+    return shown;
+  }
+
+  async #connect(told: Parameters<typeof AcpLine.connect>[2]): Promise<AcpLine> {
+    const { acp, headers } = this.#random.pick(this.#around.gateways());
+    return await AcpLine.connect(acp, headers, told);
+  }
 }

@@ -15,8 +15,20 @@ export interface Fault {
   readonly at: number;
 }
 
+/** When a node, or NATS, did not work. */
+export interface Outage {
+  /** Undefined for NATS. */
+  readonly node?: ChaosNode;
+  /** The process of the node. */
+  readonly pid?: number;
+  /** Of `performance.now()`. */
+  readonly from: number;
+  to: number;
+}
+
 export interface FaultsOptions {
   readonly random: SeededRandom;
+  /** Called when a node was hit. */
   readonly hit: (fault: Fault) => void;
   readonly say: (words: string) => void;
 }
@@ -34,8 +46,7 @@ export class Faults {
   readonly #options: FaultsOptions;
   readonly #running = new Set<Promise<void>>();
   readonly counts: Record<string, number> = {};
-  /** When NATS was away: from, to. */
-  readonly #natsAway: [number, number][] = [];
+  readonly outages: Outage[] = [];
 
   constructor(fleet: ChaosFleet, options: FaultsOptions) {
     this.#fleet = fleet;
@@ -54,21 +65,16 @@ export class Faults {
     await Promise.all(this.#running);
   }
 
-  /** Kills a node, which stays away. */
-  async kill(node: ChaosNode): Promise<Fault> {
-    const fault: Fault = { node, kind: "kill", pid: node.pid, at: performance.now() };
+  /** Kills a node, and starts it again when `until` resolves. */
+  async kill(node: ChaosNode, until: () => Promise<void>): Promise<void> {
+    const { pid } = node;
+    const outage = this.#begin({ node, pid });
     this.#options.say(`kill ${node.name}`);
     await node.kill();
-    return fault;
-  }
-
-  /** Milliseconds in which NATS was away since then. */
-  natsAwaySince(since: number): number {
-    const now = performance.now();
-    return this.#natsAway.reduce(
-      (sum, [from, to]) => sum + Math.max(0, Math.min(to, now) - Math.max(from, since)),
-      0,
-    );
+    this.#options.hit({ node, kind: "kill", pid, at: outage.from });
+    await until();
+    await node.start();
+    outage.to = performance.now();
   }
 
   #hit(role: Role): void {
@@ -80,7 +86,9 @@ export class Faults {
 
   async #strike(node: ChaosNode, kind: Kind): Promise<void> {
     const { random, hit, say } = this.#options;
-    const fault = { node, kind, pid: node.pid, at: performance.now() };
+    const { pid } = node;
+    const outage = this.#begin({ node, pid });
+    const fault = { node, kind, pid, at: outage.from };
     const lasts = random.below(LONGEST[kind]);
     const isReset = random.once(2);
     this.#count(`${kind} ${node.role}`);
@@ -92,6 +100,7 @@ export class Faults {
     if (kind === "pause") node.wake();
     else if (kind === "cut") node.mend(isReset);
     else await this.#startAgain(node);
+    outage.to = performance.now();
     say(`${node.name} is back`);
   }
 
@@ -110,11 +119,10 @@ export class Faults {
 
   async #hitNats(): Promise<void> {
     const { random, say } = this.#options;
-    if ((this.#natsAway.at(-1)?.[1] ?? 0) === Infinity) return;
+    if (this.outages.some(({ node, to }) => node === undefined && to === Infinity)) return;
     const kind = random.pick(["kill", "pause"] as const);
     const lasts = random.below(NATS_LONGEST);
-    const away: [number, number] = [performance.now(), Infinity];
-    this.#natsAway.push(away);
+    const outage = this.#begin({});
     this.#count(`${kind} nats`);
     say(`${kind} NATS for ${lasts} ms`);
     const { nats } = this.#fleet;
@@ -123,8 +131,14 @@ export class Faults {
     await delay(lasts);
     if (kind === "kill") await nats.restart();
     else process.kill(nats.pid, "SIGCONT");
-    away[1] = performance.now();
+    outage.to = performance.now();
     say("NATS is back");
+  }
+
+  #begin(what: Pick<Outage, "node" | "pid">): Outage {
+    const outage = { ...what, from: performance.now(), to: Infinity };
+    this.outages.push(outage);
+    return outage;
   }
 
   #track(work: Promise<void>): void {

@@ -1,7 +1,9 @@
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { Kvm } from "@nats-io/kv";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 
+import { type BucketWatch, watchBucket } from "../../../src/fleet/store/watch-bucket.ts";
 import { Subjects } from "../../../src/fleet/subjects.ts";
 
 /** What is in NATS, as somebody sees it who is no part of the fleet. */
@@ -10,19 +12,20 @@ export class PoolView implements AsyncDisposable {
   readonly #subjects = new Subjects("default");
   /** Ids of the processes that hold sessions. */
   readonly #holders = new Map<string, string>();
-  readonly #stop: () => void;
+  /** Who took which session, and when. */
+  readonly #taken = new Map<string, { readonly pid: number; readonly at: number }[]>();
+  #watch: BucketWatch | undefined;
+  #isOver = false;
   readonly #following: Promise<void>;
 
-  private constructor(nats: NatsConnection, watch: Watch) {
+  private constructor(nats: NatsConnection) {
     this.#nats = nats;
-    this.#stop = () => watch.stop();
-    this.#following = this.#follow(watch);
+    this.#following = this.#follow();
   }
 
   static async open(url: string): Promise<PoolView> {
     const nats = await connect({ servers: url, maxReconnectAttempts: -1, reconnectTimeWait: 200 });
-    const kv = await new Kvm(jetstream(nats)).open(new Subjects("default").sessions);
-    return new PoolView(nats, await kv.watch());
+    return new PoolView(nats);
   }
 
   /** Sessions that a process holds. */
@@ -31,39 +34,67 @@ export class PoolView implements AsyncDisposable {
     return held.map(([id]) => id);
   }
 
-  /** What NATS has beside the sessions that exist: nothing of it may grow. */
-  async leftovers(): Promise<Record<string, number>> {
-    const manager = await jetstreamManager(this.#nats);
-    const left: Record<string, number> = {};
-    for await (const { config, state } of manager.streams.list()) {
-      left[`${config.name} messages`] = state.messages;
-      left[`${config.name} consumers`] = state.consumer_count;
-    }
-    return left;
+  /** The processes that have taken a session since then. */
+  holdersSince(session: string, since: number): number[] {
+    const taken = this.#taken.get(session) ?? [];
+    return taken.filter(({ at }) => at >= since).map(({ pid }) => pid);
   }
 
-  get held(): number {
-    return this.#holders.size;
+  /** The readers of all streams, as `STREAM NAME`. */
+  async readers(): Promise<string[]> {
+    const { streams, consumers } = await jetstreamManager(this.#nats);
+    const readers: string[] = [];
+    for await (const { config } of streams.list()) {
+      // The queue of requests for slots stays: all workers use it.
+      if (config.name === this.#subjects.jobs) continue;
+      for await (const { name } of consumers.list(config.name))
+        readers.push(`${config.name} ${name}`);
+    }
+    return readers;
+  }
+
+  /** Requests that wait for a slot. */
+  async waiting(): Promise<number> {
+    const { streams } = await jetstreamManager(this.#nats);
+    const found = await streams.info(this.#subjects.jobs).catch(() => undefined);
+    return found?.state.messages ?? 0;
+  }
+
+  /** Ends to follow who holds sessions, which takes a reader of its own. */
+  async stopWatching(): Promise<void> {
+    this.#isOver = true;
+    this.#watch?.stop();
+    await this.#following;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop();
-    await this.#following;
+    await this.stopWatching();
     await this.#nats.close();
   }
 
-  async #follow(watch: Watch): Promise<void> {
-    for await (const { key, value } of watch) {
-      const text = Buffer.from(value).toString("utf8");
-      const { holder } = (text === "" ? {} : JSON.parse(text)) as { readonly holder?: string };
-      if (holder === undefined) this.#holders.delete(key);
-      else this.#holders.set(key, holder);
+  async #follow(): Promise<void> {
+    while (!this.#isOver) {
+      try {
+        this.#watch = await watchBucket(this.#nats, this.#subjects.sessions);
+        if (!this.#isOver) await this.#take(this.#watch);
+      } catch {
+        // NATS is away.
+      }
+      if (!this.#isOver) await delay(100);
     }
   }
 
-  get subjects(): Subjects {
-    return this.#subjects;
+  async #take(watch: BucketWatch): Promise<void> {
+    for await (const { key, value } of watch) {
+      const text = value === undefined ? "{}" : Buffer.from(value).toString("utf8");
+      const { holder } = JSON.parse(text) as { readonly holder?: string };
+      if (holder === undefined) this.#holders.delete(key);
+      else if (this.#holders.get(key) !== holder) {
+        this.#holders.set(key, holder);
+        const taken = this.#taken.get(key) ?? [];
+        taken.push({ pid: Number(holder.split("-")[0]), at: performance.now() });
+        this.#taken.set(key, taken);
+      }
+    }
   }
 }
-
-type Watch = Awaited<ReturnType<Awaited<ReturnType<Kvm["open"]>>["watch"]>>;

@@ -4,7 +4,7 @@ import type { AcpSocket } from "../acp-socket.ts";
 import { SeededRandom } from "../seeded-random.ts";
 import { openingOf, type Project, promptOf, type RunRig } from "./run-rig.ts";
 
-interface Target {
+export interface Target {
   readonly branch: string;
   readonly revision: string;
 }
