@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
 
+import { jetstreamManager } from "@nats-io/jetstream";
+
 import { NatsServer, noNats } from "../../test/support/nats-server.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { FleetConnection } from "./connection/connect.ts";
@@ -26,6 +28,9 @@ describe("Checkpoints", { skip: noNats, timeout: 30_000 }, () => {
     await one.save(RUN, packed);
     assert.deepEqual(await two.load(RUN, true), packed);
     assert.deepEqual(await one.load(RUN, false), packed);
+    const { consumers } = await jetstreamManager(connection.nats);
+    const readers = await consumers.list(`OBJ_${connection.subjects.checkpoints}`).next();
+    assert.deepEqual(readers, []);
     assert.equal(await one.load(RUN, true), undefined);
     await two.save(RUN, Buffer.from("later"));
     assert.equal(String(await one.load(RUN, true)), "later");

@@ -1,9 +1,16 @@
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { createHash } from "node:crypto";
+
+import { DeliverPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { type ObjectInfo, Objm, type ObjectStore } from "@nats-io/obj";
 
+import { TrunklineError } from "../base/errors.ts";
 import type { FleetConnection } from "./connection/connect.ts";
 import { ensureStream } from "./ensure-stream.ts";
 import { checkpointStream } from "./store/streams.ts";
+import { StreamReader } from "./stream-reader.ts";
+
+/** Bytes that are fetched ahead. */
+const AHEAD = 1024 * 1024;
 
 /** A remote run: the name of its workspace, and its session. */
 export interface CarriedRun {
@@ -41,8 +48,32 @@ export class Checkpoints {
     const info = await store.info(workspace);
     if (info === null || info.deleted) return undefined;
     if (hasOwn && nodeOf(info) === this.#options.node) return undefined;
-    const packed = await store.getBlob(workspace);
-    return packed === null ? undefined : Buffer.from(packed);
+    return await this.#read(workspace, info);
+  }
+
+  /** The library's own way to read an object leaves a reader in the server for five minutes. */
+  async #read(workspace: string, { nuid, size, digest }: ObjectInfo): Promise<Buffer> {
+    const { nats, subjects } = this.#options.connection;
+    const reading = {
+      deliver_policy: DeliverPolicy.All,
+      filter_subject: `$O.${subjects.checkpoints}.C.${nuid}`,
+    };
+    const stream = `OBJ_${subjects.checkpoints}`;
+    await using reader = await StreamReader.open(nats, stream, reading, { max_bytes: AHEAD });
+    const chunks: Uint8Array[] = [];
+    let read = 0;
+    if (size > 0) {
+      for await (const { data } of reader) {
+        chunks.push(data);
+        read += data.length;
+        if (read >= size) break;
+      }
+    }
+    const packed = Buffer.concat(chunks);
+    const hash = createHash("sha256").update(packed).digest("base64url");
+    if (digest.replace(/=+$/, "") === `SHA-256=${hash}`) return packed;
+    const why = `NATS has ${read} of its ${size} bytes, or others than were stored`;
+    throw new TrunklineError("unavailable", `Cannot read checkpoint '${workspace}': ${why}.`);
   }
 
   async remove(workspace: string): Promise<void> {
