@@ -1,8 +1,10 @@
+import { noNats } from "../../support/nats-server.ts";
 import type { FaultRig } from "../store-fault-contract.ts";
 import { acpOnStdio, acpOnWebSocket, acpWithBuiltIn } from "./acp-rig.ts";
 import { bus } from "./bus-rig.ts";
 import { commandLine } from "./cli-rig.ts";
 import { dashboard } from "./dashboard-rig.ts";
+import { sharedStores, workerSessions } from "./fleet-rig.ts";
 import { notifications } from "./notify-rig.ts";
 import { mcpAfterTakeover, mcpThroughRelay } from "./relay-rig.ts";
 import { preparedSessions } from "./spares-rig.ts";
@@ -26,6 +28,9 @@ export const GATEWAY_FAULT_RIGS: typeof FAULT_RIGS = {
   "MCP after a takeover": mcpAfterTakeover,
   "the dashboard": dashboard,
   notifications,
+  ...(noNats === false
+    ? { "a worker of a fleet": workerSessions, "what a fleet shares": sharedStores }
+    : {}),
 };
 
 /** The same of which each round starts git and several agents, which takes seconds. */
