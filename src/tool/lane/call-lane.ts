@@ -29,8 +29,8 @@ export class CallLane<C extends ToolContext = ToolContext> {
   /** What a record says before and after its time, up to the arguments. */
   readonly #before: string;
   /** The parts of the last record that are often those of the next one, too. */
-  #started = 0;
-  #ended = 0;
+  #started = NaN;
+  #ended = NaN;
   #time = "";
   #head = "";
   #took = "";
