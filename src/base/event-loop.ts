@@ -10,6 +10,27 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
+/** Read once: the global is a getter, which costs more than the time. */
+const clock = performance;
+/** Not a number outside of a callback of the event loop. */
+let readAt = NaN;
+
+/**
+ * The time at which this callback of the event loop first asked for it, by `performance.now()`. Many
+ * messages are read in one callback: they came at the same time.
+ */
+export function readTime(): number {
+  if (Number.isNaN(readAt)) {
+    readAt = clock.now();
+    queueMicrotask(forgetTime);
+  }
+  return readAt;
+}
+
+function forgetTime(): void {
+  readAt = NaN;
+}
+
 /** Work that is due before the next bytes are sent. */
 const due: (() => void)[] = [];
 

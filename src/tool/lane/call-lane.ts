@@ -7,8 +7,6 @@ import { toolRefusal } from "../tool-access.ts";
 import type { Passage, Toolbox } from "../toolbox.ts";
 import type { Tool, ToolContext, ToolResult } from "../tool.ts";
 
-/** Read once: the global is a getter, which costs more than the time. */
-const clock = performance;
 const OK = `,"outcome":"ok","milliseconds":`;
 const ERROR = `,"outcome":"error","milliseconds":`;
 
@@ -30,8 +28,12 @@ export class CallLane<C extends ToolContext = ToolContext> {
   readonly #audit: Toolbox["audit"];
   /** What a record says before and after its time, up to the arguments. */
   readonly #before: string;
+  /** The parts of the last record that are often those of the next one, too. */
+  #started = NaN;
+  #ended = NaN;
   #time = "";
   #head = "";
+  #took = "";
 
   private constructor(toolbox: Toolbox, tool: Tool, fits: Fits, context: C) {
     this.tool = tool;
@@ -76,16 +78,21 @@ export class CallLane<C extends ToolContext = ToolContext> {
     return this.#toolbox.policy === this.#policy;
   }
 
-  /** Records a call that was answered with a result. */
-  record(json: string, started: number, isError: boolean): void {
+  /** Records a call that was answered with a result, between two times of `performance.now()`. */
+  record(json: string, started: number, ended: number, isError: boolean): void {
     if (this.#audit === undefined) return;
+    if (started !== this.#started || ended !== this.#ended) this.#note(started, ended);
+    this.#audit.recordText?.(this.#head, maskedJson(json), (isError ? ERROR : OK) + this.#took);
+  }
+
+  #note(started: number, ended: number): void {
+    this.#started = started;
+    this.#ended = ended;
+    this.#took = String(Math.round((ended - started) * 1000) / 1000);
     const time = timestamp();
-    if (time !== this.#time) {
-      this.#time = time;
-      this.#head = `{"time":"${time}${this.#before}`;
-    }
-    const took = Math.round((clock.now() - started) * 1000) / 1000;
-    this.#audit.recordText?.(this.#head, maskedJson(json), (isError ? ERROR : OK) + took);
+    if (time === this.#time) return;
+    this.#time = time;
+    this.#head = `{"time":"${time}${this.#before}`;
   }
 
   /** Goes on with a call in full. */

@@ -1,3 +1,4 @@
+import { readTime } from "../../../base/event-loop.ts";
 import type { StopListener } from "../../../base/stop.ts";
 import { Call } from "../../../rpc/call.ts";
 import type { Held } from "../../../rpc/in-flight.ts";
@@ -120,7 +121,7 @@ function runHere(
     return;
   }
   const text = JSON.stringify(peer.state.client.codec.shapeToolResult(result));
-  lane.record(json, started, result.isError === true);
+  lane.record(json, started, clock.now(), result.isError === true);
   peer.reply(id, text);
 }
 
@@ -163,7 +164,7 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
   readonly #peer: Peer<Connection>;
   readonly #lane: Lane;
   readonly #json: string;
-  readonly #started = clock.now();
+  readonly #started = readTime();
   #isAnswered = false;
   #call: Call<Connection> | undefined;
   #context: McpToolContext | undefined;
@@ -223,7 +224,7 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
       this.becomes(Promise.resolve(new TextResult(result, isError)));
       return;
     }
-    this.#lane.record(this.#json, this.#started, isError);
+    this.#lane.record(this.#json, this.#started, readTime(), isError);
     this.#peer.answer(this, result);
   }
 
