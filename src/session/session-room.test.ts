@@ -55,7 +55,7 @@ describe("SessionRoom", () => {
   });
 });
 
-describe("sessions of a token that may have two", { timeout: 30_000 }, () => {
+describe("sessions of a token that may have two", { timeout: 60_000 }, () => {
   const budgets = { concurrent: 5 };
   const token: Principal = { ...GUEST, scopes: ["sessions"], limits: { concurrent: 2 } };
   const opening = { cwd: "/tmp", mcpServers: [] };

@@ -7,7 +7,7 @@ import { NatsServer, noNats } from "../support/nats-server.ts";
 import { NatsSocketPair } from "../support/nats-socket-pair.ts";
 import { channelContract } from "./channel-contract.ts";
 
-describe("Connections between nodes", { skip: noNats, timeout: 60_000 }, () => {
+describe("Connections between nodes", { skip: noNats, timeout: 600_000 }, () => {
   let server: NatsServer;
   let near: FleetConnection;
   let far: FleetConnection;

@@ -59,7 +59,7 @@ describe("trunkline token", { timeout: 600_000 }, () => {
       [["revoke"], 2, /needs NAME/],
     ];
     for (const [args, code, says] of cases) {
-      const ended = await home.run("token", ...args);
+      const ended = await home.runInProcess("token", ...args);
       assert.equal(ended.code, code, ended.err);
       assert.match(ended.err, says);
       assert.equal(ended.out, "");

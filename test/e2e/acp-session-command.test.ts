@@ -7,6 +7,8 @@ import { WebSocket } from "ws";
 
 import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
+import { type Ran, runInProcess } from "../support/run-in-process.ts";
+import { until } from "../support/until.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 
@@ -22,8 +24,7 @@ class Home implements Disposable {
   }
 
   start(...args: string[]): Program {
-    const where = ["--config", join(this.path, "config.jsonc"), "--data", join(this.path, "data")];
-    return new Program([...args, ...where]);
+    return new Program([...args, ...this.#where]);
   }
 
   /** Runs a command to its end. */
@@ -34,6 +35,17 @@ class Home implements Disposable {
     return { code, out: program.lines.join("\n"), err: program.stderr };
   }
 
+  /** The same in this process, which is far quicker. */
+  runInProcess(...args: string[]): Promise<Ran> {
+    const { PATH = "" } = process.env;
+    const place = { env: { PATH, HOME: this.path }, cwd: this.path };
+    return runInProcess([...args, ...this.#where], place);
+  }
+
+  get #where(): string[] {
+    return ["--config", join(this.path, "config.jsonc"), "--data", join(this.path, "data")];
+  }
+
   [Symbol.dispose](): void {
     rmSync(this.path, { recursive: true });
   }
@@ -42,7 +54,7 @@ class Home implements Disposable {
 describe("trunkline session", { timeout: 600_000 }, () => {
   it("lists, joins, replays, exports and deletes a conversation", async () => {
     using home = new Home();
-    assert.match((await home.run("session", "list")).err, /There are no sessions/);
+    assert.match((await home.runInProcess("session", "list")).err, /There are no sessions/);
     let id = "";
     {
       await using editor = home.start("acp");
@@ -69,7 +81,7 @@ describe("trunkline session", { timeout: 600_000 }, () => {
       person.child.stdin.end();
       assert.equal(await person.exit, 0);
     }
-    const listed = await home.run("session", "list", "--json");
+    const listed = await home.runInProcess("session", "list", "--json");
     const { sessions } = JSON.parse(listed.out) as { sessions: { id: string; title: string }[] };
     assert.deepEqual(
       sessions.map((one) => [one.id, one.title]),
@@ -78,15 +90,15 @@ describe("trunkline session", { timeout: 600_000 }, () => {
     const replayed = await home.run("session", "replay", id);
     assert.match(replayed.out, /^> say hello there\nhello there\n> permission\n\? Run npm install/);
     assert.match(replayed.out, /allow once \(terminal\)/);
-    const exported = await home.run("session", "export", id);
+    const exported = await home.runInProcess("session", "export", id);
     const { events } = JSON.parse(exported.out) as { events: { seq: number }[] };
     assert.deepEqual(
       events.map(({ seq }) => seq),
       events.map((_, at) => at + 1),
     );
-    assert.match((await home.run("session", "show", id)).out, /last turn +end_turn/);
-    assert.equal((await home.run("session", "delete", id)).code, 0);
-    const gone = await home.run("session", "replay", id);
+    assert.match((await home.runInProcess("session", "show", id)).out, /last turn +end_turn/);
+    assert.equal((await home.runInProcess("session", "delete", id)).code, 0);
+    const gone = await home.runInProcess("session", "replay", id);
     assert.deepEqual([gone.code, gone.out], [1, ""]);
     assert.match(gone.err, /Cannot find session '.*': no such session/);
   });
@@ -109,7 +121,7 @@ describe("trunkline session", { timeout: 600_000 }, () => {
     person.child.stdin.end();
     assert.equal(await person.exit, 1);
     assert.match(person.stderr, /The input ended while the agent waits for an answer/);
-    assert.match((await home.run("session", "show", id)).out, /last turn +interrupted/);
+    assert.match((await home.runInProcess("session", "show", id)).out, /last turn +interrupted/);
   });
 
   it("joins a session that a gateway has open, beside others", async () => {
@@ -137,8 +149,9 @@ describe("trunkline session", { timeout: 600_000 }, () => {
       person.child.stdin.end();
       assert.equal(await person.exit, 0);
     }
-    assert.ok(inbox.some((text) => text.includes('"user_message_chunk"')));
-    assert.ok(inbox.some((text) => text.includes('"text":"from a terminal"')));
+    // The gateway tells this client when it can, not before the other one has left.
+    await until(() => inbox.some((text) => text.includes('"user_message_chunk"')));
+    await until(() => inbox.some((text) => text.includes('"text":"from a terminal"')));
     socket.close();
     gateway.child.kill("SIGTERM");
     assert.equal(await gateway.exit, 0);
@@ -153,7 +166,11 @@ describe("trunkline session", { timeout: 600_000 }, () => {
       [["replay", "x", "--after", "y"], /Cannot find session|Cannot use 'y' for --after/],
       [["permissions", "--revoke", "7"], /Cannot revoke permission '7'/],
     ] as const) {
-      const { code, err } = await home.run("session", ...args);
+      // Whoever attaches reads the input, which is that of the tests here.
+      const isAttaching = args[0] === "attach";
+      const { code, err } = await (isAttaching
+        ? home.run("session", ...args)
+        : home.runInProcess("session", ...args));
       assert.notEqual(code, 0);
       assert.match(err, words);
     }

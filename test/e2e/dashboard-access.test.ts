@@ -7,7 +7,7 @@ import { CONFIG, folderIn, begin, said, pageOf, SECRET } from "../support/dashbo
 import { DashboardPage } from "../support/dashboard-page.ts";
 import { type Answered, bearer, GuardedHome } from "../support/guarded-gateway.ts";
 
-describe("access to the dashboard's API", { timeout: 300_000 }, () => {
+describe("access to the dashboard's API", { timeout: 600_000 }, () => {
   it("shows a limited token only what is its own, and lets it change nothing else", async () => {
     using home = new GuardedHome(CONFIG);
     const own = await home.createToken("own", "--scope", "dashboard", "--scope", "sessions");

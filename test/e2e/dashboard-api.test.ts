@@ -9,7 +9,7 @@ import { AcpSocket } from "../support/acp-socket.ts";
 import { CONFIG, folderIn, begin, said, pageOf, SECRET } from "../support/dashboard-home.ts";
 import { type GuardedGateway, GuardedHome } from "../support/guarded-gateway.ts";
 
-describe("the dashboard's API", { timeout: 300_000 }, () => {
+describe("the dashboard's API", { timeout: 600_000 }, () => {
   // Starting a server costs more than most tests: these share one.
   let home: GuardedHome;
   let gateway: GuardedGateway;
@@ -207,7 +207,7 @@ describe("the dashboard's API", { timeout: 300_000 }, () => {
   });
 });
 
-describe("the dashboard's API of a server of its own", { timeout: 300_000 }, () => {
+describe("the dashboard's API of a server of its own", { timeout: 600_000 }, () => {
   it("answers for a session that another process has open, as any other client of it", async () => {
     using home = new GuardedHome(CONFIG);
     const cwd = folderIn(home);

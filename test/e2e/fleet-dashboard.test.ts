@@ -16,7 +16,7 @@ async function settled(page: DashboardPage, isExpected: (fleet: Json) => boolean
   }
 }
 
-describe("the dashboard of a fleet's gateway", { skip: noNats, timeout: 120_000 }, () => {
+describe("the dashboard of a fleet's gateway", { skip: noNats, timeout: 600_000 }, () => {
   it("shows and uses the sessions of workers, also when a worker is killed", async () => {
     await using rig = await FleetRig.start();
     await rig.worker("w1");

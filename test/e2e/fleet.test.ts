@@ -26,7 +26,7 @@ function promptOf(sessionId: string, text: string): object {
   return { sessionId, prompt: [{ type: "text", text }] };
 }
 
-describe("a fleet", { skip: noNats, timeout: 120_000 }, () => {
+describe("a fleet", { skip: noNats, timeout: 600_000 }, () => {
   it("opens sessions in workers, for clients of any gateway", async () => {
     await using rig = await FleetRig.start();
     await rig.worker("w1");

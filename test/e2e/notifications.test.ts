@@ -64,7 +64,7 @@ const told = (client: AcpSocket, state: string): Promise<Json> =>
 const said = (client: AcpSocket, words: string): Promise<true> =>
   client.until(({ text }) => (text.includes(words) ? true : undefined));
 
-describe("permissions at a gateway with several clients", { timeout: 180_000 }, () => {
+describe("permissions at a gateway with several clients", { timeout: 600_000 }, () => {
   it("are answered by whom the policy allows, and by nobody who observes", async () => {
     using home = new GuardedHome(AGENTS);
     const scopes = ["sessions", "admin"] as const;
@@ -152,7 +152,7 @@ describe(
   },
 );
 
-describe("notifications", { timeout: 180_000 }, () => {
+describe("notifications", { timeout: 600_000 }, () => {
   it("carry links that answer once, for one request, by POST only", async () => {
     await using receiver = await NotifyReceiver.open();
     const webhook = { url: `${receiver.url}/hook` };

@@ -12,7 +12,7 @@ const agents = {
   plain: { command: process.execPath, args: [AGENT] },
 };
 
-describe("sessions that an agent began itself", { timeout: 120_000 }, () => {
+describe("sessions that an agent began itself", { timeout: 600_000 }, () => {
   it("are listed on demand, page by page, and become ours when they are loaded", async () => {
     using place = new Place();
     await using editor = new AcpEditor(place, { config: { agent: "other", agents } });

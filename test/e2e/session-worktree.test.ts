@@ -46,7 +46,7 @@ class Repository extends Place {
   }
 }
 
-describe("sessions with work trees", { timeout: 120_000 }, () => {
+describe("sessions with work trees", { timeout: 600_000 }, () => {
   it("work on the same file at once, land, and keep what conflicts", async () => {
     using place = new Repository();
     const ids: string[] = [];

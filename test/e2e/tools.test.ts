@@ -267,21 +267,18 @@ describe("trunkline doctor", { timeout: 600_000 }, () => {
     using home = new Home();
     const report = await examine(home);
     assert.equal(report.code, 0, JSON.stringify(report));
-    assert.deepEqual([...new Set(report.findings.map(({ state }) => state))], ["ok"]);
-    for (const word of [
-      "Node",
-      "Configuration",
-      "Data",
-      "'initialize'",
-      "stdout",
-      "Port",
-      "notes",
-    ]) {
+    // It warns of a start that takes seconds, which it may on a busy machine.
+    const isSlow = /^answers 'initialize' after \d{4,} ms$/;
+    const wrong = report.findings.filter(({ state, says }) => state !== "ok" && !isSlow.test(says));
+    assert.deepEqual(wrong, []);
+    assert.ok(report.findings.some(({ says }) => says.startsWith("answers 'initialize' after ")));
+    for (const word of ["Node", "Configuration", "Data", "stdout", "Port", "notes"]) {
       assert.equal(stateOf(report, word), "ok", word);
     }
     const { code, out } = await home.run("trunkline doctor --deep");
     assert.equal(code, 0);
-    assert.equal(out.split("\n").length - 1, report.findings.length);
+    // Advice is on a line of its own, and set in.
+    assert.equal(out.match(/^\S/gm)?.length, report.findings.length);
   });
 
   it("reports an invalid configuration", async () => {

@@ -72,11 +72,15 @@ export class GuardedHome implements Disposable {
     return { code, out: program.lines.join("\n"), err: program.stderr };
   }
 
-  async createToken(name: string, ...options: string[]): Promise<string> {
+  /** The same in this process, which is far quicker. */
+  async runInProcess(...args: string[]): Promise<Ended> {
     const { runInProcess } = await import("./run-in-process.ts");
-    const args = ["token", "create", name, ...options];
     const env = { HOME: this.path, ...this.files };
-    const { code, out, err } = await runInProcess(args, { env, cwd: this.path });
+    return runInProcess(args, { env, cwd: this.path });
+  }
+
+  async createToken(name: string, ...options: string[]): Promise<string> {
+    const { code, out, err } = await this.runInProcess("token", "create", name, ...options);
     assert.equal(code, 0, err);
     return out.trimEnd();
   }

@@ -62,7 +62,7 @@ const LEFT: Record<string, { body: string; says: RegExp; skip?: string | false }
   },
 };
 
-describe("a test file", { timeout: 120_000 }, () => {
+describe("a test file", { timeout: 600_000 }, () => {
   it("passes that leaves nothing", async () => {
     const { code, out } = await run(`
       const server = createServer((socket) => socket.pipe(socket)).listen(0);

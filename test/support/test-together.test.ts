@@ -13,7 +13,7 @@ const PRELOADS = ["untracked-promises.ts", "nothing-left.ts"].map((name) =>
 );
 const TOGETHER = join(import.meta.dirname, "test-together.ts");
 
-describe("test files that share a process", { timeout: 120_000 }, () => {
+describe("test files that share a process", { timeout: 600_000 }, () => {
   it("fail one by one, each by its name, for a test, an import or what is left", async () => {
     const { code, out } = await run({
       "good-1": `it("is good", () => {});`,

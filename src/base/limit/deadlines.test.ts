@@ -16,7 +16,7 @@ function names(deadlines: Deadlines) {
 }
 
 // The waiting alone would not keep the process alive: no deadline does.
-describe("Deadlines", { timeout: 5000 }, () => {
+describe("Deadlines", { timeout: 60_000 }, () => {
   const alive = (wait: Promise<unknown>) => {
     const timer = setInterval(() => {}, 1000);
     return wait.finally(() => clearInterval(timer));

@@ -101,7 +101,7 @@ function leaving({ isOrphan = false, env = "process.env", last = "process.stdin.
   return { ...node(script), grace: 2_000 };
 }
 
-describe("OwnedChild", { timeout: 120_000 }, () => {
+describe("OwnedChild", { timeout: 600_000 }, () => {
   it("ends when its input ends", async () => {
     const child = await OwnedChild.start(node(`process.stdin.resume()`));
     await child.end();

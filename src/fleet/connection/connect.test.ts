@@ -20,7 +20,7 @@ const open = (
 ): Promise<FleetConnection> =>
   FleetConnection.open({ subjects: new Subjects("p"), name: "n", ...options });
 
-describe("FleetConnection", { skip: noNats, timeout: 60_000 }, () => {
+describe("FleetConnection", { skip: noNats, timeout: 300_000 }, () => {
   let folder: Awaited<ReturnType<typeof mkdtempDisposable>>;
   const file = async (name: string, content = ""): Promise<string> => {
     const path = join(folder.path, name);

@@ -15,7 +15,7 @@ import { NodeServer, openSocket, reachNode } from "./node-server.ts";
 const NODE = { id: "1-w", name: "w" };
 const SILENT = new Log("error", () => {});
 
-describe("NodeServer", { skip: noNats, timeout: 60_000 }, () => {
+describe("NodeServer", { skip: noNats, timeout: 300_000 }, () => {
   let server: NatsServer;
   let gateway: FleetConnection;
   let worker: FleetConnection;

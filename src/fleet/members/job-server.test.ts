@@ -7,7 +7,7 @@ import { NodeProcess } from "../../../test/support/node-process.ts";
 
 const never = new AbortController().signal;
 
-describe("JobServer", { skip: noNats, timeout: 60_000 }, () => {
+describe("JobServer", { skip: noNats, timeout: 300_000 }, () => {
   it("gives the request of a worker that was killed to another, and serves none twice", async () => {
     await using server = await NatsServer.start();
     await using worker = await WorkerNode.start(server.url, "w", { slots: 1 });

@@ -18,7 +18,7 @@ const WORKER = {
   tools: 2,
 };
 
-describe("Members", { skip: noNats, timeout: 30_000 }, () => {
+describe("Members", { skip: noNats, timeout: 300_000 }, () => {
   it("knows who is alive, what they tell, and who leaves", async () => {
     await using server = await NatsServer.start();
     await using gateway = await FleetNode.open(server.url, "g");

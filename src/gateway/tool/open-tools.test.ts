@@ -109,7 +109,7 @@ const CALLER = { door: "mcp", name: "a", client: "a", principal: OWNER };
 
 const turn = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-describe("openTools() with a remembered offer", { timeout: 30_000 }, () => {
+describe("openTools() with a remembered offer", { timeout: 120_000 }, () => {
   it("offers the remembered tools of a server before it is started for a call", async () => {
     await using home = await Home.used("first", "second");
     await using opened = await home.open();

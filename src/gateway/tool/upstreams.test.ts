@@ -68,7 +68,7 @@ class Home implements AsyncDisposable {
   }
 }
 
-describe("openOffer()", { timeout: 20_000 }, () => {
+describe("openOffer()", { timeout: 60_000 }, () => {
   it("offers the tools of the configured servers", async () => {
     await using home = await Home.create({ a: server("first") });
     await using opened = await home.open();

@@ -100,7 +100,7 @@ async function cutOffAtEachStep(
   throw new Error(`It was not done after ${MOST_STEPS} steps`);
 }
 
-describe("a switch that is interrupted", { timeout: 60_000 }, () => {
+describe("a switch that is interrupted", { timeout: 300_000 }, () => {
   it("is rolled back or finished at the next start, whichever step it was at", async () => {
     const outcomes = await cutOffAtEachStep(
       "switch",

@@ -77,7 +77,7 @@ const TURN = {
   stop: new Stopper(),
 } as unknown as Turn;
 
-describe("carried checkpoints", { timeout: 60_000 }, () => {
+describe("carried checkpoints", { timeout: 300_000 }, () => {
   it("let another machine continue with the files of an interrupted turn", async () => {
     await using rig = await Rig.open();
     const first = await rig.run("one");

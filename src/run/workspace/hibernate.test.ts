@@ -204,7 +204,7 @@ for (const [name, makeDriver, skip] of DRIVERS) {
   });
 }
 
-describe("Workspaces.hibernate()", { timeout: 60_000 }, () => {
+describe("Workspaces.hibernate()", { timeout: 300_000 }, () => {
   it("leaves a small workspace on disk until `after` has passed", async () => {
     await using rig = await Rig.open();
     await (await rig.work()).close();

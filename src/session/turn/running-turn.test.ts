@@ -25,7 +25,7 @@ const REQUEST: PermissionRequest = {
 
 const choose = (optionId: string) => ({ result: { outcome: { outcome: "selected", optionId } } });
 
-describe("a turn without progress", { timeout: 30_000 }, () => {
+describe("a turn without progress", { timeout: 120_000 }, () => {
   it("is ended, but not while it waits for a person or a tool", async () => {
     covers("acp.timeout.prompt");
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "Long", status: "pending" };

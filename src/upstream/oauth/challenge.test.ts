@@ -24,11 +24,11 @@ describe("bearerChallenge()", () => {
   });
 
   it("takes no long time for a hostile header", () => {
-    const started = performance.now();
+    const started = process.cpuUsage();
     bearerChallenge(`Bearer ${'a="'.repeat(20_000)}`);
     bearerChallenge(`Bearer ${"a ".repeat(20_000)}`);
     bearerChallenge(`Bearer ${"\\".repeat(40_000)}`);
-    assert.ok(performance.now() - started < 1_000);
+    assert.ok(process.cpuUsage(started).user < 1_000_000);
   });
 });
 

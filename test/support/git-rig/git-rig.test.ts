@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { GitRig } from "./git-rig.ts";
 import { WITHOUT_SSHD } from "./ssh-server.ts";
 
-describe("git rig", { timeout: 60_000, skip: WITHOUT_SSHD }, () => {
+describe("git rig", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
   it("identifies by the key who pushes over ssh, and refuses others", async () => {
     await using rig = await GitRig.start();
     rig.makeRepository("alice/app");
