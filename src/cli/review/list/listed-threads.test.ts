@@ -123,4 +123,17 @@ describe("listed threads", () => {
     }
     assert.ok(seen.size > 10, `${seen.size} lists`);
   });
+
+  it("are not kept with a claim, which lapses with time", async () => {
+    using it = await setUp();
+    // The claim ends with the process that has it, and with its lease.
+    using commands = await it.sample.commands();
+    const [first] = await commands.reviews.list();
+    for (const lease of [60_000, -1]) {
+      await commands.reviews.claim({ agent: "a", lease, id: first?.id });
+      const isClaimed = /^\S+ +claimed /m.test(await it.list());
+      assert.equal(isClaimed, lease > 0);
+      assert.equal(it.kept() === undefined, isClaimed);
+    }
+  });
 });
