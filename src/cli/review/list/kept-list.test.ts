@@ -47,8 +47,10 @@ function placeOfB({ places }: ListedThreads): Set<BriefPlace> {
   return new Set(places.slice(1).map(({ place }) => place));
 }
 
-/** A repository with a store. The clock is later than the last change by so many milliseconds. */
-async function setUp(later = 60_000) {
+const A_DAY = 24 * 60 * 60 * 1000;
+
+/** A repository with a store. The clock is later than all changes, however long the test takes. */
+async function setUp() {
   const sample = new SampleRepository();
   for (const file of ["a.txt", "b.txt"]) sample.write(file, "one\n");
   sample.commit();
@@ -59,7 +61,7 @@ async function setUp(later = 60_000) {
   await comment();
   // Who opens the store first notes what the repository is recognised by.
   (await sample.commands())[Symbol.dispose]();
-  mock.timers.enable({ apis: ["Date"], now: Date.now() + later });
+  mock.timers.enable({ apis: ["Date"], now: Date.now() + A_DAY });
   const here = openRepository(sample.root);
   const list = (all = false) => new KeptList(sample.data, here, all);
   return {

@@ -12,6 +12,7 @@ import { openRepository } from "../../../review/repository.ts";
 import { type Kept, KeptList } from "./kept-list.ts";
 
 const FILES = ["a", "b", "c", "d", "sub/e", "f\n\t\u202e"];
+const A_DAY = 24 * 60 * 60 * 1000;
 const SAID = { by: "ada", source: "test", severity: "nit" } as const;
 
 /** A text with blocks that look alike: only the commits in between tell where a line is now. */
@@ -49,8 +50,8 @@ async function setUp() {
   }
   // Who opens the store first notes what the repository is recognised by.
   (await sample.commands())[Symbol.dispose]();
-  // All that is there was changed long ago.
-  mock.timers.enable({ apis: ["Date"], now: Date.now() + 60_000 });
+  // All that is changed was changed long ago, however long the test takes.
+  mock.timers.enable({ apis: ["Date"], now: Date.now() + A_DAY });
   const env = { HOME: sample.parent, PATH: process.env.PATH ?? "", TRUNKLINE_DATA: sample.data };
   return {
     sample,
@@ -121,5 +122,18 @@ describe("listed threads", () => {
       seen.add(table);
     }
     assert.ok(seen.size > 10, `${seen.size} lists`);
+  });
+
+  it("are not kept with a claim, which lapses with time", async () => {
+    using it = await setUp();
+    // The claim ends with the process that has it, and with its lease.
+    using commands = await it.sample.commands();
+    const [first] = await commands.reviews.list();
+    for (const lease of [60_000, -1]) {
+      await commands.reviews.claim({ agent: "a", lease, id: first?.id });
+      const isClaimed = /^\S+ +claimed /m.test(await it.list());
+      assert.equal(isClaimed, lease > 0);
+      assert.equal(it.kept() === undefined, isClaimed);
+    }
   });
 });
