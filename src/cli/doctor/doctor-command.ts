@@ -7,7 +7,7 @@ export const doctor: Command = {
     "Checks Node, git, the configuration, the data folder and the files in it, that `trunkline mcp` " +
     "answers, the port, access to the gateway and its certificate, the agents, the MCP servers, the " +
     "plugins, the language models, the identities and the guard of this repository, and which sandbox " +
-    "is in force for commands and for remote runs. All of it runs at the same time and takes less than " +
+    "is in force for commands, plugins and remote runs. All of it runs at the same time and takes less than " +
     "five seconds. Exits with 1 if a check fails.\n\n" +
     "`--fix` makes the data folder private, deletes lock files and sockets of programs that were " +
     "killed, and installs a guard again that was left by a moved Trunkline. It deletes nothing that is " +

@@ -143,6 +143,10 @@ describe("portsOf()", () => {
     for (const host of ["https://example.org", "example.org/path", "", "a b", "x:0", "x:65536"]) {
       assert.throws(() => portsOf([host]), /write a host as `api\.example\.org`/, host);
     }
+    assert.throws(
+      () => portsOf(["a\u001B[2Jb"]),
+      ({ message }: Error) => !message.includes("\u001B"),
+    );
     for (const host of ["localhost", "127.0.0.1", "localhost:22", "127.1.2.3:5432", "[::1]:5432"]) {
       assert.throws(
         () => portsOf([host]),

@@ -6,6 +6,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
 import { readEndpoint } from "../../base/host-pattern.ts";
 import { isLoopback } from "../../base/private-address.ts";
+import { visibleLine } from "../../base/text/visible.ts";
 import { homeOf } from "../../base/process/environment.ts";
 
 /** What a plugin may do that was approved when it was added. All else is denied. */
@@ -76,7 +77,7 @@ export function portsOf(hosts: readonly string[]): ReadonlyMap<number, string> {
   const ports = new Map<number, string>();
   for (const text of hosts) {
     const { host, port } = readEndpoint(text) ?? {};
-    const what = `Cannot limit what the plugin reaches to '${text}'`;
+    const what = `Cannot limit what the plugin reaches to '${visibleLine(text)}'`;
     if (host === undefined) {
       const forms = "`api.example.org`, `*.example.org` or `api.example.org:8443`";
       throw new TrunklineError("untrusted", `${what}: write a host as ${forms}.`);
