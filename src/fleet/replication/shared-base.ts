@@ -38,6 +38,7 @@ export const SHARED_MIGRATIONS = [
 export type SharedPart = "state" | "tokens" | "audit";
 
 export interface Entry {
+  /** 0 while the first message of a new row may not have been sent. */
   readonly seq: number;
   readonly local: string;
 }

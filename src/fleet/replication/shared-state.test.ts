@@ -11,6 +11,7 @@ import { until } from "../../../test/support/until.ts";
 import { connectTo } from "../../../test/support/fleet-node.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { SharedKind } from "./shared-kind.ts";
+import { SharedBase } from "./shared-base.ts";
 import { SharedState } from "./shared-state.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 
@@ -83,6 +84,34 @@ describe("Shared tokens", { skip: noNats }, () => {
     await fleet.forget();
     await using b = await fleet.node("b");
     await until(() => b.tokens.use(token) !== undefined);
+  });
+
+  it("stay revoked where a node ended before it knew that they were shared", async () => {
+    await using fleet = await Fleet.start();
+    let token: string;
+    {
+      await using a = await fleet.node("a");
+      await until(() => a.tokensShared?.status.isUpToDate === true);
+      await fleet.nats.pause();
+      const created = await a.tokens.create("ci", GRANT);
+      token = created.token;
+      using base = await SharedBase.open(a.data, "tokens");
+      await until(async () => (await base.entries("token")).has(created.kept.id));
+      // Nothing was answered yet.
+      assert.equal((await base.entries("token")).get(created.kept.id)?.seq, 0);
+      // The message is on its way when the next one has failed.
+      await until(() => a.tokensShared?.status.problem !== undefined);
+    }
+    fleet.nats.resume();
+    await until(async () => (await fleet.messages()) > 0);
+    await fleet.tokens("a").revoke("ci");
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    await until(() => [a, b].every((node) => node.tokensShared?.status.isUpToDate === true));
+    const { token: next } = await a.tokens.create("next", GRANT);
+    await until(() => b.tokens.use(next) !== undefined);
+    await until(() => b.tokens.use(token) === undefined);
+    assert.equal(a.tokens.use(token), undefined);
   });
 
   it("come back where a damaged file was removed", async () => {

@@ -188,7 +188,10 @@ export class SharedState implements AsyncDisposable {
     }
     const known = await this.#base.entries(kind.name, isWhole ? undefined : rows.keys());
     const changed = new Map<string, SharedText>(
-      [...rows].filter(([key, text]) => markOf(text) !== (known.get(key)?.local ?? "")),
+      [...rows].filter(([key, text]) => {
+        const { seq, local } = known.get(key) ?? { seq: 0, local: "" };
+        return seq === 0 || markOf(text) !== local;
+      }),
     );
     if (isWhole) {
       for (const [key, { local }] of known) {
@@ -211,6 +214,11 @@ export class SharedState implements AsyncDisposable {
       const some = rows
         .slice(at, at + IN_FLIGHT)
         .filter(([key, text]) => this.#fits(kind, key, text));
+      // Should this process end before it has noted that a new row was sent, and the row be deleted then,
+      // it must not look as if it came from another node.
+      const first = some.filter(([key, text]) => !known.has(key) && text !== undefined);
+      const pending = first.map(([key, text]) => [key, { seq: 0, local: markOf(text) }] as const);
+      if (pending.length > 0) await this.#base.note(new Map([[kind, new Map(pending)]]));
       const sent = await Promise.all(
         some.map(([key, text]) => {
           const subject = `${this.#stream.prefix}${kind}.${key}`;

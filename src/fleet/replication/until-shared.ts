@@ -27,8 +27,8 @@ export async function untilShared(
   const giveUpAt = performance.now() + patience;
   using base = await SharedBase.open(data, part);
   for (;;) {
-    const { local = "" } = (await base.entries(kind, [key])).get(key) ?? {};
-    if ((local !== "") === isThere) return true;
+    const { seq = 0, local = "" } = (await base.entries(kind, [key])).get(key) ?? {};
+    if (isThere ? seq > 0 && local !== "" : local === "") return true;
     if (performance.now() > giveUpAt) return false;
     await delay(50);
   }

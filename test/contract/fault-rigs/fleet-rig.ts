@@ -85,6 +85,7 @@ export async function sharedStores(): Promise<FaultRig> {
   const node = opening.use(await FleetNode.start(folder, "failing", connection, "gateway"));
   const other = opening.use(await fleet.node("other"));
   const created = new Set<string>();
+  const tried = new Set<string>();
   const revoked = new Set<string>();
   const row = { part: "tokens", kind: "token" } as const;
   const steps: Step[] = [
@@ -99,7 +100,9 @@ export async function sharedStores(): Promise<FaultRig> {
     {
       name: "revoke a token",
       run: async () => {
-        const [key = ""] = created.difference(revoked);
+        const [key = ""] = created.difference(tried);
+        // One that fails may have been done all the same.
+        tried.add(key);
         await node.tokens.revoke(key);
         revoked.add(key);
         await untilShared(folder, { ...row, key, isThere: false }, 300);
@@ -119,7 +122,7 @@ export async function sharedStores(): Promise<FaultRig> {
     folder,
     steps,
     verify: async () => {
-      const valid = created.difference(revoked);
+      const valid = created.difference(tried);
       const idsAt = ({ tokens }: FleetNode): Set<string> => {
         return new Set(tokens.list().map(({ id }) => id));
       };
