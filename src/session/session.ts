@@ -278,6 +278,11 @@ export class Session implements TurnHost {
     return this.#notes.keep({ memory });
   }
 
+  /** Notes a question that nobody has answered, so that whoever opens the session next asks it again. */
+  keepQuestion(permission: UnansweredRequest): Promise<void> {
+    return this.#notes.keep({ permission });
+  }
+
   /** Records the end of a turn that was running when its process died. */
   async interrupt(
     event: Omit<EndEvent, "kind" | "stopReason">,

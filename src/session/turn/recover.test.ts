@@ -3,6 +3,9 @@ import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
+import type { Session } from "../session.ts";
+import type { SessionStore } from "../store.ts";
+import { recover } from "./recover.ts";
 import type { PermissionRequest } from "../permission/permission.ts";
 
 describe("a turn whose process died", { timeout: 30_000 }, () => {
@@ -154,5 +157,25 @@ describe("a turn whose process died", { timeout: 30_000 }, () => {
     await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     const { params } = await later.request("session/request_permission");
     assert.equal(params.toolCall.title, "Remove all");
+  });
+
+  it("notes the request before it ends the turn, since it may be killed in between", async () => {
+    const events = [
+      { kind: "prompt", turnId: "t", prompt: [], by: "x" },
+      { kind: "permission", turnId: "t", requestId: "r", request: { toolCall: {}, options: [] } },
+    ];
+    const store = {
+      async *read() {
+        for (const [at, message] of events.entries()) yield { seq: at + 1, message };
+      },
+    } as unknown as SessionStore;
+    const did: string[] = [];
+    const session = {
+      keepQuestion: async ({ requestId }: { requestId: string }) => void did.push(requestId),
+      interrupt: async () => void did.push("interrupted"),
+    } as unknown as Session;
+    const question = await recover(store, session, { turn: "t" });
+    assert.equal(question?.requestId, "r");
+    assert.deepEqual(did, ["r", "interrupted"]);
   });
 });

@@ -42,6 +42,9 @@ async function recoverTurn(
   }
   if (!isBegun || isEnded) return undefined;
   const error = "Trunkline ended unexpectedly while it was running";
+  const question = unanswered && { requestId: unanswered.requestId, request: unanswered.request };
+  // First the question: this process may be killed as well before it has asked.
+  if (question !== undefined) await session.keepQuestion(question);
   await session.interrupt({ turnId, error }, [...open]);
-  return unanswered && { requestId: unanswered.requestId, request: unanswered.request };
+  return question;
 }

@@ -32,7 +32,7 @@ export class ChaosClient implements Disposable {
   readonly #asked: (message: Json) => void;
   #line: AcpLine | undefined;
 
-  /** `asked` gets the requests of the session. */
+  /** `asked` gets the requests of the session, and their withdrawals. */
   constructor(
     around: Surroundings,
     random: SeededRandom,
@@ -113,7 +113,7 @@ export class ChaosClient implements Disposable {
       line = await AcpLine.connect(acp, headers, (message) => {
         if (line !== this.#line) return;
         this.shown.take(message);
-        if (message.id !== undefined) this.#asked(message);
+        if (message.method !== "session/update") this.#asked(message);
       });
       this.#line = line;
       const { result, error } = await line.ask(method, params, OPENED_WITHIN);

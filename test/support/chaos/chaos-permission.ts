@@ -36,6 +36,8 @@ export class ChaosPermission implements Disposable {
     this.#random = random;
     this.client = new ChaosClient(around, random, (message) => {
       if (message.method === "session/request_permission") this.#question = message;
+      // A turn that begins withdraws what was asked before, and asks again what it needs.
+      else if (message.params?.requestId === this.#question?.id) this.#question = undefined;
     });
   }
 
