@@ -70,6 +70,17 @@ export function diskWords(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code, message } = error as NodeJS.ErrnoException;
   if (!DISK_ERRORS.has(code)) return undefined;
-  const isFull = code === "ENOSPC" || code === "EDQUOT";
-  return isFull ? `${message}. Free some space on its disk, and try again.` : message;
+  return isDiskFull(error) ? `${message}. Free some space on its disk, and try again.` : message;
+}
+
+/** SQLite's code for a full disk. */
+const SQLITE_FULL = 13;
+
+/** Whether an error, or what caused it, is that a disk has no space left. */
+export function isDiskFull(error: unknown): boolean {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const { code, errcode = 0 } = at as NodeJS.ErrnoException & { readonly errcode?: number };
+    if (code === "ENOSPC" || code === "EDQUOT" || (errcode & 0xff) === SQLITE_FULL) return true;
+  }
+  return false;
 }

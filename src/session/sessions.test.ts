@@ -114,4 +114,22 @@ describe("Sessions", { timeout: 60_000 }, () => {
     await house.start();
     assert.equal((await house.log.list()).length, 1);
   });
+
+  it("can be deleted on a full disk, where what is removed first makes room for the rest", async () => {
+    await using house = await AcpHouse.open();
+    const { client, sessionId } = await house.client();
+    await client.ask("session/close", { sessionId });
+    using disk = new DiskFaults(house.folder.path);
+    let failures = 0;
+    disk.decide = ({ operation }) =>
+      operation === "BEGIN IMMEDIATE" && failures++ < 1 ? "ENOSPC" : undefined;
+    await client.ask("session/delete", { sessionId });
+    assert.deepEqual(await house.log.list(), []);
+    const place = { cwd: "/tmp", mcpServers: [] };
+    const { sessionId: other } = await client.ask("session/new", place);
+    await client.ask("session/close", { sessionId: other });
+    disk.decide = ({ operation }) => (operation === "BEGIN IMMEDIATE" ? "ENOSPC" : undefined);
+    const never = client.ask("session/delete", { sessionId: other });
+    await assert.rejects(never, /disk is full\. Free some space/);
+  });
 });

@@ -1,4 +1,4 @@
-import { TrunklineError } from "../base/errors.ts";
+import { isDiskFull, TrunklineError } from "../base/errors.ts";
 import { limitRefusal, mayControl, mayUseAgent, OWNER, type Principal } from "../base/principal.ts";
 import { type ForeignName, readForeignId } from "./foreign/foreign-id.ts";
 import { ForeignSessions } from "./foreign/foreign-sessions.ts";
@@ -186,16 +186,14 @@ export class Sessions implements AsyncDisposable {
   /** Returns the branch on which the work of a session with a work tree is kept. */
   async delete(id: string): Promise<string | undefined> {
     const session = this.#open.get(id);
-    if (session === undefined) {
-      // Holding it fails while another process has the session open.
-      const { key } = await this.#hold(id);
-      await this.#options.store.release(key);
-    } else {
-      await this.#closeOpen(id, session);
-    }
-    const { run } = (await this.#options.store.find(id))?.notes ?? {};
-    const branch = await this.#options.forget?.(id, run);
-    await this.#options.store.delete(id);
+    if (session !== undefined) await this.#closeOpen(id, session);
+    const { store, forget } = this.#options;
+    const isOurs = session !== undefined || (await this.#holdBriefly(id));
+    const { run } = (await store.find(id))?.notes ?? {};
+    const branch = await forget?.(id, run);
+    // That has freed some space, if there was none.
+    if (!isOurs) await this.#holdBriefly(id);
+    await store.delete(id);
     return branch;
   }
 
@@ -296,6 +294,19 @@ export class Sessions implements AsyncDisposable {
     const created = { id, cwd, agent: agent.name, notes };
     const held = await this.#room.take(principal, () => store.create(created));
     return await this.#beginNew(held, agent, setup, false);
+  }
+
+  /** Throws if another process has the session open. False if nobody has, and the disk is full. */
+  async #holdBriefly(id: string): Promise<boolean> {
+    const { store } = this.#options;
+    try {
+      const { key } = await this.#hold(id);
+      await store.release(key);
+      return true;
+    } catch (error) {
+      if (isDiskFull(error) && (await store.find(id))?.isHeld === false) return false;
+      throw error;
+    }
   }
 
   async #hold(id: string): Promise<HeldSession> {

@@ -2,7 +2,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-import { TrunklineError } from "../base/errors.ts";
+import { isDiskFull, TrunklineError } from "../base/errors.ts";
 import { LoopBudget } from "./loop-budget.ts";
 
 /**
@@ -18,7 +18,6 @@ const budget = new LoopBudget(4);
 /** SQLite's primary result codes: the low byte of an error code. */
 const BUSY = 5;
 const LOCKED = 6;
-const FULL = 13;
 
 type Work<T> = (database: DatabaseSync) => T;
 
@@ -230,5 +229,5 @@ function problemWith(verb: string, path: string, cause: unknown): unknown {
 function adviceOn(cause: unknown): string {
   if (isBusy(cause))
     return `: another process has held it for ${LONGEST_WAIT} ms. Try again later.`;
-  return kindOf(cause) === FULL ? ". Free some space on its disk, and try again." : "";
+  return isDiskFull(cause) ? ". Free some space on its disk, and try again." : "";
 }
