@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { LEGACY, Scripts, SILENCE } from "../../test/upstream/scripted-server.ts";
 
-const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 20_000, gather: 5 };
 
 describe("Upstreams start a server", () => {
   it("a second time with the old handshake, if it could not handle the new one", async () => {

@@ -6,7 +6,7 @@ import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { LEGACY, Scripts, SILENCE } from "../../test/upstream/scripted-server.ts";
 
-const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 20_000, gather: 5 };
 
 async function callText(house: HouseOfUpstreams, name: string, args = {}): Promise<string> {
   const result = await house.offer.tools.call(name, args, new SampleContext());

@@ -5,7 +5,7 @@ import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { ECHO, LEGACY, type Script, Scripts } from "../../test/upstream/scripted-server.ts";
 
-const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 20_000, gather: 5 };
 
 /** A server that does nobody any harm. */
 const CALM: Script = { ...LEGACY, "tools/list": () => ({ tools: [{ ...ECHO, name: "calm" }] }) };

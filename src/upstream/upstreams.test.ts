@@ -13,7 +13,7 @@ import {
 } from "../../test/upstream/scripted-server.ts";
 import { covers } from "../../test/support/requirement.ts";
 
-const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 20_000, gather: 5 };
 
 async function callText(house: HouseOfUpstreams, name: string, args = {}): Promise<string> {
   const result = await house.offer.tools.call(name, args, new SampleContext());

@@ -27,7 +27,7 @@ import {
 import { META } from "../meta.ts";
 import { McpDoor } from "./door.ts";
 
-const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 20_000, gather: 5 };
 
 /** A server behind a door, and a client of it that has called it once, so that its tool has a lane. */
 class House implements AsyncDisposable {
