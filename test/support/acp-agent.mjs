@@ -229,8 +229,11 @@ const handlers = {
     sessions.get(sessionId).mode = modeId;
     return {};
   },
-  "session/prompt": ({ sessionId, prompt: [{ text }], _meta }) =>
-    prompt(sessionId, text === "meta" ? `say ${JSON.stringify(_meta)}` : text),
+  "session/prompt": ({ sessionId, prompt: [{ text }], _meta }) => {
+    // A cancel that came after the end of the turn before means nothing.
+    cancelled.delete(sessionId);
+    return prompt(sessionId, text === "meta" ? `say ${JSON.stringify(_meta)}` : text);
+  },
 };
 
 createInterface({ input: process.stdin }).on("line", async (line) => {

@@ -31,6 +31,7 @@ export class ChaosClient implements Disposable {
   readonly #random: SeededRandom;
   readonly #asked: (message: Json) => void;
   #line: AcpLine | undefined;
+  #isOver = false;
 
   /** `asked` gets the requests of the session, and their withdrawals. */
   constructor(
@@ -44,6 +45,7 @@ export class ChaosClient implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isOver = true;
     this.#line?.[Symbol.dispose]();
   }
 
@@ -101,6 +103,7 @@ export class ChaosClient implements Disposable {
 
   /** Undefined if the connection was lost or the request was refused. */
   async #ask(method: string, params: object): Promise<Json> {
+    if (this.#isOver) throw new Error("The test has ended");
     const gateways = this.#around.gateways();
     if (gateways.length === 0) {
       await delay(RETRY);
