@@ -127,6 +127,8 @@ export function differenceOf(shown: Shown, loaded: Shown, turns: readonly Turn[]
       ({ tag } = token);
       continue;
     }
+    // The end of a turn may be told before it is stored, and shown once more then.
+    while (token.kind !== "notice" && at > 0 && isNotice(seen[at]) && isNotice(seen[at - 1])) at++;
     const one = seen[at];
     if (JSON.stringify(one) === JSON.stringify(token)) at++;
     else if (token.kind !== "notice" || !answered.has(tag)) {
@@ -137,4 +139,8 @@ export function differenceOf(shown: Shown, loaded: Shown, turns: readonly Turn[]
   }
   if (at === seen.length) return shown.faults;
   return [`saw ${JSON.stringify(seen[at])} after all that the session has`, ...shown.faults];
+}
+
+function isNotice(token: Token | undefined): boolean {
+  return token?.kind === "notice";
 }

@@ -91,16 +91,15 @@ export class Takeovers {
     }
   }
 
-  #excuse(session: string, { pid, at }: Fault, until: number): string | undefined {
+  #excuse(session: string, { at, pid: first }: Fault, until: number): string | undefined {
     const { faults, pool, fleet } = this.#options;
     const outages = faults.outages.filter(({ from, to }) => from < until && to > at);
     if (outages.some(({ node }) => node === undefined)) return "NATS was away";
     const isUp = (gateway: ChaosNode): boolean => !outages.some(({ node }) => node === gateway);
     if (!fleet.of("gateway").some(isUp)) return "no gateway was there all the time";
-    const holders = pool.holdersSince(session, at);
-    const hit = outages.find(
-      (outage) => outage.pid !== pid && holders.some((holder) => holder === outage.pid),
-    );
-    return hit === undefined ? undefined : `${hit.node?.name} was hit, which had taken it`;
+    // The worker that was hit may have come back and be hit again.
+    const holders = [first, ...pool.holdersSince(session, at)];
+    const hit = outages.find(({ pid = NaN, from }) => from > at && holders.includes(pid));
+    return hit === undefined ? undefined : `${hit.node?.name} was hit, which had it`;
   }
 }
