@@ -64,3 +64,16 @@ export function holderOf(error: unknown): string | undefined {
 export function unknownSession(id: string): SessionError {
   return new SessionError("session-not-found", `There is no session '${id.slice(0, 64)}'.`);
 }
+
+/** The error for a session that the store did not let us hold. */
+export function notHeld(id: string, error: unknown): unknown {
+  if (!(error instanceof TrunklineError)) return error;
+  if (error.code === "not-found") return unknownSession(id);
+  if (error.code !== "conflict" && error.code !== "closed") return error;
+  const problem = error.code === "conflict" ? "session-locked" : "session-expired";
+  return new SessionError(problem, error.message, {}, { cause: error });
+}
+
+export function stopping(): TrunklineError {
+  return new TrunklineError("closed", "Trunkline is stopping");
+}

@@ -9,7 +9,7 @@ import { readPage, type SessionPage } from "./list-sessions.ts";
 import { endOfPrompt, type EndOfTurn, type SentPrompt } from "./turn/end-of-prompt.ts";
 import { recover } from "./turn/recover.ts";
 import { expired, Session } from "./session.ts";
-import { SessionError, unknownSession } from "./session-error.ts";
+import { notHeld, SessionError, stopping, unknownSession } from "./session-error.ts";
 import { SessionRoom } from "./session-room.ts";
 import type { SessionSetup } from "./session-setup.ts";
 import { UnstartedSessions } from "./unstarted-sessions.ts";
@@ -313,11 +313,7 @@ export class Sessions implements AsyncDisposable {
     try {
       return await this.#options.store.hold(id);
     } catch (error) {
-      if (!(error instanceof TrunklineError)) throw error;
-      if (error.code === "not-found") throw unknownSession(id);
-      const problem = error.code === "conflict" ? "session-locked" : "session-expired";
-      if (error.code !== "conflict" && error.code !== "closed") throw error;
-      throw new SessionError(problem, error.message, {}, { cause: error });
+      throw notHeld(id, error);
     }
   }
 
@@ -401,8 +397,4 @@ export class Sessions implements AsyncDisposable {
 
 function ownedBy({ id }: Principal): { owner?: string } {
   return id === OWNER.id ? {} : { owner: id };
-}
-
-function stopping(): TrunklineError {
-  return new TrunklineError("closed", "Trunkline is stopping");
 }
