@@ -67,7 +67,8 @@ export async function ensureSessionStreams(
   subjects: Subjects,
   { replicas }: StreamOptions = {},
 ): Promise<void> {
-  await Promise.all(
+  const made = await Promise.allSettled(
     sessionStreams(subjects).map((stream) => ensureStream(manager, stream, replicas)),
   );
+  for (const each of made) if (each.status === "rejected") throw each.reason;
 }
