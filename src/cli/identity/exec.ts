@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 
 import { TrunklineError } from "../../base/errors.ts";
@@ -27,26 +27,32 @@ async function runCommand(
   args: readonly string[],
   options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
 ): Promise<number> {
-  const child = spawn(command, args, { ...options, stdio: "inherit" });
-  const ended = Promise.withResolvers<number>();
-  child.on("error", (error: NodeJS.ErrnoException) => {
-    const isMissing = error.code === "ENOENT";
-    const why = isMissing ? "there is no such program" : error.message;
-    ended.reject(new TrunklineError("not-found", `Cannot run '${command}': ${why}`));
-  });
-  child.on("exit", (code, signal) => {
-    ended.resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
-  });
+  let child: ChildProcess | undefined;
   const pass = (signal: NodeJS.Signals): void => {
-    child.kill(signal);
+    child?.kill(signal);
   };
   const wait = process.stdin.isTTY ? (): void => {} : pass;
+  // Before the command runs: a signal that is sent to us once it does must not end us alone.
   for (const signal of PASSED_ON) process.on(signal, pass);
   for (const signal of BY_TERMINAL) process.on(signal, wait);
   try {
-    return await ended.promise;
+    child = spawn(command, args, { ...options, stdio: "inherit" });
+    return await ended(command, child);
   } finally {
     for (const signal of PASSED_ON) process.off(signal, pass);
     for (const signal of BY_TERMINAL) process.off(signal, wait);
   }
+}
+
+function ended(command: string, child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      const isMissing = error.code === "ENOENT";
+      const why = isMissing ? "there is no such program" : error.message;
+      reject(new TrunklineError("not-found", `Cannot run '${command}': ${why}`));
+    });
+    child.on("exit", (code, signal) => {
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
+    });
+  });
 }
