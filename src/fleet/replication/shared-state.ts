@@ -131,7 +131,10 @@ export class SharedState implements AsyncDisposable {
     const decide: Decide = (key, local) => {
       const shared = textOf(fresh.get(key));
       unsent.delete(key);
-      if (local === shared || markOf(local) === (known.get(key)?.local ?? "")) return shared;
+      const { seq, local: before } = known.get(key) ?? { seq: NaN, local: "" };
+      // Where another node sent the row while this one was about to, nothing is agreed yet.
+      const isAsAgreed = seq !== 0 && markOf(local) === before;
+      if (local === shared || isAsAgreed) return shared;
       const merged = kind.merge(local, shared);
       if (merged !== shared) unsent.set(key, markOf(shared));
       return merged;
