@@ -89,6 +89,9 @@ describe("Shared review threads", { skip: noNats }, () => {
     await until(() => has(b, id));
     await fleet.nats.kill();
     await a.reviews.resolve(id, ADA);
+    // Events have the order of their times. Within one millisecond, each node shows its own first.
+    const resolved = Date.now();
+    await until(() => Date.now() > resolved);
     await b.reviews.reply(id, { ...BOT, text: "done" });
     await fleet.nats.restart();
     for (const node of [a, b]) {
