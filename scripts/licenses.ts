@@ -20,11 +20,14 @@ export async function licenses(root: string, inputs: readonly string[]): Promise
   const packages = await Promise.all(
     names.map((name) => describe(root, name, found.get(name) ?? [])),
   );
-  const texts = packages.map(async (each) => {
-    const { name } = each;
-    return `${name}\n${"=".repeat(name.length)}\n\n${await licenseOf(root, each, packages)}\n`;
+  const texts = await Promise.all(packages.map((each) => licenseOf(root, each, packages)));
+  // Packages that have the same text share it.
+  const sharing = Map.groupBy(packages, (_, at) => texts[at] ?? "");
+  const parts = Array.from(sharing, ([text, each]) => {
+    const heads = each.map(({ name }) => `${name}\n${"=".repeat(name.length)}\n`);
+    return `${heads.join("\n")}\n${text}\n`;
   });
-  return (await Promise.all(texts)).join("\n");
+  return parts.join("\n");
 }
 
 function packageOf(input: string): string | undefined {
