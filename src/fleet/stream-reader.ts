@@ -90,9 +90,13 @@ export class StreamReader implements AsyncIterable<JsMsg>, AsyncDisposable {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<JsMsg> {
     let count = 0;
-    for await (const message of this.#messages) {
-      if (message.info.deliverySequence !== ++count) return;
-      yield message;
+    try {
+      for await (const message of this.#messages) {
+        if (message.info.deliverySequence !== ++count) return;
+        yield message;
+      }
+    } catch {
+      // The server has deleted the reader or the stream. Opening the next reader tells which.
     }
   }
 

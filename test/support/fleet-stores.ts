@@ -24,6 +24,9 @@ export class FleetStores implements AsyncDisposable {
   readonly alive = new Set<string>();
   /** Sessions of which a worker was told that it has lost them. */
   readonly lost: string[] = [];
+  /** Lines that the stores have logged. */
+  readonly logged: string[] = [];
+  readonly #log = new Log("warn", (line) => this.logged.push(line));
   readonly #ends = new AsyncDisposableStack();
   readonly #running = new Set<StoreWorker>();
 
@@ -41,7 +44,7 @@ export class FleetStores implements AsyncDisposable {
       data: folder,
       isAlive: (holder) => this.alive.has(holder),
       lost: (session) => this.lost.push(session),
-      log: QUIET,
+      log: this.#log,
     });
     this.alive.add(store.holder);
     const worker = { store, connection, data: folder };
@@ -53,7 +56,8 @@ export class FleetStores implements AsyncDisposable {
     const connection = await this.connect();
     const { subjects } = this;
     const isAlive = (holder: string): boolean => this.alive.has(holder);
-    const store = await GatewayStore.open({ connection, subjects, isAlive, place, log: QUIET });
+    const log = this.#log;
+    const store = await GatewayStore.open({ connection, subjects, isAlive, place, log });
     return this.#ends.use(store);
   }
 
@@ -86,5 +90,3 @@ export class FleetStores implements AsyncDisposable {
     await this.#ends.disposeAsync();
   }
 }
-
-const QUIET = new Log("error", () => {});

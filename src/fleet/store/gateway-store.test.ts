@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { jetstreamManager } from "@nats-io/jetstream";
+
 import { FleetStores } from "../../../test/support/fleet-stores.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
+import { until } from "../../../test/support/until.ts";
 import type { SessionRecord } from "../../session/store.ts";
+import { bucketStream } from "./streams.ts";
 
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { owner: "token ann" } };
 
@@ -92,5 +96,21 @@ describe("GatewayStore", { skip: noNats }, () => {
     await store.create({ ...NEW, id: "s2" });
     // Without a pause, nothing could arrive while there is no connection.
     while ((await gateway.list()).length < 2) await delay(5);
+  });
+
+  it("follows again after it could not for a while", async () => {
+    await using server = await NatsServer.start();
+    await using fleet = new FleetStores(server);
+    const { store, connection } = await fleet.worker();
+    const gateway = await fleet.gateway();
+    await store.create(NEW);
+    assert.equal((await gateway.list()).length, 1);
+    const { streams } = await jetstreamManager(connection);
+    const { config } = await streams.info(bucketStream(fleet.subjects));
+    await streams.delete(config.name);
+    await until(() => fleet.logged.some((line) => line.includes("fleet.sessions-not-followed")));
+    await streams.add(config);
+    await store.create({ ...NEW, id: "s2" });
+    await until(async () => (await gateway.list()).some(({ id }) => id === "s2"));
   });
 });

@@ -67,7 +67,8 @@ export class SessionMirror implements AsyncDisposable {
   readonly #listeners = new Set<(change: EntryChange) => void>();
   #revision = 0;
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
-  #watch: BucketWatch;
+  /** Undefined between two watches: one that has ended cannot be iterated again. */
+  #watch: BucketWatch | undefined;
   #isOver = false;
   readonly #following: Promise<void>;
   readonly #reconnects: Disposable;
@@ -76,7 +77,7 @@ export class SessionMirror implements AsyncDisposable {
     this.#options = options;
     this.#watch = watch;
     // A server that was restarted does not know any more who watches.
-    this.#reconnects = options.link.onReconnect(() => this.#watch.stop());
+    this.#reconnects = options.link.onReconnect(() => this.#watch?.stop());
     this.#following = this.#follow();
     background(this.#following, "Following the bucket of sessions");
   }
@@ -152,7 +153,7 @@ export class SessionMirror implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     this.#reconnects[Symbol.dispose]();
-    this.#watch.stop();
+    this.#watch?.stop();
     for (const { resolve } of this.#waiting) resolve();
     await this.#following;
   }
@@ -170,7 +171,7 @@ export class SessionMirror implements AsyncDisposable {
     const waiting = { revision, resolve };
     this.#waiting.add(waiting);
     const timer = setTimeout(() => {
-      this.#watch.stop();
+      this.#watch?.stop();
       resolve();
     }, PATIENCE).unref();
     await promise;
@@ -180,18 +181,18 @@ export class SessionMirror implements AsyncDisposable {
 
   async #follow(): Promise<void> {
     const { watch, link, log } = this.#options;
-    for (let attempt = 1; ; attempt++) {
-      for await (const change of this.#watch) this.#take(change);
-      // The next watch begins with all entries again.
-      if (this.#isOver) return;
-      await link.pause(attempt);
+    for (let attempt = 1; !this.#isOver; attempt++) {
       try {
-        this.#watch = await watch();
+        // Each watch begins with all entries.
+        this.#watch ??= await watch();
         attempt = 0;
+        if (this.#isOver) this.#watch.stop();
+        for await (const change of this.#watch) this.#take(change);
       } catch (error) {
         log.warn("fleet.sessions-not-followed", { error });
       }
-      if (this.#isOver) this.#watch.stop();
+      this.#watch = undefined;
+      if (!this.#isOver) await link.pause(attempt + 1);
     }
   }
 
