@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { mkdir, mkdtempDisposable, symlink, writeFile } from "node:fs/promises";
+import { chown, mkdir, mkdtempDisposable, symlink, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { createSocket } from "node:dgram";
@@ -15,6 +15,7 @@ import { until } from "../../../test/support/until.ts";
 import { Log } from "../../base/log.ts";
 import type { PluginPermissions } from "../../plugin/plugin/permission-flags.ts";
 import { Orchestrator } from "../../plugin/orchestrator.ts";
+import type { ConfinedPlugin } from "../../plugin/plugin/plugin-process.ts";
 import { pluginSettings } from "../../plugin/plugin/settings.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import { Offer } from "../../tool/offer/offer.ts";
@@ -22,6 +23,7 @@ import { textResult } from "../../tool/tool.ts";
 import { connect, listen } from "../../wire/quic/transport.ts";
 import { defaultConfig } from "../config/config.ts";
 import { pluginsInForce } from "../session/local-in-force.ts";
+import { sandboxPrograms } from "../session/local-sandbox.ts";
 import { confinePlugins } from "./confine-plugins.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -287,11 +289,44 @@ describe("a plugin with permissions", { skip, timeout: 600_000 }, () => {
   });
 });
 
+const plugin: ConfinedPlugin = {
+  ...{ id: "tools.x", read: [], write: [], run: false, hosts: [], ports: new Map() },
+  bus: () => assert.fail(),
+};
+
+describe("where a sandbox works", { skip, timeout: 600_000 }, () => {
+  it("a plugin whose own sandbox fails is not started without one", async () => {
+    await using home = await mkdtempDisposable(join(tmpdir(), "trunkline-confine-"));
+    const [target, link] = [join(home.path, "target"), join(home.path, "folder/link")];
+    await writeFile(target, "");
+    await mkdir(join(home.path, "folder"));
+    // bubblewrap cannot mount anything on a link that leads out of what it has mounted.
+    await symlink(target, link);
+    const log = new Log("info", assert.fail);
+    const data = join(home.path, "data");
+    const auto = confinePlugins({ data, log, sandbox: "auto" });
+    const read = [join(home.path, "folder"), link];
+    await assert.rejects(auto({ ...plugin, read }), {
+      code: "unavailable",
+      message: /A plugin cannot be run in a sandbox: bwrap: /,
+    });
+    const ports = new Map([[80, "127.0.0.1"]]);
+    await assert.rejects(auto({ ...plugin, ports }), { code: "unavailable", message: /EACCES/ });
+    assert.deepEqual(readdirSync(join(data, "sandbox")), []);
+  });
+
+  it("nor is one whose sandbox fails later", async () => {
+    await using home = await mkdtempDisposable(join(tmpdir(), "trunkline-confine-"));
+    const log = new Log("info", assert.fail);
+    const programs = { ...sandboxPrograms() };
+    const auto = confinePlugins({ data: home.path, log, programs, sandbox: "auto" });
+    await (await auto(plugin))?.[Symbol.asyncDispose]();
+    Object.assign(programs, { bwrap: "/bin/false" });
+    await assert.rejects(auto(plugin), { code: "unavailable" });
+  });
+});
+
 describe("where no sandbox works", () => {
-  const plugin = {
-    ...{ id: "tools.x", read: [], write: [], run: false, hosts: [], ports: new Map() },
-    bus: () => assert.fail(),
-  };
   const programs = { bwrap: "/bin/false", nsenter: "/bin/false" };
 
   it("a plugin is started all the same, with a warning, or not at all", async () => {
@@ -314,6 +349,21 @@ describe("where no sandbox works", () => {
     });
     assert.equal(await confinePlugins({ ...options, sandbox: "off" })(plugin), undefined);
     assert.deepEqual(readdirSync(join(home.path, "sandbox")), []);
+  });
+
+  const noRoot = process.getuid?.() === 0 ? false : "needs root";
+
+  it("root starts no plugin that may read others' files", { skip: noRoot }, async () => {
+    await using home = await mkdtempDisposable(join(tmpdir(), "trunkline-confine-"));
+    const path = join(home.path, "private");
+    await writeFile(path, "", { mode: 0o600 });
+    await chown(path, 1_000, 1_000);
+    const log = new Log("info", assert.fail);
+    const auto = confinePlugins({ data: home.path, log, programs, sandbox: "auto" });
+    await assert.rejects(auto({ ...plugin, read: [path] }), {
+      code: "unavailable",
+      message: /runs as root, and '.*private' belongs to another user\. Run Trunkline as that user/,
+    });
   });
 
   it("a failure that is none of the machine's does not open the network", async () => {

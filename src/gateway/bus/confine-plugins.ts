@@ -33,46 +33,54 @@ export interface ConfinePluginsOptions {
 /** Refused hosts of one plugin that are logged. */
 const MOST_LOGGED = 100;
 
-/** Whether a program has run in such a sandbox, in this process. */
-let isTriedOut = false;
-
 /**
  * Has each plugin with permissions reach the bus and the approved hosts, and no other socket of this
  * machine: in a network and with files of its own. Where this machine cannot do that, the setting says
- * whether it is started all the same. A sandbox that fails for another reason is no reason to do without.
+ * whether it is started all the same. A sandbox that fails for another reason is no reason to do without:
+ * one with the paths or ports of a plugin may fail where others do not, and so may one that is started
+ * while the machine is busy.
  */
 export function confinePlugins(options: ConfinePluginsOptions): ConfinePlugin {
   const { sandbox, log } = options;
   const warned = new Set<string>();
+  /** A program has run in a sandbox, so this machine can make one. */
+  let isTriedOut = false;
   return async (plugin) => {
     if (sandbox === "off") return undefined;
+    refuseUnreadable(plugin);
+    let why: string;
     try {
-      return await confinePlugin(plugin, options);
+      const confined = await confinePlugin(plugin, options, isTriedOut);
+      isTriedOut = true;
+      return confined;
     } catch (error) {
-      if (!(error instanceof TrunklineError) || error.code !== "unavailable") throw error;
-      const why = error.message;
-      const next = remedyFor(why, thisMachine());
-      if (sandbox === "on") {
-        const says = `It is not started, because its hosts cannot be limited: ${why}`;
-        throw new TrunklineError(
-          "unavailable",
-          `${says} ${next} Or set \`bus.sandbox\` to \`auto\`.`,
-        );
-      }
-      if (!warned.has(plugin.id)) {
-        log.warn("plugin.hosts-not-limited", { plugin: plugin.id, why, next });
-      }
-      warned.add(plugin.id);
-      return undefined;
+      if (isTriedOut || !isUnavailable(error)) throw error;
+      const problem = await problemOfMachine(options);
+      isTriedOut ||= problem === undefined;
+      if (problem === undefined || isTriedOut) throw error;
+      why = problem;
     }
+    const next = remedyFor(why, thisMachine());
+    if (sandbox === "on") {
+      const says = `It is not started, because its hosts cannot be limited: ${why}`;
+      throw new TrunklineError(
+        "unavailable",
+        `${says} ${next} Or set \`bus.sandbox\` to \`auto\`.`,
+      );
+    }
+    if (!warned.has(plugin.id)) {
+      log.warn("plugin.hosts-not-limited", { plugin: plugin.id, why, next });
+    }
+    warned.add(plugin.id);
+    return undefined;
   };
 }
 
 async function confinePlugin(
   plugin: ConfinedPlugin,
   options: ConfinePluginsOptions,
+  isTriedOut: boolean,
 ): Promise<PluginConfinement> {
-  refuseUnreadable(plugin);
   const { ports, read, write, run } = plugin;
   await using opening = new AsyncDisposableStack();
   const egress = opening.use(egressOf(plugin, options));
@@ -87,7 +95,7 @@ async function confinePlugin(
       hide: [...serviceSockets(process.env), options.data],
     }),
   );
-  await tryOut(sandbox);
+  if (!isTriedOut) await tryOut(sandbox);
   const { network } = sandbox;
   const [bus, ...others] = network.listeners;
   bus?.on("connection", plugin.bus);
@@ -146,7 +154,7 @@ function forward(
   });
 }
 
-/** Root in a sandbox has no rights to files of other users. */
+/** Root in a sandbox has no rights to files of other users. It is not started without one for that. */
 function refuseUnreadable({ read, write }: ConfinedPlugin): void {
   if (process.getuid?.() !== 0) return;
   for (const path of read) {
@@ -154,13 +162,13 @@ function refuseUnreadable({ read, write }: ConfinedPlugin): void {
     const needed = write.includes(path) ? 0o006 : 0o004;
     if (uid === 0 || (mode & needed) === needed) continue;
     const why = `Trunkline runs as root, and '${path}' belongs to another user`;
-    throw new TrunklineError("unavailable", `${why}.`);
+    const next = "Run Trunkline as that user, or let others read the path";
+    throw new TrunklineError("unavailable", `It cannot be run in a sandbox: ${why}. ${next}.`);
   }
 }
 
 /** Runs Node in the sandbox: a machine may allow the first half of it, or lack the libraries of Node. */
 async function tryOut(sandbox: PluginSandbox): Promise<void> {
-  if (isTriedOut) return;
   const env = { PATH: process.env.PATH };
   const wrapped = sandbox.wrap({ command: process.execPath, args: ["--version"], env, cwd: "/" });
   const { command, args, cwd } = wrapped;
@@ -172,5 +180,25 @@ async function tryOut(sandbox: PluginSandbox): Promise<void> {
     const code = killed === true ? "timeout" : "unavailable";
     throw new TrunklineError(code, `A plugin cannot be run in a sandbox: ${why}.`);
   }
-  isTriedOut = true;
+}
+
+/** Why this machine can make no sandbox, not even one without paths and ports of a plugin. */
+async function problemOfMachine(options: ConfinePluginsOptions): Promise<string | undefined> {
+  using egress = new EgressProxy({ allowHosts: [], setting: "" });
+  try {
+    await using sandbox = await PluginSandbox.open({
+      ...(options.programs ?? sandboxPrograms()),
+      ...{ data: join(options.data, "sandbox"), egress, ports: [0] },
+      ...{ read: [], write: [], hide: [], seesAll: false },
+    });
+    await tryOut(sandbox);
+    return undefined;
+  } catch (error) {
+    if (isUnavailable(error)) return error.message;
+    throw error;
+  }
+}
+
+function isUnavailable(error: unknown): error is TrunklineError {
+  return error instanceof TrunklineError && error.code === "unavailable";
 }
