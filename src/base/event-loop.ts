@@ -66,7 +66,16 @@ export function sendWithTurn(send: () => void): void {
 
 function sendAll(): void {
   aboutToSend();
-  for (const send of leaving.splice(0)) send();
+  for (const send of leaving.splice(0)) {
+    try {
+      send();
+    } catch (error) {
+      // The others are answers of other connections. Nobody catches it, as if it were sent alone.
+      setImmediate(() => {
+        throw error;
+      });
+    }
+  }
   justSent();
 }
 

@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
 import { RecordingSink } from "../../../../../test/support/recording-sink.ts";
+import { beforeSending } from "../../../../base/event-loop.ts";
 import { MCP, STANDARD } from "../../../../rpc/codes.ts";
 import { resolveChannelLimits, ROOM } from "../../../../wire/channel.ts";
 import { ModernExchange } from "./modern-exchange.ts";
@@ -58,6 +59,18 @@ describe("ModernExchange", { timeout: 20_000 }, () => {
     assert.ok((await text(answer)) === body, "the body was cut off");
     await disposed;
     assert.deepEqual(talk.sink.ends, []);
+  });
+
+  it("answers also where a record has to be written first, even if it is disposed at once", async () => {
+    await using talk = await exchanging(30_000);
+    let isWritten = false;
+    beforeSending(() => (isWritten = true));
+    void talk.exchange.send("{}", ANSWER);
+    const disposed = talk.exchange[Symbol.asyncDispose]();
+    const answer = await talk.answer();
+    assert.ok(isWritten);
+    assert.deepEqual([answer.statusCode, await text(answer)], [200, "{}"]);
+    await disposed;
   });
 
   it("uses an error status only if the request itself is wrong", async () => {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 
+import { nextTurn } from "../../../../base/event-loop.ts";
 import {
   type Channel,
   type ChannelLimits,
@@ -73,8 +74,11 @@ export class ModernExchange implements Channel<string> {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    const isLeaving = this.#isAnswered && this.#events === undefined;
     this.#isAnswered = true;
     this.#sink = undefined;
+    // The answer is sent at the end of the turn if something has to be written before.
+    if (isLeaving) await nextTurn();
     this.#events?.end();
     if (this.#response.writableEnded && !this.#response.closed) await this.#taken();
     this.#response.destroy();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { sampleTool } from "../../../../../test/samples/sample-context.ts";
 import {
   BOTH_TYPES,
   EventReader,
@@ -8,6 +9,8 @@ import {
 } from "../../../../../test/support/mcp-http-server.ts";
 import { initialize, request } from "../../../../../test/support/mcp-session.ts";
 import { covers } from "../../../../../test/support/requirement.ts";
+import { beforeSending } from "../../../../base/event-loop.ts";
+import { textResult } from "../../../../tool/tool.ts";
 
 const VERSION = "2026-07-28";
 
@@ -176,6 +179,27 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
     const last = await second.message();
     assert.deepEqual([last.id, last.result?.resultType], ["b", "complete"]);
     assert.equal(await second.next(), undefined);
+  });
+
+  it("are answered if the server stops meanwhile, also where a record is written first", async () => {
+    await using server = await McpHttpServer.start();
+    const begun = Promise.withResolvers<void>();
+    const may = Promise.withResolvers<void>();
+    const audited = sampleTool("audited", async () => {
+      begun.resolve();
+      await may.promise;
+      beforeSending(() => {});
+      return textResult("done");
+    });
+    server.offer.tools.add(audited);
+    const answering = call(server, "audited");
+    await begun.promise;
+    const closed = server.http.close(20_000);
+    may.resolve();
+    const answer = await answering;
+    assert.equal(answer.status, 200);
+    assert.match(await answer.text(), /done/);
+    await closed;
   });
 
   it("get keep-alives while the answer takes long", async () => {

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { promisify } from "node:util";
+
+import { afterSending, beforeSending, nextTurn, sendWithTurn } from "./event-loop.ts";
+
+describe("sendWithTurn", () => {
+  it("sends at once where nothing is due, else when all of it is done", async () => {
+    const done: string[] = [];
+    sendWithTurn(() => done.push("first"));
+    assert.deepEqual(done, ["first"]);
+    beforeSending(() => done.push("due"));
+    sendWithTurn(() => done.push("second"));
+    beforeSending(() => done.push("also due"));
+    sendWithTurn(() => done.push("third"));
+    afterSending(() => done.push("owed"));
+    assert.deepEqual(done, ["first"]);
+    await nextTurn();
+    assert.deepEqual(done, ["first", "due", "also due", "second", "third", "owed"]);
+  });
+
+  it("sends the others when one throws, and reports that", async () => {
+    const program = `
+      const { beforeSending, sendWithTurn } = await import(process.argv[1]);
+      process.on("uncaughtException", ({ message }) => console.log("uncaught: " + message));
+      beforeSending(() => {});
+      sendWithTurn(() => console.log("first"));
+      sendWithTurn(() => { throw new Error("closed"); });
+      sendWithTurn(() => console.log("last"));
+    `;
+    const options = ["--input-type=module", "--eval", program];
+    const module = join(import.meta.dirname, "event-loop.ts");
+    const { stdout } = await promisify(execFile)(process.execPath, [...options, module]);
+    assert.equal(stdout, "first\nlast\nuncaught: closed\n");
+  });
+});
