@@ -39,6 +39,30 @@ describe("Checkpoints", { skip: noNats, timeout: 30_000 }, () => {
     await one.remove(RUN.workspace);
   });
 
+  it("say that a checkpoint is not whole, and read the next one if it was replaced", async () => {
+    await using server = await NatsServer.start();
+    await using connection = await connect(server);
+    const confirm = async (): Promise<void> => {};
+    const one = new Checkpoints({ connection, node: "one", confirm });
+    const two = new Checkpoints({ connection, node: "two", confirm });
+    await one.save(RUN, randomBytes(300_000));
+    const stream = `OBJ_${connection.subjects.checkpoints}`;
+    const { streams } = await jetstreamManager(connection.nats);
+    await streams.purge(stream, { filter: `$O.${connection.subjects.checkpoints}.C.*` });
+    await assert.rejects(two.load(RUN, true), {
+      code: "unavailable",
+      message: /^Cannot read checkpoint 'abc': NATS has 0 of its 300000 bytes/,
+    });
+    let last = randomBytes(300_000);
+    await one.save(RUN, last);
+    for (let round = 1; round <= 20; round++) {
+      const next = randomBytes(300_000);
+      const [loaded] = await Promise.all([two.load(RUN, true), one.save(RUN, next)]);
+      assert.ok(loaded !== undefined && (loaded.equals(last) || loaded.equals(next)));
+      last = next;
+    }
+  });
+
   it("store nothing of a node that does not hold the session any more", async () => {
     await using server = await NatsServer.start();
     await using connection = await connect(server);

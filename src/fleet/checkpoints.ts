@@ -11,6 +11,8 @@ import { StreamReader } from "./stream-reader.ts";
 
 /** Bytes that are fetched ahead. */
 const AHEAD = 1024 * 1024;
+/** Milliseconds without a message until no more are expected. */
+const LONGEST_WAIT = 5_000;
 
 /** A remote run: the name of its workspace, and its session. */
 export interface CarriedRun {
@@ -45,14 +47,23 @@ export class Checkpoints {
   /** Undefined if there is none, and if this node stored the last one and still has the workspace. */
   async load({ workspace }: CarriedRun, hasOwn: boolean): Promise<Buffer | undefined> {
     const store = await this.#open();
-    const info = await store.info(workspace);
-    if (info === null || info.deleted) return undefined;
-    if (hasOwn && nodeOf(info) === this.#options.node) return undefined;
-    return await this.#read(workspace, info);
+    for (let tried = ""; ;) {
+      const info = await store.info(workspace);
+      if (info === null || info.deleted) return undefined;
+      if (hasOwn && nodeOf(info) === this.#options.node) return undefined;
+      const packed = await this.#read(info);
+      if (isWhole(packed, info)) return packed;
+      if (info.nuid === tried) {
+        const why = `NATS has ${packed.length} of its ${info.size} bytes, or others than were stored`;
+        throw new TrunklineError("unavailable", `Cannot read checkpoint '${workspace}': ${why}.`);
+      }
+      // Another one may have been stored, which removed what was being read.
+      tried = info.nuid;
+    }
   }
 
-  /** The library's own way to read an object leaves a reader in the server for five minutes. */
-  async #read(workspace: string, { nuid, size, digest }: ObjectInfo): Promise<Buffer> {
+  /** What is there of a checkpoint. The library's own way leaves a reader in the server for five minutes. */
+  async #read({ nuid }: ObjectInfo): Promise<Buffer> {
     const { nats, subjects } = this.#options.connection;
     const reading = {
       deliver_policy: DeliverPolicy.All,
@@ -61,19 +72,18 @@ export class Checkpoints {
     const stream = `OBJ_${subjects.checkpoints}`;
     await using reader = await StreamReader.open(nats, stream, reading, { max_bytes: AHEAD });
     const chunks: Uint8Array[] = [];
-    let read = 0;
-    if (size > 0) {
+    if (reader.pending === 0) return Buffer.alloc(0);
+    // Chunks that are removed now are not sent any more.
+    const late = setTimeout(() => reader.stop(), LONGEST_WAIT).unref();
+    try {
       for await (const { data } of reader) {
-        chunks.push(data);
-        read += data.length;
-        if (read >= size) break;
+        late.refresh();
+        if (chunks.push(data) === reader.pending) break;
       }
+    } finally {
+      clearTimeout(late);
     }
-    const packed = Buffer.concat(chunks);
-    const hash = createHash("sha256").update(packed).digest("base64url");
-    if (digest.replace(/=+$/, "") === `SHA-256=${hash}`) return packed;
-    const why = `NATS has ${read} of its ${size} bytes, or others than were stored`;
-    throw new TrunklineError("unavailable", `Cannot read checkpoint '${workspace}': ${why}.`);
+    return Buffer.concat(chunks);
   }
 
   async remove(workspace: string): Promise<void> {
@@ -94,6 +104,11 @@ export class Checkpoints {
     await ensureStream(manager, checkpointStream(subjects));
     return await new Objm(jetstream(nats)).open(subjects.checkpoints);
   }
+}
+
+function isWhole(packed: Buffer, { digest }: ObjectInfo): boolean {
+  const hash = createHash("sha256").update(packed).digest("base64url");
+  return digest.replace(/=+$/, "") === `SHA-256=${hash}`;
 }
 
 function nodeOf({ metadata }: ObjectInfo): string | undefined {
