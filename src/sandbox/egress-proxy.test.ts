@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request } from "node:http";
-import { type AddressInfo, connect, createServer as createListener } from "node:net";
+import { type AddressInfo, connect, createServer as createListener, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
-import { type EgressOptions, EgressProxy } from "./egress-proxy.ts";
+import { until } from "../../test/support/until.ts";
+import { type EgressOptions, EgressProxy, joinSockets } from "./egress-proxy.ts";
 
 /** A server outside of the sandbox, and the proxy that leads there. */
 async function open(options: (port: number) => Partial<EgressOptions>) {
@@ -123,3 +124,55 @@ describe("EgressProxy", () => {
     assert.match(body, /cannot make this connection/);
   });
 });
+
+describe("joinSockets", () => {
+  it("passes on all that has come before one side closes, even if the other reads later", async () => {
+    await using near = await connected();
+    await using far = await connected();
+    const [client, inside] = near.ends;
+    const [outside, host] = far.ends;
+    joinSockets(inside, outside);
+    const piece = Buffer.alloc(16 * 1024);
+    let sent = 0;
+    // Until the system takes no more of what the client does not read.
+    while (inside.writableLength === 0) {
+      host.write(piece);
+      sent += piece.length;
+      await until(() => outside.bytesRead === sent);
+    }
+    const closed = once(outside, "close");
+    host.end();
+    await closed;
+    let received = 0;
+    for await (const chunk of client as AsyncIterable<Buffer>) received += chunk.length;
+    assert.equal(received, sent);
+  });
+
+  it("closes one side when the other fails", async () => {
+    await using near = await connected();
+    await using far = await connected();
+    const [client, inside] = near.ends;
+    const [outside, host] = far.ends;
+    joinSockets(inside, outside);
+    const closed = once(client.resume(), "close");
+    host.resetAndDestroy();
+    await closed;
+  });
+});
+
+/** Both ends of a connection. */
+async function connected() {
+  const listener = createListener();
+  await once(listener.listen(0, "127.0.0.1"), "listening");
+  const one = connect((listener.address() as AddressInfo).port, "127.0.0.1");
+  const [other] = (await once(listener, "connection")) as [Socket];
+  const ends: readonly [Socket, Socket] = [one, other];
+  return {
+    ends,
+    [Symbol.asyncDispose]: async () => {
+      for (const end of ends) end.destroy();
+      listener.close();
+      await once(listener, "close");
+    },
+  };
+}

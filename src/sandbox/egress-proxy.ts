@@ -124,10 +124,8 @@ export class EgressProxy implements Disposable {
     outside.setTimeout(0);
     socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
     outside.write(head);
-    socket.pipe(outside);
-    outside.pipe(socket);
-    socket.on("close", () => outside.destroy());
-    outside.on("close", () => socket.destroy());
+    // It came from a listener of sockets, see `serve`.
+    joinSockets(socket as Socket, outside);
   }
 
   async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -187,6 +185,19 @@ export class EgressProxy implements Disposable {
   #refuse(host: string, why: string): Refusal {
     this.#options.refused?.(host, why);
     return new Refusal(why);
+  }
+}
+
+/** Passes on what comes from each of two connections to the other, and ends both together. */
+export function joinSockets(one: Socket, other: Socket): void {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    from.on("error", () => to.destroy());
+    // What has come may be unsent, where it is read slowly.
+    from.on("close", () => to.destroySoon());
+    from.pipe(to);
   }
 }
 

@@ -12,7 +12,7 @@ import type {
   ConfinePlugin,
   PluginConfinement,
 } from "../../plugin/plugin/plugin-process.ts";
-import { EgressProxy, type EgressOptions } from "../../sandbox/egress-proxy.ts";
+import { EgressProxy, type EgressOptions, joinSockets } from "../../sandbox/egress-proxy.ts";
 import { serviceSockets } from "../../sandbox/home-rules.ts";
 import { portOf } from "../../sandbox/own-network.ts";
 import { PluginSandbox } from "../../sandbox/plugin-sandbox.ts";
@@ -141,17 +141,7 @@ function forward(
   target: { readonly host: string | undefined; readonly port: number | undefined },
 ): void {
   const { host = "", port = 0 } = target;
-  listener.on("connection", (inside: Socket) => {
-    const outside = connect({ host, port });
-    for (const [from, to] of [
-      [inside, outside],
-      [outside, inside],
-    ] as const) {
-      from.on("error", () => {});
-      from.on("close", () => to.destroy());
-      from.pipe(to);
-    }
-  });
+  listener.on("connection", (inside: Socket) => joinSockets(inside, connect({ host, port })));
 }
 
 /** Root in a sandbox has no rights to files of other users. It is not started without one for that. */
