@@ -6,6 +6,8 @@ import { describe, it, mock } from "node:test";
 
 import { Log } from "../../../base/log.ts";
 import { AUDIT_FILE, AuditLog } from "../../../store/audit/audit-log.ts";
+import { sampleTool } from "../../../../test/samples/sample-context.ts";
+import { textResult } from "../../../tool/tool.ts";
 import { Offer } from "../../../tool/offer/offer.ts";
 import { Policy, type PolicyRule } from "../../../tool/policy.ts";
 import { Upstreams } from "../../../upstream/upstreams.ts";
@@ -337,6 +339,23 @@ describe("a call is parsed", () => {
     await using client = await RawClient.connect(house.door, { revision: "2025-11-25" });
     for (let n = 0; n < 20; n++) await client.callTool("echo", { text: `${n}` });
     assert.ok(house.server.asked("tools/call").every(({ params }) => "_meta" in params));
+  });
+
+  it("where its client introduces itself anew, under whose new name it is recorded", async () => {
+    await using house = new House(LEGACY);
+    house.offer.tools.add(sampleTool("here", () => textResult("yes")));
+    await using client = await RawClient.connect(house.door, { revision: "2025-11-25", name: "0" });
+    for (let round = 1; round <= 3; round++) {
+      // Both are read before a lane of the call is open.
+      client.send("tools/call", { name: "here" });
+      const clientInfo = { name: `${round}`, version: "1" };
+      await client.request("initialize", {
+        ...{ protocolVersion: "2025-11-25", capabilities: {}, clientInfo },
+      });
+      for (let call = 1; call <= 2; call++) await client.callTool("here");
+    }
+    const names = house.records.map(({ caller }) => caller as string);
+    assert.equal(names.join(" "), "0 1 1 1 2 2 2 3 3");
   });
 
   it("where another client uses the server, too", async () => {

@@ -30,26 +30,24 @@ export class CallLanes {
   readonly #peer: Peer<Connection>;
   /** By the name that the tool has for the client; undefined where it gets none. */
   readonly #lanes = new Map<string, Lane | undefined>();
-
   readonly #stop: () => void;
 
-  private constructor(door: McpDoor, connection: Connection, peer: Peer<Connection>) {
+  private constructor(door: McpDoor, peer: Peer<Connection>) {
     this.#door = door;
     this.#peer = peer;
     this.#stop = door.offer.tools.onChange(() => this.#lanes.clear());
-    connection.onEnd(this.#stop);
   }
 
   /** Those of a connection. */
   static of(door: McpDoor, connection: Connection, peer: Peer<Connection>): CallLanes {
     if (connection.lanes === undefined) {
-      connection.lanes = new CallLanes(door, connection, peer);
+      connection.lanes = new CallLanes(door, peer);
       peer.readUnparsedBy(connection.lanes.take);
     }
     return connection.lanes;
   }
 
-  /** The client has introduced itself anew: what was decided for it before does not hold. */
+  /** The client is gone, or has introduced itself anew: what was decided for it does not hold. */
   close(): void {
     this.#lanes.clear();
     this.#stop();

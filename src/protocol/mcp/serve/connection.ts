@@ -79,6 +79,7 @@ export class Connection implements Disposable {
   [Symbol.dispose](): void {
     for (const stop of this.watches.values()) stop();
     this.watches.clear();
+    this.lanes?.close();
     for (const end of this.#ends.splice(0)) end();
   }
 }

@@ -54,7 +54,7 @@ function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<Jso
   const context = door.contextOf(request);
   const answer = run(door, request, context);
   if (call.peer.isText && client.codec.has.plainResults) {
-    openLane(door, call, params.name, context);
+    openLane(door, request, context);
   }
   return answer;
 }
@@ -62,16 +62,17 @@ function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<Jso
 /** Further calls of a tool may not have to be parsed. */
 function openLane(
   door: McpDoor,
-  { state, peer }: CallRequest["call"],
-  name: string,
+  { client, params, call: { state, peer } }: CallRequest,
   context: McpToolContext,
 ): void {
   if (state.lanes !== undefined) {
-    state.lanes.open(name, context);
+    state.lanes.open(params.name, context);
     return;
   }
   const loaded = import("./call-lanes.ts").then(({ CallLanes }) => {
-    CallLanes.of(door, state, peer).open(name, context);
+    // Meanwhile the client may have introduced itself anew, or be gone.
+    if (state.client !== client || peer.hasEnded) return;
+    CallLanes.of(door, state, peer).open(params.name, context);
   });
   background(loaded, "Opening a lane");
 }
