@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { chmod, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
+import { hashToken, newToken } from "./access-token.ts";
 import { OwnerToken } from "./owner-token.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 
@@ -35,6 +37,22 @@ describe("OwnerToken", () => {
     assert.equal(running.is(await readFile(running.path, "utf8")), true);
     await rm(running.path);
     assert.equal(running.mark, undefined);
+  });
+
+  it("is reloaded within one turn of the event loop, so none of another process is replaced", async () => {
+    await using folder = await SampleFolder.create();
+    const owner = new OwnerToken(folder.path);
+    const others = [newToken(), newToken()];
+    mkdirSync(folder.path, { recursive: true });
+    for (const token of others) {
+      assert.equal(owner.is("tlk_x"), false);
+      assert.notEqual(owner.read(), token);
+      writeFileSync(owner.path, token, { mode: 0o600 });
+      assert.equal(owner.is(token), true);
+      assert.equal(owner.read(), token);
+      assert.equal(owner.mark, hashToken(token));
+    }
+    assert.equal(await owner.ensure(), "kept");
   });
 
   it("is ignored if others could have read it, and is replaced", async () => {

@@ -10,9 +10,9 @@ const FILE = "owner-token";
 const TOKEN = /^tlk_[\w-]{43}$/;
 
 /**
- * The token of the owner of the data folder, in a file that nobody else can read. The first lookup in a
- * turn of the event loop checks whether the file has changed, so a running server accepts a new token at
- * once.
+ * The token of the owner of the data folder, in a file that nobody else can read. Each lookup checks
+ * whether the file has changed, so a running server accepts a new token at once. Only a token that
+ * matched is compared again without that, in the same turn of the event loop.
  */
 export class OwnerToken {
   readonly path: string;
@@ -47,7 +47,7 @@ export class OwnerToken {
 
   /** The token; undefined if there is none, or others could have read it. Throws if it cannot be read. */
   read(): string | undefined {
-    this.#look();
+    this.#refresh();
     return this.#token;
   }
 
@@ -57,14 +57,17 @@ export class OwnerToken {
 
   /** The mark of a token if it is the owner's. Compares hashes, so that timing tells nothing. */
   match(token: string): string | undefined {
+    const hadLooked = this.#hasLooked;
     this.#look();
     const mark = hashToken(token);
+    // It may be newer than the look.
+    if (mark !== this.#mark && hadLooked) this.#refresh();
     return mark === this.#mark ? mark : undefined;
   }
 
   /** The hash of the token, which identifies it without giving access. */
   get mark(): string | undefined {
-    this.#look();
+    this.#refresh();
     return this.#mark;
   }
 
