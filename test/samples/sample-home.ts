@@ -36,10 +36,15 @@ export class SampleHome implements AsyncDisposable {
 
   /** Loads as a program that is started in the project. */
   load(
-    options: { env?: NodeJS.ProcessEnv; flags?: ConfigFlags; cwd?: string } = {},
+    options: {
+      env?: NodeJS.ProcessEnv;
+      flags?: ConfigFlags;
+      cwd?: string;
+      isStrict?: boolean;
+    } = {},
   ): Promise<LoadedConfig> {
-    const { cwd = this.project, flags = {} } = options;
-    return loadConfig({ cwd, env: { HOME: this.path, ...options.env }, flags });
+    const { cwd = this.project, flags = {}, isStrict = false } = options;
+    return loadConfig({ cwd, env: { HOME: this.path, ...options.env }, flags, isStrict });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -29,9 +29,13 @@ export async function openHouse(invocation: Invocation, serving: ServeFlags = {}
   const { config, warnings, files } = await load();
   for (const warning of warnings) invocation.err(`trunkline: ${warning}\n`);
   if (serving.noSandbox === true) invocation.err(`trunkline: warning: ${NO_SANDBOX_WARNING}\n`);
-  const house = new House(config, {
+  const house: House = new House(config, {
     files: files.map(({ path }) => path),
-    load: async () => (await load()).config,
+    load: async () => {
+      const read = await load();
+      for (const says of read.warnings) house.log.warn("config.warning", { says });
+      return read.config;
+    },
   });
   if (config.telemetry?.otlp?.enabled === true || config.log.requests === true) {
     const { observe } = await import("../../gateway/telemetry/observe.ts");

@@ -146,6 +146,8 @@ export interface ConfigInput {
   readonly flags: ConfigFlags;
   /** Leaves the project's file aside. */
   readonly ignoreProject?: boolean;
+  /** Throws for a wrong MCP server too, which is left out otherwise. */
+  readonly isStrict?: boolean;
 }
 
 /** The agent that needs no configuration. */

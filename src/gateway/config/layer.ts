@@ -108,17 +108,38 @@ export function keyText(path: KeyPath): string {
 /**
  * Merges the layers, the strongest last, and checks the result after each: a layer may set a part of
  * what a weaker one began, so it cannot be checked alone. The first that makes it wrong is blamed.
+ *
+ * With `leaveOut`, an MCP server that a file has wrong costs itself only: it is left out and reported.
  */
-export async function checkedValues(layers: readonly Layer[]): Promise<Values> {
+export async function checkedValues(
+  layers: readonly Layer[],
+  leaveOut?: (warning: string) => void,
+): Promise<Values> {
   let merged: Values = {};
   for (const layer of layers) {
     if (Object.keys(layer.values).length === 0) continue;
     merged = mergeValues(merged, layer.values);
     if (layer.isRight || isPlainConfig(merged)) continue;
     const { checkConfigFile } = await import("./schema/schema.gen.ts");
-    const problem = checkConfigFile(merged);
-    if (problem !== undefined) throw layer.complain(problem.path, problem.says);
+    let problem = checkConfigFile(merged);
+    while (problem !== undefined) {
+      const error = layer.complain(problem.path, problem.says);
+      const isOfFile = layer.kind === "user" || layer.kind === "project";
+      const rest = isOfFile ? withoutServer(merged, problem.path) : undefined;
+      if (rest === undefined || leaveOut === undefined) throw error;
+      leaveOut(`${error.message}. The server is left out`);
+      merged = rest;
+      problem = checkConfigFile(merged);
+    }
   }
   const { $schema: _, ...values } = merged;
   return values;
+}
+
+/** The values without the MCP server that a path leads into; undefined if it leads elsewhere. */
+function withoutServer(values: Values, [part, name]: KeyPath): Values | undefined {
+  const { mcpServers } = values;
+  if (part !== "mcpServers" || name === undefined || !isValues(mcpServers)) return undefined;
+  const { [name]: _, ...others } = mcpServers;
+  return { ...values, mcpServers: others };
 }

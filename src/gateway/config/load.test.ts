@@ -97,6 +97,43 @@ describe("loadConfig()", () => {
     assert.deepEqual(config.mcpServers, { a: { url: "https://example.com/mcp" } });
   });
 
+  it("leaves out an MCP server that is wrong, and says so, but keeps the others", async () => {
+    await using home = await SampleHome.create();
+    const wrong = { b: { url: "ftp://x" }, c: 1, d: { command: "d", args: [1] }, e: {} };
+    const mcpServers = { a: { command: "a" }, ...wrong, f: { command: "f" } };
+    await home.write(home.userFile, JSON.stringify({ mcpServers, server: { port: 5 } }));
+    const { config, warnings } = await home.load();
+    assert.deepEqual(config.mcpServers, { a: { command: "a" }, f: { command: "f" } });
+    assert.equal(config.server.port, 5);
+    const left = ["b.url", "c", "d.args[0]", "e.command"];
+    assert.equal(warnings.length, left.length);
+    for (const [at, part] of left.entries()) {
+      const warning = warnings[at] ?? "";
+      assert.ok(warning.startsWith(`${home.userFile}:1:`), warning);
+      assert.ok(warning.includes(`'mcpServers.${part}' `), warning);
+      assert.match(warning, /\. The server is left out$/);
+    }
+    // Somebody who types it is told.
+    const set = [`mcpServers.g={"url":"ftp://x"}`];
+    await assert.rejects(home.load({ flags: { set } }), { code: "usage" });
+  });
+
+  it("takes addresses with references, which are checked when the server is started", async () => {
+    await using home = await SampleHome.create();
+    const addresses = [
+      "https://${env:HOST}/mcp",
+      "http://127.0.0.1:${PORT}/mcp",
+      "https://${keychain:TENANT}.example/",
+      "${ADDRESS}",
+    ];
+    for (const url of addresses) {
+      await home.write(home.userFile, JSON.stringify({ mcpServers: { a: { url } } }));
+      assert.deepEqual((await home.load({ isStrict: true })).config.mcpServers, { a: { url } });
+    }
+    await home.write(home.userFile, `{ "mcpServers": { "a": { "url": "ftp://\${HOST}/" } } }`);
+    await assert.rejects(home.load({ isStrict: true }), { code: "config" });
+  });
+
   it("accepts '$schema' and leaves it out", async () => {
     await using home = await SampleHome.create();
     await home.write(home.userFile, `{ "$schema": "./config.schema.json" }`);
@@ -176,7 +213,7 @@ describe("loadConfig() refuses", () => {
       await using home = await SampleHome.create();
       await home.write(home.userFile, text);
       const expected = { code: "config", message: `${home.userFile}:${message}` };
-      await assert.rejects(home.load(), expected);
+      await assert.rejects(home.load({ isStrict: true }), expected);
     });
   }
 

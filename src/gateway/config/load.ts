@@ -16,7 +16,7 @@ import { defaultData, findProjectFile, userFile } from "./locations.ts";
 
 /**
  * The configuration in force: options, then the environment, then the project's file, then the
- * user's, then what is built in. Throws at the first source that is wrong.
+ * user's, then what is built in. Throws at the first source that is wrong, unless only an MCP server is.
  *
  * Every `trunkline mcp` that an editor starts waits for it. Where nobody has configured anything, it
  * loads nothing but itself.
@@ -51,7 +51,10 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   }
   layers.push(environment, flags);
 
-  const values = await checkedValues(layers);
+  const leaveOut = (warning: string): void => {
+    warnings.push(warning);
+  };
+  const values = await checkedValues(layers, input.isStrict === true ? undefined : leaveOut);
   const config = mergeValues(defaultConfig(data) as unknown as Values, values) as unknown as Config;
   return {
     config,

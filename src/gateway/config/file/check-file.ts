@@ -17,7 +17,7 @@ export async function checkFile(path: string, env: NodeJS.ProcessEnv): Promise<v
 
 /** Checks the configuration that files, environment and options result in. */
 export async function checkAll(input: ConfigInput): Promise<LoadedConfig> {
-  const loaded = await loadConfig(input);
+  const loaded = await loadConfig({ ...input, isStrict: true });
   const problem = agentProblem(loaded.config);
   if (problem === undefined) return loaded;
   const { where } = loaded.origins.get("agent.name") ?? { where: "agent" };

@@ -1109,7 +1109,7 @@ const pattern11 = new RegExp("^[A-Za-z0-9_-]{1,32}$", "u");
 const pattern12 = new RegExp("^[A-Za-z0-9_-]{1,64}$", "u");
 const pattern13 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
 const pattern14 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
-const pattern15 = new RegExp("^\\$\\{", "u");
+const pattern15 = new RegExp("^(?:https?://.*)?\\$\\{", "u");
 const pattern16 = new RegExp("^https://", "u");
 const pattern17 = new RegExp("^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$", "u");
 const pattern18 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
@@ -3033,7 +3033,9 @@ const checkMcpAddress_1: Check = (value) => {
 
 const checkMcpAddress_2: Check = (value) => {
   if (typeof value !== "string") return { path: [], says: "must be a string" };
-  if (!pattern15.test(value)) return { path: [], says: "must match the pattern ^\\$\\{" };
+  if (!pattern15.test(value)) {
+    return { path: [], says: "must match the pattern ^(?:https?://.*)?\\$\\{" };
+  }
   return undefined;
 };
 

@@ -35,7 +35,8 @@ const REACHED = {
   url: {
     anyOf: [
       { type: "string", format: "uri", pattern: "^https?://" },
-      { type: "string", pattern: "^\\$\\{" },
+      // With references, it is checked when they are resolved: only this server fails then.
+      { type: "string", pattern: "^(?:https?://.*)?\\$\\{" },
     ],
     description: "Its address.",
   },
