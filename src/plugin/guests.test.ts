@@ -43,6 +43,14 @@ describe("Guests", () => {
     assert.equal(guests.of(ours).mayCall("said", "other"), false);
   });
 
+  it("lets a plugin call only what was approved, whatever its manifest says", () => {
+    const guests = new Guests({ granted: () => ["granted"], approved: () => ["approved"] });
+    assert.equal(guests.register(by("ours"), manifest("ours", ["*"])), undefined);
+    const { mayCall, isApproved } = guests.of(by("ours-client"));
+    const may = ["granted", "approved", "other"].map((tool) => mayCall(tool, undefined));
+    assert.deepEqual([isApproved, ...may], [true, true, true, false]);
+  });
+
   it("lets a plugin that needs '*' call everything", () => {
     const guests = new Guests({ granted: () => ["*"] });
     assert.equal(guests.of(by("any")).mayCall("x", undefined), true);

@@ -29,6 +29,8 @@ export interface Guest {
   /** By its certificate; it cannot be made up. */
   readonly name: string;
   readonly isPlugin: boolean;
+  /** Whether somebody was asked what it may call: its manifest does not count then. */
+  readonly isApproved?: boolean;
   /** Whether it may call a tool; `owner` is the plugin that brings it, if one does. */
   readonly mayCall: (tool: string, owner: string | undefined) => boolean;
 }
@@ -115,11 +117,12 @@ export class Guests {
   #plugin(name: string): Guest {
     const granted = this.#options.granted(name) ?? [];
     const said = this.#manifests.get(name)?.needsTools ?? [];
+    const approved = this.#options.approved?.(name);
     // What was approved when it was added counts, not what it says of itself since.
-    const needed = new Set([...granted, ...(this.#options.approved?.(name) ?? said)]);
+    const needed = new Set([...granted, ...(approved ?? said)]);
     const mayCall = (tool: string, owner: string | undefined): boolean =>
       owner === name || needed.has(tool) || needed.has("*");
-    return { name, isPlugin: true, mayCall };
+    return { name, isPlugin: true, isApproved: approved !== undefined, mayCall };
   }
 }
 

@@ -111,8 +111,8 @@ export class Orchestrator implements AsyncDisposable {
         return plugin === undefined ? undefined : (plugin.settings.needsTools ?? []);
       },
       approved: (id) => {
-        const { permissions } = this.#find(id)?.settings ?? {};
-        return permissions === undefined ? undefined : (permissions.tools ?? []);
+        const { permissions, approvedTools } = this.#find(id)?.settings ?? {};
+        return permissions === undefined ? approvedTools : (permissions.tools ?? []);
       },
     });
     const manifestOf = (id: string) => this.#guests.manifestOf(id);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -18,11 +18,13 @@ const SERVER = join(ROOT, "test/support/tools-server.mjs");
 const SHARED = `
 import { readFileSync } from "node:fs";
 import { definePlugin } from SDK;
-const { NAME } = process.env;
+const { NAME = "four" } = process.env;
+// The fourth says less while it is added than when it runs.
+const NEEDS = { three: ["*"], four: process.env.NAME === undefined ? ["who_one"] : ["*"] };
 definePlugin({
   id: "tools." + NAME,
   version: "1.0.0",
-  needs: { tools: NAME === "three" ? ["*"] : [] },
+  needs: { tools: NEEDS[NAME] ?? [] },
   tools: {
     ["who_" + NAME]: { description: "Who it is", call: () => NAME + " " + process.pid },
     ["ask_" + NAME]: {
@@ -84,14 +86,21 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
     };
     const config = join(home.path, "config.json");
     writeFileSync(config, JSON.stringify({ bus: { plugins } }));
+    const add = ["plugin", "add", file, "--env", "NAME=four", "--config", config];
+    const refused = await home.runInProcess(...add);
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, /'tools\.four' asks for:\n {2}call the tool 'who_one'\n/);
+    assert.deepEqual(JSON.parse(readFileSync(config, "utf8")), { bus: { plugins } });
+    const added = await home.runInProcess(...add, "--approve");
+    assert.equal(added.code, 0, added.err);
     const args = ["--config", config, "--data", home.data, "--listen", "localhost:0"];
     await using orchestrator = new OrchestratorProgram(
       home,
       new Program(["orchestrator", "--json", ...args]),
     );
-    await orchestrator.logged("plugin.up", 3);
-    const call = async (name: string): Promise<string> =>
-      (await home.run("plugin", "call", name, "--args", '{"tool":"who_one"}')).out;
+    await orchestrator.logged("plugin.up", 4);
+    const call = async (name: string, tool = "who_one"): Promise<string> =>
+      (await home.run("plugin", "call", name, "--args", JSON.stringify({ tool }))).out;
     const [one, two] = [await call("who_one"), await call("who_two")];
     const pid = one.split(" ")[1];
     assert.deepEqual([one, two], [`one ${pid}`, `two ${pid}`]);
@@ -100,10 +109,13 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
     assert.match(await call("ask_two"), /'tools\.two' may not call 'who_one'/);
     // Its manifest asks for every tool, and nobody has approved that.
     assert.match(await call("ask_three"), /'tools\.three' may not call 'who_one'/);
+    // The fourth has no permissions, so it may read. It may call what was approved, and no more.
+    assert.equal(await call("ask_four"), `one ${pid}`);
+    assert.match(await call("ask_four", "who_two"), /nobody has approved that/);
     assert.equal(await call("peek_three"), "ERR_ACCESS_DENIED");
     assert.match(await call("peek_one"), /^root:/);
     process.kill(Number(pid), "SIGKILL");
-    await orchestrator.logged("plugin.up", 5);
+    await orchestrator.logged("plugin.up", 7);
     assert.match(await call("who_two"), /^two \d+$/);
 
     // The one with permissions has a network of its own, where this machine can make one.

@@ -31,8 +31,12 @@ describe("approve()", () => {
 
   it("takes exactly what was asked for", async () => {
     const { permissions, needs_tools: tools } = WANTS;
-    assert.deepEqual(await approve(open(true), WANTS, inForce), { tools, ...permissions });
-    assert.deepEqual(await approve(open(), { id: "tools.y", permissions: {} }, inForce), {});
+    assert.deepEqual(await approve(open(true), WANTS, inForce), {
+      permissions: { tools, ...permissions },
+    });
+    assert.deepEqual(await approve(open(), { id: "tools.y", permissions: {} }, inForce), {
+      permissions: {},
+    });
   });
 
   it("refuses hosts that cannot be limited to", async () => {
@@ -55,14 +59,21 @@ describe("approve()", () => {
 
   it("says that a plugin which declares nothing has all rights", async () => {
     const line = open();
-    assert.equal(await approve(line, { id: "tools.z" }, inForce), undefined);
+    assert.deepEqual(await approve(line, { id: "tools.z" }, inForce), { approvedTools: [] });
     assert.deepEqual(line.said, [
       "note: 'tools.z' declares no permissions: it runs with all of yours.\n",
     ]);
     await approve({ ...line, values: { id: "tools.z" } }, { id: "tools.z" }, inForce);
     assert.match(
       line.said[1] ?? "",
-      /'tools\.z' was not asked, because of --id, for its permissions/,
+      /'tools\.z' was not asked, because of --id, for its permissions: .* may call no tools of others/,
     );
+  });
+
+  it("asks about the tools of others, whether a plugin declares permissions or not", async () => {
+    const wants = { id: "tools.z", needs_tools: ["*", "echo"] };
+    const message = /'tools\.z' asks for:\n {2}call every tool\n {2}call the tool 'echo'\n/;
+    await assert.rejects(approve(open(), wants, inForce), { code: "untrusted", message });
+    assert.deepEqual(await approve(open(true), wants, inForce), { approvedTools: ["*", "echo"] });
   });
 });

@@ -11,25 +11,35 @@ type Approving = Pick<
   "values" | "err"
 >;
 
+/** What a person has approved, as it is written to the configuration. */
+export interface Approved {
+  /** Undefined where it declares none: then it runs with all rights of its user. */
+  readonly permissions?: PluginPermissions;
+  /** The tools of others that it may call, where `permissions` do not have them. */
+  readonly approvedTools?: readonly string[];
+}
+
 /**
- * Has a person approve what a plugin asks for. Undefined where it declares no permissions: then it runs
- * with all rights of its user, which is said.
+ * Has a person approve what a plugin asks for: what it may do on this machine, if it declares that, and
+ * in any case the tools of others that it may call.
  */
 export async function approve(
   { values, err }: Approving,
   manifest: AskedManifest,
   limits: () => Promise<InForce>,
-): Promise<PluginPermissions | undefined> {
+): Promise<Approved> {
   const { id } = manifest;
   const permissions = declaredPermissions(manifest);
+  const approvedTools = manifest.needs_tools ?? [];
   if (permissions === undefined) {
     const why = values.id === undefined ? "declares no" : "was not asked, because of --id, for its";
-    err(`note: '${visibleLine(id)}' ${why} permissions: it runs with all of yours.\n`);
-    return undefined;
+    const calls = values.id === undefined ? "" : ", but may call no tools of others";
+    err(`note: '${visibleLine(id)}' ${why} permissions: it runs with all of yours${calls}.\n`);
+  } else {
+    const { state, says, next = "" } = await limits();
+    if (state !== "ok") err(`note: sandbox of plugins: ${says} ${next}\n`);
   }
-  const wants = wantsOf(permissions);
-  const { state, says, next = "" } = await limits();
-  if (state !== "ok") err(`note: sandbox of plugins: ${says} ${next}\n`);
+  const wants = wantsOf(permissions ?? { tools: approvedTools });
   if (wants.length > 0 && values.approve !== true) {
     const asks = `'${visibleLine(id)}' asks for:\n${wants.map((want) => `  ${visibleLine(want)}`).join("\n")}`;
     const isAgreed = process.stdin.isTTY && (await confirm(`${asks}\nAllow it?`));
@@ -38,7 +48,7 @@ export async function approve(
       throw new TrunklineError("untrusted", `${asks}\nIt was not approved.${next}`);
     }
   }
-  return permissions;
+  return permissions === undefined ? { approvedTools } : { permissions };
 }
 
 function wantsOf(permissions: PluginPermissions): string[] {

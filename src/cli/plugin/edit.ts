@@ -1,4 +1,9 @@
-import { askManifest, findPlugin, type PluginProgram } from "../../plugin/installed-plugin.ts";
+import {
+  type AskedManifest,
+  askManifest,
+  findPlugin,
+  type PluginProgram,
+} from "../../plugin/installed-plugin.ts";
 import { checkPluginId } from "../../plugin/guests.ts";
 import type { InForce } from "../../gateway/session/local-in-force.ts";
 import { addEntry, type EntrySection, removeEntry } from "../config/edit-entry.ts";
@@ -29,16 +34,18 @@ export async function add(invocation: Invocation<PluginValues>): Promise<number>
   const [where = "", ...args] = positionals;
   const { command, args: first = [] } = findPlugin(where, cwd);
   const program = { command, args: first };
-  const manifest = values.id === undefined ? await askManifest(program) : { id: values.id };
+  const manifest: AskedManifest =
+    values.id === undefined ? await askManifest(program) : { id: values.id };
   const { id } = manifest;
   checkPluginId(id);
   const limits = async (): Promise<InForce> => {
     const { pluginsInForce } = await import("../../gateway/session/local-in-force.ts");
     return pluginsInForce((await quietHouse(invocation)).config);
   };
-  const permissions = first.length === 1 ? await approve(invocation, manifest, limits) : undefined;
+  // Only a script can be kept to permissions. What a plugin calls, the bus itself can refuse.
+  const { permissions: _, ...others } = manifest;
+  const approved = await approve(invocation, first.length === 1 ? manifest : others, limits);
   const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
-  const approved = permissions === undefined ? {} : { permissions };
   const settings = { ...programOf(program, args, values), ...approved, ...env };
   return addEntry(invocation, PLUGINS, id, settings, SHOWN);
 }

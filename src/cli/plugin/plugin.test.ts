@@ -90,12 +90,13 @@ describe("trunkline plugin add and remove", () => {
     await line.home.write(file, `console.log('{ "id": "tools.p" }')`);
     const added = await line.run("plugin", "add", "p.mjs", "--env", "A=1", "--", "--fast");
     assert.equal(added.code, 0, added.err);
-    const plugin = { module: file, args: ["--fast"], env: { A: "1" } };
+    const plugin = { module: file, args: ["--fast"], approvedTools: [], env: { A: "1" } };
     assert.deepEqual((await line.home.load()).config.bus.plugins, { "tools.p": plugin });
     assert.match((await line.run("plugin", "add", "p.mjs")).err, /--replace replaces it/);
     assert.equal((await line.run("plugin", "add", "p.mjs", "--replace", "--own-process")).code, 0);
     const { config } = await line.home.load();
-    assert.deepEqual(config.bus.plugins, { "tools.p": { module: file, process: "own" } });
+    const own = { module: file, process: "own", approvedTools: [] };
+    assert.deepEqual(config.bus.plugins, { "tools.p": own });
     const [{ module, binary, args } = {}] = busPlan(config).plugins;
     assert.deepEqual([module, binary, args], [undefined, process.execPath, [file]]);
     assert.equal((await line.run("plugin", "remove", "tools.p")).code, 0);

@@ -139,6 +139,7 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
       providesStorage: program.providesStorage ?? [],
       providesAi: program.providesAi ?? [],
       ...(program.needsTools === undefined ? {} : { needsTools: program.needsTools }),
+      ...(program.approvedTools === undefined ? {} : { approvedTools: program.approvedTools }),
       dependsOn: program.dependsOn ?? [],
       ...limitsOf(program),
     }));

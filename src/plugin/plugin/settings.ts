@@ -21,6 +21,8 @@ export interface PluginSettings {
   readonly providesAi: readonly string[];
   /** Tools that it may call, besides those that it says itself. */
   readonly needsTools?: readonly string[];
+  /** Tools that it may call instead of those that it says itself: somebody was asked about these. */
+  readonly approvedTools?: readonly string[];
   /** Plugins that must be up before it is started. */
   readonly dependsOn: readonly string[];
   /** Limits of its own, instead of those of the bus. */

@@ -109,10 +109,12 @@ async function callTool(
   }
 }
 
-function mayNot({ name, isPlugin }: Guest, tool: string): TrunklineError {
-  const why = isPlugin
-    ? "its manifest does not say so in needs_tools"
-    : "its certificate is not that of a bridge, which would be called 'transport.NAME-client'";
+function mayNot({ name, isPlugin, isApproved }: Guest, tool: string): TrunklineError {
+  const why = !isPlugin
+    ? "its certificate is not that of a bridge, which would be called 'transport.NAME-client'"
+    : isApproved === true
+      ? "nobody has approved that. Its needsTools in the configuration allow it"
+      : "its manifest does not say so in needs_tools";
   return new TrunklineError("untrusted", `'${name}' may not call '${tool}': ${why}`);
 }
 

@@ -35,6 +35,12 @@ const PLUGIN = {
     description:
       "Tools that it may call, in addition to its own and those in its manifest; `*` for all.",
   },
+  approvedTools: {
+    ...NAMES,
+    description:
+      "Tools of others that it may call, as approved by `plugin add`: those in its manifest count no " +
+      "more then. `*` for all.",
+  },
   providesStorage: {
     ...NAMES,
     description: "Kinds of storage that it provides, in addition to those in its manifest.",

@@ -452,6 +452,11 @@ export interface PluginCommand {
   readonly dependsOn?: readonly string[];
   /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
   readonly needsTools?: readonly string[];
+  /**
+   * Tools of others that it may call, as approved by `plugin add`: those in its manifest count no
+   * more then. `*` for all.
+   */
+  readonly approvedTools?: readonly string[];
   /** Kinds of storage that it provides, in addition to those in its manifest. */
   readonly providesStorage?: readonly string[];
   /** AI providers that it implements, in addition to those in its manifest. */
@@ -493,6 +498,11 @@ export interface PluginModule {
   readonly dependsOn?: readonly string[];
   /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
   readonly needsTools?: readonly string[];
+  /**
+   * Tools of others that it may call, as approved by `plugin add`: those in its manifest count no
+   * more then. `*` for all.
+   */
+  readonly approvedTools?: readonly string[];
   /** Kinds of storage that it provides, in addition to those in its manifest. */
   readonly providesStorage?: readonly string[];
   /** AI providers that it implements, in addition to those in its manifest. */
@@ -546,6 +556,11 @@ export interface PluginMcp {
   readonly dependsOn?: readonly string[];
   /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
   readonly needsTools?: readonly string[];
+  /**
+   * Tools of others that it may call, as approved by `plugin add`: those in its manifest count no
+   * more then. `*` for all.
+   */
+  readonly approvedTools?: readonly string[];
   /** Kinds of storage that it provides, in addition to those in its manifest. */
   readonly providesStorage?: readonly string[];
   /** AI providers that it implements, in addition to those in its manifest. */
@@ -4245,6 +4260,7 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       case "enabled":
       case "dependsOn":
       case "needsTools":
+      case "approvedTools":
       case "providesStorage":
       case "providesAi":
       case "callTimeout":
@@ -4303,20 +4319,28 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       if (typeof item5 !== "string") return false;
     }
   }
+  const approvedTools: unknown = value.approvedTools;
+  if (approvedTools !== undefined) {
+    if (!Array.isArray(approvedTools)) return false;
+    for (let i4 = 0; i4 < approvedTools.length; i4++) {
+      const item6: unknown = approvedTools[i4];
+      if (typeof item6 !== "string") return false;
+    }
+  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) return false;
-    for (let i4 = 0; i4 < providesStorage.length; i4++) {
-      const item6: unknown = providesStorage[i4];
-      if (typeof item6 !== "string") return false;
+    for (let i5 = 0; i5 < providesStorage.length; i5++) {
+      const item7: unknown = providesStorage[i5];
+      if (typeof item7 !== "string") return false;
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return false;
-    for (let i5 = 0; i5 < providesAi.length; i5++) {
-      const item7: unknown = providesAi[i5];
-      if (typeof item7 !== "string") return false;
+    for (let i6 = 0; i6 < providesAi.length; i6++) {
+      const item8: unknown = providesAi[i6];
+      if (typeof item8 !== "string") return false;
     }
   }
   const callTimeout: unknown = value.callTimeout;
@@ -4353,6 +4377,7 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
       case "enabled":
       case "dependsOn":
       case "needsTools":
+      case "approvedTools":
       case "providesStorage":
       case "providesAi":
       case "callTimeout":
@@ -4419,20 +4444,28 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
       if (typeof item5 !== "string") return false;
     }
   }
+  const approvedTools: unknown = value.approvedTools;
+  if (approvedTools !== undefined) {
+    if (!Array.isArray(approvedTools)) return false;
+    for (let i4 = 0; i4 < approvedTools.length; i4++) {
+      const item6: unknown = approvedTools[i4];
+      if (typeof item6 !== "string") return false;
+    }
+  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) return false;
-    for (let i4 = 0; i4 < providesStorage.length; i4++) {
-      const item6: unknown = providesStorage[i4];
-      if (typeof item6 !== "string") return false;
+    for (let i5 = 0; i5 < providesStorage.length; i5++) {
+      const item7: unknown = providesStorage[i5];
+      if (typeof item7 !== "string") return false;
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return false;
-    for (let i5 = 0; i5 < providesAi.length; i5++) {
-      const item7: unknown = providesAi[i5];
-      if (typeof item7 !== "string") return false;
+    for (let i6 = 0; i6 < providesAi.length; i6++) {
+      const item8: unknown = providesAi[i6];
+      if (typeof item8 !== "string") return false;
     }
   }
   const callTimeout: unknown = value.callTimeout;
@@ -4522,6 +4555,7 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
       case "enabled":
       case "dependsOn":
       case "needsTools":
+      case "approvedTools":
       case "providesStorage":
       case "providesAi":
       case "callTimeout":
@@ -4576,20 +4610,28 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
       if (typeof item5 !== "string") return false;
     }
   }
+  const approvedTools: unknown = value.approvedTools;
+  if (approvedTools !== undefined) {
+    if (!Array.isArray(approvedTools)) return false;
+    for (let i4 = 0; i4 < approvedTools.length; i4++) {
+      const item6: unknown = approvedTools[i4];
+      if (typeof item6 !== "string") return false;
+    }
+  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) return false;
-    for (let i4 = 0; i4 < providesStorage.length; i4++) {
-      const item6: unknown = providesStorage[i4];
-      if (typeof item6 !== "string") return false;
+    for (let i5 = 0; i5 < providesStorage.length; i5++) {
+      const item7: unknown = providesStorage[i5];
+      if (typeof item7 !== "string") return false;
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return false;
-    for (let i5 = 0; i5 < providesAi.length; i5++) {
-      const item7: unknown = providesAi[i5];
-      if (typeof item7 !== "string") return false;
+    for (let i6 = 0; i6 < providesAi.length; i6++) {
+      const item8: unknown = providesAi[i6];
+      if (typeof item8 !== "string") return false;
     }
   }
   const callTimeout: unknown = value.callTimeout;
@@ -4624,6 +4666,7 @@ export const checkPluginCommand: Check = (value) => {
       case "enabled":
       case "dependsOn":
       case "needsTools":
+      case "approvedTools":
       case "providesStorage":
       case "providesAi":
       case "callTimeout":
@@ -4631,7 +4674,7 @@ export const checkPluginCommand: Check = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "needsTools", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const command: unknown = value.command;
@@ -4690,25 +4733,37 @@ export const checkPluginCommand: Check = (value) => {
       }
     }
   }
+  const approvedTools: unknown = value.approvedTools;
+  if (approvedTools !== undefined) {
+    if (!Array.isArray(approvedTools)) {
+      return { path: ["approvedTools"], says: "must be a list" };
+    }
+    for (let i4 = 0; i4 < approvedTools.length; i4++) {
+      const item6: unknown = approvedTools[i4];
+      if (typeof item6 !== "string") {
+        return { path: ["approvedTools", i4], says: "must be a string" };
+      }
+    }
+  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) {
       return { path: ["providesStorage"], says: "must be a list" };
     }
-    for (let i4 = 0; i4 < providesStorage.length; i4++) {
-      const item6: unknown = providesStorage[i4];
-      if (typeof item6 !== "string") {
-        return { path: ["providesStorage", i4], says: "must be a string" };
+    for (let i5 = 0; i5 < providesStorage.length; i5++) {
+      const item7: unknown = providesStorage[i5];
+      if (typeof item7 !== "string") {
+        return { path: ["providesStorage", i5], says: "must be a string" };
       }
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return { path: ["providesAi"], says: "must be a list" };
-    for (let i5 = 0; i5 < providesAi.length; i5++) {
-      const item7: unknown = providesAi[i5];
-      if (typeof item7 !== "string") {
-        return { path: ["providesAi", i5], says: "must be a string" };
+    for (let i6 = 0; i6 < providesAi.length; i6++) {
+      const item8: unknown = providesAi[i6];
+      if (typeof item8 !== "string") {
+        return { path: ["providesAi", i6], says: "must be a string" };
       }
     }
   }
@@ -4754,6 +4809,7 @@ export const checkPluginModule: Check = (value) => {
       case "enabled":
       case "dependsOn":
       case "needsTools":
+      case "approvedTools":
       case "providesStorage":
       case "providesAi":
       case "callTimeout":
@@ -4761,7 +4817,7 @@ export const checkPluginModule: Check = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["module", "args", "env", "permissions", "process", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["module", "args", "env", "permissions", "process", "config", "enabled", "dependsOn", "needsTools", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const module: unknown = value.module;
@@ -4831,25 +4887,37 @@ export const checkPluginModule: Check = (value) => {
       }
     }
   }
+  const approvedTools: unknown = value.approvedTools;
+  if (approvedTools !== undefined) {
+    if (!Array.isArray(approvedTools)) {
+      return { path: ["approvedTools"], says: "must be a list" };
+    }
+    for (let i4 = 0; i4 < approvedTools.length; i4++) {
+      const item6: unknown = approvedTools[i4];
+      if (typeof item6 !== "string") {
+        return { path: ["approvedTools", i4], says: "must be a string" };
+      }
+    }
+  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) {
       return { path: ["providesStorage"], says: "must be a list" };
     }
-    for (let i4 = 0; i4 < providesStorage.length; i4++) {
-      const item6: unknown = providesStorage[i4];
-      if (typeof item6 !== "string") {
-        return { path: ["providesStorage", i4], says: "must be a string" };
+    for (let i5 = 0; i5 < providesStorage.length; i5++) {
+      const item7: unknown = providesStorage[i5];
+      if (typeof item7 !== "string") {
+        return { path: ["providesStorage", i5], says: "must be a string" };
       }
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return { path: ["providesAi"], says: "must be a list" };
-    for (let i5 = 0; i5 < providesAi.length; i5++) {
-      const item7: unknown = providesAi[i5];
-      if (typeof item7 !== "string") {
-        return { path: ["providesAi", i5], says: "must be a string" };
+    for (let i6 = 0; i6 < providesAi.length; i6++) {
+      const item8: unknown = providesAi[i6];
+      if (typeof item8 !== "string") {
+        return { path: ["providesAi", i6], says: "must be a string" };
       }
     }
   }
@@ -4952,6 +5020,7 @@ export const checkPluginMcp: Check = (value) => {
       case "enabled":
       case "dependsOn":
       case "needsTools":
+      case "approvedTools":
       case "providesStorage":
       case "providesAi":
       case "callTimeout":
@@ -4959,7 +5028,7 @@ export const checkPluginMcp: Check = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["mcp", "env", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["mcp", "env", "config", "enabled", "dependsOn", "needsTools", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const mcp: unknown = value.mcp;
@@ -5014,25 +5083,37 @@ export const checkPluginMcp: Check = (value) => {
       }
     }
   }
+  const approvedTools: unknown = value.approvedTools;
+  if (approvedTools !== undefined) {
+    if (!Array.isArray(approvedTools)) {
+      return { path: ["approvedTools"], says: "must be a list" };
+    }
+    for (let i4 = 0; i4 < approvedTools.length; i4++) {
+      const item6: unknown = approvedTools[i4];
+      if (typeof item6 !== "string") {
+        return { path: ["approvedTools", i4], says: "must be a string" };
+      }
+    }
+  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) {
       return { path: ["providesStorage"], says: "must be a list" };
     }
-    for (let i4 = 0; i4 < providesStorage.length; i4++) {
-      const item6: unknown = providesStorage[i4];
-      if (typeof item6 !== "string") {
-        return { path: ["providesStorage", i4], says: "must be a string" };
+    for (let i5 = 0; i5 < providesStorage.length; i5++) {
+      const item7: unknown = providesStorage[i5];
+      if (typeof item7 !== "string") {
+        return { path: ["providesStorage", i5], says: "must be a string" };
       }
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return { path: ["providesAi"], says: "must be a list" };
-    for (let i5 = 0; i5 < providesAi.length; i5++) {
-      const item7: unknown = providesAi[i5];
-      if (typeof item7 !== "string") {
-        return { path: ["providesAi", i5], says: "must be a string" };
+    for (let i6 = 0; i6 < providesAi.length; i6++) {
+      const item8: unknown = providesAi[i6];
+      if (typeof item8 !== "string") {
+        return { path: ["providesAi", i6], says: "must be a string" };
       }
     }
   }
