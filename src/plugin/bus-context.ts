@@ -1,10 +1,16 @@
 import { isAbsolute } from "node:path";
 import type { Log, LogLevel } from "../base/log.ts";
 import type { Stop } from "../base/stop.ts";
-import type { Span } from "../base/trace.ts";
+import { carrierOf, type Span } from "../base/trace.ts";
 import type { ToolCall } from "../protocol/bus/shape/tool-shape.ts";
-import type { Project } from "../tool/project.ts";
-import { type Caller, CannotAsk, type Question, type ToolContext } from "../tool/tool.ts";
+import { type Project, projectFolder } from "../tool/project.ts";
+import {
+  type Arguments,
+  type Caller,
+  CannotAsk,
+  type Question,
+  type ToolContext,
+} from "../tool/tool.ts";
 
 /** Where a caller says in the `meta` of its call which provider of AI it means. */
 export const PROVIDER = "trunkline/provider";
@@ -68,6 +74,23 @@ export class BusContext implements ToolContext {
   async ask(question: Question): Promise<unknown> {
     throw new CannotAsk(question);
   }
+}
+
+/** The call of a plugin's tool, with what the plugin is told of its caller. */
+export function toolCallOf(name: string, args: Arguments, context: ToolContext): ToolCall {
+  const { caller, session, meta, span } = context;
+  const provider = meta[PROVIDER];
+  // The bus has no field for the other two.
+  const traceParent = carrierOf(span, meta)?.traceparent;
+  return {
+    name,
+    args,
+    caller: caller.name,
+    ...(session === undefined ? {} : { session }),
+    project: projectFolder(context),
+    ...(typeof provider === "string" ? { provider } : {}),
+    ...(traceParent === undefined ? {} : { traceParent }),
+  };
 }
 
 const nested = new WeakSet<object>();

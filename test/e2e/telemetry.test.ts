@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempDisposable } from "node:fs/promises";
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { pathToFileURL } from "node:url";
 
 import { AcpSocket } from "../support/acp-socket.ts";
 import { OtlpReceiver } from "../support/otlp-receiver.ts";
@@ -13,11 +14,29 @@ const SPAN = "b7ad6b7169203331";
 const TURN_TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const LINKED = "00f067aa0ba902b7";
 
+const PLUGIN_TRACE = "7bb1d0d3c7b24d9f8f1a2b3c4d5e6f70";
+
 const BUILT = join(import.meta.dirname, "../../dist/trunkline.js");
+const SDK = pathToFileURL(join(import.meta.dirname, "../../dist/plugin.mjs")).href;
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 
+/** A plugin whose tools call one of the house: one answers at once, the other in pieces. */
+const PLUGIN = `
+import { definePlugin } from ${JSON.stringify(SDK)};
+const asked = ({ callTool }) => callTool("review_list").then(() => "asked", () => "refused");
+definePlugin({
+  id: "tools.tides",
+  version: "1.0.0",
+  needs: { tools: ["review_list"] },
+  tools: {
+    high_tide: { description: "At once", call: (_, context) => asked(context) },
+    low_tide: { description: "In pieces", async *stream(_, context) { yield await asked(context); } },
+  },
+});
+`;
+
 describe("a gateway that is observed", { timeout: 600_000 }, () => {
-  it("shows one call as a trace through two gateways, in histograms and in the log", async () => {
+  it("shows calls as traces through two gateways and a plugin, in histograms and in the log", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-telemetry-"));
     await using receiver = await OtlpReceiver.open();
     // The server behind the gateway is a gateway, too: it continues the trace.
@@ -26,11 +45,15 @@ describe("a gateway that is observed", { timeout: 600_000 }, () => {
       ...[BUILT, "mcp", "--data", join(folder.path, "inner")],
       ...["--set", `telemetry.otlp=${JSON.stringify({ ...otlp, serviceName: "inner" })}`],
     ];
+    const module = join(folder.path, "tides.mjs");
+    await writeFile(module, PLUGIN);
     const servers = { inner: { command: process.execPath, args: inner } };
     await using gateway = await ServedGateway.start(
       [
         ...["--data", join(folder.path, "outer"), "--set", "log.requests=true"],
         ...["--set", `mcpServers=${JSON.stringify(servers)}`],
+        ...["--set", "bus.listen=tls://localhost:0"],
+        ...["--set", `bus.plugins=${JSON.stringify({ "tools.tides": { module } })}`],
         ...["--set", `telemetry.otlp=${JSON.stringify({ ...otlp, serviceName: "outer" })}`],
         ...[
           "--set",
@@ -105,13 +128,31 @@ describe("a gateway that is observed", { timeout: 600_000 }, () => {
       });
     }
 
+    // A plugin continues the trace, however it answers, when it calls a tool of the house.
+    for (const [at, name] of ["high_tide", "low_tide"].entries()) {
+      const _meta = { traceparent: `00-${PLUGIN_TRACE}-${SPAN.slice(0, -1)}${at}-01` };
+      const { result } = await gateway.mcp(3 + at, "tools/call", { name, arguments: {}, _meta });
+      assert.notEqual(result, undefined, gateway.program.stderr);
+      const ofTool = (kind: number) =>
+        receiver.span((it) => it.kind === kind && it.name === `tools/call ${name}`);
+      const [called, toPlugin] = [await ofTool(2), await ofTool(3)];
+      assert.deepEqual([called.traceId, toPlugin.parentSpanId], [PLUGIN_TRACE, called.spanId]);
+      assert.equal(toPlugin.attributes["trunkline.plugin"], "tools.tides");
+      const back = await receiver.span((it) => it.parentSpanId === toPlugin.spanId);
+      assert.deepEqual(
+        [back.traceId, back.name, back.attributes["trunkline.door"]],
+        [PLUGIN_TRACE, "tools/call review_list", "bus"],
+      );
+    }
+
     const refused = await fetch(`${gateway.ready.url}/metrics`);
     assert.equal(refused.status, 401);
     const metrics = await fetch(`${gateway.ready.url}/metrics`, { headers: gateway.headers });
     const text = await metrics.text();
     for (const line of [
       /^trunkline_tool_call_duration_seconds_count\{tool="inner_review_list",server="inner",.*\} 1$/m,
-      /^trunkline_request_duration_seconds_count\{door="mcp",method="tools\/call",outcome="ok"\} 1$/m,
+      /^trunkline_tool_call_duration_seconds_count\{tool="low_tide",server="",plugin="tools\.tides",.*\} 1$/m,
+      /^trunkline_request_duration_seconds_count\{door="mcp",method="tools\/call",outcome="ok"\} 3$/m,
       /^trunkline_sessions\{state="idle"\} 1$/m,
       /^trunkline_turn_duration_seconds_count\{agent="helper",outcome="end_turn"\} 1$/m,
       /^trunkline_telemetry_spans_total\{outcome="exported"\} [1-9]/m,

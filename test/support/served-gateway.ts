@@ -37,15 +37,20 @@ export class ServedGateway implements AsyncDisposable {
   async mcp(
     id: number,
     method: string,
-    params: object = {},
+    params: {
+      readonly name?: string;
+      readonly _meta?: object;
+      readonly [key: string]: unknown;
+    } = {},
     headers: Readonly<Record<string, string>> = this.headers,
   ): Promise<Record<string, never>> {
     const _meta = {
       "io.modelcontextprotocol/protocolVersion": "2026-07-28",
       "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
       "io.modelcontextprotocol/clientCapabilities": {},
+      ...params._meta,
     };
-    const name = (params as { name?: string }).name;
+    const { name } = params;
     const response = await fetch(this.ready.mcp, {
       method: "POST",
       headers: {

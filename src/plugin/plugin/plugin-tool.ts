@@ -1,5 +1,4 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { carrierOf } from "../../base/trace.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import { FAILURE } from "../../protocol/bus/failure.ts";
 import type {
@@ -8,9 +7,8 @@ import type {
 } from "../../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { fromBusTool, isIdempotent, toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
-import { projectFolder } from "../../tool/project.ts";
 import type { Arguments, Tool, ToolContext, ToolResult } from "../../tool/tool.ts";
-import { isNested, PROVIDER } from "../bus-context.ts";
+import { isNested, toolCallOf } from "../bus-context.ts";
 import type { AskedPlugin } from "./plugin.ts";
 import { callInPieces } from "../serve/stream-call.ts";
 import {
@@ -61,21 +59,9 @@ async function callAtOnce(
   context: ToolContext,
   again: boolean,
 ): Promise<ToolResult | undefined> {
-  const { caller, session, meta, stop } = context;
-  const provider = meta[PROVIDER];
-  // The bus has no field for the other two.
-  const traceParent = carrierOf(context.span, meta)?.traceparent;
-  const value = toToolRequest({
-    name,
-    args,
-    caller: caller.name,
-    ...(session === undefined ? {} : { session }),
-    project: projectFolder(context),
-    ...(typeof provider === "string" ? { provider } : {}),
-    ...(traceParent === undefined ? {} : { traceParent }),
-  });
+  const value = toToolRequest(toolCallOf(name, args, context));
   const link = await plugin.link();
-  const asking = { stop, again, isNested: isNested(context) };
+  const asking = { stop: context.stop, again, isNested: isNested(context) };
   const answer = await link.ask({ case: "toolCall", value }, asking);
   const response = answerOf(`Plugin '${plugin.id}'`, answer, "toolCall");
   if (!response.success && response.errorCode === FAILURE.toolNotFound) return undefined;

@@ -309,6 +309,10 @@ describe("RunningPlugin", limit, () => {
             const { text } = await callTool("inner", { deep: true });
             return `${caller} ${sessionId} ${project} ${text}`;
           },
+          async *stream(_, { callTool, provider, sessionId, project }) {
+            yield `${provider} ${sessionId} ${project} `;
+            yield (await callTool("inner", { deep: true })).text;
+          },
         },
       },
     });
@@ -335,6 +339,15 @@ describe("RunningPlugin", limit, () => {
     assert.deepEqual(answerOf("It", answer, "toolCall").result, {
       text: 'transport.stdio s-1 /srv/app tools.sample s-1 /srv/app 00-ab-cd-01 {"deep":true}',
     });
+    const streamStart = { streamId: "s", toolName: "outer", provider: "p", ...caller };
+    let said = "";
+    for await (const { response } of client.askForMany({
+      case: "streamStart",
+      value: streamStart,
+    })) {
+      if (response.case === "streamChunk") said += Buffer.from(response.value.data).toString();
+    }
+    assert.equal(said, 'p s-1 /srv/app tools.sample s-1 /srv/app 00-ab-cd-01 {"deep":true}');
   });
 
   it("fails to start if it cannot listen, and says why", async () => {

@@ -1,11 +1,10 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { FAILURE } from "../../protocol/bus/failure.ts";
-import { toStruct } from "../../protocol/bus/shape/json-struct.ts";
 import type { StreamEnd } from "../../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
-import { projectFolder } from "../../tool/project.ts";
+import { toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
 import { type Arguments, errorResult, type ToolContext, type ToolResult } from "../../tool/tool.ts";
-import { isNested } from "../bus-context.ts";
+import { isNested, toolCallOf } from "../bus-context.ts";
 import { Pieces } from "./pieces.ts";
 import type { AskedPlugin } from "../plugin/plugin.ts";
 
@@ -20,15 +19,8 @@ export async function callInPieces(
   context: ToolContext,
 ): Promise<ToolResult | undefined> {
   const link = await plugin.link();
-  const project = projectFolder(context);
   const streamId = crypto.randomUUID();
-  const value = {
-    streamId,
-    toolName: name,
-    arguments: toStruct(args, "arguments"),
-    callerPlugin: context.caller.name,
-    ...(project === undefined ? {} : { project }),
-  };
+  const value = { streamId, ...toToolRequest(toolCallOf(name, args, context)) };
   // Plugins do not notice that a stream was broken off: they are told.
   const cancel = { case: "streamCancel", value: { streamId } } as const;
   const asking = { stop: context.stop, cancel, isNested: isNested(context) };

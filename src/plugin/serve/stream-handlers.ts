@@ -2,7 +2,7 @@ import { Stopper } from "../../base/stop.ts";
 import type { StreamStart } from "../../protocol/bus/plugin.gen.ts";
 import type { BusCall, BusHandlers } from "../../protocol/bus/serve.ts";
 import { toToolResponse } from "../../protocol/bus/shape/tool-result.ts";
-import type { ToolCall } from "../../protocol/bus/shape/tool-shape.ts";
+import { fromToolRequest, type ToolCall } from "../../protocol/bus/shape/tool-shape.ts";
 import type { ToolResult } from "../../tool/tool.ts";
 
 /** Sends one piece of the answer; resolves when there is room for more. */
@@ -73,13 +73,12 @@ const BINARY = "application/octet-stream";
 /** Tools that answer in pieces; any other tool answers in one. */
 export function serveStreams(callTool: CallTool): BusHandlers {
   return streamHandlers(async (start, call, send) => {
-    const { toolName: name, arguments: args = {}, callerPlugin: caller, project } = start;
     let hasSpoken = false;
     const piece: SendPiece = (data, contentType) => {
       hasSpoken = true;
       return send(data, contentType || BINARY);
     };
-    const result = await callTool({ name, args, caller, project }, call, piece);
+    const result = await callTool(fromToolRequest(start), call, piece);
     const { success = false, errorCode = "", errorMessage = "" } = toToolResponse(result);
     // One that does not know of pieces has said nothing yet.
     if (success && !hasSpoken && result.content.length > 0) await pieceOf(result, piece);

@@ -2,6 +2,7 @@ import type { Stop } from "../../../base/stop.ts";
 import { FAILURE } from "../../../protocol/bus/failure.ts";
 import type { StreamStart } from "../../../protocol/bus/plugin.gen.ts";
 import type { BusHandlers } from "../../../protocol/bus/serve.ts";
+import { fromToolRequest } from "../../../protocol/bus/shape/tool-shape.ts";
 import { type SendPiece, streamHandlers } from "../../serve/stream-handlers.ts";
 import { chunkBytes, thrown } from "../returned.ts";
 import { problemOf, reportThrown, type ToolService } from "./serve-tools.ts";
@@ -29,21 +30,18 @@ export function serveStreams(service: ToolService): BusHandlers {
 
 async function send(
   { tools, outside }: ToolService,
-  { toolName, arguments: args = {}, callerPlugin, project }: StreamStart,
+  start: StreamStart,
   stop: Stop,
   piece: SendPiece,
 ): Promise<void> {
+  const { toolName, arguments: args = {} } = start;
   const tool = tools.get(toolName);
   if (tool?.stream === undefined) {
     throw new ToolError(FAILURE.toolNotFound, `streaming tool "${toolName}" not found`);
   }
   const problem = await problemOf(tool, args);
   if (problem !== undefined) throw new ToolError(FAILURE.validation, problem);
-  const context = outside.callContext(stop, {
-    name: toolName,
-    caller: callerPlugin,
-    ...(project === "" ? {} : { project }),
-  });
+  const context = outside.callContext(stop, fromToolRequest(start));
   for await (const chunk of untilStopped(tool.stream(args, context), stop)) {
     const { data, contentType } = chunkBytes(chunk);
     if (data.length > 0) await piece(data, contentType);

@@ -5,7 +5,6 @@ import type {
   ToolDefinition as BusTool,
   ToolDefinitionSchema,
   ToolRequest,
-  ToolRequestSchema,
 } from "../plugin.gen.ts";
 
 /** Orchestra transport.stdio § tools/call: the `caller_plugin` of calls from MCP on stdio. */
@@ -54,7 +53,13 @@ export function toBusTool(tool: ToolDefinition): MessageInitShape<typeof ToolDef
   };
 }
 
-export function toToolRequest(call: ToolCall): MessageInitShape<typeof ToolRequestSchema> {
+/** What a call says, whether it is answered at once or in pieces. */
+type AnyToolRequest = Pick<
+  ToolRequest,
+  ("toolName" | "arguments" | "callerPlugin" | "sessionId" | "project" | "provider") | "traceParent"
+>;
+
+export function toToolRequest(call: ToolCall): Partial<AnyToolRequest> {
   const { name, args, caller, session, project, provider, traceParent } = call;
   return {
     toolName: name,
@@ -67,7 +72,7 @@ export function toToolRequest(call: ToolCall): MessageInitShape<typeof ToolReque
   };
 }
 
-export function fromToolRequest(request: ToolRequest): ToolCall {
+export function fromToolRequest(request: AnyToolRequest): ToolCall {
   const { toolName, callerPlugin, sessionId, project, provider, traceParent } = request;
   return {
     name: toolName,
