@@ -47,7 +47,7 @@ export const coldList: Bench = {
       ],
       comparisons: [
         { quantity: "cpu", of: NONE, against: BARE, atMost: 1.3 },
-        { quantity: "cpu", of: TEN, against: NONE, atMost: 1.1 },
+        { quantity: "cpu", of: TEN, against: NONE, atMost: 1.05 },
       ],
     };
   },
