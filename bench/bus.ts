@@ -4,8 +4,10 @@ import { join } from "node:path";
 import type { Bench, Sample } from "./harness/bench.ts";
 import { cpuTimeOfTrees, residentSizeOfTrees } from "./harness/process-tree.ts";
 import { Program } from "./harness/program.ts";
+import { installReferencePackages } from "./harness/reference-packages.ts";
 
 const HTTP2 = "HTTP/2";
+const GRPC = "grpc-js 1.14.7";
 const QUIC = "bus, QUIC";
 const TLS = "bus, TLS";
 const STDIO = "plugin on stdio";
@@ -16,8 +18,9 @@ const WARM_UP = 1_000;
 /** A tool call over the bus, one stream for each; all processes of both sides are counted. */
 export const busBench: Bench = {
   name: "bus",
-  plan: async ({ quick }) => {
+  plan: async ({ quick, offline }) => {
     const calls = quick ? 2_000 : 6_000;
+    const missing = installReferencePackages(offline);
     const measure = (kind: string, scheme = "") => ({
       measure: () => measureCalls(kind, scheme, 1, calls),
     });
@@ -30,13 +33,18 @@ export const busBench: Bench = {
       ],
       variants: [
         { name: HTTP2, ...measure("http2") },
+        ...(missing === undefined ? [{ name: GRPC, ...measure("grpc") }] : []),
         { name: QUIC, ...measure("bus", "quic://") },
         { name: TLS, ...measure("bus", "tls://") },
         { name: STDIO, ...measure("stdio") },
       ],
+      skipped: missing === undefined ? [] : [{ name: GRPC, reason: missing }],
       comparisons: [
         { quantity: "cpu", of: QUIC, against: HTTP2, atMost: 1.2 },
         { quantity: "cpu", of: TLS, against: HTTP2, atMost: 1.2 },
+        { quantity: "cpu", of: QUIC, against: GRPC },
+        { quantity: "cpu", of: TLS, against: GRPC },
+        { quantity: "p50", of: TLS, against: GRPC },
         { quantity: "p50", of: QUIC, against: STDIO },
         { quantity: "cpu", of: QUIC, against: STDIO },
       ],
@@ -128,5 +136,6 @@ export async function measureCalls(
 function peerArgs(kind: string, scheme: string, plugins: number, folder: string): string[] {
   const program = (name: string): string => `bench/servers/${name}`;
   if (kind === "bus") return [program("bus-peer.ts"), scheme, String(plugins), folder];
+  if (kind === "grpc") return [program("grpc-echo.mjs"), folder];
   return kind === "http2" ? [program("http2-peer.ts"), folder] : [program("nobody.mjs")];
 }

@@ -1,4 +1,4 @@
-// The calling side: calls an echo tool over the bus, HTTP/2, or a child's standard streams.
+// The calling side: calls an echo tool over the bus, HTTP/2, gRPC, or a child's standard streams.
 import { spawn } from "node:child_process";
 import { connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
@@ -37,6 +37,14 @@ const makers: Record<string, (address: string) => Promise<Call>> = {
       request.end(message(0, text));
       return promise;
     };
+  },
+  grpc: async (address) => {
+    // Its packages are there only where the bench has installed them.
+    const file = new URL("./grpc-echo.mjs", import.meta.url).href;
+    const { grpcCaller } = (await import(file)) as {
+      grpcCaller: (address: string, folder: string) => Promise<Call>;
+    };
+    return grpcCaller(address, folder);
   },
   stdio: async () => {
     const program = join(import.meta.dirname, "stdio-plugin.mjs");
