@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { anchors } from "./anchors.ts";
 import { busBench, busPlugins } from "./bus.ts";
+import { busRebind } from "./bus-rebind.ts";
 import { busWholeWay } from "./bus-whole-way.ts";
 import { coldFirst } from "./cold-first.ts";
 import { coldList } from "./cold-list.ts";
@@ -22,6 +23,7 @@ import { mcpGateways } from "./mcp-gateways.ts";
 import { mcpHttp } from "./mcp-http.ts";
 import { mcpRounds } from "./mcp-rounds.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
+import { pluginMemory } from "./plugin-memory.ts";
 import { parseOptions } from "./options.ts";
 import { runMessages } from "./remote-run/messages.ts";
 import { runPush } from "./remote-run/push.ts";
@@ -60,6 +62,8 @@ const BENCHES = [
   busBench,
   busPlugins,
   busWholeWay,
+  busRebind,
+  pluginMemory,
   fleetConnection,
   fleetEvents,
   fleetSessions,

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { cpuTime } from "./cpu-time.ts";
-import { residentSize } from "./resident-size.ts";
+import { proportionalSize, residentSize } from "./resident-size.ts";
 
 /** A process and all of its descendants. */
 export function processTree(pid: number): number[] {
@@ -19,6 +19,11 @@ export function cpuTimeOfTrees(pids: readonly number[]): number {
 /** Kilobytes of their resident memory. */
 export function residentSizeOfTrees(pids: readonly number[]): number {
   return sum(pids, residentSize);
+}
+
+/** Kilobytes of their memory, what they share counted once. */
+export function proportionalSizeOfTrees(pids: readonly number[]): number {
+  return sum(pids, proportionalSize);
 }
 
 function sum(pids: readonly number[], measure: (pid: number) => number): number {

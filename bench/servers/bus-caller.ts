@@ -11,17 +11,19 @@ type Call = (text: string) => Promise<unknown>;
 
 const [kind = "bus", folder = ".", ...addresses] = process.argv.slice(2);
 const certificates = new BusCertificates(folder, console.error);
+const overBus = async (address: string, again: boolean): Promise<Call> => {
+  const credentials = await certificates.of("bench-client");
+  const client = new BusClient({ name: "It", dial: () => connect(address, { credentials }) });
+  await client.connect();
+  return async (text) => {
+    const value = { toolName: "echo", arguments: { text }, callerPlugin: "bench" };
+    const { response } = await client.ask({ case: "toolCall", value }, { again });
+    return response.case === "toolCall" ? response.value.result?.text : undefined;
+  };
+};
 const makers: Record<string, (address: string) => Promise<Call>> = {
-  bus: async (address) => {
-    const credentials = await certificates.of("bench-client");
-    const client = new BusClient({ name: "It", dial: () => connect(address, { credentials }) });
-    await client.connect();
-    return async (text) => {
-      const value = { toolName: "echo", arguments: { text }, callerPlugin: "bench" };
-      const { response } = await client.ask({ case: "toolCall", value });
-      return response.case === "toolCall" ? response.value.result?.text : undefined;
-    };
-  },
+  bus: (address) => overBus(address, false),
+  "bus-again": (address) => overBus(address, true),
   http2: async (address) => {
     const { ca, cert = "", key = "" } = await certificates.of("bench-client");
     const session = connectHttp2(address, { ca, cert, key });
