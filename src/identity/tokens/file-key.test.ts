@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -30,6 +30,15 @@ describe("fileKey()", () => {
     assert.equal(readFileSync(keyFile, "utf8"), `${made.words}\n`);
     assert.equal(statSync(keyFile).mode & 0o777, 0o600);
     assert.deepEqual(await fileKey("generated", { env: {}, keyFile }), made);
+  });
+
+  it("creates one passphrase where several are asked for it at once", async () => {
+    await using folder = await SampleFolder.create();
+    const keyFile = join(folder.path, "token.key");
+    const asking = Array.from({ length: 20 }, () => fileKey(undefined, { env: {}, keyFile }));
+    const made = new Set((await Promise.all(asking)).map(({ words }) => words));
+    assert.deepEqual([...made], [readFileSync(keyFile, "utf8").trim()]);
+    assert.deepEqual(readdirSync(folder.path), ["token.key"]);
   });
 
   it("creates no other passphrase if that of an existing file is lost", async () => {

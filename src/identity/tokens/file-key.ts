@@ -1,6 +1,6 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { mkdir, open, readFile, stat } from "node:fs/promises";
+import { copyFile, link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
@@ -63,18 +63,31 @@ async function generatedWords(file: string, mayMake: boolean): Promise<string> {
   }
 }
 
+/** Another process may make one at the same time: then the first one counts, for both. */
 async function makeWords(file: string): Promise<string> {
   const words = randomBytes(32).toString("base64url");
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const temporary = `${file}.${randomUUID()}.tmp`;
   try {
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
-    await using handle = await open(file, flags, 0o600);
-    await handle.writeFile(`${words}\n`);
-    await handle.sync();
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(temporary, `${words}\n`, { mode: 0o600, flag: "wx", flush: true });
+    await placeOnce(temporary, file);
     return words;
   } catch (error) {
-    const { message } = error as Error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") return (await readPrivate(file)).trim();
     throw new TrunklineError("config", `Cannot write '${file}': ${message}`, { cause: error });
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** Whoever finds the file finds it whole, except in file systems without links. */
+async function placeOnce(temporary: string, file: string): Promise<void> {
+  try {
+    await link(temporary, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") throw error;
+    await copyFile(temporary, file, constants.COPYFILE_EXCL);
   }
 }
 
