@@ -85,6 +85,12 @@ export class Sessions implements AsyncDisposable {
     return this.#open.get(id);
   }
 
+  /** The same, unless the store finds that another process has taken it meanwhile. */
+  async current(id: string): Promise<Session | undefined> {
+    if (this.#open.has(id)) await this.#options.store.confirm?.(id);
+    return this.#open.get(id);
+  }
+
   /** The open session, or throws why it cannot be used. */
   async need(id: string): Promise<Session> {
     const session = this.#open.get(id);
@@ -363,25 +369,19 @@ export class Sessions implements AsyncDisposable {
     agent: Agent,
     options: AgentOpenOptions,
   ): Promise<AgentSession> {
-    const opening = this.#openUnlessOver(session, agent, options);
+    const opening = (async () => {
+      const worker = await agent.open(options);
+      const isRevoked = session.revoked.signal.aborted;
+      if (!isRevoked && !this.#isClosed) return worker;
+      await worker[Symbol.asyncDispose]();
+      throw isRevoked ? expired(session.id) : stopping();
+    })();
     this.#beginning.set(session, opening);
     try {
       return await opening;
     } finally {
       this.#beginning.delete(session);
     }
-  }
-
-  async #openUnlessOver(
-    session: Session,
-    agent: Agent,
-    options: AgentOpenOptions,
-  ): Promise<AgentSession> {
-    const worker = await agent.open(options);
-    const isRevoked = session.revoked.signal.aborted;
-    if (!isRevoked && !this.#isClosed) return worker;
-    await worker[Symbol.asyncDispose]();
-    throw isRevoked ? expired(session.id) : stopping();
   }
 
   #sweep(idle: number): void {

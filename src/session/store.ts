@@ -21,6 +21,11 @@ export interface SessionStore {
   hold(id: string): Promise<HeldSession>;
   release(key: number): Promise<void>;
   /**
+   * Looks whether another process has taken a session that is held here, where that can happen unnoticed.
+   * Whoever has it open is told before this resolves.
+   */
+  confirm?(id: string): Promise<void>;
+  /**
    * Appends an event. When its commit fails, all events appended to the session since fail too, and
    * the next event gets the number after the last one on disk.
    */

@@ -67,6 +67,35 @@ describe("a fleet", { skip: noNats, timeout: 600_000 }, () => {
     await later.until(({ text }) => (text.includes("after") ? true : undefined));
   });
 
+  it("shows the whole session where a worker that was paused takes it back", async () => {
+    await using rig = await FleetRig.start();
+    const { child } = await rig.worker("w1");
+    const gateway = await rig.gateway("g1");
+    const first = await rig.client(gateway);
+    const { sessionId } = await first.ask("session/new", { cwd: rig.folder, mcpServers: [] });
+    const opening = { sessionId, cwd: rig.folder, mcpServers: [] };
+    await first.ask("session/prompt", promptOf(sessionId, "say before"));
+    // Nothing waits for the worker when it wakes up: a prompt would tell it that it has lost the session.
+    first[Symbol.dispose]();
+    await rig.worker("w2");
+    child.kill("SIGSTOP");
+    using second = await rig.client(gateway);
+    await second.ask("session/load", opening);
+    await second.ask("session/prompt", promptOf(sessionId, "say meanwhile"));
+    child.kill("SIGCONT");
+    await until(async () => {
+      await using list = rig.command(["worker", "list"]);
+      await list.exit;
+      return list.lines.some((line) => line.startsWith("w1")) ? true : undefined;
+    });
+    await rig.kill("w2");
+    using later = await rig.client(gateway);
+    await later.ask("session/load", opening);
+    assert.match(later.text, /before[^]*meanwhile/);
+    await later.ask("session/prompt", promptOf(sessionId, "say after"));
+    assert.match(later.text, /before[^]*meanwhile[^]*after/);
+  });
+
   it("keeps asking for a permission when the worker is killed, and takes the answer", async () => {
     await using rig = await FleetRig.start();
     await rig.worker("w1");

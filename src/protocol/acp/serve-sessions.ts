@@ -120,7 +120,7 @@ export async function reopenSession(
   const { sessionId, _meta } = params;
   const sessions = await door.about(sessionId, client);
   client.takeRole(sessionId, _meta);
-  const open = sessions.get(sessionId);
+  const open = await sessions.current(sessionId);
   if (open !== undefined) return open;
   const { principal } = client;
   const fixed = await sessions.fixedSetup(sessionId, principal);
