@@ -238,6 +238,28 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     assert.match(rig.here.messages[0] ?? "", /set_mode/);
   });
 
+  it("takes over a session and its fork, also after a fork that failed", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", LOADED);
+    await rig.join("h");
+    const params = { sessionId: "s1", cwd: "/w", mcpServers: [] };
+    for (const answer of [
+      { error: { code: -32603, message: "No" } },
+      { result: { sessionId: "f1" } },
+    ]) {
+      const forked = rig.links.request("h", "session/fork", params).catch(() => {});
+      const { id } = await holder.heard("session/fork");
+      holder.sink.messages.length = 0;
+      holder.say({ id, ...answer });
+      await forked;
+    }
+    await holder.die();
+    rig.say({ id: 1, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    rig.say({ id: 2, method: "session/prompt", params: { sessionId: "f1", prompt: [] } });
+    await rig.here.until(({ messages }) => messages.length === 2);
+    assert.deepEqual(rig.taken.map(({ sessionId }) => sessionId).toSorted(), ["f1", "s1"]);
+  });
+
   it("reports an interrupted turn, and sends a prompt again whose turn never began", async () => {
     await using rig = new Rig();
     for (const end of [{ stopReason: "interrupted" } as const, undefined]) {

@@ -136,7 +136,8 @@ export class SessionLinks {
     progress: Progress = { shown: 0 },
   ): Promise<unknown> {
     const link = await this.#linkTo(holder);
-    let { sessionId } = params;
+    // A fork is about a new session: how this client uses the other one stays as it is.
+    let sessionId = method === METHODS.forkSession.name ? undefined : params.sessionId;
     const { shown: last } = progress;
     const joined: Joined = { params, last, link, isIn: false, waiting: [], shows: undefined };
     if (sessionId !== undefined) this.#joined.set(sessionId, joined);
