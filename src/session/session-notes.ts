@@ -15,6 +15,8 @@ export interface Notes {
   readonly permission?: unknown;
   /** The work tree of the session (`workplaceOf`). */
   readonly worktree?: unknown;
+  /** The labels of the workers that may open the session. */
+  readonly labels?: unknown;
 }
 
 /** What a session stores beside its events: title, owner, chosen settings, the agent's memory. */

@@ -1,6 +1,14 @@
 import type { McpServer, Meta } from "./agent.ts";
 import type { WorktreeRequest } from "./workplace.ts";
 
+/** What a session asks of its worker, by name. */
+export type Labels = Readonly<Record<string, string>>;
+
+export function isLabels(value: unknown): value is Labels {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((each) => typeof each === "string");
+}
+
 /** ACP session-setup: where a session works, and with which MCP servers. */
 export interface SessionSetup {
   readonly cwd: string;
@@ -11,6 +19,8 @@ export interface SessionSetup {
   readonly run?: unknown;
   /** The session gets a work tree of its own, made from the repository of `cwd`. */
   readonly worktree?: WorktreeRequest | undefined;
+  /** In a fleet: the labels of the workers that may open it. They are stored with the session. */
+  readonly labels?: Labels | undefined;
   /** A session that an agent began itself is taken over even if a program seems to be writing to it. */
   readonly isForced?: boolean | undefined;
 }

@@ -11,6 +11,7 @@ import { recover } from "./turn/recover.ts";
 import { expired, Session } from "./session.ts";
 import { notHeld, SessionError, stopping, unknownSession } from "./session-error.ts";
 import { SessionRoom } from "./session-room.ts";
+import type { Notes } from "./session-notes.ts";
 import type { SessionSetup } from "./session-setup.ts";
 import { UnstartedSessions } from "./unstarted-sessions.ts";
 import type { SessionsOptions } from "./sessions-options.ts";
@@ -69,11 +70,7 @@ export class Sessions implements AsyncDisposable {
       id,
       cwd: setup.cwd,
       agent: agent.name,
-      notes: {
-        directories: setup.additionalDirectories,
-        ...ownedBy(principal),
-        ...(run === undefined ? {} : { run }),
-      },
+      notes: { ...firstNotes(setup, principal), ...(run === undefined ? {} : { run }) },
     };
     const { store } = this.#options;
     const held = await this.#room.take(principal, () => store.create(created));
@@ -153,7 +150,7 @@ export class Sessions implements AsyncDisposable {
       throw new TrunklineError("usage", "A remote run cannot be forked. Begin another one.");
     }
     const agent = await this.#agentFor(record.agent, principal, undefined);
-    const { chosen } = record.notes;
+    const { chosen, labels } = record.notes;
     const parent = workplaceOf(record.notes);
     const worktree = setup.worktree ?? (parent && { base: parent.branch });
     const forked = {
@@ -163,9 +160,9 @@ export class Sessions implements AsyncDisposable {
       parent: from,
       ...(record.title === undefined ? {} : { title: record.title }),
       notes: {
-        directories: setup.additionalDirectories,
+        ...firstNotes(setup, principal),
         ...(chosen ? { chosen } : {}),
-        ...ownedBy(principal),
+        ...(labels ? { labels } : {}),
       },
     };
     const { store } = this.#options;
@@ -293,10 +290,10 @@ export class Sessions implements AsyncDisposable {
   ): Promise<Session> {
     this.foreign.check(principal);
     const agent = await this.#agentFor(name, principal, undefined);
-    const { cwd, additionalDirectories: directories } = setup;
+    const { cwd } = setup;
     const origin = { agent: name, sessionId, imported: new Date().toISOString() };
     const { store } = this.#options;
-    const notes = { directories, ...ownedBy(principal), origin };
+    const notes = { ...firstNotes(setup, principal), origin };
     const created = { id, cwd, agent: agent.name, notes };
     const held = await this.#room.take(principal, () => store.create(created));
     return await this.#beginNew(held, agent, setup, false);
@@ -395,6 +392,9 @@ export class Sessions implements AsyncDisposable {
   }
 }
 
-function ownedBy({ id }: Principal): { owner?: string } {
-  return id === OWNER.id ? {} : { owner: id };
+function firstNotes(
+  { additionalDirectories: directories, labels }: SessionSetup,
+  { id }: Principal,
+): Notes & { readonly directories: readonly string[] } {
+  return { directories, ...(id === OWNER.id ? {} : { owner: id }), ...(labels && { labels }) };
 }

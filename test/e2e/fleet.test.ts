@@ -96,6 +96,35 @@ describe("a fleet", { skip: noNats, timeout: 600_000 }, () => {
     assert.match(later.text, /before[^]*meanwhile[^]*after/);
   });
 
+  it("keeps a session and its forks to workers with the labels that it asked for", async () => {
+    await using rig = await FleetRig.start();
+    const pool = ["--pool", "lab"];
+    await rig.worker("w1", ...pool, "--label", "disk=fast");
+    await rig.worker("w2", ...pool);
+    const gateway = await rig.gateway("g1", ...pool);
+    using client = await rig.client(gateway);
+    const place = { cwd: rig.folder, mcpServers: [] };
+    const labelled = { ...place, _meta: { trunkline: { labels: { disk: "fast" } } } };
+    const { sessionId } = await client.ask("session/new", labelled);
+    const { sessionId: fork } = await client.ask("session/fork", { ...place, sessionId });
+    // This worker is busier than the one without the label when the two others come.
+    await rig.worker("w3", ...pool, "--label", "disk=fast");
+    await client.ask("session/new", labelled);
+    await rig.kill("w1");
+    await client.ask("session/prompt", promptOf(sessionId, "say one"));
+    await client.ask("session/prompt", promptOf(fork, "say other"));
+    await using list = rig.command(["worker", "list"], "--json", ...pool);
+    assert.equal(await list.exit, 0, list.stderr);
+    const { nodes } = JSON.parse(list.lines.join("\n")) as { nodes: Json[] };
+    const sessions = nodes.map(({ name, sessions: open }) => [name, open]);
+    assert.deepEqual(Object.fromEntries(sessions), { g1: 0, w2: 0, w3: 3 });
+    await using elsewhere = rig.command(["worker", "list"]);
+    await elsewhere.exit;
+    assert.match(elsewhere.lines.join("\n"), /^Pool 'default' has no gateway and no worker/);
+    const unreadable = { ...place, _meta: { trunkline: { labels: ["disk=fast"] } } };
+    await assert.rejects(client.ask("session/new", unreadable), /labels' must be an object/);
+  });
+
   it("keeps asking for a permission when the worker is killed, and takes the answer", async () => {
     await using rig = await FleetRig.start();
     await rig.worker("w1");

@@ -2,6 +2,7 @@ import type { HomeParams } from "../../protocol/acp/door.ts";
 import { ours } from "../../protocol/acp/methods.ts";
 import type { PlacementRequest } from "../../fleet/members/placement.ts";
 import { GatewayStore } from "../../fleet/store/gateway-store.ts";
+import { isLabels } from "../../session/session-setup.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import type { SessionSharing, SharedSessions, SharingOptions } from "../session/session-sharing.ts";
 import type { House } from "../house.ts";
@@ -92,9 +93,4 @@ function requestOf(
     ...(typeof url === "string" ? { repository: url } : {}),
     ...(isLabels(labels) ? { labels } : {}),
   };
-}
-
-function isLabels(value: unknown): value is Readonly<Record<string, string>> {
-  if (typeof value !== "object" || value === null) return false;
-  return Object.values(value).every((each) => typeof each === "string");
 }

@@ -6,7 +6,7 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 import type { McpServer } from "../../session/agent.ts";
 import { chooseMode, chooseModel, chooseOption } from "../../session/choose.ts";
 import type { Session } from "../../session/session.ts";
-import type { SessionSetup } from "../../session/session-setup.ts";
+import { isLabels, type Labels, type SessionSetup } from "../../session/session-setup.ts";
 import type { AcpConnection } from "./connection.ts";
 import { type JsonObject, METHODS, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
@@ -96,7 +96,8 @@ function newSession(door: AcpDoor): Handle<NewSessionParams> {
     refuseWatcher(state, "begin a session");
     const wanted = ours(params._meta).worktree ?? door.options.worktree;
     const worktree = readWorktreeRequest(wanted);
-    const setup = { ...(await setupOf(door, params, state.principal)), worktree };
+    const labels = labelsOf(params);
+    const setup = { ...(await setupOf(door, params, state.principal)), worktree, labels };
     const sessions = await door.sessions();
     const agent = agentOf(params) ?? state.agent ?? door.options.agent;
     const session = await sessions.create(setup, agent, state.principal);
@@ -168,6 +169,13 @@ async function serversOf(
 function agentOf({ _meta }: NewSessionParams): string | undefined {
   const { agent } = ours(_meta);
   return typeof agent === "string" ? agent : undefined;
+}
+
+function labelsOf({ _meta }: NewSessionParams): Labels | undefined {
+  const { labels } = ours(_meta);
+  if (labels === undefined || isLabels(labels)) return labels;
+  const why = "'params._meta.trunkline.labels' must be an object of strings";
+  throw RpcError.of(STANDARD.invalidParams, why);
 }
 
 function settingsOf(session: Session): JsonObject {
