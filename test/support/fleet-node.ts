@@ -78,6 +78,13 @@ export interface WorkerOptions {
   readonly slots: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly isDraining?: () => boolean;
+  readonly version?: string;
+}
+
+export interface GatewayOptions {
+  readonly most?: number;
+  readonly longestWait?: number;
+  readonly version?: string;
 }
 
 /** A worker that gives slots away, and opens no session in them. */
@@ -88,7 +95,7 @@ export class WorkerNode extends FleetNode {
   constructor(
     connection: FleetConnection,
     name: string,
-    { slots: count, labels = {}, isDraining = () => false }: WorkerOptions,
+    { slots: count, labels = {}, isDraining = () => false, version = STATE.version }: WorkerOptions,
   ) {
     const slots = new WorkerSlots({ slots: count, kept: 60_000, changed: () => this.#changed() });
     super(connection, name, () => ({
@@ -96,12 +103,13 @@ export class WorkerNode extends FleetNode {
       slots: count,
       used: slots.used,
       labels,
+      version,
       isDraining: isDraining(),
     }));
     const { members, self } = this;
     this.slots = this.ends.use(slots);
-    const options = { connection, members, self, labels, slots, isDraining, log: SILENT };
-    this.jobs = this.ends.use(new JobServer(options));
+    const options = { connection, members, self, labels, version, slots, isDraining };
+    this.jobs = this.ends.use(new JobServer({ ...options, log: SILENT }));
     members.join();
   }
 
@@ -120,26 +128,32 @@ export class GatewayNode extends FleetNode {
   readonly queue: JobQueue;
   readonly placer: Placer;
 
-  constructor(connection: FleetConnection, name: string, most: number, longestWait?: number) {
+  constructor(
+    connection: FleetConnection,
+    name: string,
+    { most = 100, longestWait, version = STATE.version }: GatewayOptions,
+  ) {
     super(connection, name, () => ({
       ...STATE,
       role: "gateway",
+      version,
       waiting: this.queue.waiting,
     }));
     const { members, self } = this;
     const changed = (): void => members.tell();
-    this.queue = this.ends.use(new JobQueue({ connection, self, most, changed, checkEvery: 100 }));
-    const version = STATE.version;
-    this.placer = new Placer({ connection, members, queue: this.queue, version, longestWait });
+    const options = { connection, self, members, version };
+    const queue = new JobQueue({ ...options, most, changed, checkEvery: 100 });
+    this.queue = this.ends.use(queue);
+    this.placer = new Placer({ connection, members, queue, version, longestWait });
     members.join();
   }
 
   static async start(
     url: string,
     name: string,
-    { most = 100, longestWait }: { most?: number; longestWait?: number } = {},
+    options: GatewayOptions = {},
   ): Promise<GatewayNode> {
-    return new GatewayNode(await connectTo(url, name), name, most, longestWait);
+    return new GatewayNode(await connectTo(url, name), name, options);
   }
 }
 

@@ -109,7 +109,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
   it("let gateways and workers do all they do", async () => {
     const connection = await connect("g");
     const refusals = new Refusals(connection);
-    await using gateway = new GatewayNode(connection, "g", 10);
+    await using gateway = new GatewayNode(connection, "g", { most: 10 });
     const streams = { connection: connection.nats, subjects: connection.subjects };
     using near = await SessionStreams.open(streams);
     const heard = new Set<string>();

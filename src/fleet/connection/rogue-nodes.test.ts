@@ -73,7 +73,7 @@ describe("A rogue worker", { skip: noNats, timeout: 60_000 }, () => {
 
   it("cannot tell of another node that it ends", async () => {
     await using nats = await GuardedNats.start(NODES);
-    await using gateway = new GatewayNode(await nats.connect("g"), "g", 10);
+    await using gateway = new GatewayNode(await nats.connect("g"), "g", { most: 10 });
     const { subjects } = gateway.connection;
     const streams = { connection: gateway.connection.nats, subjects };
     using _streams = await SessionStreams.open(streams);

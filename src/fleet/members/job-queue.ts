@@ -20,7 +20,10 @@ import type { FleetConnection } from "../connection/connect.ts";
 import { addressOf, type NodeAddress } from "../connection/node-request.ts";
 import { ensureStream } from "../ensure-stream.ts";
 import type { Waiting } from "./beat.ts";
+import { VERSION } from "../../base/version.ts";
 import { type Job, type OfferAnswer, queueName, readOffer } from "./job.ts";
+import type { Members } from "./members.ts";
+import { hasLabels, isCompatible } from "./placement.ts";
 
 /** Milliseconds. */
 const RETRY_AFTER = 250;
@@ -40,6 +43,9 @@ const NO_STREAM = 10059;
 export interface JobQueueOptions {
   readonly connection: FleetConnection;
   readonly self: NodeAddress;
+  readonly members: Pick<Members, "get">;
+  /** Of this gateway. */
+  readonly version?: string | undefined;
   /** Requests that may wait in the pool. */
   readonly most: number;
   /** Milliseconds between checks that a request still waits in the stream. */
@@ -83,7 +89,8 @@ export class JobQueue implements Disposable {
   async wait(labels: Readonly<Record<string, string>>, signal: AbortSignal): Promise<NodeAddress> {
     const id = randomUUID();
     const offered = Promise.withResolvers<NodeAddress>();
-    const job: Job = { id, labels, gateway: this.#options.self };
+    const { self: gateway, version = VERSION } = this.#options;
+    const job: Job = { id, labels, gateway, version };
     this.#jobs.set(id, { labels, offered });
     const over = new AbortController();
     let sequence: number | undefined;
@@ -201,10 +208,20 @@ export class JobQueue implements Disposable {
     const offer = readOffer(message.string());
     if (offer === undefined) return;
     const job = this.#jobs.get(id);
+    // It stays in the queue if nobody answers. The worker may be too old to know that it must not serve it.
+    if (job !== undefined && !this.#mayServe(offer.worker, job)) return;
     this.#jobs.delete(id);
     job?.offered.resolve(offer.worker);
     const answer: OfferAnswer = { isWanted: job !== undefined };
     message.respond(JSON.stringify(answer));
+  }
+
+  /** A worker that was not heard yet may. */
+  #mayServe({ id }: NodeAddress, { labels }: WaitingJob): boolean {
+    const { members, version = VERSION } = this.#options;
+    const worker = members.get(id);
+    if (worker === undefined) return true;
+    return hasLabels(worker, labels) && isCompatible(worker.version, version);
   }
 
   #full(cause: unknown): TrunklineError {

@@ -5,11 +5,12 @@ import type { Subscription } from "@nats-io/transport-node";
 
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
+import { VERSION } from "../../base/version.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { addressOf, answerNodes, type NodeAddress } from "../connection/node-request.ts";
 import { type Offer, type OfferAnswer, queueName, readJob, type Take } from "./job.ts";
 import type { Members } from "./members.ts";
-import { hasLabels } from "./placement.ts";
+import { hasLabels, isCompatible } from "./placement.ts";
 import type { WorkerSlots } from "./worker-slots.ts";
 
 /** Milliseconds. */
@@ -23,6 +24,8 @@ export interface JobServerOptions {
   readonly members: Members;
   readonly self: NodeAddress;
   readonly labels: Readonly<Record<string, string>>;
+  /** Of this worker. */
+  readonly version?: string | undefined;
   readonly slots: WorkerSlots;
   /** While it is true, no slot is given. */
   readonly isDraining: () => boolean;
@@ -82,7 +85,9 @@ export class JobServer implements AsyncDisposable {
 
   /** Labels of the requests that wait and that this worker may serve. */
   #queues(): Readonly<Record<string, string>>[] {
-    const waiting = this.#options.members.alive.flatMap((member) => member.waiting);
+    const { members } = this.#options;
+    const gateways = members.alive.filter(({ version }) => this.#isCompatible(version));
+    const waiting = gateways.flatMap((member) => member.waiting);
     return waiting.map(({ labels }) => labels).filter((labels) => hasLabels(this.#options, labels));
   }
 
@@ -120,6 +125,11 @@ export class JobServer implements AsyncDisposable {
       message.term();
       return;
     }
+    // The queue is also that of gateways that this worker may serve.
+    if (job.version !== undefined && !this.#isCompatible(job.version)) {
+      message.nak(RETRY_AFTER);
+      return;
+    }
     const giveBack = this.#stop.signal.aborted ? undefined : slots.promise();
     if (giveBack === undefined) {
       message.nak();
@@ -137,6 +147,10 @@ export class JobServer implements AsyncDisposable {
       if (this.#isGone(job.gateway)) message.ack();
       else message.nak(RETRY_AFTER);
     }
+  }
+
+  #isCompatible(version: string): boolean {
+    return isCompatible(version, this.#options.version ?? VERSION);
   }
 
   #isGone({ id }: NodeAddress): boolean {

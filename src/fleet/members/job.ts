@@ -8,6 +8,8 @@ export interface Job {
   readonly labels: Readonly<Record<string, string>>;
   /** Who waits for it. */
   readonly gateway: NodeAddress;
+  /** Of the gateway, which a worker has to be compatible with. */
+  readonly version?: string | undefined;
 }
 
 /** What a worker with a free slot asks the gateway. The answer is whether the job is still wanted. */

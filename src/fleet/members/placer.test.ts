@@ -12,6 +12,7 @@ import {
   WorkerNode,
 } from "../../../test/support/fleet-node.ts";
 import { until } from "../../../test/support/until.ts";
+import { addressOf } from "../connection/node-request.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 
 const never = new AbortController().signal;
@@ -80,6 +81,59 @@ describe("Placer", { skip: noNats, timeout: 60_000 }, () => {
       code: "unavailable",
       message: "Cannot open the session: no worker of pool 'p' has label gpu=2.",
     });
+  });
+
+  it("gives a worker no request of a gateway that is two minor versions away", async () => {
+    await using server = await NatsServer.start();
+    const newer = { version: "1.4.0" };
+    await using near = await WorkerNode.start(server.url, "near", { slots: 1 });
+    await using far = await WorkerNode.start(server.url, "far", { slots: 1, ...newer });
+    await using old = await GatewayNode.start(server.url, "old");
+    await using young = await GatewayNode.start(server.url, "young", newer);
+    await until(() => old.alive.length === 4 && young.alive.length === 4);
+    fill(near);
+    fill(far);
+    for (const { members } of [old, young]) {
+      await until(() => members.alive.every(({ slots, used }) => slots === used));
+    }
+    const first = old.placer.place({}, never);
+    while ((await queued(old).catch(() => 0)) < 1);
+    const second = young.placer.place({}, never);
+    await until(() => far.members.get(young.self.id)?.waiting.length === 1);
+    far.slots.closed();
+    assert.equal((await second).name, "far");
+    near.slots.closed();
+    assert.equal((await first).name, "near");
+  });
+
+  it("takes no slot of a worker that offers one though it does not fit", async () => {
+    await using server = await NatsServer.start();
+    const gpu = { gpu: "1" };
+    await using near = await WorkerNode.start(server.url, "near", { slots: 1, labels: gpu });
+    const strangers = [{ version: "1.4.0", labels: gpu }, { labels: {} }];
+    await using gateway = await GatewayNode.start(server.url, "g");
+    fill(near);
+    await until(() => gateway.members.get(near.self.id)?.used === 1);
+    const placed = gateway.placer.place({ labels: gpu }, never);
+    while ((await queued(gateway).catch(() => 0)) < 1);
+    const manager = await jetstreamManager(gateway.connection.nats);
+    const { subjects } = gateway.connection;
+    const stored = await manager.streams.getMessage(subjects.jobs, { seq: 1 });
+    const { id } = stored?.json<{ id: string }>() ?? {};
+    const subject = subjects.offer(addressOf(gateway.self), id ?? "");
+    for (const options of strangers) {
+      await using stranger = await WorkerNode.start(server.url, "stranger", {
+        slots: 0,
+        ...options,
+      });
+      await until(() => gateway.members.get(stranger.self.id) !== undefined);
+      stranger.connection.nats.publish(subject, JSON.stringify({ worker: stranger.self }));
+      await stranger.connection.nats.flush();
+    }
+    const { nats } = near.connection;
+    const answer = await nats.request(subject, JSON.stringify({ worker: near.self }));
+    assert.deepEqual(answer.json(), { isWanted: true });
+    assert.equal((await placed).name, "near");
   });
 
   it("refuses at once when too many wait, and ends a request with its client or its time", async () => {

@@ -22,7 +22,8 @@ export class FleetGateway implements AsyncDisposable {
     this.#ends = ends;
     const { connection, members, self } = fleet;
     const most = house.config.fleet.waiting;
-    const queue = ends.use(new JobQueue({ connection, self, most, changed: () => members.tell() }));
+    const changed = (): void => members.tell();
+    const queue = ends.use(new JobQueue({ connection, self, members, most, changed }));
     fleet.tells(() => ({ url: this.#url, waiting: queue.waiting, ...shared.tools.state }));
     this.view = ends.use(new FleetView(fleet));
     const placer = new Placer({ connection, members, queue });
