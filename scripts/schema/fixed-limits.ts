@@ -164,6 +164,14 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "updates",
     ],
     [
+      "characters of a client's messages that wait while its session is opened by another process",
+      "count",
+      1024 * 1024,
+      "nothing more is read from the client until the session is open",
+      "protocol/acp: session-links.ts",
+      "MOST_KEPT",
+    ],
+    [
       "time that an agent has to end a cancelled turn",
       "milliseconds",
       5 * SECOND,

@@ -4,6 +4,7 @@ import { readEnvelope } from "../../../rpc/message/envelope.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Channel, Room, Sink } from "../../../wire/channel.ts";
 import { acpDialect } from "../dialect.ts";
+import type { OldSessionParams } from "../schema.gen.ts";
 import { isObject, type JsonObject, objectOf, ours } from "../methods.ts";
 
 /** A request of the client that the holder has not answered yet. */
@@ -16,6 +17,26 @@ export interface Asked {
   /** Set where the request is traced. */
   readonly span?: Span | undefined;
 }
+
+/** A session that another process has open, as this client uses it. */
+export interface Joined {
+  params: SessionParams;
+  /** Number of the last event that the client was shown. */
+  last: number;
+  /** Undefined while the session is being taken over. */
+  link: SessionLink | undefined;
+  /** Whether the holder has accepted the client. */
+  isIn: boolean;
+  /** Messages of the client that came while there was no link. */
+  readonly waiting: string[];
+  /** Resolves when the session is open again, or cannot be opened. */
+  recovery?: Room;
+  /** Updates for the client that wait until its request has been answered. */
+  shows: string[] | undefined;
+}
+
+/** The params of a request that begins or opens a session. */
+export type SessionParams = Omit<OldSessionParams, "sessionId"> & { readonly sessionId?: string };
 
 /** Receives what the holder of the sessions sends. */
 export interface LinkListener {

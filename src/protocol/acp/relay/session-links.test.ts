@@ -8,7 +8,7 @@ import { TrunklineError } from "../../../base/errors.ts";
 import { OWNER } from "../../../base/principal.ts";
 import { SessionError } from "../../../session/session-error.ts";
 import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
-import type { Channel } from "../../../wire/channel.ts";
+import { type Channel, ROOM, type Sink } from "../../../wire/channel.ts";
 import { memoryPair } from "../../../wire/channel/memory.ts";
 import { LazyLinks } from "./lazy-links.ts";
 import type { LinkedClient } from "./session-links.ts";
@@ -72,6 +72,9 @@ class Rig implements AsyncDisposable {
   /** The process that already has the session open when this one wants to take it over. */
   holder: string | undefined;
   countsEvents = false;
+  /** Resolves when this process can open the session. */
+  opening = async (): Promise<void> => {};
+  #sink: Sink<string> | undefined;
 
   constructor() {
     const [client, server] = memoryPair();
@@ -83,6 +86,7 @@ class Rig implements AsyncDisposable {
       origin: "o1",
       countsEvents: false,
       takeOver: async ({ sessionId }, after) => {
+        await this.opening();
         if (this.holder !== undefined) throw heldBy(this.holder);
         this.taken.push({ sessionId, after });
       },
@@ -102,6 +106,8 @@ class Rig implements AsyncDisposable {
       client: linked,
       send: (text) => server.send(text),
     });
+    const receive = server.receive.bind(server);
+    server.receive = (sink) => receive((this.#sink = sink));
     this.links.through(server).receive(this.here);
   }
 
@@ -118,6 +124,11 @@ class Rig implements AsyncDisposable {
 
   say(message: object): void {
     background(this.#write.send(JSON.stringify({ jsonrpc: "2.0", ...message })), "Saying");
+  }
+
+  /** Delivers a message at once; returns what the channel is asked to wait for. */
+  take(message: object): unknown {
+    return this.#sink?.message(JSON.stringify({ jsonrpc: "2.0", ...message }));
   }
 
   /** Waits for a matching message to the client. */
@@ -243,10 +254,8 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     const holder = rig.holding("h", LOADED);
     await rig.join("h");
     const params = { sessionId: "s1", cwd: "/w", mcpServers: [] };
-    for (const answer of [
-      { error: { code: -32603, message: "No" } },
-      { result: { sessionId: "f1" } },
-    ]) {
+    const no = { code: -32603, message: "No" };
+    for (const answer of [{ error: no }, { result: { sessionId: "f1" } }]) {
       const forked = rig.links.request("h", "session/fork", params).catch(() => {});
       const { id } = await holder.heard("session/fork");
       holder.sink.messages.length = 0;
@@ -332,6 +341,28 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     await rig.sent(({ id }) => id === 1);
     const resumes = third.sink.messages.filter((text) => text.includes("session/resume"));
     assert.equal(resumes.length, 1);
+  });
+
+  it("lets a client wait that sends much while the session is being taken over", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", LOADED);
+    await rig.join("h");
+    const [begun, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    rig.opening = () => (begun.resolve(), opened.promise);
+    await holder.die();
+    await begun.promise;
+    const prompt = (text: string) => ({
+      method: "session/prompt",
+      params: { sessionId: "s1", text },
+    });
+    assert.equal(rig.take({ id: 1, ...prompt("little") }), ROOM);
+    const room = rig.take({ id: 2, ...prompt("much".repeat(300_000)) });
+    assert.notEqual(room, ROOM);
+    assert.equal(rig.here.messages.length, 0);
+    opened.resolve();
+    await room;
+    const ids = rig.here.messages.map((text): unknown => JSON.parse(text).id);
+    assert.deepEqual(ids, [1, 2]);
   });
 
   it("answers a prompt also if it cannot be known how its turn ended", async () => {

@@ -16,9 +16,11 @@ import type { OldSessionParams } from "../schema.gen.ts";
 import { interruptedTurn, toWire } from "../session-errors.ts";
 import {
   type Asked,
+  type Joined,
   parsed,
   sentAfter,
   SessionLink,
+  type SessionParams,
   withdrawal,
   withTrace,
 } from "./session-link.ts";
@@ -67,26 +69,10 @@ export interface Progress {
   shown: number;
 }
 
-/** A session that another process has open, as this client uses it. */
-interface Joined {
-  params: SessionParams;
-  /** Number of the last event that the client was shown. */
-  last: number;
-  /** Undefined while the session is being taken over. */
-  link: SessionLink | undefined;
-  /** Whether the holder has accepted the client. */
-  isIn: boolean;
-  /** Messages of the client that came while there was no link. */
-  readonly waiting: string[];
-  /** Updates for the client that wait until its request has been answered. */
-  shows: string[] | undefined;
-}
-
-/** The params of a request that begins or opens a session. */
-type SessionParams = Omit<OldSessionParams, "sessionId"> & { readonly sessionId?: string };
-
 const TAKE_OVER_WITHIN = 10_000;
 const RETRY = 50;
+/** Characters of messages that are read for sessions without a link before the client has to wait. */
+const MOST_KEPT = 1024 * 1024;
 
 /** The number that a holder adds to each event, always at the end of the message. */
 const SEQ = /,"_meta":\{"trunkline":\{"seq":(\d+)\}\}\}\}$/;
@@ -113,6 +99,8 @@ export class SessionLinks {
   readonly #joined = new Map<string, Joined>();
   readonly #channel: Channel<string>;
   readonly #own: Sink<string>;
+  /** Characters of the messages that wait for a link. */
+  #kept = 0;
   #isClosed = false;
 
   constructor(options: SessionLinksOptions) {
@@ -153,7 +141,7 @@ export class SessionLinks {
     } catch (error) {
       progress.shown = joined.last;
       if (sessionId !== undefined) this.#leave(sessionId);
-      for (const text of joined.waiting) background(this.take(text), "Forwarding a message");
+      this.#forwardKept(joined);
       throw error;
     }
   }
@@ -203,10 +191,7 @@ export class SessionLinks {
     const joined = this.#joined.get(sessionId);
     if (joined === undefined) return undefined;
     const { link } = joined;
-    if (link === undefined) {
-      joined.waiting.push(text);
-      return ROOM;
-    }
+    if (link === undefined) return this.#keep(joined, text);
     if (!isId(id)) return link.pass(text);
     const idText = String(holdId(id, text));
     const span = method === METHODS.prompt.name ? this.#trace(sessionId, params) : undefined;
@@ -214,6 +199,20 @@ export class SessionLinks {
     const { sentAfter: after = joined.last } = ours(objectOf(params)._meta);
     const asked = { method, sessionId, text: told, after: Number(after), span };
     return link.pass(told, { idText, asked });
+  }
+
+  /** Keeps a message until its session is open again. A client that sends much has to wait for that. */
+  #keep(joined: Joined, text: string): Room {
+    joined.waiting.push(text);
+    this.#kept += text.length;
+    return this.#kept > MOST_KEPT ? (joined.recovery ?? ROOM) : ROOM;
+  }
+
+  #forwardKept({ waiting }: Joined): void {
+    for (const text of waiting.splice(0)) {
+      this.#kept -= text.length;
+      background(this.take(text), "Forwarding a message");
+    }
   }
 
   #trace(sessionId: string, params: unknown): Span | undefined {
@@ -304,7 +303,9 @@ export class SessionLinks {
       if (joined.link !== link) continue;
       joined.link = undefined;
       // A client that was not accepted yet gets an error for its request, and retries.
-      if (joined.isIn) background(this.#recover(sessionId, joined, link), "Taking a session over");
+      if (!joined.isIn) continue;
+      joined.recovery = this.#recover(sessionId, joined, link);
+      background(joined.recovery, "Taking a session over");
     }
   }
 
@@ -316,7 +317,7 @@ export class SessionLinks {
     } catch (error) {
       this.#joined.delete(sessionId);
       for (const [idText] of asked) this.#fail(idText, error);
-      for (const text of joined.waiting) background(this.take(text), "Forwarding a message");
+      this.#forwardKept(joined);
       return;
     }
     for (const [idText, one] of asked) {
@@ -326,8 +327,7 @@ export class SessionLinks {
         this.#fail(idText, error);
       }
     }
-    for (const text of joined.waiting.splice(0))
-      background(this.take(text), "Forwarding a message");
+    this.#forwardKept(joined);
   }
 
   // A prompt does not run twice: here it is answered with the end of its turn, and another process, which
