@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import { parseAllDocuments } from "yaml";
 
 import { PROGRAM } from "../../src/cli/commands.ts";
+import { DRAINED } from "../../src/cli/worker/worker.ts";
 import { parse } from "../../src/cli/shell/parse.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -19,6 +20,9 @@ interface Manifest {
 interface Container {
   readonly name: string;
   readonly args?: readonly string[];
+  readonly lifecycle?: {
+    readonly preStop?: { readonly exec?: { readonly command?: readonly string[] } };
+  };
 }
 
 const MANIFESTS = parseAllDocuments(
@@ -67,15 +71,24 @@ describe("deploy/", { timeout: 60_000 }, () => {
     assert.match(complaints([wrong]), /not assignable/);
   });
 
+  it("leaves a worker that was drained alone", () => {
+    const unit = readFileSync(join(ROOT, "deploy/systemd/trunkline-worker.service"), "utf8");
+    assert.match(unit, new RegExp(`^RestartPreventExitStatus=${DRAINED}$`, "m"));
+    assert.match(unit, new RegExp(`^SuccessExitStatus=${DRAINED}$`, "m"));
+  });
+
   it("starts gateways and workers with options that exist", () => {
     const containers = MANIFESTS.flatMap(({ spec }) => spec?.template?.spec?.containers ?? []);
-    const commands = containers.map(({ args = [] }) => args);
+    const commands = containers.flatMap(({ args = [], lifecycle }) => {
+      const drain = lifecycle?.preStop?.exec?.command;
+      return drain === undefined ? [args] : [args, drain.slice(drain.indexOf("trunkline") + 1)];
+    });
     for (const path of globSync("deploy/systemd/*.service", { cwd: ROOT })) {
       const [, line = ""] =
         /^ExecStart=\S+ (.*)$/m.exec(readFileSync(join(ROOT, path), "utf8")) ?? [];
       commands.push(line.split(" "));
     }
-    assert.equal(commands.length, 4);
+    assert.equal(commands.length, 5);
     for (const args of commands) {
       const parsed = parse([...args], PROGRAM);
       assert.equal(parsed.kind, "run", JSON.stringify(parsed));

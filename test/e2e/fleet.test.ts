@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { DRAINED } from "../../src/cli/worker/worker.ts";
 import type { Json } from "../support/acp-house.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { FleetRig } from "../support/fleet-rig.ts";
@@ -164,11 +165,40 @@ describe("a fleet", { skip: noNats, timeout: 600_000 }, () => {
       JSON.stringify({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } }),
     );
     assert.deepEqual((await running).result, { stopReason: "cancelled" });
-    assert.equal(await first.exit, 0);
+    assert.equal(await first.exit, DRAINED);
     assert.equal(await drain.exit, 0, drain.stderr);
     assert.deepEqual(drain.lines.at(-1), "w1 has ended.");
     await client.ask("session/prompt", promptOf(sessionId, "say moved"));
     assert.match(client.text, /moved/);
+  });
+
+  it("says that a drain did not end if the worker is killed meanwhile, and goes on elsewhere", async () => {
+    await using rig = await FleetRig.start();
+    await rig.worker("w1");
+    const gateway = await rig.gateway("g1");
+    using client = await rig.client(gateway);
+    const { sessionId } = await client.ask("session/new", { cwd: rig.folder, mcpServers: [] });
+    await rig.worker("w2");
+    const running = client.answer("session/prompt", promptOf(sessionId, "forever"));
+    await client.until(({ text }) => (text.includes("5 ") ? true : undefined));
+    await using drain = rig.command(["worker", "drain"], "w1");
+    await drain.until(({ lines }) => lines.some((line) => line.includes("takes no new sessions")));
+    await rig.kill("w1");
+    assert.equal(await drain.exit, 1);
+    assert.match(drain.stderr, /Cannot drain 'w1': it ended before all its sessions had moved\./);
+    assert.deepEqual((await running).error?.data, { interrupted: true });
+    await client.ask("session/prompt", promptOf(sessionId, "say after"));
+    assert.match(client.text, /after/);
+    // The one that is left is told to stop in its drain.
+    const last = client.answer("session/prompt", promptOf(sessionId, "forever"));
+    await client.until(({ text }) => (/after[^]*5 /.test(text) ? true : undefined));
+    await using other = rig.command(["worker", "drain"], "w2");
+    await other.until(({ lines }) => lines.some((line) => line.includes("takes no new sessions")));
+    await rig.stop("w2");
+    assert.equal(await other.exit, 1);
+    assert.match(other.stderr, /it ended before/);
+    client.socket.terminate();
+    await last.catch(() => {});
   });
 
   it("has the same tokens, tools and audit at every node", async () => {

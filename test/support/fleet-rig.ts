@@ -81,6 +81,13 @@ export class FleetRig implements AsyncDisposable {
     await program?.exit;
   }
 
+  /** Ends a node as a service manager does. */
+  async stop(name: string): Promise<void> {
+    const program = this.#programs.get(name);
+    program?.child.kill("SIGTERM");
+    await program?.exit;
+  }
+
   dataOf(name: string): string {
     return join(this.folder, name);
   }

@@ -8,16 +8,23 @@ import { type FleetValues, observeFleet } from "./observe-fleet.ts";
 
 /** `trunkline worker drain` */
 export async function run(invocation: Invocation<FleetValues>): Promise<number> {
-  const [name = ""] = invocation.positionals;
   await using fleet = await observeFleet(invocation);
+  const [name = fleet.self.name] = invocation.positionals;
   const worker = workerNamed(fleet, name);
   const isJson = invocation.values.json === true;
+  // A worker without sessions may be gone before its answer is read.
+  const gone = untilGone(fleet, worker, (left) => {
+    if (isJson) return;
+    invocation.out(`${name} has ${left} ${left === 1 ? "session" : "sessions"} left.\n`);
+  });
   await askNode(fleet.connection, worker, "drain", {});
   if (!isJson) invocation.out(`${name} takes no new sessions.\n`);
-  await untilGone(fleet, worker, (left) => {
-    if (!isJson)
-      invocation.out(`${name} has ${left} ${left === 1 ? "session" : "sessions"} left.\n`);
-  });
+  const { isDrained } = await gone;
+  if (isDrained !== true) {
+    const why = "it ended before all its sessions had moved";
+    const next = "Turns that ran there are interrupted, and the sessions go on at other workers";
+    throw new TrunklineError("unavailable", `Cannot drain '${name}': ${why}. ${next}.`);
+  }
   invocation.out(isJson ? `${JSON.stringify({ drained: name })}\n` : `${name} has ended.\n`);
   return 0;
 }
@@ -38,21 +45,21 @@ function workerNamed({ members, connection }: Fleet, name: string): Member {
   throw new TrunklineError("not-found", `Pool '${pool}' has no worker '${name}'.${hint}`);
 }
 
-/** Resolves when the worker has left the pool. */
+/** Resolves when the worker has left the pool, with what it told last. */
 async function untilGone(
   { members }: Fleet,
-  { id, sessions }: Member,
+  worker: Member,
   tell: (left: number) => void,
-): Promise<void> {
-  const gone = Promise.withResolvers<void>();
-  let left = sessions;
+): Promise<Member> {
+  const gone = Promise.withResolvers<Member>();
+  let left = worker.sessions;
   const stop = members.onChange(({ kind, member }) => {
-    if (member.id !== id) return;
-    if (kind === "lost") gone.resolve();
+    if (member.id !== worker.id) return;
+    if (kind === "lost") gone.resolve(member);
     else if (member.sessions !== left) tell((left = member.sessions));
   });
   try {
-    if (members.get(id) !== undefined) await gone.promise;
+    return await gone.promise;
   } finally {
     stop();
   }

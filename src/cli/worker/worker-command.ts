@@ -8,7 +8,8 @@ export const worker: Command = {
     "Opens sessions that clients begin at any gateway of the pool (`trunkline serve --bus`), and runs " +
     "their agents here. Gateways and workers may end at any time: sessions continue on another worker. " +
     "The first Ctrl-C or SIGTERM stops at once; turns that run are reported as interrupted. Use " +
-    "`trunkline worker drain` to let them end first.\n\n" +
+    "`trunkline worker drain` to let them end first: then the exit code is 100, so that whatever started " +
+    "the worker can tell that it should not start it again.\n\n" +
     "Credentials for NATS are in a file that `fleet.credentials` of the configuration names.",
   options: {
     bus: BUS,
@@ -52,8 +53,18 @@ export const worker: Command = {
       summary: "Let a worker finish its turns, move its sessions, and end",
       description:
         "The worker takes no new session. Sessions without a running turn move to other workers at once, " +
-        "the others when their turn has ended. Then the worker ends.",
-      args: [{ name: "NAME", describe: "Name of the worker, as `trunkline worker list` shows it" }],
+        "the others when their turn has ended. Then the worker ends. The exit code is 1 if it ends before " +
+        "that.\n\n" +
+        "A worker's own credentials are enough to drain that worker; for others it needs those of a " +
+        "gateway, and in both cases `fleet.name` as they were made for.",
+      args: [
+        {
+          name: "NAME",
+          describe:
+            "Name of the worker, as `trunkline worker list` shows it; otherwise the one of this data folder",
+          optional: true,
+        },
+      ],
       options: { bus: BUS, pool: POOL, json },
       examples: [
         { run: "trunkline worker drain builder-1", explains: "For example before an upgrade." },

@@ -18,6 +18,9 @@ interface WorkerValues {
   readonly json?: boolean;
 }
 
+/** Exit code of a worker that was drained: whatever started it must not start it again. */
+export const DRAINED = 100;
+
 /** `trunkline worker` */
 export async function run(invocation: Invocation<WorkerValues>): Promise<number> {
   const { values, out } = invocation;
@@ -44,6 +47,6 @@ export async function run(invocation: Invocation<WorkerValues>): Promise<number>
     const places = `${fleet.slots} ${fleet.slots === 1 ? "slot" : "slots"}`;
     out(`Worker ${self.name} has ${places} for pool '${fleet.pool}'. Stop it with Ctrl-C.\n`);
   }
-  await Promise.race([signalled, worker.drained]);
-  return 0;
+  const drained = worker.drained.then(() => DRAINED);
+  return await Promise.race([signalled.then(() => 0), drained]);
 }

@@ -225,6 +225,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
         "tl.p.to.w2.1.open",
         "tl.p.to.w1.1.open",
         "tl.p.to.g.1.drain",
+        "tl.p.to.w2.1.drain",
         "tl.p.connection.w2.g.1.client",
         "tl.p.connection.w1.g.1.server",
         "tl.p.beat.w2",

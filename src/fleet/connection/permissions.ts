@@ -65,6 +65,8 @@ function ofWorker(subjects: Subjects, name: string): Permissions {
       ...common(subjects, name),
       // All nodes of a pool call each other's tools.
       subjects.request("*.*", "tools"),
+      // For `trunkline worker drain` on its own machine.
+      subjects.request(`${name}.*`, "drain"),
       subjects.offer("*.*", "*"),
       subjects.eventsIn("*"),
       ...[...eventStreams, sessions, shared, audits, checkpoints].flatMap(reading),

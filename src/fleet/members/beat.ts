@@ -17,6 +17,8 @@ export interface NodeState {
   readonly warm: readonly string[];
   /** It finishes its turns and gives its sessions away. */
   readonly isDraining: boolean;
+  /** It has given all its sessions away, and ends. */
+  readonly isDrained?: boolean | undefined;
   /** Sessions that a worker has open. */
   readonly sessions: number;
   /** Tools of its MCP servers and plugins, which it offers to the other nodes. */
@@ -83,6 +85,7 @@ function readState(given: unknown): NodeState | undefined {
     labels: asLabels(value.labels),
     warm: asList(warm).filter(isText).slice(0, MOST_WARM),
     isDraining: value.isDraining === true,
+    isDrained: value.isDrained === true,
     sessions: asNumber(value.sessions),
     tools: asNumber(value.tools),
     waiting: asList(value.waiting).slice(0, MOST_QUEUES).map(readWaiting),

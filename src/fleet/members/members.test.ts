@@ -15,6 +15,7 @@ const WORKER = {
   labels: { gpu: "1" },
   warm: ["a"],
   sessions: 1,
+  isDrained: false,
   tools: 2,
 };
 
@@ -22,14 +23,16 @@ describe("Members", { skip: noNats, timeout: 300_000 }, () => {
   it("knows who is alive, what they tell, and who leaves", async () => {
     await using server = await NatsServer.start();
     await using gateway = await FleetNode.open(server.url, "g");
-    let used = 1;
-    await using worker = await FleetNode.open(server.url, "w", () => ({ ...WORKER, used }));
+    let [used, isDrained] = [1, false];
+    const state = () => ({ ...WORKER, used, isDrained });
+    await using worker = await FleetNode.open(server.url, "w", state);
     await until(() => gateway.alive.length === 2);
     const { id } = worker.self;
     assert.deepEqual(gateway.members.get(id), { ...WORKER, url: undefined, id, name: "w" });
     used = 2;
     worker.members.tell();
     await until(() => gateway.members.get(id)?.used === 2);
+    isDrained = true;
     await worker[Symbol.asyncDispose]();
     await until(() => gateway.members.get(id) === undefined);
     const changes = gateway.changes.filter(({ member }) => member.name === "w");
@@ -37,6 +40,7 @@ describe("Members", { skip: noNats, timeout: 300_000 }, () => {
       changes.map(({ kind }) => kind),
       ["joined", "changed", "lost"],
     );
+    assert.equal(changes.at(-1)?.member.isDrained, true);
   });
 
   it("loses a node that falls silent, and no other", async () => {

@@ -191,6 +191,8 @@ export class Members implements Disposable {
     const known = this.#heard.get(member.id);
     if (member.role === "observer" || (known !== undefined && known.member.name !== name)) return;
     if (isLeaving) {
+      // Its last words say how it ends.
+      if (known !== undefined) known.member = member;
       this.#lose(member.id);
       return;
     }

@@ -36,6 +36,7 @@ export class Worker implements AsyncDisposable {
     const fleet = opening.use(await Fleet.connect(house, { role: "worker", isTyped }));
     const { connection, members, self } = fleet;
     let isDraining = false;
+    let isDrained = false;
     const slots: WorkerSlots = opening.use(
       new WorkerSlots({
         slots: settings.slots,
@@ -73,6 +74,7 @@ export class Worker implements AsyncDisposable {
       sessions: slots.open,
       warm: runs.repositories,
       isDraining,
+      isDrained,
       ...shared.tools.state,
     }));
     const drained = Promise.withResolvers<void>();
@@ -80,7 +82,11 @@ export class Worker implements AsyncDisposable {
       if (isDraining) return;
       isDraining = true;
       members.tell();
-      background(sessions.drain().then(drained.resolve), "Draining");
+      const done = (): void => {
+        isDrained = true;
+        drained.resolve();
+      };
+      background(sessions.drain().then(done), "Draining");
     });
     opening.defer(() => asked.unsubscribe());
     members.join();
