@@ -1,6 +1,6 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { OWNER } from "../../base/principal.ts";
+import { OWNER, scopeRefusal } from "../../base/principal.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { BUILT_IN } from "../config/config.ts";
 import type { TrafficRing } from "../dashboard/traffic/traffic-ring.ts";
@@ -15,7 +15,7 @@ import type { SessionSharing, SharedSessions } from "./session-sharing.ts";
 import { SessionWorktrees } from "./session-worktrees.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { openNotices } from "../notify/open-notifier.ts";
-import { openAudit } from "../tool/toolbox-parts.ts";
+import { openAudit, repositoryAddresses } from "../tool/toolbox-parts.ts";
 import type { AnswerParams } from "../../protocol/acp/schema.gen.ts";
 import type { Agent } from "../../session/agent.ts";
 import { Budgets } from "../../session/budget/budgets.ts";
@@ -168,6 +168,7 @@ async function letOthersIn(
     limits: limits.messages,
     reach: sharing.holders.reach,
     takeOverWithin: sharing.holders.takeOverWithin,
+    addressesOf: repositoryAddresses,
     ...(runs === undefined
       ? {}
       : { setUpSession: (params, principal) => runs.place(params, principal) }),
@@ -175,6 +176,9 @@ async function letOthersIn(
   const peer = house.withLimits(door.peerOptions);
   try {
     return await shared.letIn(async (own, principal) => {
+      // Each door asks for the scope. A process that lets in whom its door would refuse is not believed.
+      const refusal = scopeRefusal(principal, "sessions", "ACP");
+      if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);
       const tap = traffic?.connection("client", "client");
       const channel = tap === undefined ? own : tapped(own, tap);
       const conversation = new AcpConversation(door, channel, { peer, principal });
