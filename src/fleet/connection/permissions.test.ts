@@ -290,6 +290,17 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
         "tl.p.connection.w1.g2.1.server",
         "tl.p.connection.w1.g.1.client",
         "tl.p.offer.g.1.1",
+        // Sessions and checkpoints are the workers'.
+        "$KV.TL_p_SESSIONS.s",
+        "$O.TL_p_CHECKPOINTS.C.x",
+        "$JS.API.STREAM.MSG.GET.OBJ_TL_p_CHECKPOINTS",
+        "$JS.API.CONSUMER.CREATE.OBJ_TL_p_CHECKPOINTS",
+        "$JS.API.CONSUMER.MSG.NEXT.TL_p_JOBS.any",
+        ...["EVENTS_0", "SHARED", "TOKENS", "AUDITS", "JOBS"].map(
+          (stream) => `$JS.API.STREAM.PURGE.TL_p_${stream}`,
+        ),
+        "$JS.API.STREAM.PURGE.KV_TL_p_SESSIONS",
+        "$JS.API.STREAM.PURGE.OBJ_TL_p_CHECKPOINTS",
         "$JS.API.STREAM.DELETE.TL_p_EVENTS_0",
         "$JS.API.STREAM.LIST",
       ].map((subject) => `publish ${subject}`),

@@ -37,7 +37,9 @@ export function permissionsOf({ pool, role, name }: Omit<FleetUser, "nkey">): Pe
 }
 
 function ofGateway(subjects: Subjects, name: string): Permissions {
-  const streams = streamsOf(subjects);
+  const { eventStreams } = subjects;
+  const { jobs, checkpoints, ...others } = streamsOf(subjects);
+  const read = [...eventStreams, ...Object.values(others)];
   return {
     publish: [
       ...common(subjects, name),
@@ -45,12 +47,15 @@ function ofGateway(subjects: Subjects, name: string): Permissions {
       subjects.request("*.*", "*"),
       subjects.job("*"),
       subjects.tokenChange("*", "*", ">"),
-      ...[...subjects.eventStreams, ...Object.values(streams)].flatMap((stream) => [
-        ...api(stream, "STREAM.CREATE", "STREAM.UPDATE", "STREAM.PURGE"),
-        ...reading(stream),
-      ]),
-      ...api(streams.jobs, "STREAM.MSG.DELETE"),
-      ...api(`${streams.jobs}.*`, "CONSUMER.DURABLE.CREATE"),
+      ...[...read, jobs, checkpoints].flatMap((stream) =>
+        api(stream, "STREAM.CREATE", "STREAM.UPDATE"),
+      ),
+      ...read.flatMap(reading),
+      ...api(checkpoints, "STREAM.INFO"),
+      // It puts requests into the queue, makes the workers' consumers, and takes back what nobody needs.
+      ...api(jobs, "STREAM.INFO", "STREAM.MSG.GET", "STREAM.MSG.DELETE"),
+      ...api(`${jobs}.*`, "CONSUMER.DURABLE.CREATE"),
+      ...api(`${jobs}.>`, "CONSUMER.CREATE"),
     ],
     subscribe: [...heard(subjects, name), subjects.offer(`${name}.*`, "*")],
   };
@@ -69,6 +74,8 @@ function ofWorker(subjects: Subjects, name: string): Permissions {
       subjects.request(`${name}.*`, "drain"),
       subjects.offer("*.*", "*"),
       subjects.eventsIn("*"),
+      `$KV.${subjects.sessions}.>`,
+      `$O.${subjects.checkpoints}.>`,
       ...[...eventStreams, sessions, shared, audits, checkpoints].flatMap(reading),
       // Events that a checkpoint or a deletion made superfluous, and parts of objects.
       ...[...eventStreams, checkpoints].flatMap((stream) => api(stream, "STREAM.PURGE")),
@@ -89,8 +96,6 @@ function common(subjects: Subjects, name: string): string[] {
     // Connections to it and from it.
     subjects.connection(`${name}.*.*`, "client"),
     subjects.connection(`*.${name}.*`, "server"),
-    `$KV.${subjects.sessions}.>`,
-    `$O.${subjects.checkpoints}.>`,
   ];
 }
 

@@ -33,7 +33,7 @@ async function houseIn(home: SampleHome): Promise<House> {
   return new House({ ...config, log: { level: "error", verbose: false } });
 }
 
-describe("LazySessions", () => {
+describe("LazySessions", { timeout: 60_000 }, () => {
   it("opens nothing until a session is requested", async () => {
     await using home = await SampleHome.create();
     const house = await houseIn(home);
