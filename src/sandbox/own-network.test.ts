@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { text } from "node:stream/consumers";
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
 import { OwnedChild } from "../base/process/child-process.ts";
@@ -12,10 +14,10 @@ import { systemProgram } from "./system-program.ts";
 const enter = join(import.meta.dirname, "enter-main.ts");
 const programs = { bwrap: systemProgram("bwrap") ?? "", nsenter: systemProgram("nsenter") ?? "" };
 
-async function open(ports: readonly number[] = []) {
+async function open(ports: readonly number[] = [], nsenter = programs.nsenter) {
   const egress = new EgressProxy({ allowHosts: [], setting: "`x`" });
   try {
-    return await OwnNetwork.open({ ...programs, enter, egress, ports });
+    return await OwnNetwork.open({ ...programs, nsenter, enter, egress, ports });
   } finally {
     // Nobody uses it here.
     egress[Symbol.dispose]();
@@ -50,6 +52,27 @@ describe("OwnNetwork", { skip, timeout: 600_000 }, () => {
       message: /^Cannot connect to port 1 in another network: connect ECONNREFUSED/,
     });
     assert.equal(await text(await network.connect(port)), "welcome");
+  });
+
+  it("makes no connection once it is closed", async () => {
+    const network = await open();
+    await network.rest();
+    const early = assert.rejects(network.connect(1), { code: "closed" });
+    await network[Symbol.asyncDispose]();
+    await early;
+    await assert.rejects(network.connect(1), { code: "closed", message: /it is closed/ });
+  });
+
+  it("waits for a connection no longer than its caller does", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-network-"));
+    const silent = join(folder.path, "nsenter");
+    await writeFile(silent, "#!/bin/sh\nexec cat >/dev/null\n", { mode: 0o700 });
+    await using network = await open([], silent);
+    await network.rest();
+    const stop = new AbortController();
+    const connecting = network.connect(1, stop.signal);
+    stop.abort(new Error("enough"));
+    await assert.rejects(connecting, /enough/);
   });
 
   it("listens at the ports that are named, and says why it cannot", async () => {

@@ -3,6 +3,7 @@ import type { Server, Socket } from "node:net";
 import type { Readable } from "node:stream";
 
 import { TrunklineError } from "../base/errors.ts";
+import { untilAborted } from "../base/until-aborted.ts";
 import { Dialler } from "./dialler.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import type { Entry } from "./enter-main.ts";
@@ -42,6 +43,7 @@ export class OwnNetwork implements AsyncDisposable {
   readonly #code: string;
   readonly #files: readonly number[];
   #dialler: Promise<Dialler>;
+  #isOver = false;
 
   private constructor(
     { nsenter, enter }: OwnNetworkOptions,
@@ -110,10 +112,16 @@ export class OwnNetwork implements AsyncDisposable {
   /** Connects to a program that listens in this network. Throws "unavailable" if none does. */
   async connect(port: number, signal?: AbortSignal): Promise<Socket> {
     signal?.throwIfAborted();
-    const socket = await (await this.#running()).connect(port);
-    if (signal?.aborted === true) socket.destroy();
-    signal?.throwIfAborted();
-    return socket;
+    const connecting = this.#connect(port);
+    try {
+      return await untilAborted(connecting, signal);
+    } catch (error) {
+      connecting.then(
+        (socket) => socket.destroy(),
+        () => {},
+      );
+      throw error;
+    }
   }
 
   /** Ends the process that has made the network; another one is started if it is needed. */
@@ -122,18 +130,32 @@ export class OwnNetwork implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
     await this.rest();
     for (const listener of this.listeners) listener.close();
     for (const file of this.#files) closeSync(file);
+  }
+
+  async #connect(port: number): Promise<Socket> {
+    const dialler = await this.#running();
+    this.#refuseIfOver();
+    return dialler.connect(port);
   }
 
   async #running(): Promise<Dialler> {
     const present = this.#dialler;
     const dialler = await present.catch(() => undefined);
     if (dialler?.isOver === false) return dialler;
+    this.#refuseIfOver();
     const [command, ...args] = [...this.enter, "--", ...helper(this.#code, [])];
     if (this.#dialler === present) this.#dialler = Dialler.start({ command, args }, () => {});
     return this.#dialler;
+  }
+
+  /** Its descriptors are closed then, and their numbers may be those of another network. */
+  #refuseIfOver(): void {
+    if (!this.#isOver) return;
+    throw new TrunklineError("closed", "Cannot connect to another network: it is closed.");
   }
 }
 
