@@ -29,6 +29,7 @@ describe("A rogue worker", { skip: noNats, timeout: 60_000 }, () => {
     using _streams = await SessionStreams.open({ connection: connection.nats, subjects });
     await using gateway = await FleetNode.start(join(nats.folder, "g"), "g", connection, "gateway");
     await until(() => gateway.shared.status.isUpToDate);
+    await until(() => gateway.tokensShared?.status.isUpToDate === true);
     await using rogue = await nats.connect("rogue");
     const secret = newToken();
     const token = {
@@ -38,26 +39,33 @@ describe("A rogue worker", { skip: noNats, timeout: 60_000 }, () => {
       created: new Date().toISOString(),
       scopes: ["admin"],
     };
-    // JetStream delivers a stored message under the subject under which it was stored.
     const { nats: client } = rogue;
-    await jetstream(client).publish(
-      subjects.eventsIn(0, `token.${token.id}`),
-      JSON.stringify(token),
-    );
+    const text = JSON.stringify(token);
     const manager = await jetstreamManager(client);
     const [stream = ""] = subjects.eventStreams;
     const { name } = await manager.consumers.add(stream, { ack_policy: AckPolicy.None });
-    client.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`, "", {
-      reply: subjects.change("rule", "x"),
-    });
-    // An answer to a question is sent under the subject that the question names.
     const path = `$O.${subjects.checkpoints}.C.forged`;
-    await jetstream(client).publish(path, JSON.stringify(token));
-    client.publish(`$JS.API.DIRECT.GET.OBJ_${subjects.checkpoints}.${path}`, "", {
-      reply: subjects.change("token", token.id),
-    });
-    const reader = await jetstreamManager(connection.nats);
-    await until(async () => (await reader.streams.info(subjects.shared)).state.messages > 0);
+    await jetstream(client).publish(path, text);
+    const question = `$JS.API.DIRECT.GET.OBJ_${subjects.checkpoints}.${path}`;
+    // The stream of tokens has other subjects, which it does not tell a worker.
+    for (const change of [
+      subjects.tokenChange("x", "token", token.id),
+      subjects.change("token", token.id),
+    ]) {
+      // JetStream delivers a stored message under the subject under which it was stored.
+      await jetstream(client).publish(subjects.eventsIn(0, `token.${token.id}`), text);
+      client.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`, "", { reply: change });
+      // An answer to a question would be sent under the subject that the question names.
+      client.publish(question, "", { reply: change });
+    }
+    const looks = `$JS.API.STREAM.INFO.${subjects.tokens}`;
+    client.publish(looks, "");
+    await until(() => nats.refused.length === 3);
+    const refused = [question, question, looks].map((subject) => `rogue publish ${subject}`);
+    assert.deepEqual(nats.refused, refused);
+    const { streams } = await jetstreamManager(connection.nats);
+    // What was aimed at the other stream was asked for first.
+    await until(async () => (await streams.info(subjects.shared)).state.messages === 1);
     // Changes are applied in their order: when this one was, the forged one was too.
     await using worker = await FleetNode.start(
       join(nats.folder, "w"),
@@ -68,6 +76,7 @@ describe("A rogue worker", { skip: noNats, timeout: 60_000 }, () => {
     const rule = { workspace: "/w", subject: "s", session: "1", by: "ada", principal: "" };
     await worker.rules.add({ ...rule, decision: "allow" });
     await until(async () => (await gateway.rules.list()).length === 1);
+    assert.equal((await streams.info(subjects.tokens)).state.messages, 0);
     assert.equal(gateway.tokens.use(secret), undefined);
   });
 
