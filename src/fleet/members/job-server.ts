@@ -75,12 +75,14 @@ export class JobServer implements AsyncDisposable {
   }
 
   /** A gateway asks for a slot. */
-  #take({ lost }: Take): void {
+  #take({ lost, session }: Take): void {
     const { slots, isDraining, members } = this.#options;
     if (lost !== undefined) members.doubt(lost);
     if (isDraining()) throw new Error("it is draining");
-    if (this.#queues().length > 0) throw new Error("other requests wait for its slots");
-    if (slots.promise() === undefined) throw new Error(`all its ${slots.slots} slots are taken`);
+    const isKept = session !== undefined && slots.has(session);
+    if (!isKept && this.#queues().length > 0) throw new Error("other requests wait for its slots");
+    if (slots.promise(session) === undefined)
+      throw new Error(`all its ${slots.slots} slots are taken`);
   }
 
   /** Labels of the requests that wait and that this worker may serve. */

@@ -59,4 +59,6 @@ export function queueName(labels: Readonly<Record<string, string>>): string {
 export interface Take {
   /** The process that had the session open and counts as dead. */
   readonly lost?: string | undefined;
+  /** The session, unless it is a new one. Whoever asks for it again gets the same slot. */
+  readonly session?: string | undefined;
 }

@@ -2,6 +2,8 @@ import type { Member } from "./beat.ts";
 
 /** What a session asks of the worker that is to hold it. */
 export interface PlacementRequest {
+  /** Its id, unless it is a new one. */
+  readonly session?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   /** Address of the repository that it works on. A worker that has it in its cache is preferred. */
   readonly repository?: string | undefined;

@@ -60,6 +60,24 @@ describe("Placer", { skip: noNats, timeout: 60_000 }, () => {
     assert.deepEqual(order, ["first", "second"]);
   });
 
+  it("takes one slot for a session that several gateways ask for, over and over", async () => {
+    await using server = await NatsServer.start();
+    await using worker = await WorkerNode.start(server.url, "w", { slots: 1 });
+    await using first = await GatewayNode.start(server.url, "g1");
+    await using second = await GatewayNode.start(server.url, "g2");
+    for (const { placer } of [first, second, first]) {
+      assert.equal((await placer.place({ session: "s1" }, never)).id, worker.self.id);
+    }
+    assert.equal(worker.slots.used, 1);
+    // Others wait for a slot, but this session has one.
+    const waiting = first.placer.place({ session: "s2" }, never);
+    await until(() => worker.members.get(first.self.id)?.waiting.length === 1);
+    worker.slots.opened("s1");
+    await second.placer.place({ session: "s1" }, never);
+    worker.slots.closed("s1");
+    await waiting;
+  });
+
   it("gives a worker only requests for labels that it has", async () => {
     await using server = await NatsServer.start();
     const gpu = { gpu: "1" };

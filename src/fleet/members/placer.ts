@@ -37,11 +37,14 @@ export class Placer {
    */
   async place(request: PlacementRequest, signal: AbortSignal): Promise<NodeAddress> {
     const workers = await this.#workers(request, signal);
-    const free = workers.filter((worker) => freeSlots(worker) > 0);
+    // One that seems full may keep a slot for this very session.
+    const isKnown = request.session !== undefined;
+    const free = workers.filter((worker) => isKnown || freeSlots(worker) > 0);
     for (const worker of free.slice(0, ATTEMPTS)) {
       try {
-        const { lost } = request;
-        await askNode(this.#options.connection, worker, "take", { lost } satisfies Take);
+        const { lost, session } = request;
+        const take: Take = { lost, session };
+        await askNode(this.#options.connection, worker, "take", take);
         return worker;
       } catch {
         // Its slots were taken meanwhile, or it has gone.

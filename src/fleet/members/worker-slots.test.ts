@@ -29,6 +29,26 @@ describe("WorkerSlots", () => {
     assert.deepEqual([slots.used, slots.free, slots.open], [0, 1, 0]);
   });
 
+  it("keeps one place for a session, however often it is asked for", () => {
+    using slots = new WorkerSlots({ slots: 2 });
+    assert.ok(slots.promise("s1"));
+    assert.ok(slots.promise("s1"));
+    assert.ok(slots.promise());
+    assert.equal(slots.promise("s2"), undefined);
+    assert.ok(slots.promise("s1"));
+    slots.opened("s1");
+    assert.deepEqual([slots.used, slots.open, slots.has("s1")], [2, 1, true]);
+    assert.ok(slots.promise("s1"));
+    assert.equal(slots.used, 2);
+    slots.opened("s3");
+    assert.deepEqual([slots.used, slots.open], [2, 2]);
+    slots.closed("s1");
+    assert.deepEqual([slots.used, slots.has("s1")], [1, false]);
+    assert.ok(slots.promise("s2"));
+    slots.failed("s2");
+    assert.equal(slots.used, 1);
+  });
+
   it("lets a promise lapse that no session follows", () => {
     mock.timers.enable({ apis: ["setTimeout"] });
     try {

@@ -49,8 +49,8 @@ export class GatewaySharing implements SessionSharing {
         subjects: connection.subjects,
         replicas: connection.replicas,
         isAlive,
-        place: ({ notes }, lost, signal = AbortSignal.timeout(TAKE_OVER_WITHIN)) =>
-          this.#place({ ...requestOf(notes), lost }, signal),
+        place: ({ id, notes }, lost, signal = AbortSignal.timeout(TAKE_OVER_WITHIN)) =>
+          this.#place({ ...requestOf(notes), session: id, lost }, signal),
         log,
       }),
     );

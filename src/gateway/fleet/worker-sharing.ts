@@ -72,19 +72,28 @@ async function* deletedFrom(store: WorkerStore): AsyncGenerator<DeletedSession> 
 
 /** The store, where each session that is open takes a slot. */
 function counted(store: WorkerStore, slots: WorkerSlots): SessionStore {
-  const open = new Set<number>();
+  const open = new Map<number, string>();
   const begun = async (holding: Promise<HeldSession>): Promise<HeldSession> => {
     const held = await holding;
-    if (!open.has(held.key)) slots.opened();
-    open.add(held.key);
+    const { id } = held.record;
+    if (!open.has(held.key)) slots.opened(id);
+    open.set(held.key, id);
     return held;
   };
   return {
     create: (session) => begun(store.create(session)),
     fork: (from, session, upTo) => begun(store.fork(from, session, upTo)),
-    hold: (id) => begun(store.hold(id)),
+    hold: async (id) => {
+      try {
+        return await begun(store.hold(id));
+      } catch (error) {
+        slots.failed(id);
+        throw error;
+      }
+    },
     release: async (key) => {
-      if (open.delete(key)) slots.closed();
+      const id = open.get(key);
+      if (open.delete(key)) slots.closed(id);
       await store.release(key);
     },
     // While NATS is away nobody can know, and this worker counts as the holder.
