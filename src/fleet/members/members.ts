@@ -87,6 +87,12 @@ export class Members implements Disposable {
     return this.#now > DEAD_AFTER;
   }
 
+  /** Whether a member has missed a beat or two. It may be paused or cut off, and is not dead yet. */
+  isSilent(id: string): boolean {
+    const known = this.#heard.get(id);
+    return known !== undefined && this.#now - known.at >= DOUBTFUL_AFTER;
+  }
+
   /** A member that is alive as far as is known. */
   get(id: string): Member | undefined {
     return this.#heard.get(id)?.member;
@@ -102,8 +108,7 @@ export class Members implements Disposable {
    * both would notice, but not in the same second.
    */
   doubt(id: string): void {
-    const known = this.#heard.get(id);
-    if (known !== undefined && this.#now - known.at >= DOUBTFUL_AFTER) this.#lose(id);
+    if (this.isSilent(id)) this.#lose(id);
   }
 
   /**

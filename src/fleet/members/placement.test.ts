@@ -46,6 +46,21 @@ describe("placeSession", () => {
     assert.deepEqual(place(members, { exclude: ["1-empty"] }), ["half", "warm", "full"]);
   });
 
+  it("prefers those that were heard lately to those that may be paused", () => {
+    const members = [member("silent"), member("busy", { used: 3 }), member("full", { used: 4 })];
+    const view = {
+      pool: "x",
+      version: "1.2.3",
+      members,
+      isSilent: (id: string) => id === "1-silent",
+    };
+    const { workers } = placeSession(view, {});
+    assert.deepEqual(
+      workers.map(({ name }) => name),
+      ["busy", "full", "silent"],
+    );
+  });
+
   it("spreads sessions over equal workers", () => {
     const members = ["a", "b", "c"].map((name) => member(name));
     const firsts = new Set(Array.from({ length: 100 }, () => place(members)[0]));

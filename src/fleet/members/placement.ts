@@ -18,6 +18,8 @@ export interface PlacementView {
   /** Of the gateway that asks. */
   readonly version: string;
   readonly members: readonly Member[];
+  /** Whether nothing was heard of a member lately, though it does not count as dead yet. */
+  readonly isSilent?: ((id: string) => boolean) | undefined;
 }
 
 /** `workers` fit, the best first, whether or not they have a free slot; where none fits, `refusal` says why. */
@@ -27,7 +29,7 @@ export type Placement =
 
 /** Chooses among the workers. Of equal ones any may come first, so that gateways spread their sessions. */
 export function placeSession(
-  { pool, version, members }: PlacementView,
+  { pool, version, members, isSilent = () => false }: PlacementView,
   { labels = {}, repository, exclude = [] }: PlacementRequest,
   random: () => number = Math.random,
 ): Placement {
@@ -47,6 +49,7 @@ export function placeSession(
   }
   const ranked = fitting.map((worker) => ({
     worker,
+    isSilent: isSilent(worker.id),
     isFull: freeSlots(worker) === 0,
     isWarm: repository !== undefined && worker.warm.includes(repository),
     load: worker.used / worker.slots,
@@ -54,6 +57,7 @@ export function placeSession(
   }));
   ranked.sort(
     (one, other) =>
+      Number(one.isSilent) - Number(other.isSilent) ||
       Number(one.isFull) - Number(other.isFull) ||
       Number(other.isWarm) - Number(one.isWarm) ||
       one.load - other.load ||

@@ -78,6 +78,27 @@ describe("Placer", { skip: noNats, timeout: 60_000 }, () => {
     await waiting;
   });
 
+  it("asks the next worker while one does not answer, and takes whichever answers first", async () => {
+    await using server = await NatsServer.start();
+    const state = { ...STATE, slots: 1 };
+    await using first = await FleetNode.open(server.url, "w1", () => ({ ...state, warm: ["r"] }));
+    await using second = await FleetNode.open(server.url, "w2", () => state);
+    await using gateway = await GatewayNode.start(server.url, "g", { longestWait: 1 });
+    await until(() => gateway.alive.length === 3);
+    const { subjects } = gateway.connection;
+    const isAsked = Promise.withResolvers<void>();
+    // The second never answers, and the first only once the second was asked too.
+    second.connection.listen(subjects.request(addressOf(second.self), "take"), () =>
+      isAsked.resolve(),
+    );
+    first.connection.listen(subjects.request(addressOf(first.self), "take"), (message) => {
+      isAsked.promise.then(() => message.respond(JSON.stringify({ ok: null })), assert.fail);
+    });
+    await Promise.all([first, second].map(({ connection }) => connection.nats.flush()));
+    const placed = await gateway.placer.place({ repository: "r" }, never);
+    assert.equal(placed.name, "w1");
+  });
+
   it("gives a worker only requests for labels that it has", async () => {
     await using server = await NatsServer.start();
     const gpu = { gpu: "1" };

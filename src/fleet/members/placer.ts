@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
 import type { FleetConnection } from "../connection/connect.ts";
@@ -10,6 +11,8 @@ import { freeSlots, fullWords, type PlacementRequest, placeSession } from "./pla
 
 /** Workers that are asked for a slot before the request waits for one. */
 const ATTEMPTS = 4;
+/** Milliseconds until the next worker is asked too: one that is paused does not answer at all. */
+const SLOW = 300;
 /** Milliseconds that a request waits for a slot, unless its client goes away before. */
 const LONGEST_WAIT = 10 * 60_000;
 
@@ -40,18 +43,50 @@ export class Placer {
     // One that seems full may keep a slot for this very session.
     const isKnown = request.session !== undefined;
     const free = workers.filter((worker) => isKnown || freeSlots(worker) > 0);
-    for (const worker of free.slice(0, ATTEMPTS)) {
+    const worker = await this.#takeFrom(free.slice(0, ATTEMPTS), request);
+    signal.throwIfAborted();
+    return worker ?? (await this.#wait(workers, request, signal));
+  }
+
+  /**
+   * The first of the workers that keeps a slot; undefined if none does. The next one is asked when one
+   * refuses or has gone, or does not answer soon. A slot that is promised twice lapses.
+   */
+  async #takeFrom(
+    workers: readonly Member[],
+    { lost, session }: PlacementRequest,
+  ): Promise<Member | undefined> {
+    const { connection } = this.#options;
+    const take: Take = { lost, session };
+    const { promise, resolve } = Promise.withResolvers<Member | undefined>();
+    const slow = new Set<NodeJS.Timeout>();
+    let [next, refusals] = [0, 0];
+    const ask = async (): Promise<void> => {
+      const worker = workers[next++];
+      if (worker === undefined) return;
+      const timer = setTimeout(() => {
+        slow.delete(timer);
+        background(ask(), "Asking another worker");
+      }, SLOW);
+      slow.add(timer);
       try {
-        const { lost, session } = request;
-        const take: Take = { lost, session };
-        await askNode(this.#options.connection, worker, "take", take);
-        return worker;
+        await askNode(connection, worker, "take", take);
+        resolve(worker);
       } catch {
-        // Its slots were taken meanwhile, or it has gone.
+        clearTimeout(timer);
+        refusals++;
+        if (refusals === workers.length) resolve(undefined);
+        else if (slow.delete(timer)) background(ask(), "Asking another worker");
       }
-      signal.throwIfAborted();
+    };
+    if (workers.length === 0) return undefined;
+    background(ask(), "Asking a worker");
+    try {
+      return await promise;
+    } finally {
+      for (const timer of slow) clearTimeout(timer);
+      slow.clear();
     }
-    return await this.#wait(workers, request, signal);
   }
 
   /** Those that fit, the best first. */
@@ -60,7 +95,9 @@ export class Placer {
     const { pool } = connection.subjects;
     for (;;) {
       signal.throwIfAborted();
-      const placement = placeSession({ pool, version, members: members.alive }, request);
+      const isSilent = (id: string): boolean => members.isSilent(id);
+      const view = { pool, version, members: members.alive, isSilent };
+      const placement = placeSession(view, request);
       if (!("refusal" in placement)) return placement.workers;
       // A gateway that has just started has not heard of all workers yet.
       if (members.isReady) throw cannotPlace(placement.refusal);
