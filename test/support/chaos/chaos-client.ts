@@ -88,7 +88,9 @@ export class ChaosClient implements Disposable {
   async prompt(line: AcpLine, text: string, within: number): Promise<Json> {
     try {
       const prompt = [{ type: "text", text }];
+      this.shown.note(text);
       const answer = await line.ask("session/prompt", { sessionId: this.id, prompt }, within);
+      this.shown.note(JSON.stringify(answer.error ?? answer.result));
       const { error } = answer;
       if (error === undefined || error.data?.interrupted === true) return answer;
       this.#around.refused(`session/prompt: ${wordsOf(error)}`);
@@ -96,6 +98,7 @@ export class ChaosClient implements Disposable {
       return answer;
     } catch (error) {
       if (!(error instanceof LineLost)) throw error;
+      this.shown.note(error.message);
       line[Symbol.dispose]();
       return undefined;
     }
@@ -119,11 +122,14 @@ export class ChaosClient implements Disposable {
         if (message.method !== "session/update") this.#asked(message);
       });
       this.#line = line;
+      this.shown.note(`${method} after ${this.shown.last} at ${acp}`);
       const { result, error } = await line.ask(method, params, OPENED_WITHIN);
+      this.shown.note(JSON.stringify(result?._meta?.trunkline ?? error ?? ""));
       if (error === undefined) return result;
       this.#around.refused(`${method}: ${wordsOf(error)}`);
     } catch (error) {
       if (!(error instanceof LineLost)) throw error;
+      this.shown.note(error.message);
       if (performance.now() - begun > OPENED_WITHIN) {
         this.#around.refused(`${method}: no answer in ${OPENED_WITHIN} ms`);
       }

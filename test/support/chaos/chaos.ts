@@ -12,7 +12,7 @@ import { ChaosWatcher } from "./chaos-watcher.ts";
 import { Faults } from "./faults.ts";
 import { leaveNothing } from "./left-behind.ts";
 import { PoolView } from "./pool-view.ts";
-import { differenceOf, faultsOf, Shown } from "./shown.ts";
+import { differenceOf, faultsOf, Shown, textDifference } from "./shown.ts";
 import { type Sizes, watchSizes } from "./sizes.ts";
 import { type Takeover, Takeovers } from "./takeovers.ts";
 
@@ -37,6 +37,8 @@ export interface ChaosResult {
   /** What requests were refused with, and how often. */
   readonly refusals: Readonly<Record<string, number>>;
   readonly takeovers: readonly Takeover[];
+  /** All sessions of workers that were hit, until another worker had taken them. */
+  readonly claims: readonly (Takeover & { readonly timeline: string })[];
   readonly sizes: Sizes;
   readonly seconds: number;
 }
@@ -79,9 +81,11 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   const takeovers = new Takeovers({
     ...{ fleet, pool, faults, cwd: fleet.folder },
     isClosed: () => state.isClosed,
-    took: ({ session, fault, milliseconds, excuse = "" }) => {
-      const words = `${milliseconds} ms since ${fault.kind} ${fault.node.name}, ${session} ${excuse}`;
-      if (milliseconds > SLOW) tell(`open again after ${words}`);
+    took: (takeover) => {
+      const { session, fault, milliseconds, excuse = "counts" } = takeover;
+      if (milliseconds < SLOW) return;
+      const words = `${milliseconds} ms since ${fault.kind} ${fault.node.name}, ${session}`;
+      tell(`open again after ${words} (${excuse}): ${takeovers.timeline(takeover)}`);
     },
   });
   try {
@@ -113,6 +117,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
       ...clients.counts,
       events,
       takeovers: takeovers.all,
+      claims: takeovers.claims.map((claim) => ({ ...claim, timeline: takeovers.timeline(claim) })),
       sizes: sizes.largest,
       seconds: Math.round((performance.now() - begun) / 1_000),
     };
@@ -213,11 +218,19 @@ class Clients implements Disposable {
         await this.#watched(other.id, loaded.last);
         found.push(...differenceOf(other.shown, loaded, []).map((words) => `a watcher ${words}`));
       }
+      if (found.length > 0) found.push(client.shown.notes);
       wrong.push(...found.map((words) => `${name} ${id}: ${words}`));
     }
     for (const { name, id, faults, finished } of this.#asking) {
       wrong.push(...faults.map((words) => `${name} ${id}: ${words}`));
       if (finished === 0) wrong.push(`${name} ${id}: nothing was permitted`);
+    }
+    for (const { name, id, client } of [...this.#asking, ...this.runs]) {
+      const loaded = await this.#load(id);
+      events += loaded.last;
+      const found = textDifference(client.shown, loaded);
+      if (found.length > 0) found.push(client.shown.notes);
+      wrong.push(...found.map((words) => `${name} ${id}: ${words}`));
     }
     return { events, wrong };
   }

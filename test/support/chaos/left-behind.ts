@@ -50,6 +50,19 @@ export async function leaveNothing(fleet: ChaosFleet, pool: PoolView): Promise<v
   // Those of nodes that were killed go when nobody has used them for a while.
   await untilEmpty("readers are left", async () => await pool.readers(), 3 * UNUSED_READER);
   assert.deepEqual(await pool.waiting(), 0, "requests for slots are left");
+  const more = (counts: Map<string, number>, most: (subject: string) => number): string[] =>
+    [...counts].flatMap(([subject, count]) => (count > most(subject) ? `${count} ${subject}` : []));
+  const { eventStreams, checkpoints } = pool.subjects;
+  for (const stream of eventStreams) {
+    const events = more(await pool.messages(stream), () => 1);
+    assert.deepEqual(events, [], "events of deleted sessions are left");
+  }
+  // An object store keeps one message that an object was deleted, and nothing of what was in it.
+  const parts = `$O.${checkpoints}.C.`;
+  const objects = more(await pool.messages(`OBJ_${checkpoints}`), (subject) =>
+    subject.startsWith(parts) ? 0 : 1,
+  );
+  assert.deepEqual(objects, [], "checkpoints of deleted sessions are left");
 }
 
 async function untilEmpty(

@@ -6,14 +6,20 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { type BucketWatch, watchBucket } from "../../../src/fleet/store/watch-bucket.ts";
 import { Subjects } from "../../../src/fleet/subjects.ts";
 
+interface Taken {
+  readonly pid: number;
+  /** Of `performance.now()`. */
+  readonly at: number;
+}
+
 /** What is in NATS, as somebody sees it who is no part of the fleet. */
 export class PoolView implements AsyncDisposable {
   readonly #nats: NatsConnection;
-  readonly #subjects = new Subjects("default");
+  readonly subjects = new Subjects("default");
   /** Ids of the processes that hold sessions. */
   readonly #holders = new Map<string, string>();
   /** Who took which session, and when. */
-  readonly #taken = new Map<string, { readonly pid: number; readonly at: number }[]>();
+  readonly #taken = new Map<string, Taken[]>();
   #watch: BucketWatch | undefined;
   #isOver = false;
   readonly #following: Promise<void>;
@@ -34,10 +40,22 @@ export class PoolView implements AsyncDisposable {
     return held.map(([id]) => id);
   }
 
-  /** The processes that have taken a session since then. */
-  holdersSince(session: string, since: number): number[] {
-    const taken = this.#taken.get(session) ?? [];
-    return taken.filter(({ at }) => at >= since).map(({ pid }) => pid);
+  /** The processes that have taken a session since then, and when. */
+  takenSince(session: string, since: number): Taken[] {
+    return (this.#taken.get(session) ?? []).filter(({ at }) => at >= since);
+  }
+
+  /** How many messages there are for each subject, in streams whose name begins so. */
+  async messages(prefix: string): Promise<Map<string, number>> {
+    const { streams } = await jetstreamManager(this.#nats);
+    const counts = new Map<string, number>();
+    for await (const { config } of streams.list()) {
+      if (!config.name.startsWith(prefix)) continue;
+      const { state } = await streams.info(config.name, { subjects_filter: ">" });
+      for (const [subject, count] of Object.entries(state.subjects ?? {}))
+        counts.set(subject, count);
+    }
+    return counts;
   }
 
   /** The readers of all streams, as `STREAM NAME`. */
@@ -46,7 +64,7 @@ export class PoolView implements AsyncDisposable {
     const readers: string[] = [];
     for await (const { config } of streams.list()) {
       // The queue of requests for slots stays: all workers use it.
-      if (config.name === this.#subjects.jobs) continue;
+      if (config.name === this.subjects.jobs) continue;
       for await (const { name } of consumers.list(config.name))
         readers.push(`${config.name} ${name}`);
     }
@@ -56,7 +74,7 @@ export class PoolView implements AsyncDisposable {
   /** Requests that wait for a slot. */
   async waiting(): Promise<number> {
     const { streams } = await jetstreamManager(this.#nats);
-    const found = await streams.info(this.#subjects.jobs).catch(() => undefined);
+    const found = await streams.info(this.subjects.jobs).catch(() => undefined);
     return found?.state.messages ?? 0;
   }
 
@@ -75,7 +93,7 @@ export class PoolView implements AsyncDisposable {
   async #follow(): Promise<void> {
     while (!this.#isOver) {
       try {
-        this.#watch = await watchBucket(this.#nats, this.#subjects.sessions);
+        this.#watch = await watchBucket(this.#nats, this.subjects.sessions);
         if (!this.#isOver) await this.#take(this.#watch);
       } catch {
         // NATS is away.

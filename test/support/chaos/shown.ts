@@ -18,6 +18,7 @@ export interface Turn {
 
 const NOTICE = "\n\n[This turn was interrupted: it was told]\n\n";
 const PROMPT = /^pace (\w+) /;
+const NOTICES = /\n\n\[This turn was interrupted: [^\]]*\]\n\n/g;
 const PIECE =
   /«(?<prompt>\w+)»|(?<tag>\w+):(?<number>\d+) |(?<notice>\n\n\[This turn was interrupted: [^\]]*\]\n\n)/gy;
 
@@ -29,6 +30,19 @@ export class Shown {
   readonly faults: string[] = [];
   /** The client was told that it fell behind. */
   isLagged = false;
+  readonly #notes: { words: string; from: number; to: number }[] = [];
+
+  /** Remembers what happened, between the events that are shown. */
+  note(words: string): void {
+    const at = Math.round(performance.now());
+    this.#notes.push({ words: `${at} ${words}`, from: NaN, to: NaN });
+  }
+
+  /** What happened, in its order. */
+  get notes(): string {
+    const told = this.#notes.map(({ words, from, to }) => words || `events ${from} to ${to}`);
+    return told.join("\n");
+  }
 
   take({ method, params }: Json): void {
     if (method !== "session/update") return;
@@ -39,6 +53,9 @@ export class Shown {
     }
     const { seq } = _meta?.trunkline ?? {};
     if (typeof seq === "number") {
+      const run = this.#notes.at(-1);
+      if (run?.to === seq || run?.to === seq - 1) run.to = seq;
+      else this.#notes.push({ words: "", from: seq, to: seq });
       const isLate = seq < this.last && this.faults.length === 0;
       if (isLate) this.faults.push(`event ${seq} came after ${this.last}`);
       this.last = Math.max(this.last, seq);
@@ -139,6 +156,21 @@ export function differenceOf(shown: Shown, loaded: Shown, turns: readonly Turn[]
   }
   if (at === seen.length) return shown.faults;
   return [`saw ${JSON.stringify(seen[at])} after all that the session has`, ...shown.faults];
+}
+
+/** The same for sessions whose agent says something else than numbers. Notices are told in other ways too. */
+export function textDifference(shown: Shown, loaded: Shown): string[] {
+  const [seen = "", has = ""] = [shown, loaded].map(({ text }) => text.replaceAll(NOTICES, ""));
+  if (seen === has) return [...shown.faults];
+  const from = Math.max(0, commonLength(seen, has) - 50);
+  const words = [seen, has].map((text) => JSON.stringify(text.slice(from, from + 150)));
+  return [`saw ${words[0]}, but the session has ${words[1]}`, ...shown.faults];
+}
+
+function commonLength(one: string, other: string): number {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at++;
+  return at;
 }
 
 function isNotice(token: Token | undefined): boolean {

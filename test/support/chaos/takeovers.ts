@@ -14,6 +14,12 @@ export interface Takeover {
   readonly excuse: string | undefined;
 }
 
+/** The sessions that a worker had when it was hit. */
+interface Hit {
+  readonly fault: Fault;
+  readonly sessions: readonly string[];
+}
+
 export interface TakeoversOptions {
   readonly fleet: ChaosFleet;
   readonly pool: PoolView;
@@ -24,7 +30,7 @@ export interface TakeoversOptions {
   readonly took: (takeover: Takeover) => void;
 }
 
-/** Sessions of a worker that was hit whose takeover is measured. */
+/** Sessions of a worker that was hit for which clients ask all the time. */
 const MEASURED = 3;
 /** Milliseconds between two attempts, and until one is given up. */
 const RETRY = 50;
@@ -41,16 +47,66 @@ const ANSWERED_WITHIN = 20_000;
 export class Takeovers {
   readonly #options: TakeoversOptions;
   readonly #measuring: Promise<void>[] = [];
+  readonly #hits: Hit[] = [];
   readonly all: Takeover[] = [];
 
   constructor(options: TakeoversOptions) {
     this.#options = options;
   }
 
-  /** Begins to measure, for some sessions of the worker. */
+  /** Begins to measure, for some sessions of the worker, and notes them all. */
   measure(fault: Fault): void {
-    const sessions = this.#options.pool.heldBy(fault.pid).slice(0, MEASURED);
-    for (const session of sessions) this.#measuring.push(this.#measure(session, fault));
+    const sessions = this.#options.pool.heldBy(fault.pid);
+    this.#hits.push({ fault, sessions });
+    const step = Math.max(1, Math.floor(sessions.length / MEASURED));
+    const measured = sessions.filter((_, at) => at % step === 0).slice(0, MEASURED);
+    for (const session of measured) this.#measuring.push(this.#measure(session, fault));
+  }
+
+  /**
+   * How long it took until another worker had taken each session of those that were hit. Sessions whose
+   * worker was back in time were not taken. A client that has lost its gateway too asks late.
+   */
+  get claims(): Takeover[] {
+    const { pool, faults } = this.#options;
+    return this.#hits.flatMap(({ fault, sessions }) =>
+      sessions.flatMap((session) => {
+        const [taken] = pool.takenSince(session, fault.at);
+        if (taken === undefined || taken.pid === fault.pid) return [];
+        // It came back and was hit again: that is another takeover.
+        const again = this.#hits.find(
+          (hit) => hit.fault.pid === fault.pid && hit.fault.at > fault.at,
+        );
+        if (again !== undefined && again.fault.at < taken.at) return [];
+        const isAway = faults.outages.some(
+          ({ node, from, to }) => node?.role === "gateway" && from < taken.at && to > fault.at,
+        );
+        const away = isAway ? "a gateway was hit" : undefined;
+        const excuse = this.#excuse(session, fault, taken.at) ?? away;
+        const milliseconds = Math.round(taken.at - fault.at);
+        return [{ session, fault, milliseconds, excuse }];
+      }),
+    );
+  }
+
+  /** What happened while a session could not be used, in milliseconds since its worker was hit. */
+  timeline({ session, fault, milliseconds }: Takeover): string {
+    const { faults, pool, fleet } = this.#options;
+    const { at } = fault;
+    const since = (time: number): string =>
+      Number.isFinite(time) ? String(Math.round(time - at)) : "…";
+    const until = at + milliseconds;
+    const outages = faults.outages
+      .filter(({ from, to }) => from < until && to > at)
+      .map(({ node, from, to }) => `${node?.name ?? "NATS"} away ${since(from)} to ${since(to)}`);
+    const taken = pool
+      .takenSince(session, at)
+      .filter(({ at: when }) => when <= until + 1)
+      .map(({ pid, at: when }) => {
+        const name = fleet.nodes.find((node) => node.pid === pid)?.name ?? `process ${pid}`;
+        return `${name} has it at ${since(when)}`;
+      });
+    return [...outages, ...taken].join(", ");
   }
 
   /** Resolves when all sessions can be used again. */
@@ -98,7 +154,7 @@ export class Takeovers {
     const isUp = (gateway: ChaosNode): boolean => !outages.some(({ node }) => node === gateway);
     if (!fleet.of("gateway").some(isUp)) return "no gateway was there all the time";
     // The worker that was hit may have come back and be hit again.
-    const holders = [first, ...pool.holdersSince(session, at)];
+    const holders = [first, ...pool.takenSince(session, at).map(({ pid }) => pid)];
     const hit = outages.find(({ pid = NaN, from }) => from > at && holders.includes(pid));
     return hit === undefined ? undefined : `${hit.node?.name} was hit, which had it`;
   }
