@@ -44,13 +44,29 @@ describe("PlainOutput", () => {
 
   it("writes to the stream once its properties were requested", () => {
     using file = sample();
-    const output = new PlainOutput(file.fd, () => file.stream);
+    // A character device, as a terminal is.
+    const device = openSync("/dev/zero", "r+");
+    const output = new PlainOutput(device, () => file.stream);
     output.write("before\n");
+    assert.deepEqual(file.written, []);
     assert.equal(output.isTTY, true);
     assert.equal(output.columns, 72);
     output.write("after\n");
-    assert.equal(file.text(), "before\n");
+    closeSync(device);
     assert.deepEqual(file.written, ["after\n"]);
+  });
+
+  it("opens no stream to find out that a file or the null device is no terminal", () => {
+    using file = sample();
+    const nowhere = openSync("/dev/null", "w");
+    for (const fd of [file.fd, nowhere]) {
+      const output = new PlainOutput(fd, () => assert.fail("It was opened"));
+      assert.equal(output.isTTY, false);
+      assert.equal(output.columns, undefined);
+      output.write("one\n");
+    }
+    closeSync(nowhere);
+    assert.equal(file.text(), "one\n");
   });
 
   it("leaves to the stream what cannot be written at once", () => {

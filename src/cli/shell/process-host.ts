@@ -1,4 +1,4 @@
-import { writeSync } from "node:fs";
+import { fstatSync, statSync, writeSync } from "node:fs";
 
 import { aboutToSend } from "../../base/event-loop.ts";
 import type { Host, Output } from "./host.ts";
@@ -21,11 +21,11 @@ export class PlainOutput implements Output {
   }
 
   get isTTY(): boolean {
-    return this.#opened.isTTY === true;
+    return this.#mayBeTerminal && this.#opened.isTTY === true;
   }
 
   get columns(): number | undefined {
-    return this.#opened.columns;
+    return this.#mayBeTerminal ? this.#opened.columns : undefined;
   }
 
   on(event: "error", listener: Listener): void {
@@ -47,6 +47,18 @@ export class PlainOutput implements Output {
       // For example EAGAIN: a stream waits until there is room, and reports every other error.
       if (code !== "EPIPE") this.#opened.write(rest);
       else for (const listener of this.#listeners) listener(error as NodeJS.ErrnoException);
+    }
+  }
+
+  /** A pipe or a file is none, and neither is the null device: then its stream need not be asked. */
+  get #mayBeTerminal(): boolean {
+    if (this.#stream !== undefined) return true;
+    try {
+      const found = fstatSync(this.#fd);
+      const nowhere = statSync("/dev/null", { throwIfNoEntry: false });
+      return found.isCharacterDevice() && found.rdev !== nowhere?.rdev;
+    } catch {
+      return true;
     }
   }
 
