@@ -45,3 +45,34 @@ test("a text has as many numbers as lines, with and without a line end at its en
     assert.equal(new LineNumbers().of(file).numbers.length, file.lines.length, text);
   }
 });
+
+test("a text has the same numbers when it is compared with another version first", () => {
+  const line = (n: number): string => (n % 5 === 0 ? "}" : `  call(${n}, "é".repeat(${n % 3}));`);
+  const lines = Array.from({ length: 60 }, (_, n) => line(n));
+  const before = `${lines.join("\n")}\nend`;
+  const changed = [
+    before,
+    `${before}\n`,
+    `${before}ing`,
+    `${before}\nmore\n`,
+    lines.slice(7).join("\n"),
+    ["first", ...lines, "last"].join("\n"),
+    lines.toSpliced(20, 3, "new", line(41)).join("\n"),
+    [...lines.slice(30), ...lines.slice(0, 30)].join("\r\n"),
+    lines.map((text) => `\t${text.replaceAll('"', "'")}`).join("\n"),
+    "",
+    "\n\n",
+  ];
+  for (const text of changed) {
+    const [old, plain, compared] = [before, text, text].map((of) => new FileText(Buffer.from(of)));
+    assert.ok(old !== undefined && plain !== undefined && compared !== undefined);
+    const numbers = new LineNumbers();
+    numbers.of(old);
+    const { numbers: found, starts } = numbers.of(compared, old);
+    assert.deepEqual(
+      { found, starts },
+      { found: numbers.of(plain).numbers, starts: numbers.of(plain).starts },
+    );
+    assert.equal(found.length, plain.lines.length, text);
+  }
+});

@@ -37,16 +37,18 @@ export class LineNumbers {
     return this.#count;
   }
 
-  of(text: FileText): NumberedText {
+  /** `like` is a version with the same lines, mostly: comparing lines takes less time than hashing them. */
+  of(text: FileText, like?: FileText): NumberedText {
     const known = this.#texts.get(text);
     if (known !== undefined) return known;
-    const { numbers, starts } = this.#numbersOf(text.content);
+    const count = this.#number(text.content, like);
+    const numbers = scratch.numbers.slice(0, count);
     const once = new Int32Array(this.#count).fill(NONE);
-    for (let at = 0; at < numbers.length; at++) {
+    for (let at = 0; at < count; at++) {
       const number = numbers[at] ?? 0;
       once[number] = once[number] === NONE ? at : SEVERAL;
     }
-    const numbered = { numbers, starts, once };
+    const numbered = { numbers, starts: scratch.starts.slice(0, count), once };
     this.#texts.set(text, numbered);
     return numbered;
   }
@@ -56,14 +58,23 @@ export class LineNumbers {
     return this.#letters[number] ?? 0;
   }
 
-  #numbersOf(content: Uint8Array): Pick<NumberedText, "numbers" | "starts"> {
-    const count = hashLines(content);
-    const { starts, highs, lows, letters } = hashed;
-    const numbers = new Int32Array(count);
-    for (let line = 0; line < count; line++) {
-      numbers[line] = this.#numberOf(highs[line] ?? 0, lows[line] ?? 0, letters[line] ?? 0);
+  /** Numbers the lines of a text, and returns how many there are. */
+  #number(content: Uint8Array, like: FileText | undefined): number {
+    const known = like && this.#texts.get(like);
+    const next = known && new NextLines(like.content, known, content);
+    let line = 0;
+    for (let at = 0; at < content.length; line++) {
+      if (line === scratch.starts.length) growScratch();
+      scratch.starts[line] = at;
+      let number = next?.at(at) ?? NONE;
+      if (number === NONE) {
+        at = hashLine(content, at);
+        number = this.#numberOf(hashed[0] ?? 0, hashed[1] ?? 0, hashed[2] ?? 0);
+        next?.skipTo(number);
+      } else at = next?.end ?? at;
+      scratch.numbers[line] = number;
     }
-    return { numbers, starts: starts.slice(0, count) };
+    return line;
   }
 
   #numberOf(high: number, low: number, letters: number): number {
@@ -105,13 +116,59 @@ export class LineNumbers {
   }
 }
 
-/** The lines that were hashed last. The arrays are used again for the next text. */
-const hashed = {
-  starts: new Int32Array(1024),
-  highs: new Int32Array(1024),
-  lows: new Int32Array(1024),
-  letters: new Int32Array(1024),
-};
+/** The text that was numbered last. The arrays are used again for the next one. */
+const scratch = { starts: new Int32Array(1024), numbers: new Int32Array(1024) };
+
+function growScratch(): void {
+  scratch.starts = grown(scratch.starts);
+  scratch.numbers = grown(scratch.numbers);
+}
+
+/** Finds lines of a text in another, where they follow each other as in that one. */
+class NextLines {
+  /** The end of the line that was found last. */
+  end = 0;
+  readonly #like: NumberedText;
+  readonly #length: number;
+  readonly #size: number;
+  readonly #there: DataView;
+  readonly #here: DataView;
+  #next = 0;
+
+  constructor(there: Uint8Array, like: NumberedText, here: Uint8Array) {
+    this.#like = like;
+    // Without the last line, which may have no line end, and then be the beginning of another.
+    this.#length = like.starts.length - 1;
+    this.#size = here.length;
+    this.#there = new DataView(there.buffer, there.byteOffset, there.length);
+    this.#here = new DataView(here.buffer, here.byteOffset, here.length);
+  }
+
+  /** The number of the line at an offset, if it is the next one; or -1. */
+  at(offset: number): number {
+    if (this.#next >= this.#length) return NONE;
+    const { starts, numbers } = this.#like;
+    let from = starts[this.#next] ?? 0;
+    const to = starts[this.#next + 1] ?? 0;
+    const end = offset + to - from;
+    const here = this.#here;
+    const there = this.#there;
+    if (end > this.#size) return NONE;
+    let at = offset;
+    for (; from < to - 3; from += 4, at += 4) {
+      if (there.getInt32(from, true) !== here.getInt32(at, true)) return NONE;
+    }
+    for (; from < to; from++, at++) if (there.getInt8(from) !== here.getInt8(at)) return NONE;
+    this.end = end;
+    return numbers[this.#next++] ?? NONE;
+  }
+
+  /** Goes on after another line. If it is new, or there are several, the next one may still follow. */
+  skipTo(number: number): void {
+    const found = this.#like.once[number] ?? NONE;
+    if (found >= 0) this.#next = found + 1;
+  }
+}
 
 const SPACE = 0;
 const LINE_END = 1;
@@ -134,42 +191,41 @@ const KINDS = Uint16Array.from({ length: 256 }, (_, byte) => {
 const HIGH = 0x811c9dc5 | 0;
 const LOW = 0x9e3779b9 | 0;
 
+/** Of the line that was hashed last: two halves of the hash, and the number of letters. */
+const hashed = new Int32Array(3);
+
 /**
- * Hashes each line as `keyOf` has it, and counts its letters. Each byte is looked up once and hashed
- * without a call (`Math.imul` is one until the code is compiled): no other function takes a list as long.
+ * Hashes a line as `keyOf` has it, counts its letters, and returns where the next one begins. Each byte is
+ * looked up once and hashed without a call (`Math.imul` is one until the code is compiled), and no sum is
+ * checked for being too large: no other function takes a list as long.
  */
-function hashLines(content: Uint8Array): number {
+function hashLine(content: Uint8Array, from: number): number {
   const { length } = content;
-  let line = 0;
-  for (let at = 0; at < length; at++, line++) {
-    let high = HIGH;
-    let low = LOW;
-    let letters = 0;
-    let isPlain = true;
-    const from = at;
-    for (; at < length; at++) {
-      const kind = KINDS[content[at] ?? 0] ?? 0;
-      if (kind < CHARACTER) {
-        if (kind === SPACE) continue;
-        if (kind === LINE_END) break;
-        isPlain = false;
-      }
-      letters += kind & LETTER;
-      high = ((high << 5) - high + kind) | 0;
-      low = ((low << 13) - low + kind) ^ (low >>> 15);
+  let high = HIGH;
+  let low = LOW;
+  let letters = 0;
+  let isPlain = true;
+  let at = from;
+  for (; at < length; at++) {
+    const kind = KINDS[content[at] ?? 0] ?? 0;
+    if (kind < CHARACTER) {
+      if (kind === SPACE) continue;
+      if (kind === LINE_END) break;
+      isPlain = false;
     }
-    if (line === hashed.starts.length) growHashed();
-    hashed.starts[line] = from;
-    hashed.highs[line] = high;
-    hashed.lows[line] = low;
-    hashed.letters[line] = letters / LETTER;
-    if (!isPlain) hashOther(textOf(content.subarray(from, at)), line);
+    letters = (letters + (kind & LETTER)) | 0;
+    high = ((high << 5) - high + kind) | 0;
+    low = ((low << 13) - low + kind) ^ (low >>> 15);
   }
-  return line;
+  hashed[0] = high;
+  hashed[1] = low;
+  hashed[2] = letters / LETTER;
+  if (!isPlain) hashOther(textOf(content.subarray(from, at)));
+  return at + 1;
 }
 
 /** The same for a line with characters of more than one byte. */
-function hashOther(text: string, line: number): void {
+function hashOther(text: string): void {
   const key = keyOf(text);
   let [high, low] = [HIGH, LOW];
   for (let at = 0; at < key.length; at++) {
@@ -179,16 +235,9 @@ function hashOther(text: string, line: number): void {
     high = ((high << 5) - high + kind) | 0;
     low = ((low << 13) - low + kind) ^ (low >>> 15);
   }
-  hashed.highs[line] = high;
-  hashed.lows[line] = low;
-  hashed.letters[line] = lettersOf(key);
-}
-
-function growHashed(): void {
-  hashed.starts = grown(hashed.starts);
-  hashed.highs = grown(hashed.highs);
-  hashed.lows = grown(hashed.lows);
-  hashed.letters = grown(hashed.letters);
+  hashed[0] = high;
+  hashed[1] = low;
+  hashed[2] = lettersOf(key);
 }
 
 function grown(numbers: Int32Array): Int32Array<ArrayBuffer> {

@@ -42,7 +42,7 @@ export function trackLines(
   newText: FileText,
   numbers = new LineNumbers(),
 ): Tracks {
-  const [before, now] = [numbers.of(oldText), numbers.of(newText)];
+  const [before, now] = [numbers.of(oldText), numbers.of(newText, oldText)];
   const length = now.numbers.length;
   const map = mapNumbers(before.numbers, now.numbers, numbers.size);
   const landmarks = landmarksOf(before, now, numbers);
