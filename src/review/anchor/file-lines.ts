@@ -13,6 +13,7 @@ export function blobId(content: Uint8Array, isOfMany = false): string {
 export function linesOf(text: string): string[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
+  if (!text.includes("\r")) return lines;
   return lines.map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
 }
 

@@ -20,8 +20,12 @@ export class FileText {
   /** Some of the lines, without taking all of them apart. `starts` has the offset of each. */
   slice(from: number, to: number, starts: Int32Array): readonly string[] {
     if (this.#lines !== undefined) return this.#lines.slice(from, to);
+    return from < to ? linesOf(this.between(from, to, starts)) : [];
+  }
+
+  /** The same as one text, with line ends. */
+  between(from: number, to: number, starts: Int32Array): string {
     const start = starts[from];
-    if (start === undefined || to <= from) return [];
-    return linesOf(textOf(this.content.subarray(start, starts[to])));
+    return start === undefined ? "" : textOf(this.content.subarray(start, starts[to]));
   }
 }

@@ -1,5 +1,7 @@
 /** Texts with more differences are not compared line by line. */
 const MOST_EDITS = 1_000;
+/** Pairs of an old and a new line that are compared one by one. */
+const FEW_PAIRS = 100;
 
 /** Lines from an index to before another, in both texts. Trimmed in place: there are many. */
 interface Span {
@@ -40,7 +42,7 @@ export function mapNumbers(before: Int32Array, after: Int32Array, size: number):
       // Not earlier: the end of an inserted function looks like the end of the one above it, and
       // would be matched to it.
       trimEnd(before, after, span, map);
-      myers(before, after, span, map);
+      if (hasCommon(before, after, span)) myers(before, after, span, map);
       continue;
     }
     let { oldFrom, newFrom } = span;
@@ -158,6 +160,18 @@ function longestRising(list: readonly number[], values: Int32Array): number[] {
     chosen.push(list[index] ?? 0);
   }
   return chosen.toReversed();
+}
+
+/** Whether there is anything to match, which is seldom so in a few lines: looking takes less time. */
+function hasCommon(before: Int32Array, after: Int32Array, span: Span): boolean {
+  const { oldFrom, oldTo, newFrom, newTo } = span;
+  if ((oldTo - oldFrom) * (newTo - newFrom) > FEW_PAIRS) return true;
+  for (let at = oldFrom; at < oldTo; at++) {
+    for (let there = newFrom; there < newTo; there++) {
+      if (before[at] === after[there]) return true;
+    }
+  }
+  return false;
 }
 
 /** Finds the fewest edits, up to a limit; beyond it everything counts as replaced. */

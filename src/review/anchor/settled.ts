@@ -11,14 +11,6 @@ const LEAST_LEFT = 0.5;
 /** Lines that may have changed. With more, the texts between are to be looked at. */
 const MOST_DOUBTFUL = 1_000;
 
-/** New lines that may be old ones, also as one text. Without lines if there are too many. */
-interface Doubtful {
-  readonly lines: readonly string[] | undefined;
-  readonly text: string;
-}
-
-const TOO_MANY: Doubtful = { lines: undefined, text: "" };
-
 /** The lines between two landmarks, from an index to before another. */
 interface Stretch {
   readonly oldFrom: number;
@@ -39,7 +31,8 @@ export class Settled {
   readonly #tracks: Tracks;
   /** New lines that are one of the old lines without doubt. */
   #known: Uint8Array | undefined;
-  #doubtful: Doubtful | undefined;
+  /** All new lines that may be old ones; null until they are needed. */
+  #doubtful: string | undefined | null = null;
 
   constructor(before: FileText, now: FileText, numbers: LineNumbers, tracks: Tracks) {
     this.#before = before;
@@ -81,7 +74,8 @@ export class Settled {
     const { words } = lineWords(this.#before.slice(at, at + 1, before.starts));
     if (this.#numbers.lettersOf(number) >= TELLING) {
       if ((now.once[number] ?? -1) !== -1) return false;
-      return !isLeft(words, (this.#doubtful ??= this.#doubtfulLines(0, now.numbers.length)));
+      if (this.#doubtful === null) this.#doubtful = this.#doubtfulLines(0, now.numbers.length);
+      return !isLeft(words, this.#doubtful);
     }
     const stretch = this.#around(at);
     if (stretch === undefined) return false;
@@ -90,17 +84,22 @@ export class Settled {
     return !isLeft(words, this.#doubtfulLines(newFrom, newTo));
   }
 
-  /** The new lines that may be old ones. */
-  #doubtfulLines(from: number, to: number): Doubtful {
+  /** The new lines that may be old ones; undefined if there are too many. */
+  #doubtfulLines(from: number, to: number): string | undefined {
     const isKnown = (this.#known ??= this.#knownLines());
     const { starts } = this.#tracks.now;
-    const lines: string[] = [];
+    let lines = 0;
+    let text = "";
     for (let at = from; at < to; at++) {
       if (isKnown[at] === 1) continue;
-      if (lines.length === MOST_DOUBTFUL) return TOO_MANY;
-      lines.push(...this.#now.slice(at, at + 1, starts));
+      const first = at;
+      while (at < to && isKnown[at] !== 1) at++;
+      lines += at - first;
+      if (lines > MOST_DOUBTFUL) return undefined;
+      // Whole runs, since most of the time is that of the call.
+      text += this.#now.between(first, at, starts);
     }
-    return { lines, text: lines.join("\n") };
+    return text;
   }
 
   #knownLines(): Uint8Array {
@@ -142,7 +141,7 @@ export class Settled {
 }
 
 /** Whether half of a line's words are on one of some lines. */
-function isLeft(words: readonly string[], { lines, text: all }: Doubtful): boolean {
+function isLeft(words: readonly string[], lines: string | undefined): boolean {
   if (lines === undefined || words.length === 0) return true;
   const hasHalf = (text: string): boolean => {
     let left = 0;
@@ -151,7 +150,7 @@ function isLeft(words: readonly string[], { lines, text: all }: Doubtful): boole
     return left >= words.length * LEAST_LEFT;
   };
   // Mostly, all of the lines together do not have them.
-  return hasHalf(all) && lines.some(hasHalf);
+  return hasHalf(lines) && lines.split("\n").some(hasHalf);
 }
 
 function timesIn(lines: Int32Array, from: number, to: number, line: number): number {
