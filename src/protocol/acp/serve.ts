@@ -82,6 +82,7 @@ function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): LazyLink
       await session.replayTo(client, after);
       client.showState(session.id, session.isRunning);
     },
+    lagged: (id, after) => client.lagged(id, after),
     endOf: async (id, prompt, after) => {
       const { origin } = client;
       return (await door.sessions()).endOfPrompt(id, { prompt, origin }, after);

@@ -232,6 +232,20 @@ export function sentAfter(text: string, after: number): string {
   return JSON.stringify({ ...message, params: { ...params, _meta: { ..._meta, trunkline } } });
 }
 
+/** The number that a holder adds to each event, always at the end of the message. */
+const SEQ = /,"_meta":\{"trunkline":\{"seq":(\d+)\}\}\}\}$/;
+/** Characters; longer than the longest match. */
+const SEQ_LENGTH = 64;
+
+/** The number of the event in an update, and the update without it; undefined if it has none. */
+export function numberOf(
+  text: string,
+): { readonly seq: number; readonly bare: string } | undefined {
+  const [tail, seq] = SEQ.exec(text.slice(-SEQ_LENGTH)) ?? [];
+  if (tail === undefined) return undefined;
+  return { seq: Number(seq), bare: `${text.slice(0, -tail.length)}}}` };
+}
+
 export function parsed(text: string): Readonly<Record<string, unknown>> {
   try {
     return objectOf(JSON.parse(text));

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 
 import type { Json } from "../../../../test/support/acp-house.ts";
 import { RecordingSink } from "../../../../test/support/recording-sink.ts";
+import { ScriptedHolder } from "../../../../test/support/scripted-holder.ts";
 import { background } from "../../../base/background.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { OWNER } from "../../../base/principal.ts";
@@ -13,49 +14,6 @@ import { memoryPair } from "../../../wire/channel/memory.ts";
 import { LazyLinks } from "./lazy-links.ts";
 import type { LinkedClient } from "./session-links.ts";
 
-/** A process that has the session open. It gives scripted answers, and records other messages. */
-class HoldingProcess {
-  readonly sink = new RecordingSink();
-  readonly channel: Channel<string>;
-  readonly joining: Channel<string>;
-
-  constructor(answers: Readonly<Record<string, unknown>> = {}) {
-    [this.channel, this.joining] = memoryPair();
-    const all: Readonly<Record<string, unknown>> = { initialize: {}, ...answers };
-    this.channel.receive({
-      message: (text) => {
-        const { id, method }: Json = JSON.parse(text);
-        const result = all[method];
-        if (id !== undefined && result !== undefined) this.say({ id, result });
-        return this.sink.message(text);
-      },
-      fault: (fault) => this.sink.fault(fault),
-      end: (error) => this.sink.end(error),
-    });
-  }
-
-  say(message: object): void {
-    background(this.channel.send(JSON.stringify({ jsonrpc: "2.0", ...message })), "Saying");
-  }
-
-  /** An update as a holder writes it. */
-  update(text: string, seq?: number): void {
-    const meta = seq === undefined ? "" : `,"_meta":{"trunkline":{"seq":${seq}}}`;
-    const head = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1"`;
-    background(this.channel.send(`${head},"update":{"text":"${text}"}${meta}}}`), "Saying");
-  }
-
-  async die(): Promise<void> {
-    await this.channel[Symbol.asyncDispose]();
-  }
-
-  async heard(method: string): Promise<Json> {
-    const isIt = (text: string): boolean => JSON.parse(text).method === method;
-    await this.sink.until(({ messages }) => messages.some(isIt));
-    return JSON.parse(this.sink.messages.find(isIt) ?? "");
-  }
-}
-
 /** A client, and its connection to this process. */
 class Rig implements AsyncDisposable {
   /** The messages to the client. */
@@ -63,9 +21,11 @@ class Rig implements AsyncDisposable {
   /** The messages that this process serves. */
   readonly here = new RecordingSink();
   readonly taken: { readonly sessionId: string; readonly after: number }[] = [];
+  /** What the client was told to resume. */
+  readonly lagged: { readonly sessionId: string; readonly after: number }[] = [];
   readonly links: LazyLinks;
   readonly #write: Channel<string>;
-  readonly holders = new Map<string, HoldingProcess>();
+  readonly holders = new Map<string, ScriptedHolder>();
   end: EndOfTurn | undefined;
   /** How a turn ended cannot be read. */
   endFails = false;
@@ -90,6 +50,7 @@ class Rig implements AsyncDisposable {
         if (this.holder !== undefined) throw heldBy(this.holder);
         this.taken.push({ sessionId, after });
       },
+      lagged: (sessionId, after) => this.lagged.push({ sessionId, after }),
       endOf: async () => {
         if (this.endFails) throw new TrunklineError("unavailable", "NATS does not answer.");
         return this.end;
@@ -111,8 +72,8 @@ class Rig implements AsyncDisposable {
     this.links.through(server).receive(this.here);
   }
 
-  holding(name: string, answers?: Readonly<Record<string, unknown>>): HoldingProcess {
-    const process = new HoldingProcess(answers);
+  holding(name: string, answers?: Readonly<Record<string, unknown>>): ScriptedHolder {
+    const process = new ScriptedHolder(answers);
     this.holders.set(name, process);
     return process;
   }
@@ -363,6 +324,26 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     await room;
     const ids = rig.here.messages.map((text): unknown => JSON.parse(text).id);
     assert.deepEqual(ids, [1, 2]);
+  });
+
+  it("tells a client after which event to resume a session that cannot be opened again", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", LOADED);
+    // Another process has the session, and refuses to show it.
+    const next = rig.holding("next");
+    await rig.join("h");
+    holder.update("shown", 9);
+    await rig.sent(({ method }) => method === "session/update");
+    rig.say({ id: 1, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    await holder.heard("session/prompt");
+    rig.holder = "next";
+    await holder.die();
+    const { id } = await next.heard("session/resume");
+    assert.deepEqual(rig.lagged, []);
+    next.say({ id, error: { code: -31902, message: "Session locked" } });
+    const { error } = await rig.sent((message) => message["id"] === 1);
+    assert.match(error.message, /locked/);
+    assert.deepEqual(rig.lagged, [{ sessionId: "s1", after: 9 }]);
   });
 
   it("answers a prompt also if it cannot be known how its turn ended", async () => {

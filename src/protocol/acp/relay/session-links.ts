@@ -17,6 +17,7 @@ import { interruptedTurn, toWire } from "../session-errors.ts";
 import {
   type Asked,
   type Joined,
+  numberOf,
   parsed,
   sentAfter,
   SessionLink,
@@ -47,6 +48,8 @@ export interface LinkedClient {
   takeOver(params: OldSessionParams, after: number): Promise<void>;
   /** How the turn of a prompt ended that was sent after an event; undefined if the turn never began. */
   endOf(sessionId: string, prompt: unknown, after: number): Promise<EndOfTurn | undefined>;
+  /** Tells the client that it is shown no event after this one until it resumes the session. */
+  lagged(sessionId: string, after: number): void;
 }
 
 export interface SessionLinksOptions {
@@ -73,11 +76,6 @@ const TAKE_OVER_WITHIN = 10_000;
 const RETRY = 50;
 /** Characters of messages that are read for sessions without a link before the client has to wait. */
 const MOST_KEPT = 1024 * 1024;
-
-/** The number that a holder adds to each event, always at the end of the message. */
-const SEQ = /,"_meta":\{"trunkline":\{"seq":(\d+)\}\}\}\}$/;
-/** Characters; longer than the longest match. */
-const SEQ_LENGTH = 64;
 
 /** Methods after which a client is no longer in a session. */
 const LEAVING: ReadonlySet<string> = new Set([
@@ -262,11 +260,9 @@ export class SessionLinks {
 
   #show(text: string, sessionId: string): void | Room {
     const joined = this.#joined.get(sessionId);
-    const [tail, seq] = SEQ.exec(text.slice(-SEQ_LENGTH)) ?? [];
-    if (tail !== undefined && joined !== undefined)
-      joined.last = Math.max(joined.last, Number(seq));
-    const isAsWanted = tail === undefined || this.#client.countsEvents;
-    const shown = isAsWanted ? text : `${text.slice(0, -tail.length)}}}`;
+    const number = numberOf(text);
+    if (joined !== undefined) joined.last = Math.max(joined.last, number?.seq ?? 0);
+    const shown = this.#client.countsEvents ? text : (number?.bare ?? text);
     if (joined?.shows === undefined) return this.#send(shown, sessionId);
     joined.shows.push(shown);
     return undefined;
@@ -316,6 +312,7 @@ export class SessionLinks {
       await this.#reopen(sessionId, joined);
     } catch (error) {
       this.#joined.delete(sessionId);
+      if (!this.#isClosed) this.#client.lagged(sessionId, joined.last);
       for (const [idText] of asked) this.#fail(idText, error);
       this.#forwardKept(joined);
       return;
