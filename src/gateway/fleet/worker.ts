@@ -82,11 +82,11 @@ export class Worker implements AsyncDisposable {
       if (isDraining) return;
       isDraining = true;
       members.tell();
-      const done = (): void => {
+      const draining = sessions.drain().then(() => {
         isDrained = true;
-        drained.resolve();
-      };
-      background(sessions.drain().then(done), "Draining");
+        return drained.resolve();
+      });
+      background(draining, "Draining");
     });
     opening.defer(() => asked.unsubscribe());
     members.join();

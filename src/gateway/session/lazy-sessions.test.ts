@@ -65,16 +65,16 @@ describe("LazySessions", { timeout: 60_000 }, () => {
     await using tools = await reach(holder, { id: "token:1", scopes: ["tools"] });
     const refused = new RecordingSink();
     tools.receive(refused);
-    tools.send(INITIALIZE);
+    await tools.send(INITIALIZE);
     await refused.until(({ ends }) => ends.length > 0);
     assert.deepEqual(refused.messages, []);
     await using limited = await reach(holder, { id: "token:2", scopes: ["sessions"], limits });
     const served = new RecordingSink();
     limited.receive(served);
-    limited.send(INITIALIZE);
+    await limited.send(INITIALIZE);
     for (const [id, cwd] of [repository.path, home.path].entries()) {
       const params = { cwd, mcpServers: [] };
-      limited.send(JSON.stringify({ jsonrpc: "2.0", id, method: "session/new", params }));
+      await limited.send(JSON.stringify({ jsonrpc: "2.0", id, method: "session/new", params }));
     }
     await served.until(({ messages }) => [0, 1].every((id) => answerTo(messages, id)));
     assert.equal(typeof answerTo(served.messages, 0)?.result?.sessionId, "string");
