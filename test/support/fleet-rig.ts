@@ -22,9 +22,12 @@ export class FleetRig implements AsyncDisposable {
     this.#config = config;
   }
 
-  /** `config` is the configuration of all nodes, beside an agent that does what prompts say. */
-  static async start(config: object = {}): Promise<FleetRig> {
-    return new FleetRig(await NatsServer.start(), config);
+  /**
+   * `config` is the configuration of all nodes, beside an agent that does what prompts say; `settings` is
+   * added to that of nats-server.
+   */
+  static async start(config: object = {}, settings = ""): Promise<FleetRig> {
+    return new FleetRig(await NatsServer.start(settings), config);
   }
 
   /** Adds to the configuration of a node that is started later. */
@@ -35,13 +38,13 @@ export class FleetRig implements AsyncDisposable {
   async worker(name: string, ...args: string[]): Promise<Program> {
     const program = new Program(["worker", "--json", ...this.#args(name), ...args]);
     await program.until(({ lines }) => lines.length > 0);
-    this.#programs.set(name, program);
+    await this.#keep(name, program);
     return program;
   }
 
   async gateway(name: string, ...args: string[]): Promise<ServedGateway> {
     const gateway = await ServedGateway.start([...this.#args(name), ...args]);
-    this.#programs.set(name, gateway.program);
+    await this.#keep(name, gateway.program);
     return gateway;
   }
 
@@ -49,7 +52,7 @@ export class FleetRig implements AsyncDisposable {
   async alone(name: string): Promise<ServedGateway> {
     const args = this.#args(name);
     const gateway = await ServedGateway.start(args.slice(args.indexOf("--data")));
-    this.#programs.set(name, gateway.program);
+    await this.#keep(name, gateway.program);
     return gateway;
   }
 
@@ -68,6 +71,13 @@ export class FleetRig implements AsyncDisposable {
   /** A command of the command line on the data folder of a node. */
   local(node: string, ...words: readonly string[]): Program {
     return new Program([...words, "--data", this.dataOf(node)]);
+  }
+
+  /** The same with the configuration of the node, as its user runs it. */
+  commandAt(node: string, ...words: readonly string[]): Program {
+    const args = this.#args(node);
+    const name = args.indexOf("--name");
+    return new Program([...words, ...args.toSpliced(name, 2)]);
   }
 
   async client({ ready, headers }: ServedGateway): Promise<AcpSocket> {
@@ -101,6 +111,12 @@ export class FleetRig implements AsyncDisposable {
     }
     await this.nats[Symbol.asyncDispose]();
     rmSync(this.folder, { recursive: true });
+  }
+
+  /** Under its name, in the place of a process that has ended. */
+  async #keep(name: string, program: Program): Promise<void> {
+    await this.#programs.get(name)?.[Symbol.asyncDispose]();
+    this.#programs.set(name, program);
   }
 
   #args(name: string): string[] {

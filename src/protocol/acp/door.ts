@@ -148,6 +148,8 @@ export class AcpDoor {
     const { takeOverWithin = NOTICED_WITHIN } = this.options;
     const until = performance.now() + takeOverWithin;
     const progress: Progress = { shown: 0 };
+    // Also where another process opens the session: this one shows its events to the client.
+    if (OPENING.has(method)) client.countEvents((given as HomeParams)._meta);
     let home = await this.#homeOf(call, given);
     for (;;) {
       const params = continued(given, progress.shown);

@@ -23,14 +23,12 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
     door.serve(METHODS.loadSession, async (params, { state }) => {
       const session = await reopenSession(door, params, state);
       const { after } = ours(params._meta);
-      state.countEvents(params._meta);
       await session.replayTo(state, typeof after === "number" ? after : undefined);
       return { ...settingsOf(session), ...stateOf(session, state) };
     }),
     door.serve(METHODS.resumeSession, async (params, { state }) => {
       const session = await reopenSession(door, params, state);
       const { after = params.replayFrom ? 0 : undefined } = ours(params._meta);
-      state.countEvents(params._meta);
       if (typeof after === "number") await session.replayTo(state, after);
       // Version 2: the state of the session comes before other updates, so the client is attached at once.
       else if (state.isEchoed) session.attach(state);
@@ -101,7 +99,6 @@ function newSession(door: AcpDoor): Handle<NewSessionParams> {
     const sessions = await door.sessions();
     const agent = agentOf(params) ?? state.agent ?? door.options.agent;
     const session = await sessions.create(setup, agent, state.principal);
-    state.countEvents(params._meta);
     attachLater(session, state);
     return { sessionId: session.id, ...settingsOf(session), ...metaOfNew(session) };
   };
