@@ -174,4 +174,23 @@ describe("the nodes of a fleet", { skip: noNats, timeout: 600_000 }, () => {
     assert.equal(await drain.exit, 0, drain.stderr);
     assert.equal(await second.exit, DRAINED, second.stderr);
   });
+
+  it("end in words if another has their name, and may be restarted at once", async () => {
+    await using rig = await FleetRig.start();
+    const first = await rig.worker("w1");
+    const gateway = await rig.gateway("g1");
+    const second = await rig.worker("w2", "--name", "w1");
+    assert.equal(await second.exit, 1);
+    assert.match(second.stderr, /Cannot be node 'w1': another worker of pool 'default' has that/);
+    await first.says(/fleet\.same-name/);
+    const third = await rig.gateway("g2", "--name", "g1");
+    assert.equal(await third.program.exit, 1);
+    assert.match(third.program.stderr, /Cannot be node 'g1': another gateway of pool 'default'/);
+    await rig.kill("w1");
+    await rig.worker("w1");
+    using client = await rig.client(gateway);
+    const { sessionId } = await client.ask("session/new", { cwd: rig.folder, mcpServers: [] });
+    await client.ask("session/prompt", promptOf(sessionId, "say here"));
+    assert.match(client.text, /here/);
+  });
 });

@@ -48,5 +48,6 @@ export async function run(invocation: Invocation<WorkerValues>): Promise<number>
     out(`Worker ${self.name} has ${places} for pool '${fleet.pool}'. Stop it with Ctrl-C.\n`);
   }
   const drained = worker.drained.then(() => DRAINED);
-  return await Promise.race([signalled.then(() => 0), drained]);
+  const refused = worker.fleet.untilRefused(house.log);
+  return await Promise.race([signalled.then(() => 0), drained, refused]);
 }

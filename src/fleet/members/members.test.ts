@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { FAST_BEATS, FleetNode, STATE } from "../../../test/support/fleet-node.ts";
+import { connectTo, FAST_BEATS, FleetNode, STATE } from "../../../test/support/fleet-node.ts";
 import { until } from "../../../test/support/until.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { NodeProcess } from "../../../test/support/node-process.ts";
@@ -41,6 +41,27 @@ describe("Members", { skip: noNats, timeout: 300_000 }, () => {
       ["joined", "changed", "lost"],
     );
     assert.equal(changes.at(-1)?.member.isDrained, true);
+  });
+
+  it("tells a node of another with its name, and which of them was there first", async () => {
+    await using server = await NatsServer.start();
+    await using first = await FleetNode.open(server.url, "w");
+    await until(() => first.members.isReady);
+    await using second = await FleetNode.open(server.url, "w");
+    const [later, earlier] = await Promise.all([first.members.twin, second.members.twin]);
+    assert.deepEqual([later.member.id, later.wasFirst], [second.self.id, false]);
+    assert.deepEqual([earlier.member.id, earlier.wasFirst], [first.self.id, true]);
+  });
+
+  it("takes the end of its own earlier process for no other node", async () => {
+    await using server = await NatsServer.start();
+    await using earlier = await FleetNode.open(server.url, "w");
+    await using later = new FleetNode(await connectTo(server.url, "w"), "w");
+    await until(() => later.members.get(earlier.self.id) !== undefined);
+    await earlier.connection[Symbol.asyncDispose]();
+    later.members.join();
+    const lost = until(() => later.members.isReady && later.alive.length === 1);
+    await Promise.race([lost, later.members.twin.then(() => assert.fail("It is no other node"))]);
   });
 
   it("loses a node that falls silent, and no other", async () => {

@@ -22,6 +22,13 @@ export interface MemberChange {
   readonly member: Member;
 }
 
+/** Another node with the name of this one. */
+export interface Twin {
+  readonly member: Member;
+  /** It was there before this node. */
+  readonly wasFirst: boolean;
+}
+
 export interface MembersOptions {
   readonly connection: FleetConnection;
   readonly self: NodeAddress;
@@ -44,6 +51,7 @@ export class Members implements Disposable {
   readonly #self: NodeAddress;
   readonly #state: () => NodeState;
   readonly #heard = new Map<string, { member: Member; at: number; gone: AbortController }>();
+  readonly #twin = Promise.withResolvers<Twin>();
   readonly #listeners = new Set<(change: MemberChange) => void>();
   readonly #ready = Promise.withResolvers<void>();
   readonly #subscription: Subscription;
@@ -91,6 +99,14 @@ export class Members implements Disposable {
   isSilent(id: string): boolean {
     const known = this.#heard.get(id);
     return known !== undefined && this.#now - known.at >= DOUBTFUL_AFTER;
+  }
+
+  /**
+   * Resolves when another node is known to have the name of this one. One that is heard only until this
+   * node knows who is alive is its own earlier process.
+   */
+  get twin(): Promise<Twin> {
+    return this.#twin.promise;
   }
 
   /** A member that is alive as far as is known. */
@@ -191,7 +207,7 @@ export class Members implements Disposable {
     if (beat.id === this.#self.id && beat.number === this.#number) this.#returned();
   }
 
-  #hear({ id, isLeaving, state }: Beat, name: string): void {
+  #hear({ id, number, isLeaving, state }: Beat, name: string): void {
     const member: Member = { ...state, id, name };
     const known = this.#heard.get(member.id);
     if (member.role === "observer" || (known !== undefined && known.member.name !== name)) return;
@@ -203,8 +219,17 @@ export class Members implements Disposable {
     }
     const { gone = new AbortController() } = known ?? {};
     this.#heard.set(member.id, { member, at: this.#now, gone });
+    if (name === this.#self.name && number > 0 && this.isReady) this.#meet(member, number);
     if (known === undefined) this.#notify({ kind: "joined", member });
     else if (!isSame(known.member, member)) this.#notify({ kind: "changed", member });
+  }
+
+  /** A node with this one's name: whoever has sent more beats was there first. */
+  #meet(member: Member, number: number): void {
+    const { id } = this.#self;
+    if (member.id === id) return;
+    const wasFirst = number === this.#number ? member.id < id : number > this.#number;
+    this.#twin.resolve({ member, wasFirst });
   }
 
   #returned(): void {

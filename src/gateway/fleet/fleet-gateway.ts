@@ -1,3 +1,4 @@
+import type { Log } from "../../base/log.ts";
 import { JobQueue } from "../../fleet/members/job-queue.ts";
 import { Placer } from "../../fleet/members/placer.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
@@ -50,6 +51,11 @@ export class FleetGateway implements AsyncDisposable {
   join(url: string): void {
     this.#url = url;
     this.fleet.members.join();
+  }
+
+  /** See `Fleet.untilRefused`. */
+  untilRefused(log: Log): Promise<never> {
+    return this.fleet.untilRefused(log);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

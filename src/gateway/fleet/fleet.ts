@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import { FleetConnection } from "../../fleet/connection/connect.ts";
@@ -94,6 +95,22 @@ export class Fleet implements AsyncDisposable {
   /** Sets what the node tells about itself beyond what the configuration says. */
   tells(state: () => Partial<NodeState>): void {
     this.#state = state;
+  }
+
+  /**
+   * Rejects if another node has the name of this one and was there before: what both tell would count as
+   * one node's, so that the audit of one is lost, and its tools.
+   */
+  async untilRefused(log: Log): Promise<never> {
+    const { member, wasFirst } = await this.members.twin;
+    const { pool } = this.connection.subjects;
+    const what = `another ${member.role} of pool '${pool}' has that name`;
+    if (!wasFirst) {
+      log.error("fleet.same-name", { name: member.name, what });
+      return await new Promise<never>(() => {});
+    }
+    const next = "Give each node a name of its own with --name or `fleet.name`";
+    throw new TrunklineError("conflict", `Cannot be node '${member.name}': ${what}. ${next}.`);
   }
 
   /** Whether a process that holds sessions seems alive. It does as long as that cannot be known. */
