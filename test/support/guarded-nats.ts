@@ -20,13 +20,16 @@ export class GuardedNats implements AsyncDisposable {
   readonly refused: string[] = [];
   readonly #nodes: readonly GuardedNode[];
   readonly #folder: Awaited<ReturnType<typeof mkdtempDisposable>>;
+  #settings: string;
 
   private constructor(
     server: NatsServer,
     nodes: readonly GuardedNode[],
     folder: Awaited<ReturnType<typeof mkdtempDisposable>>,
+    settings: string,
   ) {
     this.server = server;
+    this.#settings = settings;
     this.folder = folder.path;
     this.#nodes = nodes;
     this.#folder = folder;
@@ -40,7 +43,8 @@ export class GuardedNats implements AsyncDisposable {
       users.push({ ...node, nkey: key.getPublicKey() });
       await writeFile(join(folder.path, `${node.name}.key`), key.getSeed(), { mode: 0o600 });
     }
-    return new GuardedNats(await NatsServer.start(natsSettings(users)), nodes, folder);
+    const settings = natsSettings(users);
+    return new GuardedNats(await NatsServer.start(settings), nodes, folder, settings);
   }
 
   async connect(name: string): Promise<FleetConnection> {
@@ -53,6 +57,15 @@ export class GuardedNats implements AsyncDisposable {
     });
     void this.#note(connection);
     return connection;
+  }
+
+  /** Withdraws a permission from all nodes that have it, while they are connected. */
+  async withdraw(subject: string): Promise<void> {
+    const lines = this.#settings.split("\n");
+    const left = lines.filter((line) => line.trim() !== `"${subject}"`);
+    if (left.length === lines.length) throw new Error(`No node may use '${subject}'`);
+    this.#settings = left.join("\n");
+    await this.server.reload(this.#settings);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -32,10 +32,7 @@ export class NatsServer implements AsyncDisposable {
   static async start(settings = ""): Promise<NatsServer> {
     const folder = mkdtempSync(join(tmpdir(), "trunkline-nats-"));
     const port = await freePort();
-    writeFileSync(
-      join(folder, "nats.conf"),
-      `server_name: ${basename(folder)}\nhost: 127.0.0.1\nport: ${port}\njetstream { store_dir: "${folder}/data" }\n${settings}\n`,
-    );
+    configure(folder, port, settings);
     const server = new NatsServer(port, folder, run(folder));
     await server.#listening();
     return server;
@@ -80,6 +77,19 @@ export class NatsServer implements AsyncDisposable {
     await this.#listening();
   }
 
+  /** Gives it other settings while it runs. */
+  async reload(settings: string): Promise<void> {
+    configure(this.#folder, this.port, settings);
+    const reloads = (): number => this.#log.split("Reloaded server configuration").length;
+    const before = reloads();
+    this.#child.kill("SIGHUP");
+    while (reloads() === before) await delay(20);
+  }
+
+  get #log(): string {
+    return readFileSync(join(this.#folder, "log"), "utf8");
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) await this.kill();
     rmSync(this.#folder, { recursive: true });
@@ -89,12 +99,18 @@ export class NatsServer implements AsyncDisposable {
     while (!(await greets(this.port, basename(this.#folder)))) {
       const { exitCode, signalCode } = this.#child;
       if (exitCode !== null || signalCode !== null) {
-        const why = readFileSync(join(this.#folder, "log"), "utf8");
-        throw new Error(`nats-server ended with ${signalCode ?? exitCode}: ${why}`);
+        throw new Error(`nats-server ended with ${signalCode ?? exitCode}: ${this.#log}`);
       }
       await delay(20);
     }
   }
+}
+
+function configure(folder: string, port: number, settings: string): void {
+  writeFileSync(
+    join(folder, "nats.conf"),
+    `server_name: ${basename(folder)}\nhost: 127.0.0.1\nport: ${port}\njetstream { store_dir: "${folder}/data" }\n${settings}\n`,
+  );
 }
 
 function run(folder: string): ChildProcess {

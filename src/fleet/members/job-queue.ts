@@ -11,7 +11,7 @@ import {
   RetentionPolicy,
   StorageType,
 } from "@nats-io/jetstream";
-import { type Msg, nanos, type Subscription } from "@nats-io/transport-node";
+import { errors, type Msg, nanos, type Subscription } from "@nats-io/transport-node";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -137,6 +137,7 @@ export class JobQueue implements Disposable {
       } catch (error) {
         signal.throwIfAborted();
         if (isCode(error, STREAM_IS_FULL)) throw this.#full(error);
+        if (isForbidden(error)) throw forbidden(error);
         if (nats.isClosed()) throw error;
         await delay(RETRY_AFTER, undefined, { signal });
       }
@@ -228,6 +229,18 @@ export class JobQueue implements Disposable {
     const { most } = this.#options;
     return new TrunklineError("limit", `${most} requests wait already`, { cause });
   }
+}
+
+/** Whether the permissions of this gateway do not suffice: trying again does not help. */
+function isForbidden(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  return error instanceof errors.PermissionViolationError || isForbidden(error.cause);
+}
+
+function forbidden(cause: Error): TrunklineError {
+  const next = "Give its user the permissions that `trunkline worker credentials` prints";
+  const says = `Cannot wait for a free slot: NATS refuses it to this gateway. ${next}.`;
+  return new TrunklineError("unavailable", says, { cause });
 }
 
 function isCode(error: unknown, code: number): boolean {
