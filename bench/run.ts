@@ -95,6 +95,9 @@ async function main(args: string[]): Promise<number> {
   let failures = 0;
   for (const bench of options.benches) {
     try {
+      // Before it is measured, since that takes minutes.
+      if (options.doc !== undefined)
+        fillMeasured(readFileSync(options.doc, "utf8"), bench.name, "");
       const report = await runBench(bench, options);
       reports.push(report);
       const output = renderReport(report);
