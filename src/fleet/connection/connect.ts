@@ -252,7 +252,7 @@ function whyNot(error: unknown): [message: string, next: string] {
   if (error instanceof errors.PermissionViolationError) {
     return [
       message,
-      "Give the user of this node the permissions that docs/SCALE-OUT.md lists for its pool.",
+      "Give the user of this node the permissions that `trunkline worker credentials` prints.",
     ];
   }
   if (CERTIFICATE.test(code ?? "") || message.includes("tls")) {
