@@ -17,54 +17,71 @@ export interface InForce {
   readonly next?: string;
 }
 
+/** What is said of a sandbox. */
+interface Words {
+  readonly setting: string;
+  readonly off: string;
+  readonly inForce: string;
+  /** What becomes of those that are to run in it, by the setting. */
+  readonly without: Readonly<Record<"auto" | "on", string>>;
+}
+
+const COMMANDS: Words = {
+  setting: "agent.sandbox",
+  off: "commands can do everything that you can, and can read keys of models from /proc",
+  inForce: "own processes and network, secrets hidden, seccomp",
+  without: {
+    auto: "commands run without one, and can read keys of models from /proc",
+    on: "commands do not run",
+  },
+};
+
+const REACH_ALL = "plugins reach every host, and every socket of this machine";
+const PLUGINS: Words = {
+  setting: "bus.sandbox",
+  off: REACH_ALL,
+  inForce: "plugins with permissions reach only the approved hosts",
+  without: { auto: REACH_ALL, on: "plugins with permissions are not started" },
+};
+
+/** Says why no sandbox can be made here; undefined if one can. */
+export type TryOut = () => Promise<string | undefined>;
+
 /** Tests which protection commands of local sessions have. */
-export async function localInForce(
+export function localInForce(
   { agent }: Pick<Config, "agent">,
-  tryOut: () => Promise<string | undefined> = problemOfCommands,
+  tryOut: TryOut = tryOutSandbox,
 ): Promise<InForce> {
-  if (agent.sandbox === "off") {
-    const says =
-      "off: commands can do everything that you can, and can read keys of models from /proc";
-    return { state: "warn", says, next: "Set `agent.sandbox` to `auto`." };
-  }
-  const problem = await tryOut();
-  if (problem === undefined) {
-    const says = "in force: own processes and network, secrets hidden, seccomp";
-    return { state: "ok", says: `${says} (\`agent.sandbox\` is \`${agent.sandbox}\`)` };
-  }
-  const without =
-    agent.sandbox === "on"
-      ? "commands do not run"
-      : "commands run without one, and can read keys of models from /proc";
-  const state = agent.sandbox === "on" ? "fail" : "warn";
-  const next = remedyFor(problem, thisMachine());
-  return { state, says: `none, so ${without}: ${problem}`, next };
+  return inForce(agent.sandbox, COMMANDS, tryOut);
 }
 
 /** Tests which protection plugins with permissions have. */
-export async function pluginsInForce(
+export function pluginsInForce(
   { bus }: Pick<Config, "bus">,
-  tryOut: () => Promise<string | undefined> = problemOfCommands,
+  tryOut: TryOut = tryOutSandbox,
 ): Promise<InForce> {
-  if (bus.sandbox === "off") {
-    const says = "off: plugins reach every host, and every socket of this machine";
-    return { state: "warn", says, next: "Set `bus.sandbox` to `auto`." };
+  return inForce(bus.sandbox, PLUGINS, tryOut);
+}
+
+async function inForce(
+  wanted: "auto" | "on" | "off",
+  words: Words,
+  tryOut: TryOut,
+): Promise<InForce> {
+  const setting = `\`${words.setting}\``;
+  if (wanted === "off") {
+    return { state: "warn", says: `off: ${words.off}`, next: `Set ${setting} to \`auto\`.` };
   }
   const problem = await tryOut();
   if (problem === undefined) {
-    const says = "in force: plugins with permissions reach only the approved hosts";
-    return { state: "ok", says: `${says} (\`bus.sandbox\` is \`${bus.sandbox}\`)` };
+    return { state: "ok", says: `in force: ${words.inForce} (${setting} is \`${wanted}\`)` };
   }
-  const without =
-    bus.sandbox === "on"
-      ? "plugins with permissions are not started"
-      : "plugins reach every host, and every socket of this machine";
-  const state = bus.sandbox === "on" ? "fail" : "warn";
+  const state = wanted === "on" ? "fail" : "warn";
   const next = remedyFor(problem, thisMachine());
-  return { state, says: `none, so ${without}: ${problem}`, next };
+  return { state, says: `none, so ${words.without[wanted]}: ${problem}`, next };
 }
 
-async function problemOfCommands(): Promise<string | undefined> {
+export async function tryOutSandbox(): Promise<string | undefined> {
   const data = mkdtempSync(join(tmpdir(), "trunkline-doctor-"));
   const removeData = (): void => rmSync(data, { recursive: true, force: true });
   // On a busy machine `trunkline doctor` gives this check up, and exits before it is over.
