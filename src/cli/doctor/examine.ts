@@ -123,9 +123,9 @@ function houseChecks(invocation: Invocation, loaded: LoadedConfig, isDeep: boole
     },
     {
       what: "Port",
-      examine: async () => {
+      examine: async (allowance) => {
         const { checkPort } = await import("./machine/port.ts");
-        return [await checkPort(config)];
+        return [await checkPort(config, allowance)];
       },
     },
     {

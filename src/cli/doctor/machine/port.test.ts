@@ -4,19 +4,22 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 
+import { SampleAllowance } from "../../../../test/samples/sample-allowance.ts";
 import { defaultConfig } from "../../../gateway/config/config.ts";
 import { checkPort } from "./port.ts";
 
 const { serve } = defaultConfig("/data");
 
 /** What is found of the port of a server that answers so. */
-async function found(listener: RequestListener) {
+async function found(listener: RequestListener, patience?: number) {
+  await using allowance = new SampleAllowance(patience);
   const server = createServer(listener);
   await using _closed = { [Symbol.asyncDispose]: () => closed(server) };
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  return { ...(await checkPort({ server: { host: "127.0.0.1", port }, serve })), port };
+  const config = { server: { host: "127.0.0.1", port }, serve };
+  return { ...(await checkPort(config, allowance)), port };
 }
 
 async function closed(server: ReturnType<typeof createServer>): Promise<void> {
@@ -27,7 +30,9 @@ async function closed(server: ReturnType<typeof createServer>): Promise<void> {
 
 describe("checkPort()", () => {
   it("checks nothing if a free port is to be picked", async () => {
-    const { state } = await checkPort({ server: { host: "127.0.0.1", port: 0 }, serve });
+    await using allowance = new SampleAllowance();
+    const config = { server: { host: "127.0.0.1", port: 0 }, serve };
+    const { state } = await checkPort(config, allowance);
     assert.equal(state, "ok");
   });
 
@@ -52,9 +57,17 @@ describe("checkPort()", () => {
     });
   }
 
+  it("says of a program that does not answer that it does not, before the check is given up", async () => {
+    const { state, says } = await found(() => {}, 200);
+    assert.equal(state, "fail");
+    assert.match(says, /^a program that does not answer listens on 127\.0\.0\.1:/);
+  });
+
   it("fails for an address that this machine does not have", async () => {
     // RFC 5737: 192.0.2.0/24 is for documentation.
-    const finding = await checkPort({ server: { host: "192.0.2.1", port: 4180 }, serve });
+    await using allowance = new SampleAllowance();
+    const config = { server: { host: "192.0.2.1", port: 4180 }, serve };
+    const finding = await checkPort(config, allowance);
     assert.equal(finding.state, "fail");
     assert.match(finding.says, /cannot listen on 192\.0\.2\.1:4180: EADDRNOTAVAIL/);
   });

@@ -2,13 +2,17 @@ import { createServer } from "node:net";
 
 import type { Config } from "../../../gateway/config/config.ts";
 import type { Finding } from "../finding.ts";
+import type { Allowance } from "../run-checks.ts";
 
 const what = "Port";
-/** Milliseconds to wait for an answer: a machine may be busy. */
-const PATIENCE = 10_000;
+/** The part of a check's time in which an answer is awaited: then there is time to say that none came. */
+const SHARE = 0.8;
 
 /** Whether `trunkline serve` can listen on its port, or does already. */
-export async function checkPort(config: Pick<Config, "server" | "serve">): Promise<Finding> {
+export async function checkPort(
+  config: Pick<Config, "server" | "serve">,
+  { patience, signal }: Allowance,
+): Promise<Finding> {
   const { host, port } = config.server;
   if (port === 0) return { state: "ok", what, says: "each start picks a free one" };
   const where = `${host}:${port}`;
@@ -18,10 +22,13 @@ export async function checkPort(config: Pick<Config, "server" | "serve">): Promi
     const next = "Set `server.host` and `server.port` to an address of this machine.";
     return { state: "fail", what, says: `cannot listen on ${where}: ${problem}`, next };
   }
-  const name = await nameAt(host, port, config.serve.tls === undefined ? "http" : "https");
+  const late = AbortSignal.timeout(patience * SHARE);
+  const enough = AbortSignal.any([signal, late]);
+  const name = await nameAt(host, port, config.serve.tls === undefined ? "http" : "https", enough);
   if (name !== undefined) return { state: "ok", what, says: `${name} is running on ${where}` };
   const next = "Stop that program, or set another `server.port`.";
-  return { state: "fail", what, says: `another program listens on ${where}`, next };
+  const who = late.aborted ? "a program that does not answer" : "another program";
+  return { state: "fail", what, says: `${who} listens on ${where}`, next };
 }
 
 function tryToListen(host: string, port: number): Promise<string | undefined> {
@@ -33,10 +40,14 @@ function tryToListen(host: string, port: number): Promise<string | undefined> {
 }
 
 /** What answers a health check there. A gateway that other machines can reach hides its version. */
-async function nameAt(host: string, port: number, scheme: string): Promise<string | undefined> {
+async function nameAt(
+  host: string,
+  port: number,
+  scheme: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const authority = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   try {
-    const signal = AbortSignal.timeout(PATIENCE);
     const response = await fetch(`${scheme}://${authority}/healthz`, { signal });
     const health = (await response.json()) as { status?: unknown; version?: unknown };
     if (health.status !== "ok") return undefined;
