@@ -26,10 +26,15 @@ interface Answer {
 const NAME = /^[\w-]{1,64}$/;
 const ID = /^[\w-]{1,80}$/;
 
+/** Whether it may be the id of a process or a request: it becomes a part of subjects. */
+export function isId(value: unknown): value is string {
+  return typeof value === "string" && ID.test(value);
+}
+
 /** Whether a node can be reached under this address: it becomes a part of subjects. */
 export function isAddress(value: unknown): value is NodeAddress {
   const { id, name } = (value ?? {}) as Partial<Record<keyof NodeAddress, unknown>>;
-  return typeof id === "string" && ID.test(id) && typeof name === "string" && NAME.test(name);
+  return isId(id) && typeof name === "string" && NAME.test(name);
 }
 
 /** The part of the node's subjects that names it. */

@@ -1,4 +1,4 @@
-import type { NodeAddress } from "../connection/node-request.ts";
+import { isId, type NodeAddress } from "../connection/node-request.ts";
 
 /** `observer`: only looks, such as a command that shows the fleet. It is no member. */
 export type Role = "gateway" | "worker" | "observer";
@@ -49,8 +49,6 @@ const MOST_LABELS = 100;
 /** Characters of a label or another text. */
 const LONGEST = 1_000;
 const MOST_QUEUES = 1_000;
-/** It is a part of subjects. */
-const ID = /^[\w-]{1,80}$/;
 
 export function encodeBeat(beat: Beat): string {
   const { state } = beat;
@@ -67,7 +65,7 @@ export function readBeat(text: string): Beat | undefined {
   }
   const state = readState(value.state);
   const { id, number, isLeaving } = value;
-  if (typeof id !== "string" || !ID.test(id) || state === undefined) return undefined;
+  if (!isId(id) || state === undefined) return undefined;
   return { id, number: asNumber(number), isLeaving: isLeaving === true, state };
 }
 

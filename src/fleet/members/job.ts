@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-import { isAddress, type NodeAddress } from "../connection/node-request.ts";
+import { isAddress, isId, type NodeAddress } from "../connection/node-request.ts";
 
 /** A request that waits for a free slot, as it is in the stream. */
 export interface Job {
@@ -24,7 +24,7 @@ export interface OfferAnswer {
 /** Undefined for what is no job. */
 export function readJob(text: string): Job | undefined {
   const job: Partial<Job> | undefined = readObject(text);
-  const isJob = typeof job?.id === "string" && JOB_ID.test(job.id) && isAddress(job.gateway);
+  const isJob = isId(job?.id) && isAddress(job.gateway);
   return isJob ? (job as Job) : undefined;
 }
 
@@ -33,8 +33,6 @@ export function readOffer(text: string): Offer | undefined {
   const offer: Partial<Offer> | undefined = readObject(text);
   return isAddress(offer?.worker) ? (offer as Offer) : undefined;
 }
-
-const JOB_ID = /^[\w-]{1,80}$/;
 
 function readObject(text: string): object | undefined {
   try {
