@@ -72,16 +72,6 @@ describe("openShared()", { skip: noNats }, () => {
     assert.equal(await identityAt(a, "bad"), undefined);
   });
 
-  it("is done by one process of a data folder, and by another when that one ends", async () => {
-    await using fleet = await FleetOfHouses.start();
-    const first = await fleet.node("a", {});
-    await until(() => first.shared.status?.state.isUpToDate === true);
-    await using second = await fleet.node("a", {});
-    assert.equal(second.shared.status, undefined);
-    await first[Symbol.asyncDispose]();
-    await until(() => second.shared.status?.state.isUpToDate === true);
-  });
-
   it("puts no secret into NATS", async () => {
     await using fleet = await FleetOfHouses.start();
     const more = {

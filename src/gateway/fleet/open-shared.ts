@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { FleetConnection } from "../../fleet/connection/connect.ts";
@@ -7,7 +6,6 @@ import { SharedAudit } from "../../fleet/replication/shared-audit.ts";
 import { SharedState } from "../../fleet/replication/shared-state.ts";
 import { openSharedStores, openTokens } from "../../fleet/replication/shared-stores.ts";
 import type { SharingStatus } from "../../fleet/replication/share-loop.ts";
-import { FileLock } from "../../store/file-lock.ts";
 import type { House } from "../house.ts";
 import { IdentityKind } from "./shared-identities.ts";
 
@@ -21,7 +19,7 @@ export interface OpenSharedOptions {
 
 /** What this node shares with the others of its pool. */
 export interface Shared extends AsyncDisposable {
-  /** Undefined while another process of the same data folder does it. */
+  /** Undefined until the stores of the data folder are open. */
   readonly status:
     | {
         readonly state: SharingStatus;
@@ -32,13 +30,13 @@ export interface Shared extends AsyncDisposable {
     | undefined;
 }
 
-/** Milliseconds after which it is tried again whether the process that shares a folder has ended. */
+/** Milliseconds after which it is tried again to open what is shared. */
 const TRY_AGAIN = 1_000;
 
 /**
  * Shares tokens, permission rules, review threads, identities and the audit of a data folder with the
  * other nodes. It does not wait for NATS: what is here is used, and what is changed here is sent when
- * NATS can be reached. Where several processes use one data folder, one of them does it.
+ * NATS can be reached. No other node uses the folder (see `Fleet.connect`).
  */
 export function openShared(options: OpenSharedOptions): Shared {
   return new FolderShare(options);
@@ -91,12 +89,6 @@ class FolderShare implements Shared {
     const { data } = config;
     const { connection, self } = fleet;
     await using opened = new AsyncDisposableStack();
-    const lock = await FileLock.take(join(data, "shared.lock"), 0).catch(() => undefined);
-    if (lock === undefined || signal.aborted) {
-      lock?.[Symbol.dispose]();
-      return;
-    }
-    opened.use(lock);
     const identities = await IdentityKind.open(house, env);
     const stores = opened.use(await openSharedStores(data, role));
     const sharing = { connection, data, report };
