@@ -92,7 +92,7 @@ export interface PassedCall {
   readonly meta: Readonly<Record<string, unknown>> | undefined;
   readonly context: ToolContext;
   /** Whom to tell, once, if the call is called off before it is answered. */
-  heard(listener: StopListener): void;
+  onStop(listener: StopListener): void;
   /** Its result, as JSON of one text (`TextResult`). */
   answered(result: string, isError: boolean): void;
   /** Goes on as a call that was not passed on: it failed, or its result is of another kind. */

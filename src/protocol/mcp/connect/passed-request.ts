@@ -60,7 +60,7 @@ export class PassedRequest implements Pending, StopListener {
     const id = peer.requests.register(this);
     if (id === undefined) return false;
     this.#id = id;
-    this.passed.heard(this);
+    this.passed.onStop(this);
     const { meta } = this.passed;
     const more = meta === undefined ? "" : this.#metaText(meta);
     peer.send(`{"jsonrpc":"2.0","id":${id}${this.#around.before}${args}${more}}}`);
@@ -80,7 +80,7 @@ export class PassedRequest implements Pending, StopListener {
     this.#requests.giveUp(this.#id, reason);
   }
 
-  /** The passed call is told itself, and tells nobody after that. */
+  /** Nothing to do: the passed call drops its listener itself. */
   settled(): void {}
 
   /** It was answered with one text. */

@@ -204,7 +204,7 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
   }
 
   /** The one who passes the call on. */
-  heard(listener: StopListener): void {
+  onStop(listener: StopListener): void {
     this.#listener = listener;
   }
 
