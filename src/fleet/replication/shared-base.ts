@@ -38,9 +38,14 @@ export const SHARED_MIGRATIONS = [
 export type SharedPart = "state" | "tokens" | "audit";
 
 export interface Entry {
-  /** 0 while the first message of a new row may not have been sent. */
+  /** The last message of the row; 0 while there may be none (`isPending`). */
   readonly seq: number;
   readonly local: string;
+}
+
+/** Whether the first message of a new row may not have been sent. */
+export function isPending({ seq }: Entry): boolean {
+  return seq === 0;
 }
 
 /**

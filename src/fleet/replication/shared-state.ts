@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { FleetConnection } from "../connection/connect.ts";
 import type { Subjects } from "../subjects.ts";
 import { ChangeStream, type ChangeStreamSettings, type Published } from "./change-stream.ts";
-import { type Entry, markOf, SharedBase } from "./shared-base.ts";
+import { type Entry, isPending, markOf, SharedBase } from "./shared-base.ts";
 import { ShareLoop, type SharingStatus } from "./share-loop.ts";
 import type { Decide, SharedKind, SharedText } from "./shared-kind.ts";
 
@@ -131,10 +131,11 @@ export class SharedState implements AsyncDisposable {
     const decide: Decide = (key, local) => {
       const shared = textOf(fresh.get(key));
       unsent.delete(key);
-      const { seq, local: before } = known.get(key) ?? { seq: NaN, local: "" };
+      const entry = known.get(key);
       // Where another node sent the row while this one was about to, nothing is agreed yet.
-      const isAsAgreed = seq !== 0 && markOf(local) === before;
-      if (local === shared || isAsAgreed) return shared;
+      const isAgreed = entry === undefined || !isPending(entry);
+      const isUnchanged = isAgreed && markOf(local) === (entry?.local ?? "");
+      if (local === shared || isUnchanged) return shared;
       const merged = kind.merge(local, shared);
       if (merged !== shared) unsent.set(key, markOf(shared));
       return merged;
@@ -192,8 +193,8 @@ export class SharedState implements AsyncDisposable {
     const known = await this.#base.entries(kind.name, isWhole ? undefined : rows.keys());
     const changed = new Map<string, SharedText>(
       [...rows].filter(([key, text]) => {
-        const { seq, local } = known.get(key) ?? { seq: 0, local: "" };
-        return seq === 0 || markOf(text) !== local;
+        const entry = known.get(key);
+        return entry === undefined || isPending(entry) || markOf(text) !== entry.local;
       }),
     );
     if (isWhole) {

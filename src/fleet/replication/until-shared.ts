@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { SHARED_FILE, SharedBase, type SharedPart } from "./shared-base.ts";
+import { isPending, SHARED_FILE, SharedBase, type SharedPart } from "./shared-base.ts";
 
 /** Milliseconds that a person waits at most. */
 const PATIENCE = 1_500;
@@ -27,8 +27,9 @@ export async function untilShared(
   const giveUpAt = performance.now() + patience;
   using base = await SharedBase.open(data, part);
   for (;;) {
-    const { seq = 0, local = "" } = (await base.entries(kind, [key])).get(key) ?? {};
-    if (isThere ? seq > 0 && local !== "" : local === "") return true;
+    const entry = (await base.entries(kind, [key])).get(key);
+    const isKnown = entry !== undefined && entry.local !== "";
+    if (isThere ? isKnown && !isPending(entry) : !isKnown) return true;
     if (performance.now() > giveUpAt) return false;
     await delay(50);
   }
