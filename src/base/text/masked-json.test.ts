@@ -29,6 +29,8 @@ describe("maskedJson()", () => {
       ...SHAPES.map((shape) => ({ text: `see ${shape} there` })),
       ...SHAPES.map((shape) => ({ [shape]: 1 })),
       { text: "long ".repeat(2000) },
+      ...SHAPES.map((shape) => ({ text: `${"some words ".repeat(20)} ${shape}` })),
+      ...NAMES.map((name) => ({ text: "some words ".repeat(20), [name]: "abc" })),
       ...Array.from({ length: 16 }, (_, levels) => ({ deep: deep(levels) })),
     ];
     for (const value of values) {
