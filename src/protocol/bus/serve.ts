@@ -1,4 +1,3 @@
-import { aboutToSend } from "../../base/event-loop.ts";
 import { type Stop, type StopListener, Stopper } from "../../base/stop.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
@@ -251,7 +250,6 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
   }
 
   #frameOf(answer: Answer): Buffer {
-    aboutToSend();
     const response = answer === undefined ? {} : { response: answer };
     return encodeResponse({ requestId: this.#requestId, ...response });
   }

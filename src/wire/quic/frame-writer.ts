@@ -1,4 +1,5 @@
 import type { Writable } from "node:stream";
+import { aboutToSend } from "../../base/event-loop.ts";
 import { HEADER, writeHeader } from "./control-frame.ts";
 
 const SLAB = 64 * 1024;
@@ -55,6 +56,8 @@ export class FrameWriter {
     const parts = this.#parts;
     this.#parts = [];
     if (this.#output.destroyed) return;
+    // What an answer tells is on record before it leaves: once for all that leaves together.
+    aboutToSend();
     if (parts.length > 1) this.#output.cork();
     for (const part of parts) this.#output.write(part);
     if (parts.length > 1) this.#output.uncork();
