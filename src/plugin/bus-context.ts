@@ -15,6 +15,12 @@ import {
 /** Where a caller says in the `meta` of its call which provider of AI it means. */
 export const PROVIDER = "trunkline/provider";
 
+/** What a plugin is told about a call. */
+export type CallContext = Pick<
+  ToolContext,
+  "caller" | "session" | "folder" | "project" | "meta" | "span"
+>;
+
 export interface BusContextOptions {
   /** Who calls, by its certificate. */
   readonly name: string;
@@ -35,6 +41,8 @@ export class BusContext implements ToolContext {
   readonly caller: Caller;
   readonly session?: string;
   readonly folder: string | undefined;
+  /** The folder as the caller named it. */
+  readonly named: string;
   project?: Project | undefined;
   span?: Span | undefined;
   readonly meta: Readonly<Record<string, unknown>>;
@@ -44,6 +52,7 @@ export class BusContext implements ToolContext {
 
   constructor(call: ToolCall, { name, stop, log, isNested, piece }: BusContextOptions) {
     this.caller = busCaller(name);
+    this.named = call.project ?? "";
     // Where a relative path leads depends on who reads it.
     this.folder = isAbsolute(call.project ?? "") ? call.project : undefined;
     if (call.session !== undefined) this.session = call.session;
@@ -77,7 +86,7 @@ export class BusContext implements ToolContext {
 }
 
 /** The call of a plugin's tool, with what the plugin is told of its caller. */
-export function toolCallOf(name: string, args: Arguments, context: ToolContext): ToolCall {
+export function toolCallOf(name: string, args: Arguments, context: CallContext): ToolCall {
   const { caller, session, meta, span } = context;
   const provider = meta[PROVIDER];
   // The bus has no field for the other two.

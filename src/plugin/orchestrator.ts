@@ -33,7 +33,8 @@ import { Plugin, type PluginStatus } from "./plugin/plugin.ts";
 import type { ConfinePlugin } from "./plugin/plugin-process.ts";
 import { PluginFolders } from "./plugin/plugin-folders.ts";
 import { PluginTools } from "./plugin/plugin-tools.ts";
-import { serveBus } from "./serve/serve-bus.ts";
+import { BusLanes } from "./serve/bus-lanes.ts";
+import { type Bus, serveBus } from "./serve/serve-bus.ts";
 import { serveControl } from "./serve/serve-control.ts";
 import type { PluginLimits, PluginSettings } from "./plugin/settings.ts";
 
@@ -254,26 +255,28 @@ export class Orchestrator implements AsyncDisposable {
     const providerOf = (type: string): Plugin | undefined =>
       this.#plugins.findLast((plugin) => this.#tools.storageOf(plugin).includes(type));
     const isNested = ({ connection }: BusCall): boolean => this.#guests.of(connection).isPlugin;
+    const bus: Bus = {
+      offer,
+      events: this.#events,
+      guests: this.#guests,
+      log: this.#log,
+      firstStarts: this.#firstStarts,
+      tools: this.#tools,
+      deliverTo: (id) => {
+        const plugin = this.#find(id);
+        if (plugin === undefined) return undefined;
+        return async (value) => {
+          await (await plugin.link()).ask({ case: "publish", value }, { isNested: true });
+        };
+      },
+    };
     const handlers: BusHandlers = {
-      ...serveBus({
-        offer,
-        events: this.#events,
-        guests: this.#guests,
-        log: this.#log,
-        firstStarts: this.#firstStarts,
-        tools: this.#tools,
-        deliverTo: (id) => {
-          const plugin = this.#find(id);
-          if (plugin === undefined) return undefined;
-          return async (value) => {
-            await (await plugin.link()).ask({ case: "publish", value }, { isNested: true });
-          };
-        },
-      }),
+      ...serveBus(bus),
       ...routeStorage(providerOf, isNested, limitStorage(storage)),
     };
     return {
       handlers: serveControl(this, this.#guests, handlers),
+      pass: new BusLanes(bus).take,
       report: this.#report,
       guard: new GuestGuard((connection) => this.#guests.of(connection)),
     };

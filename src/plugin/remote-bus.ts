@@ -1,14 +1,20 @@
+import type { Stop } from "../base/stop.ts";
 import { STANDARD } from "../rpc/codes.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
-import { type Asked, type AskOptions, BusClient } from "../protocol/bus/connect.ts";
+import {
+  type Asked,
+  type AskOptions,
+  BusClient,
+  type PassOptions,
+} from "../protocol/bus/connect.ts";
 import type { PluginResponse } from "../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../protocol/bus/shape/tool-result.ts";
 import { fromBusPrompt, fromPromptGetResponse } from "../protocol/bus/shape/prompt-shape.ts";
 import { fromBusTool, isIdempotent, toToolRequest } from "../protocol/bus/shape/tool-shape.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import type { Prompt } from "../tool/prompt.ts";
-import { projectFolder } from "../tool/project.ts";
+import { projectFolder, TOLD } from "../tool/project.ts";
 import { Published } from "../tool/offer/published.ts";
 import {
   type Arguments,
@@ -102,11 +108,19 @@ export class RemoteBus implements AsyncDisposable {
 
   #tool(definition: ToolDefinition): Tool {
     const again = isIdempotent(definition);
+    const passing: PassOptions = {
+      again,
+      goOn: (passed, answer) => passed.becomes(this.#result(answer, () => passed.context.stop)),
+    };
     return {
       definition,
       checksItself: true,
-      project: { need: () => "wanted" },
+      project: TOLD,
       call: (args, context) => this.#call(definition.name, args, context, again),
+      pass: (passed, args) => {
+        const request = (): Asked => callOf(definition.name, args, passed.seat);
+        return this.#client.pass(request, passed, passing);
+      },
     };
   }
 
@@ -116,18 +130,16 @@ export class RemoteBus implements AsyncDisposable {
     context: ToolContext,
     again: boolean,
   ): Promise<ToolResult> {
-    const { session, stop } = context;
-    const value = toToolRequest({
-      name,
-      args,
-      ...(session === undefined ? {} : { session }),
-      project: projectFolder(context),
-    });
+    const { stop } = context;
+    const request = callOf(name, args, context);
+    return this.#result(this.#client.ask(request, { stop, again }), () => stop);
+  }
+
+  async #result(answer: Promise<PluginResponse>, stop: () => Stop): Promise<ToolResult> {
     try {
-      const answer = await this.#client.ask({ case: "toolCall", value }, { stop, again });
-      return fromToolResponse(answerOf(this.#name, answer, "toolCall"));
+      return fromToolResponse(answerOf(this.#name, await answer, "toolCall"));
     } catch (error) {
-      if (stop.signal.aborted) throw error;
+      if (stop().signal.aborted) throw error;
       // That there was no answer is the protocol's to say, not the tool's.
       throw new ToolFault(STANDARD.internal.code, (error as Error).message);
     }
@@ -153,4 +165,19 @@ export class RemoteBus implements AsyncDisposable {
       throw new RpcError(STANDARD.internal.code, (error as Error).message);
     }
   }
+}
+
+function callOf(
+  name: string,
+  args: Arguments,
+  context: Pick<ToolContext, "session" | "folder" | "project">,
+): Asked {
+  const { session } = context;
+  const value = toToolRequest({
+    name,
+    args,
+    ...(session === undefined ? {} : { session }),
+    project: projectFolder(context),
+  });
+  return { case: "toolCall", value };
 }

@@ -21,6 +21,9 @@ export interface ProjectUse {
   readonly instead?: string;
 }
 
+/** That of a tool which is told where its caller works, and works without knowing it. */
+export const TOLD: ProjectUse = { need: () => "wanted" };
+
 /** What a call is about. */
 export interface Project {
   /** The folder, by its real path. Undefined where nobody says which, or several may be meant. */
@@ -75,6 +78,17 @@ export async function resolveProject(
   return { ...ofCaller, folders: [ofCaller.folder] };
 }
 
+/**
+ * Which project a call is about that names none, where that is known without asking anybody. Undefined
+ * where it is not.
+ */
+export function projectNow(
+  context: Pick<ToolContext, "folder" | "roots" | "knownRoots">,
+): Project | undefined {
+  const roots = context.roots === undefined ? [] : context.knownRoots?.();
+  return roots === undefined ? undefined : projectOfRoots(distinct(roots), context);
+}
+
 /** The folder of the project that a call is about, or that it was made in, as far as that is known. */
 export function projectFolder({
   folder,
@@ -108,17 +122,26 @@ async function projectOfCaller(
   context: Pick<ToolContext, "folder" | "roots">,
   repositoryOf: RepositoryOf,
 ): Promise<Project> {
-  const roots = (await context.roots?.()) ?? [];
-  const [folder, ...more] = [...new Set(roots.map((root) => realPath(root)))];
-  if (folder !== undefined && more.length === 0) {
-    return { folder, folders: [folder], source: "roots" };
-  }
-  if (folder !== undefined) {
-    const { repositoryAmong } = await import("./project/several-roots.ts");
-    return repositoryAmong([folder, ...more], repositoryOf);
-  }
+  const folders = distinct((await context.roots?.()) ?? []);
+  const project = projectOfRoots(folders, context);
+  if (project !== undefined) return project;
+  const { repositoryAmong } = await import("./project/several-roots.ts");
+  return repositoryAmong(folders, repositoryOf);
+}
+
+/** Undefined where several folders may be meant. */
+function projectOfRoots(
+  [folder, another]: readonly string[],
+  context: Pick<ToolContext, "folder">,
+): Project | undefined {
+  if (another !== undefined) return undefined;
+  if (folder !== undefined) return { folder, folders: [folder], source: "roots" };
   if (context.folder !== undefined) return only(context.folder, "folder");
   return { folders: [], problem: "the client does not say which folder it works in" };
+}
+
+function distinct(roots: readonly string[]): string[] {
+  return roots.length === 0 ? [] : [...new Set(roots.map((root) => realPath(root)))];
 }
 
 function only(folder: string, source: "argument" | "folder"): Project {

@@ -71,11 +71,8 @@ export interface Tool {
   /** Its arguments are checked where it runs, in the words of whoever runs it. */
   readonly checksItself?: boolean;
   call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult>;
-  /**
-   * Passes a call on whose arguments are JSON text, which nobody here needs otherwise. False where the
-   * tool has to be called.
-   */
-  readonly pass?: (args: string, passed: PassedCall) => boolean;
+  /** Passes a call on, to be told only its answer. False where the tool has to be called. */
+  readonly pass?: (passed: PassedCall, args: Arguments) => boolean;
   /**
    * Waits for the result of a call that its server works on as a task, also if it was another process
    * that began the call. Only there where the server outlives us.
@@ -83,10 +80,14 @@ export interface Tool {
   resume?(taskId: string, context: ToolContext): Promise<ToolResult>;
 }
 
-/** A call that is passed on as text. What most calls never need is made when it is asked for. */
+/** A call that is passed on. What most calls never need is made when it is asked for. */
 export interface PassedCall {
   /** Tells its client from others. */
   readonly client: string;
+  /** What it has in common with the other calls of its lane. */
+  readonly seat: Pick<ToolContext, "caller" | "session" | "project">;
+  /** The arguments as text. */
+  readonly json: string;
   readonly args: Arguments;
   /** What came beside the arguments; undefined where nothing did. */
   readonly meta: Readonly<Record<string, unknown>> | undefined;
@@ -95,6 +96,8 @@ export interface PassedCall {
   onStop(listener: StopListener): void;
   /** Its result, as JSON of one text (`TextResult`). */
   answered(result: string, isError: boolean): void;
+  /** Its result is this text. */
+  said(text: string): void;
   /** Goes on as a call that was not passed on: it failed, or its result is of another kind. */
   becomes(result: Promise<ToolResult>): void;
 }
@@ -136,6 +139,8 @@ export interface ToolContext {
   readonly folder?: string | undefined;
   /** The folders that the client says it works in, absolute. Undefined where it does not say. */
   roots?(): Promise<readonly string[] | undefined>;
+  /** The same where it is known already, or that it does not say: no folders. Undefined where it has to be asked. */
+  knownRoots?(): readonly string[] | undefined;
   /** What the call is about. The toolbox sets it, once, before the policy decides. */
   project?: Project | undefined;
   /** The result is only passed on: it may be one that was not parsed (`TextResult`). */

@@ -305,10 +305,10 @@ export class Upstream {
         return new Attempts(this.name, this.#life, call, isHarmless);
       },
     };
-    return (args, passed) => {
+    return (passed) => {
       const { client } = this.#life;
       if (client === undefined || this.#refresh.listing !== undefined) return false;
-      return this.#instances.isAlone(passed.client) && client.pass(args, passed, around);
+      return this.#instances.isAlone(passed.client) && client.pass(passed.json, passed, around);
     };
   }
 

@@ -4,11 +4,14 @@ import { PluginLink } from "../../src/plugin/plugin/plugin-link.ts";
 import { DEFAULT_PLUGIN_LIMITS } from "../../src/plugin/plugin/settings.ts";
 import { MemoryConnection } from "../../src/plugin/sdk/test/memory-connection.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
-import { type BusHandlers, serveExchange } from "../../src/protocol/bus/serve.ts";
+import { type BusHandlers, type BusService, serveExchange } from "../../src/protocol/bus/serve.ts";
 
 /** A connection to handlers in this process. */
-export function memoryConnection(handlers: BusHandlers): MemoryConnection {
-  const service = { handlers, report: () => {} };
+export function memoryConnection(
+  handlers: BusHandlers,
+  more: Partial<BusService> = {},
+): MemoryConnection {
+  const service = { handlers, report: () => {}, ...more };
   return new MemoryConnection((stream, connection) => {
     background(serveExchange(stream, connection, service), "Answering in a test");
   });

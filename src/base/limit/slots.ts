@@ -18,15 +18,19 @@ export class Slots {
     return this.#waiting.size;
   }
 
+  /** Takes a slot where there is one at once. */
+  takeNow(): boolean {
+    if (this.#taken >= this.most) return false;
+    this.#taken++;
+    return true;
+  }
+
   /**
    * Takes a slot, to be given back with `leave`. Undefined where there is one at once; rejects with
    * the reason of the stop when that comes first, and then no slot was taken.
    */
   take(stop?: Stop): Promise<void> | undefined {
-    if (this.#taken < this.most) {
-      this.#taken++;
-      return undefined;
-    }
+    if (this.takeNow()) return undefined;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const enter = (): void => {
       stop?.remove(listener);

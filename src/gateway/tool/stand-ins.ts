@@ -101,9 +101,9 @@ export class StandIns implements UpstreamOffer {
           if (!(ready instanceof Promise)) return ready.call(args, context);
           return ready.then((late) => late.call(args, context));
         },
-        pass: (args, passed) => {
+        pass: (passed, args) => {
           const ready = real();
-          return !(ready instanceof Promise) && ready.pass?.(args, passed) === true;
+          return !(ready instanceof Promise) && ready.pass?.(passed, args) === true;
         },
         resume: async (taskId, context) => {
           const late = await real();

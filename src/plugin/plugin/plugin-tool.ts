@@ -1,15 +1,19 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
+import type { Asked, PassOptions } from "../../protocol/bus/connect.ts";
 import { FAILURE } from "../../protocol/bus/failure.ts";
 import type {
+  PluginResponse,
   PromptDefinition as BusPrompt,
   ToolDefinition as BusTool,
 } from "../../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { fromBusTool, isIdempotent, toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
+import { TOLD } from "../../tool/project.ts";
 import type { Arguments, Tool, ToolContext, ToolResult } from "../../tool/tool.ts";
-import { isNested, toolCallOf } from "../bus-context.ts";
+import { type CallContext, isNested, toolCallOf } from "../bus-context.ts";
 import type { AskedPlugin } from "./plugin.ts";
+import type { PluginLink } from "./plugin-link.ts";
 import { callInPieces } from "../serve/stream-call.ts";
 import {
   fromBusPrompt,
@@ -37,12 +41,31 @@ export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): To
     }
     throw new TrunklineError("not-found", `Plugin '${plugin.id}' no longer has '${tool.name}'`);
   };
+  const pass: NonNullable<Tool["pass"]> = (passed, args) => {
+    const link = isStream || passed.meta !== undefined ? undefined : linkNow(plugin);
+    const request = (): Asked => callOf(tool.name, args, { ...passed.seat, meta: NO_META });
+    return link?.pass(request, passed, passing) ?? false;
+  };
+  const passing: PassOptions = {
+    again,
+    goOn: (passed, answer) => {
+      const result = answer.then((response) => {
+        const found = resultOf(plugin, response);
+        if (found !== undefined) return found;
+        // One that answers only in pieces says that it is not there.
+        isStream = true;
+        return call(passed.args, passed.context);
+      });
+      passed.becomes(result);
+    },
+  };
   const attributes = { "gen_ai.tool.name": tool.name, "trunkline.plugin": plugin.id };
   return {
     definition,
     bringer: plugin.id,
     // A plugin is told where its caller works, and says so when it calls tools of the house.
-    project: { need: () => "wanted" },
+    project: TOLD,
+    pass,
     call: (args, context) => {
       const { span } = context;
       if (span === undefined) return call(args, context);
@@ -59,14 +82,37 @@ async function callAtOnce(
   context: ToolContext,
   again: boolean,
 ): Promise<ToolResult | undefined> {
-  const value = toToolRequest(toolCallOf(name, args, context));
+  const request = callOf(name, args, context);
   const link = await plugin.link();
   const asking = { stop: context.stop, again, isNested: isNested(context) };
-  const answer = await link.ask({ case: "toolCall", value }, asking);
+  return resultOf(plugin, await link.ask(request, asking));
+}
+
+function callOf(name: string, args: Arguments, context: CallContext): Asked {
+  return { case: "toolCall", value: toToolRequest(toolCallOf(name, args, context)) };
+}
+
+/** Undefined where the plugin says that it has no such tool. */
+function resultOf(plugin: AskedPlugin, answer: PluginResponse): ToolResult | undefined {
   const response = answerOf(`Plugin '${plugin.id}'`, answer, "toolCall");
   if (!response.success && response.errorCode === FAILURE.toolNotFound) return undefined;
   return fromToolResponse(response);
 }
+
+/** How to ask a plugin that is up; undefined where it is not. */
+function linkNow(plugin: AskedPlugin): PluginLink | undefined {
+  try {
+    const link = plugin.link();
+    if (!(link instanceof Promise)) return link;
+    // Whoever calls it in full waits for it, and is told why it does not come.
+    link.catch(() => {});
+  } catch {
+    // The same.
+  }
+  return undefined;
+}
+
+const NO_META = {};
 
 /** A prompt of a plugin, under the name that it has here. */
 export function pluginPrompt(plugin: AskedPlugin, prompt: BusPrompt, name: string): Prompt {

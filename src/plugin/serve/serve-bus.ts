@@ -134,7 +134,7 @@ function mayGet({ guests, tools }: Bus, connection: Connection, prompt: string):
   return guests.of(connection).mayCall("*", owner);
 }
 
-function contextOf(
+export function contextOf(
   { guests, log }: Bus,
   toolCall: ToolCall,
   { connection, stop }: BusCall,

@@ -79,6 +79,16 @@ export class Redial implements AsyncDisposable {
     return connection.then(() => this.open());
   }
 
+  /** The same where nothing has to be waited for; else undefined. */
+  openNow(): BidiStream | undefined {
+    const current = this.#current;
+    if (current === undefined || current.isClosed || current.openStreams >= MOST_AT_ONCE) {
+      return undefined;
+    }
+    this.#count(current);
+    return current.openStream();
+  }
+
   /** A connection for one exchange that is opened at once; a promise where there is none yet. */
   get(): Connection | Promise<Connection> {
     const current = this.#current;
@@ -88,10 +98,7 @@ export class Redial implements AsyncDisposable {
       }
       return this.#dial();
     }
-    // The old one serves until the new one is there.
-    this.#exchanges++;
-    const wear = Math.max(this.#exchanges, (current.wear ?? 0) - this.#forgiven);
-    if (wear >= this.#mostExchanges) this.#dial().catch(() => {});
+    this.#count(current);
     if (current.openStreams < MOST_AT_ONCE) return current;
     const further = this.#further.get();
     if (further instanceof Promise) return further.then((found) => found ?? this.get());
@@ -128,6 +135,13 @@ export class Redial implements AsyncDisposable {
     this.#current = undefined;
     await Promise.all(all.map((connection) => connection.close(0, "client closed")));
     await further;
+  }
+
+  /** Counts an exchange. A worn connection serves until a new one is there. */
+  #count(current: Connection): void {
+    this.#exchanges++;
+    const wear = Math.max(this.#exchanges, (current.wear ?? 0) - this.#forgiven);
+    if (wear >= this.#mostExchanges) this.#dial().catch(() => {});
   }
 
   #dial(): Promise<Connection> {

@@ -25,6 +25,14 @@ export interface BusCall {
   send(answer: NonNullable<Answer>): Promise<void>;
 }
 
+/** A call of a tool that is passed on. One of these is called, once. */
+export interface PassedExchange extends BusCall {
+  /** Answers with one text. */
+  said(text: string): void;
+  /** Answers as a handler does. */
+  becomes(answer: Promise<Answer>): void;
+}
+
 /** Who answers what. A kind that is left out is answered with `unknown_request`. */
 export type BusHandlers = {
   readonly [K in Kind]?: (value: ValueOf<K>, call: BusCall) => Answer | Promise<Answer>;
@@ -32,6 +40,8 @@ export type BusHandlers = {
 
 export interface BusService {
   readonly handlers: BusHandlers;
+  /** Passes a call of a tool on, before a handler has it. False where it does not. */
+  readonly pass?: (value: ValueOf<"toolCall">, call: PassedExchange) => boolean;
   /** Where faults of our own go, under the id that their caller learns. */
   readonly report: (event: string, fields: Record<string, unknown>) => void;
   /** Keeps what one guest asks from costing others. */
@@ -75,7 +85,7 @@ export async function serveExchange(
 }
 
 /** One request and its answer. */
-class Exchange implements FrameTaker, BusCall, StopListener, Begun {
+class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
   readonly connection: Connection;
   readonly #stream: BidiStream;
   readonly #service: BusService;
@@ -86,6 +96,7 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
   #isAsked = false;
   #requestId = "";
   #kind: Kind | undefined;
+  #passed: PromiseWithResolvers<void> | undefined;
   /** Resolves when the answer is on its way, or never will be. */
   answered: Promise<void> = Promise.resolve();
 
@@ -184,7 +195,9 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
     }
     try {
       const request = this.#read(body);
-      await (request instanceof Error ? this.unread(request) : this.#answer(request));
+      if (request instanceof Error) await this.unread(request);
+      else if (this.#isPassed(request)) await this.#passed?.promise;
+      else await this.#answer(() => this.#handle(request));
     } finally {
       this.#ledger?.done();
     }
@@ -203,14 +216,35 @@ class Exchange implements FrameTaker, BusCall, StopListener, Begun {
     return request.request;
   }
 
-  async #answer(request: Request): Promise<void> {
+  #isPassed(request: Request): boolean {
+    const { pass } = this.#service;
+    if (pass === undefined || request.case !== "toolCall") return false;
+    this.#passed = Promise.withResolvers();
+    return pass(request.value, this);
+  }
+
+  said(text: string): void {
+    const value = { success: true, result: { text } };
+    this.#passed?.resolve(this.#answer(() => ({ case: "toolCall", value })));
+  }
+
+  becomes(answer: Promise<Answer>): void {
+    this.#passed?.resolve(this.#answer(() => answer));
+  }
+
+  async #answer(work: () => Answer | Promise<Answer>): Promise<void> {
     let last: Buffer;
     try {
-      last = this.#frameOf(await this.#handle(request));
+      const answer = work();
+      last = this.#frameOf(answer instanceof Promise ? await answer : answer);
       this.received(last.length);
     } catch (error) {
       last = this.#failed(error);
     }
+    await this.#send(last);
+  }
+
+  async #send(last: Buffer): Promise<void> {
     try {
       await this.#stream.end(last);
     } catch (error) {

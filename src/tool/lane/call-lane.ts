@@ -1,3 +1,5 @@
+import { readTime } from "../../base/event-loop.ts";
+import { mask } from "../../base/text/mask.ts";
 import { maskedJson } from "../../base/text/masked-json.ts";
 import { timestamp } from "../audit.ts";
 import { auditEntry } from "../audit-entry.ts";
@@ -5,7 +7,8 @@ import type { Fits } from "../schema/plain-schema.ts";
 import { plainSchema } from "../schema/plain-schema.ts";
 import { toolRefusal } from "../tool-access.ts";
 import type { Passage, Toolbox } from "../toolbox.ts";
-import type { Tool, ToolContext, ToolResult } from "../tool.ts";
+import { type Project, projectNow, TOLD } from "../project.ts";
+import type { Arguments, PassedCall, Tool, ToolContext, ToolResult } from "../tool.ts";
 
 const OK = `,"outcome":"ok","milliseconds":`;
 const ERROR = `,"outcome":"error","milliseconds":`;
@@ -21,13 +24,14 @@ export class CallLane<C extends ToolContext = ToolContext> {
   readonly pass: Tool["pass"];
   /** That of the call which the lane was opened with. */
   readonly context: C;
-  /** The client that calls. */
-  readonly client: string;
+  readonly seat: PassedCall["seat"];
   readonly #toolbox: Toolbox;
   readonly #policy: Toolbox["policy"];
   readonly #audit: Toolbox["audit"];
   /** What a record says before and after its time, up to the arguments. */
   readonly #before: string;
+  /** When it was last looked where the caller works. */
+  #checkedAt = NaN;
   /** The parts of the last record that are often those of the next one, too. */
   #started = NaN;
   #ended = NaN;
@@ -35,54 +39,79 @@ export class CallLane<C extends ToolContext = ToolContext> {
   #head = "";
   #took = "";
 
-  private constructor(toolbox: Toolbox, tool: Tool, fits: Fits, context: C) {
+  private constructor(
+    toolbox: Toolbox,
+    tool: Tool,
+    fits: Fits,
+    context: C,
+    project: Project | undefined,
+  ) {
     this.tool = tool;
     this.fits = fits;
     this.pass = tool.pass;
     this.context = context;
-    this.client = context.caller.client;
+    const { caller, session } = context;
+    this.seat = { caller, session, project };
     this.#toolbox = toolbox;
     this.#policy = toolbox.policy;
     this.#audit = toolbox.audit;
     const { name } = tool.definition;
     const entry = auditEntry({ name, args: {}, context, tool }, 0, "ok", undefined);
     const { time: _, arguments: __, outcome: ___, milliseconds: ____, ...same } = entry;
-    this.#before = `",${JSON.stringify(same).slice(1, -1)},"arguments":`;
+    const record = project === undefined ? same : { ...same, project: project.folder };
+    this.#before = `",${JSON.stringify(record).slice(1, -1)},"arguments":`;
   }
 
-  /** Undefined where a call has to be looked at as a whole. */
+  /**
+   * Undefined where a call has to be looked at as a whole, and "later" where that is so only until
+   * the client has said where it works.
+   */
   static open<C extends ToolContext>(
     toolbox: Toolbox,
     name: string,
     context: C,
-  ): CallLane<C> | undefined {
+  ): CallLane<C> | "later" | undefined {
     const { profile, caller } = context;
     const tool = toolbox.get(name, profile);
     if (tool === undefined || toolbox.observer !== undefined) return undefined;
     if (profile !== undefined && (profile.search !== undefined || profile.hasRates))
       return undefined;
-    if (tool.limits !== undefined || tool.project !== undefined || tool.task === "required") {
-      return undefined;
-    }
+    if (tool.limits !== undefined || tool.task === "required") return undefined;
+    if (tool.project !== undefined && !mayBeTold(tool, context)) return undefined;
     if (toolRefusal(caller.principal, tool) !== undefined) return undefined;
     const subject = { tool: tool.definition.name, server: tool.source?.server, caller };
     const decisions = [toolbox.policy, profile?.policy].map((policy) => policy?.always(subject));
     if (decisions[0] !== "allow" || (profile?.policy && decisions[1] !== "allow")) return undefined;
     if (toolbox.audit !== undefined && toolbox.audit.recordText === undefined) return undefined;
     const fits = tool.checksItself === true ? () => true : plainSchema(tool.definition.inputSchema);
-    return fits === undefined ? undefined : new CallLane(toolbox, tool, fits, context);
+    if (fits === undefined) return undefined;
+    const project = tool.project === undefined ? undefined : projectNow(context);
+    if (tool.project !== undefined && project === undefined) return "later";
+    return new CallLane(toolbox, tool, fits, context, project);
   }
 
-  /** Whether what was decided still holds. */
+  /** Whether what was decided still holds, also of where the caller works. */
   get isOpen(): boolean {
-    return this.#toolbox.policy === this.#policy;
+    if (this.#toolbox.policy !== this.#policy) return false;
+    const { project } = this.seat;
+    if (project === undefined) return true;
+    // Calls that are read at the same time are made in the same place.
+    const now = readTime();
+    if (now === this.#checkedAt) return true;
+    if (!isSame(project, projectNow(this.context))) return false;
+    this.#checkedAt = now;
+    return true;
   }
 
-  /** Records a call that was answered with a result, between two times of `performance.now()`. */
-  record(json: string, started: number, ended: number, isError: boolean): void {
+  /**
+   * Records a call that was answered with a result, between two times of `performance.now()`. Its
+   * arguments are JSON text, or a value where there is no text yet.
+   */
+  record(args: string | Arguments, started: number, ended: number, isError: boolean): void {
     if (this.#audit === undefined) return;
     if (started !== this.#started || ended !== this.#ended) this.#note(started, ended);
-    this.#audit.recordText?.(this.#head, maskedJson(json), (isError ? ERROR : OK) + this.#took);
+    const masked = typeof args === "string" ? maskedJson(args) : JSON.stringify(mask(args));
+    this.#audit.recordText?.(this.#head, masked, (isError ? ERROR : OK) + this.#took);
   }
 
   #note(started: number, ended: number): void {
@@ -100,4 +129,15 @@ export class CallLane<C extends ToolContext = ToolContext> {
     const { tool } = this;
     return this.#toolbox.settle({ ...passage, name: tool.definition.name, tool }, work);
   }
+}
+
+/** Whether a tool is only told of the project, and nothing is decided by it. */
+function mayBeTold({ project, pass }: Tool, { caller }: ToolContext): boolean {
+  const { limits } = caller.principal;
+  const isLimited = limits?.folders !== undefined || limits?.repositories !== undefined;
+  return project === TOLD && pass !== undefined && !isLimited;
+}
+
+function isSame(before: Project, now: Project | undefined): boolean {
+  return now !== undefined && now.folder === before.folder && now.source === before.source;
 }

@@ -12,7 +12,7 @@ import {
   ToolResponseSchema,
 } from "../plugin.gen.ts";
 import { toolRequestFrame, toolResponseFrame } from "./tool-frame.ts";
-import { readToolRequest, readToolResponse } from "./tool-message.ts";
+import { readPlainAnswer, readToolRequest, readToolResponse } from "./tool-message.ts";
 
 const ROUNDS = 500;
 
@@ -88,6 +88,66 @@ describe("frames of tool calls", () => {
     assert.equal(toolRequestFrame(others), undefined);
     const newer = fromBinary(PluginRequestSchema, Buffer.from("a201059a06026869", "hex"));
     assert.equal(toolRequestFrame(newer), undefined);
+  });
+
+  it("are read as one text where they are the answer to this call and nothing but that text", () => {
+    const answer = (result: JsonObject, more: object = {}, requestId = "id-1"): Buffer => {
+      const value = { success: true, result, ...more };
+      const response = { requestId, response: { case: "toolCall", value } } as const;
+      return Buffer.from(toBinary(PluginResponseSchema, create(PluginResponseSchema, response)));
+    };
+    for (const text of [
+      "",
+      "t",
+      "\ufeffä€𝄞",
+      "x".repeat(127),
+      "x".repeat(128),
+      "x".repeat(70_000),
+    ]) {
+      assert.equal(readPlainAnswer(answer({ text }), "id-1"), text);
+      assert.equal(readPlainAnswer(answer({ text }, {}, ""), "id-1"), text);
+    }
+    const plain = answer({ text: "text" });
+    const others = {
+      "that of another call": answer({ text: "t" }, {}, "id-2"),
+      "a failure": answer({ text: "t" }, { success: false }),
+      "a success that has an error": answer({ text: "t" }, { errorCode: "c" }),
+      "another member": answer({ texts: "t" }),
+      "two members": answer({ text: "t", more: 1 }),
+      "a number": answer({ text: 1 }),
+      "a list": answer({ text: ["t"] }),
+      nothing: answer({}),
+      "a field of a newer schema": Buffer.concat([plain, Buffer.from("9a06026869", "hex")]),
+      "a text that is not UTF-8": Buffer.concat([plain.subarray(0, -1), Buffer.from([0xc3])]),
+    };
+    for (const [name, body] of Object.entries(others)) {
+      assert.equal(readPlainAnswer(body, "id-1"), undefined, name);
+    }
+    for (let length = 0; length < plain.length; length++) {
+      assert.equal(readPlainAnswer(plain.subarray(0, length), "id-1"), undefined, `${length}`);
+    }
+  });
+
+  it("are read as one text only if the library reads the same, whatever byte is wrong", () => {
+    const value = { success: true, result: { text: "some text" } };
+    const response = { requestId: "1", response: { case: "toolCall", value } } as const;
+    const body = Buffer.from(
+      toBinary(PluginResponseSchema, create(PluginResponseSchema, response)),
+    );
+    let read = 0;
+    for (let at = 0; at < body.length; at++) {
+      for (let byte = 0; byte < 256; byte++) {
+        const changed = Buffer.from(body);
+        changed[at] = byte;
+        const text = readPlainAnswer(changed, "1");
+        if (text === undefined) continue;
+        read++;
+        const { response: library } = fromBinary(PluginResponseSchema, changed);
+        const expected = create(ToolResponseSchema, { ...value, result: { text } });
+        assert.deepEqual(library.value, expected);
+      }
+    }
+    assert.ok(read > body.length, `${read}`);
   });
 
   it("refuse a text that is not UTF-8, a short one too", () => {

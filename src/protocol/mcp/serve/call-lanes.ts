@@ -55,7 +55,8 @@ export class CallLanes {
 
   open(name: string, context: McpToolContext): void {
     if (this.#lanes.has(name)) return;
-    this.#lanes.set(name, CallLane.open(this.#door.offer.tools, name, context));
+    const lane = CallLane.open(this.#door.offer.tools, name, context);
+    if (lane !== "later") this.#lanes.set(name, lane);
   }
 
   /** Serves a call that has a lane. Undefined for every other message, which is to be parsed. */
@@ -85,7 +86,7 @@ export class CallLanes {
       return TAKEN;
     }
     const call = new PassedText(this.#peer, held, lane, json, meta);
-    if (lane.pass(json, call)) this.#peer.hold(call);
+    if (lane.pass(call, args)) this.#peer.hold(call);
     else runHere(lane, this.#peer, held, json, args, meta);
     return TAKEN;
   };
@@ -104,7 +105,7 @@ function runHere(
 ): void {
   const started = clock.now();
   const request = new LaneRequest(peer, id);
-  const context = lane.context.ofNext(request, meta ?? NO_META);
+  const context = contextOf(lane, request, meta);
   let result: ToolResult | Promise<ToolResult>;
   try {
     result = lane.tool.call(args, context);
@@ -121,6 +122,12 @@ function runHere(
   const text = JSON.stringify(peer.state.client.codec.shapeToolResult(result));
   lane.record(json, started, clock.now(), result.isError === true);
   peer.reply(id, text);
+}
+
+function contextOf(lane: Lane, request: Requested, meta: JsonObject | undefined): McpToolContext {
+  const context = lane.context.ofNext(request, meta ?? NO_META);
+  context.project = lane.seat.project;
+  return context;
 }
 
 async function failed(error: unknown): Promise<never> {
@@ -159,9 +166,9 @@ class LaneRequest implements Requested {
 class PassedText implements PassedCall, Held<Connection>, Requested {
   readonly id: HeldId;
   readonly meta: JsonObject | undefined;
+  readonly json: string;
   readonly #peer: Peer<Connection>;
   readonly #lane: Lane;
-  readonly #json: string;
   readonly #started = readTime();
   #isAnswered = false;
   #call: Call<Connection> | undefined;
@@ -179,7 +186,7 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
     this.#peer = peer;
     this.id = id;
     this.#lane = lane;
-    this.#json = json;
+    this.json = json;
   }
 
   get call(): Call<Connection> {
@@ -191,15 +198,19 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
   }
 
   get client(): string {
-    return this.#lane.client;
+    return this.#lane.seat.caller.client;
+  }
+
+  get seat(): PassedCall["seat"] {
+    return this.#lane.seat;
   }
 
   get args(): Arguments {
-    return JSON.parse(this.#json) as Arguments;
+    return JSON.parse(this.json) as Arguments;
   }
 
   get context(): McpToolContext {
-    this.#context ??= this.#lane.context.ofNext(this, this.meta ?? NO_META);
+    this.#context ??= contextOf(this.#lane, this, this.meta);
     return this.#context;
   }
 
@@ -222,8 +233,12 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
       this.becomes(Promise.resolve(new TextResult(result, isError)));
       return;
     }
-    this.#lane.record(this.#json, this.#started, readTime(), isError);
+    this.#lane.record(this.json, this.#started, readTime(), isError);
     this.#peer.answer(this, result);
+  }
+
+  said(text: string): void {
+    this.answered(`{"content":[{"type":"text","text":${JSON.stringify(text)}}]}`, false);
   }
 
   becomes(work: Promise<ToolResult>): void {

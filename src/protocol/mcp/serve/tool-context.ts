@@ -203,6 +203,11 @@ export class McpToolContext implements ToolContext, StopListener {
     });
   }
 
+  knownRoots(): readonly string[] | undefined {
+    if (!this.canAsk(ROOTS_QUESTION)) return [];
+    return this.#client.codec.has.session ? this.#call.state.roots.known : undefined;
+  }
+
   canAsk(question: Question): boolean {
     return canBeAsked(this.#client, question);
   }
