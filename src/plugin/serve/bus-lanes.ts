@@ -116,7 +116,7 @@ class PassedBusCall implements PassedCall {
     return this.#context;
   }
 
-  heard(listener: StopListener): void {
+  onStop(listener: StopListener): void {
     this.#call.stop.add(listener);
   }
 

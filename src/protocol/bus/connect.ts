@@ -102,7 +102,7 @@ export class BusClient implements AsyncDisposable {
       options.goOn(passed, answer().finally(options.ended));
     };
     const limit = new Limit(stream, undefined, this.#patience, () => this.#answerTo(request()));
-    passed.heard(limit);
+    passed.onStop(limit);
     // That it could not be sent shows where the answer is read.
     stream.end(frame).catch(() => {});
     stream.readAll(MOST_BYTES, REFUSE_LONG_FRAME).then(
