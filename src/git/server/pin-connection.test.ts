@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdtempDisposableSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:https";
@@ -94,6 +95,28 @@ describe("ServerGit on a pinned connection", () => {
     assert.deepEqual(inside.asked, []);
     // It is judged again each time.
     await assert.rejects(list(`https://localhost:${allowed.port}/x`), /no allowed address/);
+  });
+
+  it("trusts the authorities in the folder that the environment names", async (test) => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "pin-"));
+    const ca = await TestCa.make("P-256");
+    writeFileSync(join(folder.path, "ca.pem"), ca.pem);
+    // A git with OpenSSL finds an authority by the hash of its name, one with GnuTLS reads all files.
+    const rehashed = spawnSync("openssl", ["rehash", folder.path]);
+    if (rehashed.status !== 0) return test.skip("openssl is not installed");
+    await using server = await web(ca, "127.0.0.2");
+    const git = new ServerGit({
+      gitDir: folder.path,
+      askpass: "/bin/false",
+      resolve: async () => ["127.0.0.2"],
+      env: { ...env, GIT_SSL_CAPATH: folder.path },
+    });
+    const url = `https://rebound.invalid:${server.port}/a`;
+    const listing = git.run(["ls-remote", "--", url], {
+      remote: { url, credentials: NO_CREDENTIALS },
+    });
+    await assert.rejects(listing, /not found/);
+    assert.equal(server.asked.length, 1);
   });
 
   it("refuses a git that would look the host up by itself", async () => {

@@ -182,7 +182,7 @@ async function checkVersion(env: NodeJS.ProcessEnv): Promise<void> {
 
 /** The variables of our environment that name programs, certificates and proxies. */
 const PASSED =
-  /^(?:PATH|TMPDIR|SSH_AUTH_SOCK|SSL_CERT_(?:FILE|DIR)|GIT_SSL_CAINFO|(?:https?|no|all)_proxy)$/i;
+  /^(?:PATH|TMPDIR|SSH_AUTH_SOCK|SSL_CERT_(?:FILE|DIR)|GIT_SSL_CA(?:INFO|PATH)|(?:https?|no|all)_proxy)$/i;
 
 function passed(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => PASSED.test(name)));
