@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { request } from "node:https";
@@ -10,7 +10,7 @@ import { after, before, describe, it } from "node:test";
 import { SignJWT } from "jose";
 
 import { SampleIssuer } from "../samples/sample-issuer.ts";
-import { loadX509 } from "../../src/protocol/bus/certificates/load-x509.ts";
+import { issueAuthority, issueLeaf, newKey } from "../../src/protocol/bus/certificates/issue.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { bearer, type GuardedGateway, GuardedHome, PING } from "../support/guarded-gateway.ts";
 import { McpHttpServer } from "../support/mcp-http-server.ts";
@@ -271,7 +271,7 @@ describe("trunkline doctor on access", { timeout: 600_000 }, () => {
 
 describe("trunkline serve with a certificate", { timeout: 600_000 }, () => {
   it("speaks TLS, and loads a renewed certificate", async () => {
-    const { cert, key } = await makeCertificate();
+    const { ca: first, cert, key } = makeCertificate();
     using home = new GuardedHome({ serve: { tls: { certFile: "cert.pem", keyFile: "key.pem" } } });
     home.write("cert.pem", cert);
     home.write("key.pem", key);
@@ -296,14 +296,14 @@ describe("trunkline serve with a certificate", { timeout: 600_000 }, () => {
       const [response] = (await once(call, "response")) as [IncomingMessage];
       return text(response);
     };
-    assert.match(await metrics(cert), /trunkline_uptime_seconds/);
+    assert.match(await metrics(first), /trunkline_uptime_seconds/);
     await assert.rejects(gateway.get("/healthz"), "clear text is not answered");
-    const renewed = await makeCertificate();
+    const renewed = makeCertificate();
     home.write("cert.pem", renewed.cert);
     home.write("key.pem", renewed.key);
     await gateway.program.until(({ stderr }) => stderr.includes("tls.renewed"));
-    assert.match(await metrics(renewed.cert), /trunkline_uptime_seconds/);
-    await assert.rejects(metrics(cert));
+    assert.match(await metrics(renewed.ca), /trunkline_uptime_seconds/);
+    await assert.rejects(metrics(first));
   });
 
   it("does not start without the files, and names them", async () => {
@@ -352,25 +352,15 @@ describe("tasks of 2026-07-28", { timeout: 600_000 }, () => {
   });
 });
 
-/** A certificate for 127.0.0.1 that signs itself. */
-async function makeCertificate(): Promise<{ cert: string; key: string }> {
-  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-  const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
-  const { PemConverter, SubjectAlternativeNameExtension, X509CertificateGenerator } =
-    await loadX509();
-  const made = await X509CertificateGenerator.createSelfSigned({
-    name: "CN=127.0.0.1",
-    notBefore: new Date(Date.now() - 60_000),
-    notAfter: new Date(Date.now() + 3_600_000),
-    keys,
-    signingAlgorithm: algorithm,
-    extensions: [new SubjectAlternativeNameExtension([{ type: "ip", value: "127.0.0.1" }])],
-  });
-  const key = PemConverter.encode(
-    await crypto.subtle.exportKey("pkcs8", keys.privateKey),
-    "PRIVATE KEY",
-  );
-  const cert = made.toString("pem");
+/** A certificate for 127.0.0.1, and the authority that has signed it. */
+function makeCertificate(): { readonly ca: string; readonly cert: string; readonly key: string } {
+  const now = Date.now();
+  const signing = createPrivateKey(newKey("p256"));
+  const ca = issueAuthority(signing, now);
+  const key = newKey("p256");
+  const signer = { certificate: new X509Certificate(ca), key: signing };
+  const options = { name: "tools", key: createPrivateKey(key), hosts: [], now };
+  const cert = issueLeaf(signer, options);
   assert.ok(new X509Certificate(cert).checkIP("127.0.0.1"));
-  return { cert, key };
+  return { ca, cert, key };
 }

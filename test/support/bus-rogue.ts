@@ -40,7 +40,7 @@ async function credentialsOf(name: string): Promise<Credentials> {
   const key = newKey("ed25519");
   const leaf = { name, key: createPrivateKey(key), hosts: [], now: Date.now() };
   const signing = { ...signer, key: createPrivateKey(signer.key) };
-  return { ca: read("ca.crt"), cert: await issueLeaf(signing, leaf), key };
+  return { ca: read("ca.crt"), cert: issueLeaf(signing, leaf), key };
 }
 
 interface Order {

@@ -66,7 +66,7 @@ describe("certificates of an authority", () => {
   it("keep trusting other authorities when their own is renewed", async () => {
     await using sample = await SampleCertificates.create();
     await sample.open().credentialsFor("a");
-    const other = await issueAuthority(createPrivateKey(newKey("ed25519")), Date.now());
+    const other = issueAuthority(createPrivateKey(newKey("ed25519")), Date.now());
     await sample.put("ca.crt", (await sample.text("ca.crt")) + other);
     const late = Date.now() + 280 * DAY;
     const { caPem } = await sample.open({ now: () => late }).credentialsFor("a");

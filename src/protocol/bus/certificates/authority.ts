@@ -38,7 +38,7 @@ export class Authority {
         // Either is made at a time: what another program made meanwhile stands.
         if (keyPem === undefined) await files.create(pair.key, newKey("ed25519"));
         else {
-          const made = await issueAuthority(parseKey(pair.key, keyPem), renewal.now());
+          const made = issueAuthority(parseKey(pair.key, keyPem), renewal.now());
           await files.create(pair.certificate, made);
         }
         return undefined;
@@ -81,7 +81,7 @@ export class Authority {
       return false;
     }
     const { issueAuthority } = await import("./issue.ts");
-    const made = await issueAuthority(this.signer(path).key, renewal.now(), certificate);
+    const made = issueAuthority(this.signer(path).key, renewal.now(), certificate);
     // Those with the same key say no more than the new one does, and less long.
     const others = this.#all.filter((other) => !other.publicKey.equals(certificate.publicKey));
     await files.replace(path, made + others.map(String).join(""));

@@ -99,7 +99,7 @@ export class Certificates {
       const leaf = { name, key: parseKey(pair.key, keyPem), hosts, unit, now: this.#renewal.now() };
       if (certPem === undefined) {
         const { issueLeaf } = await import("./issue.ts");
-        await this.#files.create(path, await issueLeaf(authority.signer(path), leaf));
+        await this.#files.create(path, issueLeaf(authority.signer(path), leaf));
         return undefined;
       }
       const [certificate] = parseCertificates(path, certPem);
@@ -111,7 +111,7 @@ export class Certificates {
       if (need !== undefined && authority.hindrance === undefined && !isRenewed) {
         isRenewed = true;
         const { issueLeaf } = await import("./issue.ts");
-        const made = await issueLeaf(authority.signer(path), { ...leaf, old: certificate });
+        const made = issueLeaf(authority.signer(path), { ...leaf, old: certificate });
         await this.#files.replace(path, made);
         return undefined;
       }

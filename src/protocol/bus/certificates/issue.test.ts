@@ -19,7 +19,7 @@ describe("certificates that are issued", () => {
     it(`are used, and sign others, with a key of kind ${kind}`, async () => {
       covers("bus.certs.existing");
       await using sample = await SampleCertificates.create();
-      const caPem = await issueAuthority(key.privateKey, Date.now());
+      const caPem = issueAuthority(key.privateKey, Date.now());
       const keyPem = key.privateKey.export({ type: "pkcs8", format: "pem" });
       await sample.put("ca.crt", caPem);
       await sample.put("ca.key", keyPem);
@@ -29,7 +29,7 @@ describe("certificates that are issued", () => {
       assert.ok(leaf.verify(key.publicKey));
       const signer = { certificate: new X509Certificate(caPem), key: key.privateKey };
       const options = { name: "b", key: key.privateKey, hosts: [], now: Date.now() };
-      await sample.put("b.crt", await issueLeaf(signer, options));
+      await sample.put("b.crt", issueLeaf(signer, options));
       await sample.put("b.key", keyPem);
       assert.equal((await sample.open().credentialsFor("b")).keyPem, keyPem);
     });

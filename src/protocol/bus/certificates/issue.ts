@@ -1,20 +1,34 @@
-import type { JsonGeneralName } from "@peculiar/x509";
 import {
+  createHash,
   createPublicKey,
   generateKeyPairSync,
   type KeyObject,
   randomBytes,
+  sign,
   type X509Certificate,
 } from "node:crypto";
 import { isIP } from "node:net";
 
-import { loadX509 } from "./load-x509.ts";
 import { TrunklineError } from "../../../base/errors.ts";
+import {
+  addressBytes,
+  bits,
+  type Der,
+  identifier,
+  integer,
+  octets,
+  readValues,
+  sequence,
+  tagged,
+  time,
+} from "./der.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 /** How long a certificate of ours is good. */
 const LIFETIME = 365 * DAY;
+/** How certificates count their versions. */
+const VERSION_3 = 2;
 
 export type KeyType = "ed25519" | "p256";
 
@@ -43,127 +57,175 @@ export function newKey(type: KeyType): string {
   return privateKey.export({ type: "pkcs8", format: "pem" });
 }
 
+/** What extensions of a certificate are called (RFC 5280, 4.2.1). */
+const KEY_ID = "2.5.29.14";
+const KEY_USAGE = "2.5.29.15";
+const OTHER_NAMES = "2.5.29.17";
+const CONSTRAINTS = "2.5.29.19";
+const SIGNER_ID = "2.5.29.35";
+const EXTENDED_USAGE = "2.5.29.37";
+const BOTH_SIDES = ["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"];
+const YES = Buffer.of(0x01, 0x01, 0xff);
+
+/** Parts of the subject's name (X.520). */
+const ORGANIZATION = "2.5.4.10";
+const UNIT = "2.5.4.11";
+const COMMON_NAME = "2.5.4.3";
+
 /**
  * The certificate of an authority, signed by itself. One that follows another has the same key, name
  * and key id, so that all that either has signed is good under both.
  */
-export async function issueAuthority(
-  key: KeyObject,
-  now: number,
-  old?: X509Certificate,
-): Promise<string> {
-  const x509 = await loadX509();
-  const before = old === undefined ? undefined : new x509.X509Certificate(old.raw);
-  const subject = before?.subjectName ?? nameOf("Orchestra CA");
-  const keys = cryptoKeys(key);
-  const keyId =
-    before?.getExtension(x509.SubjectKeyIdentifierExtension) ??
-    (await x509.SubjectKeyIdentifierExtension.create(keys.public));
-  const usages = x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign;
-  const certificate = await x509.X509CertificateGenerator.create({
-    ...validity(now),
-    subject,
-    issuer: subject,
-    publicKey: keys.public,
-    signingKey: keys.private,
-    signingAlgorithm: keys.algorithm,
-    extensions: [
-      before?.getExtension(x509.BasicConstraintsExtension) ??
-        new x509.BasicConstraintsExtension(true, 1, true),
-      new x509.KeyUsagesExtension(usages, true),
-      keyId,
-    ],
-  });
-  return `${certificate.toString("pem")}\n`;
+export function issueAuthority(key: KeyObject, now: number, old?: X509Certificate): string {
+  const before = old && partsOf(old);
+  const subject = before?.subject ?? nameOf("Orchestra CA");
+  const publicKey = createPublicKey(key);
+  const constraints = extension(CONSTRAINTS, sequence(YES, integer(Buffer.of(1))), true);
+  return signed({ subject, key }, { subject, publicKey, now }, [
+    before?.extensions.get(CONSTRAINTS) ?? constraints,
+    // To sign certificates, and lists of revoked ones.
+    extension(KEY_USAGE, bits(Buffer.of(0x06), 1), true),
+    before?.extensions.get(KEY_ID) ?? extension(KEY_ID, octets(keyIdOf(publicKey))),
+  ]);
 }
 
 /** A certificate for one name, good for both sides of a connection. */
-export async function issueLeaf(signer: Signer, options: LeafOptions): Promise<string> {
+export function issueLeaf(signer: Signer, options: LeafOptions): string {
   const { name, key, hosts, unit, now, old } = options;
-  const x509 = await loadX509();
-  const issuer = new x509.X509Certificate(signer.certificate.raw);
-  const id = issuer.getExtension(x509.SubjectKeyIdentifierExtension);
-  const signing = cryptoKeys(signer.key);
-  const before = old === undefined ? undefined : new x509.X509Certificate(old.raw);
-  const spoken = before?.getExtension(x509.SubjectAlternativeNameExtension)?.names.toJSON() ?? [];
-  const wanted = [name, "localhost", "127.0.0.1", "::1", ...hosts].map(generalName);
-  const certificate = await x509.X509CertificateGenerator.create({
-    ...validity(now),
-    subject: unit === undefined && before !== undefined ? before.subjectName : nameOf(name, unit),
-    issuer: issuer.subjectName,
-    publicKey: cryptoKeys(key).public,
-    signingKey: signing.private,
-    signingAlgorithm: signing.algorithm,
-    extensions: [
-      new x509.BasicConstraintsExtension(false, undefined, true),
-      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension([
-        x509.ExtendedKeyUsage.serverAuth,
-        x509.ExtendedKeyUsage.clientAuth,
-      ]),
-      new x509.SubjectAlternativeNameExtension(withoutDoubles([...wanted, ...spoken])),
-      ...(id === null ? [] : [new x509.AuthorityKeyIdentifierExtension(id.keyId)]),
-    ],
-  });
-  return `${certificate.toString("pem")}\n`;
+  const issuer = partsOf(signer.certificate);
+  const before = old && partsOf(old);
+  const subject = unit === undefined && before !== undefined ? before.subject : nameOf(name, unit);
+  const spoken = before?.extensions.get(OTHER_NAMES);
+  const names = [name, "localhost", "127.0.0.1", "::1", ...hosts].map(generalName);
+  if (spoken !== undefined) names.push(...itemsOf(valueOf(spoken)));
+  const signerId = issuer.extensions.get(KEY_ID);
+  const publicKey = createPublicKey(key);
+  return signed({ subject: issuer.subject, key: signer.key }, { subject, publicKey, now }, [
+    extension(CONSTRAINTS, sequence(), true),
+    // To sign what is said while a connection is made.
+    extension(KEY_USAGE, bits(Buffer.of(0x80), 7), true),
+    extension(EXTENDED_USAGE, sequence(...BOTH_SIDES.map(identifier))),
+    extension(OTHER_NAMES, sequence(...withoutDoubles(names))),
+    ...(signerId === undefined ? [] : [extension(SIGNER_ID, sequence(keyIdIn(signerId)))]),
+  ]);
 }
 
-function nameOf(name: string, unit?: string): Record<string, string[]>[] {
-  return [{ O: ["Orchestra"] }, ...(unit === undefined ? [] : [{ OU: [unit] }]), { CN: [name] }];
-}
-
-/** It begins a little before now: clocks differ. */
-function validity(now: number): { serialNumber: string; notBefore: Date; notAfter: Date } {
+/** A certificate in PEM (RFC 5280, 4.1). */
+function signed(
+  issuer: { readonly subject: Der; readonly key: KeyObject },
+  options: { readonly subject: Der; readonly publicKey: KeyObject; readonly now: number },
+  extensions: readonly Der[],
+): string {
+  const { subject, publicKey, now } = options;
+  const { hash, algorithm } = signatureOf(issuer.key);
   const serial = randomBytes(16);
   // Positive, and not shorter than it looks.
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
-  return {
-    serialNumber: serial.toString("hex"),
-    notBefore: new Date(now - MINUTE),
-    notAfter: new Date(now + LIFETIME),
-  };
-}
-
-function cryptoKeys(key: KeyObject): {
-  readonly private: CryptoKey;
-  readonly public: CryptoKey;
-  readonly algorithm: SigningAlgorithm;
-} {
-  const algorithm = signingAlgorithm(key);
-  return {
-    private: key.toCryptoKey(algorithm, false, ["sign"]),
-    public: createPublicKey(key).toCryptoKey(algorithm, true, ["verify"]),
+  const content = sequence(
+    tagged(0xa0, integer(Buffer.of(VERSION_3))),
+    integer(serial),
     algorithm,
-  };
+    issuer.subject,
+    // It begins a little before now: clocks differ.
+    sequence(time(now - MINUTE), time(now + LIFETIME)),
+    subject,
+    publicKey.export({ type: "spki", format: "der" }),
+    tagged(0xa3, sequence(...extensions)),
+  );
+  const whole = sequence(content, algorithm, bits(sign(hash, content, issuer.key)));
+  const lines = whole.toString("base64").match(/.{1,64}/g) ?? [];
+  return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
 }
 
-function generalName(host: string): JsonGeneralName {
-  return { type: isIP(host) === 0 ? "dns" : "ip", value: host };
+function nameOf(name: string, unit?: string): Der {
+  const part = (kind: string, text: string): Der =>
+    tagged(0x31, sequence(identifier(kind), tagged(0x0c, Buffer.from(text, "utf8"))));
+  const units = unit === undefined ? [] : [part(UNIT, unit)];
+  return sequence(part(ORGANIZATION, "Orchestra"), ...units, part(COMMON_NAME, name));
 }
 
-function withoutDoubles(names: readonly JsonGeneralName[]): JsonGeneralName[] {
-  return [...new Map(names.map((name) => [`${name.type} ${name.value}`, name])).values()];
+function extension(kind: string, value: Der, isCritical = false): Der {
+  return sequence(identifier(kind), ...(isCritical ? [YES] : []), octets(value));
 }
 
-interface SigningAlgorithm {
-  readonly name: string;
-  readonly namedCurve?: string;
-  readonly hash: string;
+/** What a certificate says of its subject, as bytes: renewed certificates repeat it exactly. */
+function partsOf({ raw }: X509Certificate): {
+  readonly subject: Der;
+  readonly extensions: ReadonlyMap<string, Der>;
+} {
+  const [content] = itemsOf(raw);
+  const fields = readValues(readValues(content ?? raw)[0]?.content ?? raw);
+  // Version, serial number, algorithm, issuer, validity, subject. The oldest have no version.
+  const subject = fields[fields[0]?.tag === 0xa0 ? 5 : 4]?.whole ?? sequence();
+  const found = fields.find(({ tag }) => tag === 0xa3);
+  const known = [KEY_ID, OTHER_NAMES, CONSTRAINTS];
+  const extensions = new Map<string, Der>();
+  for (const each of found === undefined ? [] : itemsOf(found.content)) {
+    const [kind] = itemsOf(each);
+    const name = known.find((one) => kind?.equals(identifier(one)));
+    if (name !== undefined) extensions.set(name, each);
+  }
+  return { subject, extensions };
 }
 
-const CURVES: Readonly<Record<string, SigningAlgorithm>> = {
-  prime256v1: { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" },
-  secp384r1: { name: "ECDSA", namedCurve: "P-384", hash: "SHA-384" },
-  secp521r1: { name: "ECDSA", namedCurve: "P-521", hash: "SHA-512" },
+/** The items of a sequence. */
+function itemsOf(bytes: Der): Der[] {
+  return readValues(readValues(bytes)[0]?.content ?? bytes).map(({ whole }) => whole);
+}
+
+/** What an extension says. It is last, after its kind and whether it is critical. */
+function valueOf(bytes: Der): Der {
+  return readValues(itemsOf(bytes).at(-1) ?? bytes)[0]?.content ?? bytes;
+}
+
+/** The id of a key in its extension, as those have it that are signed with the key (RFC 5280, 4.2.1.1). */
+function keyIdIn(keyId: Der): Der {
+  return tagged(0x80, readValues(valueOf(keyId))[0]?.content ?? keyId);
+}
+
+/** RFC 5280, 4.2.1.2: the hash of the key's bits. */
+function keyIdOf(publicKey: KeyObject): Der {
+  const [, key] = readValues(
+    readValues(publicKey.export({ type: "spki", format: "der" }))[0]?.content ?? Buffer.of(),
+  );
+  return createHash("sha1")
+    .update(key?.content.subarray(1) ?? Buffer.of())
+    .digest();
+}
+
+function generalName(host: string): Der {
+  return isIP(host) === 0
+    ? tagged(0x82, Buffer.from(host, "latin1"))
+    : tagged(0x87, addressBytes(host));
+}
+
+function withoutDoubles(names: readonly Der[]): Der[] {
+  return [...new Map(names.map((name) => [name.toString("hex"), name])).values()];
+}
+
+interface Signature {
+  readonly hash: string | null;
+  readonly algorithm: Der;
+}
+
+const CURVES: Readonly<Record<string, Signature>> = {
+  prime256v1: { hash: "sha256", algorithm: sequence(identifier("1.2.840.10045.4.3.2")) },
+  secp384r1: { hash: "sha384", algorithm: sequence(identifier("1.2.840.10045.4.3.3")) },
+  secp521r1: { hash: "sha512", algorithm: sequence(identifier("1.2.840.10045.4.3.4")) },
+};
+const ED25519: Signature = { hash: null, algorithm: sequence(identifier("1.3.101.112")) };
+const RSA: Signature = {
+  hash: "sha256",
+  algorithm: sequence(identifier("1.2.840.113549.1.1.11"), tagged(0x05)),
 };
 
-/** How a key signs, in the words of Web Crypto. */
-function signingAlgorithm({
+/** How a key signs (RFC 4055, RFC 5758 and RFC 8410). */
+function signatureOf({
   asymmetricKeyType: type,
   asymmetricKeyDetails: details,
-}: KeyObject): SigningAlgorithm {
-  if (type === "ed25519") return { name: "Ed25519", hash: "SHA-512" };
-  if (type === "rsa") return { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+}: KeyObject): Signature {
+  if (type === "ed25519") return ED25519;
+  if (type === "rsa") return RSA;
   const curve = CURVES[details?.namedCurve ?? ""];
   if (type === "ec" && curve !== undefined) return curve;
   const what = details?.namedCurve ?? type ?? "unknown";
