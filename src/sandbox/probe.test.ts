@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempDisposableSync, readdirSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempDisposableSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -48,6 +55,33 @@ describe("probeSandbox()", { skip }, () => {
     assert.deepEqual(names, ["bubblewrap", "seccomp", "landlock", "cgroup", "users"]);
     assert.equal(parts.landlock, findings[2]?.isInForce);
     assert.equal(findings[4]?.isInForce, process.getuid?.() === 0);
+    return undefined;
+  });
+
+  it("tries bubblewrap alone only if it does not work with everything else", async (test) => {
+    using home = mkdtempDisposableSync(join(tmpdir(), "probe-"));
+    const { parts } = await probeSandbox(home.path);
+    if (parts?.landlock !== true) return test.skip("there is no bubblewrap, or no Landlock");
+    const [bin, tried] = [join(home.path, "bin"), join(home.path, "tried")];
+    mkdirSync(bin);
+    const PATH = `${bin}:${process.env.PATH}`;
+    const write = (first: string): void => {
+      writeFileSync(tried, "");
+      const lines = [`echo x >>'${tried}'`, first, `exec '${parts.bwrap}' "$@"`];
+      writeFileSync(join(bin, "bwrap"), `#!/bin/sh\n${lines.join("\n")}\n`, { mode: 0o755 });
+    };
+    const probe = async () => (await probeSandbox(home.path, { PATH })).findings.slice(0, 3);
+    write("");
+    assert.deepEqual(
+      (await probe()).map(({ isInForce }) => isInForce),
+      [true, true, true],
+    );
+    assert.equal(readFileSync(tried, "utf8"), "x\n");
+    write(`[ "$(wc -l <'${tried}')" -gt 1 ] || { echo 'not with Landlock' >&2; exit 1; }`);
+    const [bubblewrap, , landlock] = await probe();
+    assert.equal(bubblewrap?.isInForce, true);
+    assert.deepEqual([landlock?.isInForce, landlock?.detail], [false, "not with Landlock"]);
+    assert.equal(readFileSync(tried, "utf8"), "x\nx\n");
     return undefined;
   });
 });

@@ -40,15 +40,16 @@ export async function probeSandbox(data: string, env = process.env): Promise<San
     return { parts: undefined, findings };
   }
   const plain: SandboxParts = { bwrap, landlock: false };
-  const problem = await tryOut(data, plain, env);
+  const withLandlock = { ...plain, landlock: true };
+  // Where all of it works, bubblewrap need not be tried alone: an attempt starts two programs.
+  const landlock = await tryOut(data, withLandlock, env);
+  const problem = landlock === undefined ? undefined : await tryOut(data, plain, env);
   if (problem !== undefined) {
     found("bubblewrap", false, `${bwrap} does not work here: ${problem}`);
     return { parts: undefined, findings };
   }
   found("bubblewrap", true, `${bwrap}: own processes, files, network and users`);
   found("seccomp", true, "namespaces, mounts, keys, io_uring and the like are refused");
-  const withLandlock = { ...plain, landlock: true };
-  const landlock = await tryOut(data, withLandlock, env);
   found("landlock", landlock === undefined, landlock ?? "file access is restricted a second time");
   const { ControlGroup } = await import("./cgroup.ts");
   const limits = { memory: 64 << 20, processes: 16, cpus: 1 };
