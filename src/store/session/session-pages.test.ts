@@ -40,6 +40,16 @@ describe("session pages", () => {
     assert.deepEqual(numbersOf(database, 1, 3, 1), [4]);
   });
 
+  it("are found without a look at those before", () => {
+    using database = filled([1, 2, 3], [4], [5, 6]);
+    const numbers = [0, 1, 2, 3, 4, 5, 6, 7].map((after) => numbersOf(database, 1, after)[0]);
+    assert.deepEqual(numbers, [1, 2, 3, 4, 5, 6, undefined, undefined]);
+    // A row before the one with the next event would be shown again if it were read.
+    database.exec(`DROP TRIGGER session_page_is_not_altered;
+      UPDATE session_page SET last = 9, lines = '[9,0,"agent",{}]' WHERE first = 1`);
+    assert.deepEqual(numbersOf(database, 1, 4), [5, 6]);
+  });
+
   it("know the last event of a session, and that an empty one has none", () => {
     using database = filled([1, 2], [3]);
     assert.deepEqual([lastOf(database, 1), lastOf(database, 2)], [3, 0]);

@@ -42,6 +42,14 @@ export const PAGES = `CREATE TABLE session_page (
  */
 export const PAGE_SIZE = 8192;
 
+/**
+ * The rows with events of the session ?1 after the number ?2. The index has only the first number of each
+ * row, so it is searched for the row with the next event.
+ */
+const AFTER = `FROM session_page WHERE session = ?1 AND last > ?2 AND first >= coalesce(
+    (SELECT max(first) FROM session_page WHERE session = ?1 AND first <= ?2 + 1), 0)
+  ORDER BY first`;
+
 let stamp = { at: 0, agent: "", client: "" };
 
 /** The line of an event that happens now. */
@@ -78,9 +86,7 @@ export function readPages(
   after: number,
   characters: number,
 ): LoggedEvent[] {
-  const rows = database
-    .prepare("SELECT lines FROM session_page WHERE session = ? AND last > ? ORDER BY first")
-    .iterate(session, after);
+  const rows = database.prepare(`SELECT lines ${AFTER}`).iterate(session, after);
   const events: LoggedEvent[] = [];
   let read = 0;
   for (const { lines } of rows) {
@@ -139,11 +145,7 @@ export function pagesAfter(
   after: number,
   characters: number,
 ): Page[] {
-  const rows = database
-    .prepare(
-      "SELECT first, last, lines FROM session_page WHERE session = ? AND last > ? ORDER BY first",
-    )
-    .iterate(session, after);
+  const rows = database.prepare(`SELECT first, last, lines ${AFTER}`).iterate(session, after);
   const pages: Page[] = [];
   let read = 0;
   for (const row of rows) {
