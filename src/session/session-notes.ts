@@ -9,6 +9,8 @@ export interface Notes {
   readonly memory?: unknown;
   /** Id of the running turn. Whoever opens the session next finds it interrupted. */
   readonly turn?: string | undefined;
+  /** Number of an event before that turn. Absent in notes of earlier versions. */
+  readonly turnAfter?: number | undefined;
   /** What a person was asked and has not answered (`OpenQuestion`). */
   readonly question?: unknown;
   /** The permission request of an interrupted turn that nobody has answered (`UnansweredRequest`). */

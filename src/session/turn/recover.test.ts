@@ -3,6 +3,8 @@ import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
+import { until } from "../../../test/support/until.ts";
+import type { EndEvent, SessionEvent } from "../event.ts";
 import type { Session } from "../session.ts";
 import type { SessionStore } from "../store.ts";
 import { recover } from "./recover.ts";
@@ -157,6 +159,38 @@ describe("a turn whose process died", { timeout: 30_000 }, () => {
     await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     const { params } = await later.request("session/request_permission");
     assert.equal(params.toolCall.title, "Remove all");
+  });
+
+  it("is looked for only in what was said since it began", async () => {
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        await turn.update(chunk("said"));
+        if (promptText(turn) === "Wait") await new Promise(() => {});
+      },
+    });
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "Hello");
+    client.post("session/prompt", { sessionId, prompt: [{ type: "text", text: "Wait" }] });
+    await until(() => client.text === "saidsaid");
+    const { log } = house;
+    const { notes = {} } = (await log.find(sessionId)) ?? {};
+    const read: unknown[] = [];
+    const store = {
+      async *read(id: string, after: number) {
+        for await (const event of log.read(id, after)) {
+          read.push((event.message as SessionEvent).kind);
+          yield event;
+        }
+      },
+    } as unknown as SessionStore;
+    const interrupted: unknown[] = [];
+    const session = {
+      id: sessionId,
+      interrupt: async ({ turnId }: EndEvent) => void interrupted.push(turnId),
+    } as unknown as Session;
+    await recover(store, session, notes);
+    assert.deepEqual(read, ["prompt", "update"]);
+    assert.deepEqual(interrupted, [notes.turn]);
   });
 
   it("notes the request before it ends the turn, since it may be killed in between", async () => {

@@ -11,9 +11,9 @@ import type { SessionStore } from "../store.ts";
 export async function recover(
   store: SessionStore,
   session: Session,
-  { turn, permission }: Notes,
+  { turn, turnAfter = 0, permission }: Notes,
 ): Promise<UnansweredRequest | undefined> {
-  if (typeof turn === "string") return await recoverTurn(store, session, turn);
+  if (typeof turn === "string") return await recoverTurn(store, session, turn, turnAfter);
   return permission as UnansweredRequest | undefined;
 }
 
@@ -21,12 +21,14 @@ async function recoverTurn(
   store: SessionStore,
   session: Session,
   turnId: string,
+  after: number,
 ): Promise<UnansweredRequest | undefined> {
   let isBegun = false;
   let isEnded = false;
   const open = new Set<string>();
   let unanswered: UnansweredRequest | undefined;
-  for await (const { message } of store.read(session.id)) {
+  // Not the whole log, which may be long: many sessions are opened at once where a worker is lost.
+  for await (const { message } of store.read(session.id, after)) {
     const event = message as SessionEvent;
     if (event.kind === "prompt" && event.turnId === turnId) isBegun = true;
     else if (event.kind === "end" && event.turnId === turnId) isEnded = true;

@@ -239,7 +239,8 @@ export class Turns {
     const title = notes.title ?? titleOf(turn.prompt);
     const titled = title === undefined ? {} : { title };
     try {
-      await notes.keep({ turn: turn.id }, { ...titled, updated: Date.now() });
+      const begun = { turn: turn.id, turnAfter: audience.delivery.last };
+      await notes.keep(begun, { ...titled, updated: Date.now() });
       await this.#recordPrompt(turn, turn.prompt, turn.prompter);
     } catch (error) {
       // There is no turn without its prompt.
@@ -334,7 +335,7 @@ export class Turns {
   async #noteEnd(more: { readonly updated?: number } = {}): Promise<void> {
     const { notes, log, sessionId } = this.#options;
     try {
-      await notes.keep({ turn: undefined }, more);
+      await notes.keep({ turn: undefined, turnAfter: undefined }, more);
     } catch (error) {
       log.warn("session.not-noted", { session: sessionId, error });
     }
