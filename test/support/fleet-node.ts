@@ -41,10 +41,11 @@ export class FleetNode implements AsyncDisposable {
     name: string,
     state: () => NodeState = () => STATE,
     beatEvery = FAST_BEATS,
+    asks = false,
   ) {
     this.self = { id: `1-${randomUUID()}`, name };
     this.connection = this.ends.use(connection);
-    const options = { connection, self: this.self, state, beatEvery };
+    const options = { connection, self: this.self, state, beatEvery, asks };
     this.members = this.ends.use(new Members(options));
     this.members.onChange((change) => this.changes.push(change));
   }

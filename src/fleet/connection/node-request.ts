@@ -23,6 +23,9 @@ interface Answer {
   readonly refused?: unknown;
 }
 
+/** What a node is asked to find out whether it is there. */
+export const THERE = "there";
+
 const NAME = /^[\w-]{1,64}$/;
 const ID = /^[\w-]{1,80}$/;
 
@@ -71,6 +74,19 @@ export async function askNode(
   return ok;
 }
 
+/**
+ * Whether the node has a connection to NATS, also if it does not answer. Each node listens to requests
+ * named `there`, and NATS tells at once where nobody does: the connection of a killed process is closed.
+ */
+export async function isThere(connection: FleetConnection, node: NodeAddress): Promise<boolean> {
+  try {
+    await askNode(connection, node, THERE, null);
+    return true;
+  } catch (error) {
+    return !(error instanceof TrunklineError && isNobody(error.cause));
+  }
+}
+
 /** Answers the questions of other nodes. An error is told to whoever asked. */
 export function answerNodes(
   connection: FleetConnection,
@@ -107,8 +123,12 @@ function readAnswer(message: Msg): { readonly ok?: unknown; readonly refused?: s
 
 function whyNot(error: unknown): string {
   if (error instanceof errors.TimeoutError) return `no answer in ${REQUEST_TIMEOUT / 1000} seconds`;
-  if (error instanceof errors.RequestError && error.isNoResponders()) return "it is not there";
+  if (isNobody(error)) return "it is not there";
   return error instanceof Error ? error.message : String(error);
+}
+
+function isNobody(error: unknown): boolean {
+  return error instanceof errors.RequestError && error.isNoResponders();
 }
 
 function cannotReach({ name }: NodeAddress, why: string, cause?: unknown): TrunklineError {

@@ -79,6 +79,33 @@ describe("Members", { skip: noNats, timeout: 300_000 }, () => {
     assert.equal(gateway.members.untilGone(worker.self.id), undefined);
   });
 
+  it("loses a node sooner whose connection is closed, and not one that is only silent", async () => {
+    await using server = await NatsServer.start();
+    await using plain = await FleetNode.open(server.url, "plain", undefined, 300);
+    await using asking = new FleetNode(await connectTo(server.url, "g"), "g", undefined, 300, true);
+    asking.members.join();
+    await using closed = await FleetNode.open(server.url, "closed");
+    // It answers, but does not beat.
+    await using silent = new FleetNode(await connectTo(server.url, "silent"), "silent");
+    const beat = { id: silent.self.id, number: 1, isLeaving: false, state: STATE };
+    const subject = `${silent.connection.subjects.beat}.silent`;
+    const telling = setInterval(() => {
+      silent.connection.nats.publish(subject, encodeBeat(beat));
+    }, FAST_BEATS);
+    await until(() =>
+      [plain, asking].every(({ alive, members }) => alive.length === 4 && members.isReady),
+    );
+    clearInterval(telling);
+    await closed.connection[Symbol.asyncDispose]();
+    const isLost = ({ changes }: FleetNode, name: string): boolean =>
+      changes.some(({ kind, member }) => kind === "lost" && member.name === name);
+    await until(() => isLost(asking, "closed"));
+    assert.deepEqual([isLost(plain, "closed"), isLost(asking, "silent")], [false, false]);
+    plain.members.doubt(closed.self.id);
+    assert.ok(isLost(plain, "closed"), "others believe it then");
+    await until(() => isLost(asking, "silent") && isLost(plain, "silent"));
+  });
+
   it("believes another node that a silent member is dead, and not that one is which it hears", async () => {
     await using server = await NatsServer.start();
     await using worker = await FleetNode.open(server.url, "w", undefined, 300);

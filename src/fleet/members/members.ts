@@ -1,9 +1,10 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
 
+import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { untilAborted } from "../../base/until-aborted.ts";
 import type { FleetConnection } from "../connection/connect.ts";
-import type { NodeAddress } from "../connection/node-request.ts";
+import { answerNodes, isThere, type NodeAddress, THERE } from "../connection/node-request.ts";
 import { type Beat, encodeBeat, type Member, type NodeState, readBeat } from "./beat.ts";
 
 /** Milliseconds. */
@@ -14,6 +15,8 @@ const TELL_AFTER = 20;
 const DEAD_AFTER = 4;
 /** The same where another node counts it as dead already. */
 const DOUBTFUL_AFTER = 2;
+/** The same after which NATS is asked for its connection. Other nodes believe then that it is dead. */
+const ASKED_AFTER = DOUBTFUL_AFTER + 1;
 /** Intervals after which a beat that did not come back is sent again. */
 const RESEND_AFTER = 3;
 
@@ -36,6 +39,8 @@ export interface MembersOptions {
   readonly state: () => NodeState;
   /** Milliseconds between beats. */
   readonly beatEvery?: number | undefined;
+  /** Asks NATS for the connections of nodes that fall silent, which only gateways may. */
+  readonly asks?: boolean | undefined;
 }
 
 /**
@@ -45,6 +50,10 @@ export interface MembersOptions {
  * came back since its last one. So no time counts in which NATS was away or paused, our connection was
  * cut, or this process was stopped. Only the latest beat counts when it comes back, since a server that
  * wakes up delivers a whole heap of them in any order.
+ *
+ * A node whose process was killed is lost sooner: after three beats NATS is asked whether it still has the
+ * node's connection. That says nothing until the node was heard on our own present connection: when NATS
+ * was restarted, the other nodes may come back later than this one.
  */
 export class Members implements Disposable {
   readonly #connection: FleetConnection;
@@ -57,6 +66,8 @@ export class Members implements Disposable {
   readonly #subscription: Subscription;
   readonly #stopWatching: () => void;
   readonly #beatEvery: number;
+  readonly #asks: boolean;
+  readonly #answers: Subscription;
   #timer: NodeJS.Timeout | undefined;
   #telling: NodeJS.Timeout | undefined;
   #number = 0;
@@ -64,8 +75,11 @@ export class Members implements Disposable {
   #waited = 0;
   /** Own beats that came back. */
   #now = 0;
+  /** When this node was connected last. */
+  #connected = -1;
 
-  constructor({ connection, self, state, beatEvery = BEAT_EVERY }: MembersOptions) {
+  constructor(options: MembersOptions) {
+    const { connection, self, state, beatEvery = BEAT_EVERY, asks = false } = options;
     this.#connection = connection;
     this.#self = self;
     this.#state = state;
@@ -73,9 +87,12 @@ export class Members implements Disposable {
     this.#subscription = connection.listen(beats, (message) => this.#receive(message));
     this.#stopWatching = connection.onChange(() => {
       this.#hasReturned = true;
+      this.#connected = this.#now;
       this.tell();
     });
+    this.#answers = answerNodes(connection, self, THERE, () => null);
     this.#beatEvery = beatEvery;
+    this.#asks = asks;
   }
 
   /** Begins to beat: this node can be reached now. */
@@ -167,6 +184,7 @@ export class Members implements Disposable {
     clearTimeout(this.#telling);
     this.#stopWatching();
     this.#subscription.unsubscribe();
+    this.#answers.unsubscribe();
     this.#listeners.clear();
     this.#publish(0, true);
     clearInterval(this.#timer);
@@ -236,8 +254,19 @@ export class Members implements Disposable {
     if (this.#hasReturned) return;
     this.#hasReturned = true;
     this.#now++;
-    for (const [id, { at }] of this.#heard) if (this.#now - at > DEAD_AFTER) this.#lose(id);
+    for (const [id, { member, at }] of this.#heard) {
+      const missed = this.#now - at;
+      if (missed > DEAD_AFTER) this.#lose(id);
+      else if (this.#asks && missed === ASKED_AFTER && at > this.#connected) {
+        background(this.#ask(member), "Asking whether a node is there");
+      }
+    }
     if (this.isReady) this.#ready.resolve();
+  }
+
+  /** Loses a silent member whose connection to NATS is closed. */
+  async #ask(member: Member): Promise<void> {
+    if (!(await isThere(this.#connection, member))) this.doubt(member.id);
   }
 
   #lose(id: string): void {

@@ -51,7 +51,8 @@ export class Fleet implements AsyncDisposable {
     this.self = self;
     this.#ends = ends;
     const told = (): NodeState => ({ ...state, ...this.#state() });
-    this.members = ends.use(new Members({ connection, self, state: told }));
+    const asks = state.role === "gateway";
+    this.members = ends.use(new Members({ connection, self, state: told, asks }));
   }
 
   /** Connects to NATS as configured. The pool knows of this node once `members.join` is called. */
