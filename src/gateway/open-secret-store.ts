@@ -1,4 +1,7 @@
+import { dirname, join } from "node:path";
+
 import type { SecretStore } from "../store/secret/secret-store.ts";
+import { userFile } from "./config/locations.ts";
 
 export interface SecretStoreOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -21,4 +24,11 @@ export async function openSecretStore(options: SecretStoreOptions): Promise<Secr
   }
   const { EncryptedFile } = await import("../identity/tokens/encrypted-file.ts");
   return new EncryptedFile(file, { env, keyFile });
+}
+
+/** Where keys of models and secrets of servers are, as `trunkline models key set` stores them. */
+export function openKeys(data: string, env: NodeJS.ProcessEnv): () => Promise<SecretStore> {
+  const { path } = userFile({ cwd: "/", env, flags: {} });
+  const keyFile = join(dirname(path), "token.key");
+  return () => openSecretStore({ env, file: join(data, "keys.enc"), keyFile });
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { homedir } from "node:os";
 import { describe, it } from "node:test";
 
-import { type References, withReferences } from "./references.ts";
+import { type References, secretNames, withReferences } from "./references.ts";
 
 const KNOWN: References = {
   env: { TOKEN: "t", EMPTY: "", HOST: "a.example" },
@@ -67,5 +67,19 @@ describe("withReferences()", () => {
     for (const [settings, says] of failing) {
       await assert.rejects(withReferences(settings, KNOWN), says);
     }
+  });
+});
+
+describe("secretNames()", () => {
+  it("finds what settings refer to, wherever it is, and no variables", () => {
+    const servers = {
+      a: { command: "${A}", args: ["${input:one}", "${env:B}"], env: { C: "x${keychain:two}y" } },
+      b: {
+        url: "https://${keychain:three:-none}.example",
+        oauth: { clientSecret: "${input:one}" },
+      },
+    };
+    assert.deepEqual(secretNames([servers, undefined]), ["one", "two", "three"]);
+    assert.deepEqual(secretNames(undefined), []);
   });
 });

@@ -59,6 +59,16 @@ export async function withReferences(
   return { ...settings, args, env: await resolveTexts("env", settings.env, references) };
 }
 
+/** The names of the secrets that settings refer to. */
+export function secretNames(settings: unknown): string[] {
+  const names = new Set<string>();
+  // The text of all of them is read at once: a reference has nothing that JSON would escape.
+  for (const [, kind, name = ""] of JSON.stringify(settings ?? null).matchAll(REFERENCE)) {
+    if (kind === "keychain" || kind === "input") names.add(name);
+  }
+  return [...names];
+}
+
 /**
  * Texts by name with the values that they refer to. `key` is where they are in the settings, and `to` is
  * where they are sent: without it, they may have no token of an identity.
@@ -132,7 +142,7 @@ function missing(
 ): TrunklineError {
   const isSecret = kind === "keychain" || kind === "input";
   const why = isSecret
-    ? `the keychain has no such secret. Store it with \`trunkline models key set ${name}\``
+    ? `no such secret is stored. Store it with \`trunkline models key set ${name}\``
     : `the variable ${name} is not set`;
   return new TrunklineError("config", `Its '${key}' refers to ${whole}, but ${why}`);
 }

@@ -28,17 +28,27 @@ const METHODS = {
   }),
   ping: () => ({}),
   "tools/list": () => ({ tools: TOOLS }),
-  "tools/call": ({ name, arguments: args }) =>
-    name === "fail"
-      ? { content: [{ type: "text", text: "It cannot be done" }], isError: true }
-      : { content: [{ type: "text", text: `The note ${args.name}: \u001b[31mred\u001b[0m` }] },
+  "tools/call": ({ name, arguments: args }) => {
+    if (name === "fail") {
+      return { content: [{ type: "text", text: "It cannot be done" }], isError: true };
+    }
+    // Notes on how it was started, and one that nobody finds.
+    if (args.name === "how") return said(`${process.env.NOTES_KEY} ${process.argv[3]}`);
+    if (args.name === "never") return undefined;
+    return said(`The note ${args.name}: \u001b[31mred\u001b[0m`);
+  },
 };
+
+function said(text) {
+  return { content: [{ type: "text", text }] };
+}
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params = {} } = JSON.parse(line);
   if (id === undefined) continue;
-  const answer = Object.hasOwn(METHODS, method)
-    ? { result: METHODS[method](params) }
-    : { error: { code: -32601, message: "Method not found" } };
+  const isKnown = Object.hasOwn(METHODS, method);
+  const result = isKnown ? METHODS[method](params) : undefined;
+  if (isKnown && result === undefined) continue;
+  const answer = isKnown ? { result } : { error: { code: -32601, message: "Method not found" } };
   process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", id, ...answer })}\n`);
 }

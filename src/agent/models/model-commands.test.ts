@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 import { type ConfiguredModelsOptions, ModelCommands } from "./model-commands.ts";
-import { keysInKeychain } from "./model-keys.ts";
+import { keysInKeychain, type OpenKeys } from "./model-keys.ts";
 
 class MemoryKeychain implements SecretStore {
   readonly kind = "keychain";
@@ -31,15 +31,15 @@ const noKeychain = async (): Promise<never> => {
 
 const log = new Log("error", () => {});
 
-function options(env: NodeJS.ProcessEnv = {}): ConfiguredModelsOptions {
-  return { settings: { local: false }, env, log };
+function options(open: OpenKeys, env: NodeJS.ProcessEnv = {}): ConfiguredModelsOptions {
+  return { settings: { local: false }, env, log, open };
 }
 
 describe("the keys of models", () => {
   it("are stored in the keychain under the names of their variables, and found there", async () => {
     const keychain = new MemoryKeychain();
     const open = async () => keychain;
-    const commands = new ModelCommands(options(), open);
+    const commands = new ModelCommands(options(open));
     assert.equal(await commands.saveKey("OPENAI_API_KEY", " sk-1\n"), "a keychain");
     assert.deepEqual([...keychain.kept], [["trunkline/OPENAI_API_KEY", "sk-1"]]);
     const variables = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
@@ -51,7 +51,7 @@ describe("the keys of models", () => {
 
   it("are refused if they cannot be keys, or if no provider uses that variable", async () => {
     const keychain = new MemoryKeychain();
-    const commands = new ModelCommands(options(), async () => keychain);
+    const commands = new ModelCommands(options(async () => keychain));
     await assert.rejects(commands.saveKey("OPENAI_API_KEY", "two words"), /a key is one word/);
     await assert.rejects(commands.saveKey("OPENAI_API_KEY", "\n"), /a key is one word/);
     const says = /No key of a provider, .* is called 'OPENAI_KEY'. There are: .*OPENAI_API_KEY/;
@@ -62,7 +62,7 @@ describe("the keys of models", () => {
   it("are absent without an error if there is no keychain", async () => {
     const found = await keysInKeychain(["OPENAI_API_KEY"], { env: {}, log, open: noKeychain });
     assert.equal(found.size, 0);
-    const commands = new ModelCommands(options(), noKeychain);
+    const commands = new ModelCommands(options(noKeychain));
     const says = /no bus. Set OPENAI_API_KEY in the environment instead/;
     await assert.rejects(commands.saveKey("OPENAI_API_KEY", "sk-1"), says);
     const { models } = await commands.list();
@@ -74,7 +74,7 @@ describe("the keys of models", () => {
 
   it("whose provider cannot be used are reported when models are listed", async () => {
     const env = { OPENAI_API_KEY: "sk-1", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
-    const { unanswered } = await new ModelCommands(options(env), noKeychain).list();
+    const { unanswered } = await new ModelCommands(options(noKeychain, env)).list();
     assert.deepEqual(Object.keys(unanswered), ["openai"]);
   });
 });

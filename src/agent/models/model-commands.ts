@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { SecretStore } from "../../store/secret/secret-store.ts";
 import { ModelCache } from "./model-cache.ts";
-import { keyName, keysInKeychain, openKeychain } from "./model-keys.ts";
+import { keyName, keysInKeychain, openKeychain, type OpenKeys } from "./model-keys.ts";
 
 /** A model as people see it. */
 export type ShownModel = Pick<ModelEntry, "id" | "name" | "contextWindow"> & {
@@ -16,21 +16,23 @@ export type ShownModel = Pick<ModelEntry, "id" | "name" | "contextWindow"> & {
 
 export interface ConfiguredModelsOptions {
   readonly settings: ModelSettings;
-  /** Names of further secrets that may be stored, such as those for set-up of remote runs. */
+  /** Names of further secrets that may be stored: those of MCP servers, and for set-up of remote runs. */
   readonly secrets?: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
+  /** Opens the place of keys; the system's keychain when left out. */
+  readonly open?: OpenKeys;
   /** The file with the lists of last time. */
   readonly cacheFile?: string;
 }
 
 /** The models of a configuration, with the keys of the environment and the keychain. */
 export function configuredModels(options: ConfiguredModelsOptions): Models {
-  const { settings, env, log, cacheFile } = options;
+  const { settings, env, log, open, cacheFile } = options;
   return new Models({
     ...(cacheFile === undefined ? {} : { cache: new ModelCache(cacheFile) }),
     find: (variable) => env[variable] || undefined,
-    findLater: (variables) => keysInKeychain(variables, { env, log }),
+    findLater: (variables) => keysInKeychain(variables, { env, log, open }),
     settings,
     log,
   });
@@ -39,11 +41,11 @@ export function configuredModels(options: ConfiguredModelsOptions): Models {
 /** What a person does with models. */
 export class ModelCommands {
   readonly #options: ConfiguredModelsOptions;
-  readonly #open: () => Promise<SecretStore>;
+  readonly #open: OpenKeys;
 
-  constructor(options: ConfiguredModelsOptions, open = openKeychain) {
+  constructor(options: ConfiguredModelsOptions) {
     this.#options = options;
-    this.#open = open;
+    this.#open = options.open ?? openKeychain;
   }
 
   /** Asks every provider that there is. Of those that do not answer, it says why. */
@@ -83,7 +85,7 @@ export class ModelCommands {
     const { settings, secrets = [] } = this.#options;
     const known = [...keyVariables(settings), ...secrets];
     if (known.includes(variable)) return;
-    const says = `No key of a provider, nor a secret for set-up, is called '${variable}'. There are: ${known.join(", ")}.`;
+    const says = `No key of a provider, nor a secret of an MCP server or for set-up, is called '${variable}'. There are: ${known.join(", ")}.`;
     throw new TrunklineError("not-found", says);
   }
 

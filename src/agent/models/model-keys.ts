@@ -1,10 +1,13 @@
 import type { Log } from "../../base/log.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 
+/** Opens the place of keys: the system's keychain, or what stands in for it. Throws where there is none. */
+export type OpenKeys = () => Promise<SecretStore>;
+
 export interface KeychainOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
-  readonly open?: () => Promise<SecretStore>;
+  readonly open?: OpenKeys | undefined;
 }
 
 /** A key is kept under the name that its variable would have. */
@@ -15,12 +18,13 @@ export function keyName(variable: string): SecretName {
 /** The keys of models that the system's keychain has, by the names of their variables. */
 export async function keysInKeychain(
   variables: readonly string[],
-  { env, log, open = openKeychain }: KeychainOptions,
+  { env, log, open }: KeychainOptions,
 ): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
-  if (variables.length === 0 || env.TRUNKLINE_TOKEN_STORE === "file") return found;
+  const isWithout = open === undefined && env.TRUNKLINE_TOKEN_STORE === "file";
+  if (variables.length === 0 || isWithout) return found;
   try {
-    const keychain = await open();
+    const keychain = await (open ?? openKeychain)();
     for (const variable of variables) {
       const key = await keychain.get(keyName(variable));
       if (key !== undefined && key !== "") found.set(variable, key);

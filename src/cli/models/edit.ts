@@ -2,6 +2,7 @@ import { ModelCommands } from "../../agent/models/model-commands.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { loadConfig } from "../../gateway/config/load.ts";
+import { openKeys } from "../../gateway/open-secret-store.ts";
 import { Log } from "../../base/log.ts";
 import { addEntry, type EntrySection, removeEntry } from "../config/edit-entry.ts";
 import { type Editing, inputOf } from "../config/tell-edited.ts";
@@ -37,7 +38,13 @@ export async function add(invocation: Invocation<ProviderValues>): Promise<numbe
   const code = await addEntry(invocation, PROVIDERS, name, settings, next);
   if (key === undefined || variable === undefined) return code;
   const { config } = await loadConfig(inputOf(invocation));
-  const commands = new ModelCommands({ settings: config.models, env, log: new Log("error") });
+  const open = openKeys(config.data, env);
+  const commands = new ModelCommands({
+    settings: config.models,
+    env,
+    log: new Log("error"),
+    open,
+  });
   const where = await commands.saveKey(variable, key);
   err(`Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`);
   return code;

@@ -80,8 +80,10 @@ export const models: Command = {
       name: "key",
       summary: "Store API keys of providers in the system's keychain",
       description:
-        "A key in the environment takes precedence over one in the keychain. Secrets that " +
-        "`remote.setup` names for remote runs are stored in the same way.",
+        "A key in the environment takes precedence over a stored one. Secrets that MCP servers refer to " +
+        "as `${keychain:NAME}`, and those that `remote.setup` names for remote runs, are stored in the " +
+        "same way. Where there is no keychain, an encrypted file in the data folder holds them; `set` " +
+        "prints which.",
       examples: [
         {
           run: "trunkline models key set OPENAI_API_KEY",

@@ -1,4 +1,6 @@
 import { ModelCommands } from "../../agent/models/model-commands.ts";
+import { openKeys } from "../../gateway/open-secret-store.ts";
+import { secretNames } from "../../upstream/references.ts";
 import { readSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -9,7 +11,7 @@ type Printing = { readonly json?: boolean };
 /** `trunkline models list` */
 export async function list(invocation: Invocation<Printing>): Promise<number> {
   const { values, out, err } = invocation;
-  const listed = await (await open(invocation)).list();
+  const listed = await (await openModels(invocation)).list();
   if (values.json) {
     out(`${JSON.stringify(listed, null, 2)}\n`);
     return 0;
@@ -35,7 +37,7 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
 export async function setKey(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out } = invocation;
   const [variable = ""] = positionals;
-  const commands = await open(invocation);
+  const commands = await openModels(invocation);
   const key = await readSecret("Key: ");
   const where = await commands.saveKey(variable, key);
   if (values.json) out(`${JSON.stringify({ variable, where }, null, 2)}\n`);
@@ -47,15 +49,20 @@ export async function setKey(invocation: Invocation<Printing>): Promise<number> 
 export async function clearKey(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out } = invocation;
   const [variable = ""] = positionals;
-  const wasThere = await (await open(invocation)).clearKey(variable);
+  const wasThere = await (await openModels(invocation)).clearKey(variable);
   if (values.json) out(`${JSON.stringify({ variable, wasThere }, null, 2)}\n`);
   else out(wasThere ? `Deleted ${visibleLine(variable)}.\n` : "No such key was stored.\n");
   return 0;
 }
 
-async function open(invocation: Invocation): Promise<ModelCommands> {
+async function openModels(invocation: Invocation): Promise<ModelCommands> {
   const { config, log } = await quietHouse(invocation);
   const { repositories } = config.remote.setup;
-  const secrets = Object.values(repositories).flatMap((each) => each.secrets ?? []);
-  return new ModelCommands({ settings: config.models, secrets, env: invocation.env, log });
+  const { env } = invocation;
+  const secrets = [
+    ...Object.values(repositories).flatMap((each) => each.secrets ?? []),
+    ...secretNames([config.mcpServers, config.telemetry]),
+  ];
+  const open = openKeys(config.data, env);
+  return new ModelCommands({ settings: config.models, secrets, env, log, open });
 }

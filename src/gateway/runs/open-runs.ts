@@ -20,6 +20,7 @@ import { SessionError } from "../../session/session-error.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import { openData } from "../config/data-folder.ts";
 import type { House } from "../house.ts";
+import { openKeys } from "../open-secret-store.ts";
 import { removeSandbox } from "./confined-agent.ts";
 import { identifyFor } from "./identify.ts";
 import { innerAgent } from "./inner-agent.ts";
@@ -71,7 +72,7 @@ export async function openRuns(
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
     users,
-    setup: runSetup(remote, { parts, log }),
+    setup: runSetup(remote, { parts, log, open: openKeys(config.data, process.env) }),
     removePlace: removeSandbox,
     carried,
     log,

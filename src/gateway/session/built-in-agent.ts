@@ -31,6 +31,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
       settings: models,
       env,
       log: house.log,
+      open: async () => (await import("../open-secret-store.ts")).openKeys(data, env)(),
       cacheFile: join(data, MODELS_FILE),
     }),
     data,

@@ -12,7 +12,10 @@ export function serverReferences(house: House, env: NodeJS.ProcessEnv = process.
     env,
     secret: async (name) => {
       const { keysInKeychain } = await import("../../agent/models/model-keys.ts");
-      return (await keysInKeychain([name], { env, log: house.log })).get(name);
+      const { openKeys } = await import("../open-secret-store.ts");
+      const { config, log } = house;
+      const open = openKeys(config.data, env);
+      return (await keysInKeychain([name], { env, log, open })).get(name);
     },
     token: (name, address) => tokenFor(house, env, name, address),
   };

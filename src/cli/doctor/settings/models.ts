@@ -1,4 +1,5 @@
 import type { LoadedConfig } from "../../../gateway/config/config.ts";
+import { openKeys } from "../../../gateway/open-secret-store.ts";
 import { Log } from "../../../base/log.ts";
 import { ModelCommands } from "../../../agent/models/model-commands.ts";
 import type { Finding } from "../finding.ts";
@@ -12,7 +13,8 @@ export async function checkModels(
 ): Promise<Finding[]> {
   // Failures are reported as findings, so they need not be logged as well.
   const log = new Log("error");
-  const commands = new ModelCommands({ settings: config.models, env, log });
+  const open = openKeys(config.data, env);
+  const commands = new ModelCommands({ settings: config.models, env, log, open });
   const { models, unanswered } = await commands.list();
   const first = models.find(({ isDefault }) => isDefault)?.id ?? "offline";
   const { default: wanted } = config.models;
