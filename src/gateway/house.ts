@@ -11,7 +11,7 @@ import type { Observers } from "./telemetry/observers.ts";
 export class House {
   readonly config: Config;
   readonly log: Log;
-  /** How the configuration is read again when it changes; undefined for short commands. */
+  /** How the configuration is read again when it changes; undefined where it is from no files. */
   readonly reloading: Reloading | undefined;
   /** Traces, metrics and the request log; undefined where nothing is observed. */
   observers: Observers | undefined;

@@ -51,7 +51,6 @@ class Home implements Disposable {
       TRUNKLINE_CONFIG: join(this.path, "config.jsonc"),
       TRUNKLINE_DATA: this.data,
       TRUNKLINE_SERVER_PORT: "0",
-      TRUNKLINE_TOKEN_STORE: "file",
       XDG_CACHE_HOME: PROGRAM_CACHE,
     };
   }
@@ -128,32 +127,6 @@ describe("trunkline tools", { timeout: 600_000 }, () => {
       `echo '{"name":"today"}' | trunkline tools call read_note --args - --json`,
     );
     assert.deepEqual(JSON.parse(piped.out).content, [{ type: "text", text: said }]);
-  });
-
-  it("gives servers the secrets that were stored, whatever else their entries say", async () => {
-    const args = [SERVER, "", "--key=${input:NOTES_KEY}"];
-    const env = { NOTES_KEY: "${keychain:NOTES_KEY}" };
-    const notes = { command: process.execPath, args, env, gallery: true };
-    const slow = { command: process.execPath, args: [SERVER], timeout: 1 };
-    using home = new Home({ mcpServers: { notes, slow } });
-    const how = `trunkline tools call read_note --args '{"name":"how"}'`;
-    const missing = await home.run("trunkline tools list");
-    assert.match(missing.err, /'notes' .*`trunkline models key set NOTES_KEY`/);
-    assert.match(missing.out, /\nread_note +slow /);
-    const stored = await home.run("printf hush-hush | trunkline models key set NOTES_KEY");
-    assert.deepEqual([stored.code, stored.err.includes("hush")], [0, false], stored.err);
-    const { code, out, err } = await home.run(`trunkline tools list && ${how}`);
-    assert.equal(code, 0, err);
-    assert.match(
-      out,
-      /\nread_note +notes .*\nslow_read_note +slow .*\nhush-hush --key=hush-hush\n$/s,
-    );
-    assert.match(err, /'mcpServers\.notes\.gallery' is ignored: it is not a known key/);
-    const never = await home.run(`trunkline tools call slow_read_note --args '{"name":"never"}'`);
-    assert.deepEqual([never.code, never.out], [1, ""]);
-    assert.match(never.err, /1000 ms/);
-    const { code: found } = await home.run("grep -rqs hush-hush .");
-    assert.equal(found, 1, "no file holds it in clear");
   });
 
   it("fails with the tool's message, and with ours", async () => {

@@ -56,8 +56,9 @@ export function configFlags(values: Values): ConfigFlags {
 
 /** The house of a short command: it logs errors only, unless --verbose is given. */
 export async function quietHouse(invocation: Invocation, serving: ServeFlags = {}): Promise<House> {
-  const { config } = await openHouse(invocation, serving);
+  const { config, reloading } = await openHouse(invocation, serving);
   return new House(
     config.log.verbose ? config : { ...config, log: { level: "error", verbose: false } },
+    reloading,
   );
 }
