@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -125,6 +126,28 @@ describe("clients with different profiles on one gateway", { timeout: 600_000 },
     await gateway[Symbol.asyncDispose]();
     assert.deepEqual(await namesOf(first, "tools"), ["read"]);
     assert.match(await first.textOf(first.call("burn_book")), /Unknown tool/);
+  });
+
+  it("get the profile of the project that they are in, beside `serve` and alone", async () => {
+    using place = new WindowPlace();
+    const [shelf, elsewhere] = [join(place.path, "shelf"), join(place.path, "elsewhere")];
+    for (const folder of [join(shelf, "books"), elsewhere]) mkdirSync(folder, { recursive: true });
+    configure(place, { shelf: { ...READER, for: { projects: ["./shelf"] } } });
+    const gateway = await place.serve();
+    await using inside = await McpWindow.open(place, { cwd: join(shelf, "books") });
+    await using outside = await McpWindow.open(place, { cwd: elsewhere });
+    const look = async (): Promise<void> => {
+      assert.deepEqual(await namesOf(inside, "tools"), ["read"]);
+      assert.match(await inside.textOf(inside.call("burn_book")), /Unknown tool/);
+      assert.equal(await outside.textOf(outside.call("burn_book")), "burn_book was called");
+    };
+    await look();
+    assert.equal(
+      `${inside.program.stderr}${outside.program.stderr}`.includes("relay.alone"),
+      false,
+    );
+    await gateway[Symbol.asyncDispose]();
+    await look();
   });
 
   it("do not start with a profile that is not configured", async () => {

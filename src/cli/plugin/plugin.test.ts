@@ -103,6 +103,22 @@ describe("trunkline plugin add and remove", () => {
     assert.deepEqual((await line.home.load()).config.bus.plugins, {});
   });
 
+  it("find the program of an installed package, and of its folder", async () => {
+    await using line = await SampleCommandLine.create();
+    const folder = join(line.home.project, "node_modules/@team/plugin");
+    await line.home.write(join(folder, "package.json"), '{ "trunkline": "./src/p.mjs" }');
+    await line.home.write(join(folder, "src/p.mjs"), `console.log('{ "id": "tools.team" }')`);
+    const module = join(folder, "src/p.mjs");
+    for (const named of ["@team/plugin", "./node_modules/@team/plugin"]) {
+      const added = await line.run("plugin", "add", named, "--replace");
+      assert.equal(added.code, 0, added.err);
+      const { plugins } = (await line.home.load()).config.bus;
+      assert.deepEqual(plugins, { "tools.team": { module, approvedTools: [] } });
+    }
+    const missing = await line.run("plugin", "add", "@team/other");
+    assert.match(missing.err, /Install it first: `npm install @team\/other`/);
+  });
+
   it("refuse an id or a path that leads elsewhere than it looks", async () => {
     await using line = await SampleCommandLine.create();
     const bad = {
