@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
 import { covers } from "../support/requirement.ts";
+import { until } from "../support/until.ts";
 import { type Bridge, BusHome, type OrchestratorProgram, type Reply } from "../support/bus-home.ts";
 
 const M = "io.modelcontextprotocol/";
@@ -263,7 +264,13 @@ describe("a bus", { timeout: 600_000 }, () => {
       const { out: logs } = await orchestrator.startPlugin("logs", "tools.test");
       assert.match(logs, /^booted with \{"greeting":"hi"\}$/m);
 
+      // A call that is under way is answered by the plugin that has it.
+      const long = JSON.stringify({ message: "drains", ms: 1_500 });
+      const draining = orchestrator.startPlugin("call", "note", "--args", long);
+      await until(() => home.recorded().includes("note drains"));
       const restarted = await orchestrator.startPlugin("restart", "tools.test", "--json");
+      const { out: drained, err } = await draining;
+      assert.equal(drained, `${String(up.pid)} drains`, err);
       const { plugin: again } = JSON.parse(restarted.out) as { plugin: Record<string, unknown> };
       assert.deepEqual([again.state, again.restarts], ["up", 1]);
       assert.notEqual(again.pid, up.pid);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -68,6 +68,38 @@ describe("an MCP server as a plugin, and a plugin as an MCP server", { timeout: 
     program.child.stdin.end();
     assert.equal(await program.exit, 1);
     assert.match(program.stderr, /Cannot use '\S+' as an MCP server: /);
+  });
+});
+
+describe("trunkline plugin dev", { timeout: 600_000 }, () => {
+  it("prints what a plugin says, starts it again when it is changed, and can be called", async () => {
+    await using home = new BusHome();
+    const folder = join(home.path, "plugin");
+    mkdirSync(folder);
+    const write = (word: string): void => {
+      const sdk = JSON.stringify(pathToFileURL(join(ROOT, "dist/plugin.mjs")).href);
+      const tools = `{ word: { description: "Says a word", call: () => "${word}" } }`;
+      const boot = `() => console.log("${word} begins")`;
+      const plugin = `{ id: "tools.dev", version: "1.0.0", boot: ${boot}, tools: ${tools} }`;
+      const text = `import { definePlugin } from ${sdk};\ndefinePlugin(${plugin});\n`;
+      writeFileSync(join(folder, "plugin.mjs"), text);
+    };
+    write("first");
+    const file = join(folder, "plugin.mjs");
+    await using program = new Program(["plugin", "dev", file, "--data", home.data]);
+    for (const [at, word] of ["first", "second"].entries()) {
+      await program.until(({ lines }) => {
+        const starts = lines.filter((line) => line === "tools.dev | up, with 1 tools").length;
+        return starts > at && lines.includes(`tools.dev | ${word} begins`);
+      });
+      const { code, out, err } = await home.run("plugin", "call", "word");
+      assert.deepEqual([code, out], [0, word], err);
+      if (word === "first") write("second");
+    }
+    assert.ok(program.lines.includes("tools.dev | changed: it is started again"));
+    assert.match(program.lines[0] ?? "", /it declares no permissions, and runs with all of yours/);
+    program.child.kill("SIGINT");
+    assert.equal(await program.exit, 0, program.stderr);
   });
 });
 
