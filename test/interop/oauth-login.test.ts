@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { createServer, get } from "node:https";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { before, describe, it } from "node:test";
 
 import { SampleHome } from "../samples/sample-home.ts";
 import { Program } from "../support/program.ts";
+import { testCredentials } from "../support/quic-pair.ts";
 import { GuardedServer } from "./oauth/guarded-server.ts";
 import { Issuer, type IssuerOptions, packages } from "./oauth/issuer.ts";
 
@@ -145,6 +151,35 @@ describe("a login at an MCP server, with oidc-provider", { timeout: 300_000 }, (
     const oauth = { clientId: "ours", clientSecret: "s3cret-of-ours" };
     await using rig = await Rig.open({ clients, oauth });
     await rig.logIn();
+    assert.ok(!rig.issuer.events.includes("registration_create.success"));
+    assert.equal((await rig.run("server", "test", "work")).code, 0);
+  });
+
+  it("is known by its metadata document, and registers nowhere", async () => {
+    const { server: pem } = await testCredentials();
+    const asked: string[] = [];
+    let clientMetadataUrl = "";
+    await using site = createServer({ ...pem }, (request, response) => {
+      asked.push(request.url ?? "");
+      const document = {
+        client_id: clientMetadataUrl,
+        client_name: "Trunkline",
+        application_type: "native",
+        redirect_uris: ["http://127.0.0.1/callback"],
+        grant_types: ["authorization_code", "refresh_token"],
+        token_endpoint_auth_method: "none",
+      };
+      response.setHeader("content-type", "application/json").end(JSON.stringify(document));
+    }).listen(0, "127.0.0.1");
+    await once(site, "listening");
+    clientMetadataUrl = `https://localhost:${(site.address() as AddressInfo).port}/client.json`;
+    const fetchDocument = async (url: string): Promise<Response> => {
+      const [message] = (await once(get(url, { ca: pem.ca }), "response")) as [IncomingMessage];
+      return new Response(await text(message), { status: message.statusCode ?? 500 });
+    };
+    await using rig = await Rig.open({ fetchDocument, oauth: { clientMetadataUrl } });
+    await rig.logIn();
+    assert.equal(asked[0], "/client.json");
     assert.ok(!rig.issuer.events.includes("registration_create.success"));
     assert.equal((await rig.run("server", "test", "work")).code, 0);
   });

@@ -44,6 +44,8 @@ export interface IssuerOptions {
   readonly lifetime?: number;
   /** Clients that are known without registration. */
   readonly clients?: readonly object[];
+  /** Fetches the metadata documents of clients, which are known by these then. */
+  readonly fetchDocument?: (url: string) => Promise<Response>;
 }
 
 /** oidc-provider on loopback, and a browser that logs in and agrees to everything. */
@@ -61,7 +63,7 @@ export class Issuer implements AsyncDisposable {
   }
 
   static async open(resource: string, options: IssuerOptions = {}): Promise<Issuer> {
-    const { lifetime = 60, clients = [] } = options;
+    const { lifetime = 60, clients = [], fetchDocument } = options;
     const { default: Provider } = await packages.import<{
       default: new (issuer: string, configuration: object) => Provider;
     }>("oidc-provider/lib/index.js");
@@ -78,7 +80,11 @@ export class Issuer implements AsyncDisposable {
         client.grantTypeAllowed("refresh_token"),
       interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
       findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
+      ...(fetchDocument === undefined
+        ? {}
+        : { fetch: (address: unknown) => fetchDocument(String(address)) }),
       features: {
+        clientIdMetadataDocument: { enabled: fetchDocument !== undefined, ack: "draft-02" },
         devInteractions: { enabled: false },
         registration: { enabled: true, initialAccessToken: false },
         revocation: { enabled: true },
