@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
@@ -8,6 +9,17 @@ export const STDIO_SERVER = {
   command: process.execPath,
   args: [join(import.meta.dirname, "server.ts"), "stdio"],
 } as const;
+
+/** How to start the program as users do, with that server behind it and nothing else to offer. */
+export function programBeforeFixture(folder: string): { command: string; args: string[] } {
+  const config = join(folder, "config.json");
+  const profiles = { fixture: { servers: { allow: ["fixture"] } } };
+  writeFileSync(config, JSON.stringify({ mcpServers: { fixture: STDIO_SERVER }, profiles }));
+  const where = ["--config", config, "--data", join(folder, "data"), "--profile", "fixture"];
+  return { command: process.execPath, args: [BUILT, "mcp", ...where] };
+}
+
+const BUILT = join(import.meta.dirname, "../../dist/trunkline.js");
 
 /** The gateway with the fixture in its toolbox, in a process of its own. */
 export class FixtureServer implements AsyncDisposable {

@@ -107,7 +107,17 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   "roots/list": async () => ({ roots: [{ uri: "file:///project" }] }),
 };
 
-export async function connectV1(transport: Transport, url: string): Promise<SdkClient<ClientV1>> {
+/** A program that is an MCP server on its standard streams. */
+interface StdioProgram {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+export async function connectV1(
+  transport: Transport,
+  url: string,
+  program: StdioProgram = STDIO_SERVER,
+): Promise<SdkClient<ClientV1>> {
   const folder = "@modelcontextprotocol/sdk/dist/esm";
   const load = (file: string) => packages.import<Record<string, Class>>(folder, file);
   const types = await load("types.js");
@@ -123,7 +133,7 @@ export async function connectV1(transport: Transport, url: string): Promise<SdkC
         new URL(`${url}/mcp`),
       ),
     sse: async () => make((await load("client/sse.js")).SSEClientTransport, new URL(`${url}/sse`)),
-    stdio: async () => make((await load("client/stdio.js")).StdioClientTransport, STDIO_SERVER),
+    stdio: async () => make((await load("client/stdio.js")).StdioClientTransport, program),
   };
   return connect(client, await transports[transport](), (name, args, options) =>
     client.callTool({ name, arguments: args }, undefined, options),
@@ -134,6 +144,7 @@ export async function connectV2(
   transport: Exclude<Transport, "sse">,
   url: string,
   mode: Mode,
+  program: StdioProgram = STDIO_SERVER,
 ): Promise<SdkClient<ClientV2>> {
   const folder = "@modelcontextprotocol/client/dist";
   const load = (file: string) => packages.import<Record<string, Class>>(folder, file);
@@ -144,7 +155,7 @@ export async function connectV2(
   const connection =
     transport === "http"
       ? make(StreamableHTTPClientTransport, new URL(`${url}/mcp`))
-      : make((await load("stdio.mjs")).StdioClientTransport, STDIO_SERVER);
+      : make((await load("stdio.mjs")).StdioClientTransport, program);
   return connect(client, connection, (name, args, options) =>
     client.callTool({ name, arguments: args }, options),
   );

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempDisposableSync } from "node:fs";
+import { mkdtempDisposableSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 
-import { FixtureServer, STDIO_SERVER } from "../conformance/fixture-server.ts";
+import {
+  FixtureServer,
+  programBeforeFixture,
+  STDIO_SERVER,
+} from "../conformance/fixture-server.ts";
 import { Packages } from "../support/packages.ts";
 
 const packages = new Packages("test/interop/inspector");
@@ -36,6 +40,19 @@ async function inspect(args: readonly string[]): Promise<Printed> {
   return JSON.parse(output) as Printed;
 }
 
+/** Lists, calls and reads what the fixture has. */
+async function lookAround(target: readonly string[]): Promise<void> {
+  const run = (...args: string[]) => inspect([...target, "--method", ...args]);
+  const { tools } = await run("tools/list");
+  assert.equal(tools?.[0]?.name, "test_simple_text");
+  const called = await run("tools/call", "--tool-name", "greet", "--tool-arg", "name=Ada");
+  assert.equal(called.content?.[0]?.text, "Hello, Ada!");
+  const read = await run("resources/read", "--uri", "test://static-text");
+  assert.match(read.contents?.[0]?.text ?? "", /static text resource/);
+  const prompt = await run("prompts/get", "--prompt-name", "test_simple_prompt");
+  assert.match(prompt.messages?.[0]?.content.text ?? "", /simple prompt/);
+}
+
 describe("the MCP Inspector", { timeout: 300_000 }, () => {
   before(() => packages.install());
 
@@ -58,15 +75,18 @@ describe("the MCP Inspector", { timeout: 300_000 }, () => {
   for (const [name, target] of Object.entries(reach)) {
     it(`lists, calls and reads over ${name}`, async () => {
       await using server = await FixtureServer.start();
-      const run = (...args: string[]) => inspect([...target(server), "--method", ...args]);
-      const { tools } = await run("tools/list");
-      assert.equal(tools?.[0]?.name, "test_simple_text");
-      const called = await run("tools/call", "--tool-name", "greet", "--tool-arg", "name=Ada");
-      assert.equal(called.content?.[0]?.text, "Hello, Ada!");
-      const read = await run("resources/read", "--uri", "test://static-text");
-      assert.match(read.contents?.[0]?.text ?? "", /static text resource/);
-      const prompt = await run("prompts/get", "--prompt-name", "test_simple_prompt");
-      assert.match(prompt.messages?.[0]?.content.text ?? "", /simple prompt/);
+      await lookAround(target(server));
+    });
+  }
+
+  for (const era of eras) {
+    it(`lists, calls and reads what a server behind the program has, ${era}`, async () => {
+      using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-inspector-"));
+      // Named by a file, as people paste it: the Inspector takes options of a command for its own.
+      const file = join(folder.path, "inspector.json");
+      const mcpServers = { trunkline: programBeforeFixture(folder.path) };
+      writeFileSync(file, JSON.stringify({ mcpServers }));
+      await lookAround(["--config", file, "--server", "trunkline", "--protocol-era", era]);
     });
   }
 

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { before, describe, it, type TestContext } from "node:test";
 
-import { FixtureServer } from "../conformance/fixture-server.ts";
+import { FixtureServer, programBeforeFixture } from "../conformance/fixture-server.ts";
 import {
   connectV1,
   connectV2,
@@ -85,6 +88,27 @@ describe("clients of the official SDK", { concurrency: 3, timeout: 600_000 }, ()
     }
   }
 });
+
+describe(
+  "clients of the official SDK, with a server behind the program",
+  { timeout: 600_000 },
+  () => {
+    before(() => packages.install());
+
+    for (const [version, connect] of [
+      ["version 1", (program) => connectV1("stdio", "", program)],
+      ["version 2, legacy", (program) => connectV2("stdio", "", "legacy", program)],
+      ["version 2, modern", (program) => connectV2("stdio", "", { pin: MODERN }, program)],
+    ] satisfies [string, (program: ReturnType<typeof programBeforeFixture>) => unknown][]) {
+      it(`work as with the server itself: ${version}`, async (t) => {
+        await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-sdk-"));
+        await using session: SdkClient = await connect(programBeforeFixture(folder.path));
+        await common(t, session);
+        assert.deepEqual(session.errors, []);
+      });
+    }
+  },
+);
 
 describe("the official client of the tasks extension", { timeout: 600_000 }, () => {
   before(() => packages.install());
