@@ -1,18 +1,21 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempDisposableSync, readdirSync, statSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 
 import packageJson from "../../package.json" with { type: "json" };
+import { Packages } from "../support/packages.ts";
 import { Program } from "../support/program.ts";
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../..");
 const MB = 1024 * 1024;
+/** A real one, of npm. */
+const oldNode = new Packages("test/interop/old-node");
 
 /** The npm of this machine, run by the Node of this checkout. */
 function npm(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = ROOT) {
@@ -88,21 +91,28 @@ describe("the npm package", { timeout: 300_000 }, () => {
     assert.equal(JSON.parse(stdout).result.serverInfo.name, "trunkline");
   });
 
-  it("says on an old Node what to do, or starts with a newer one that it finds", async (test) => {
-    const old = await run("node", ["--version"]).then(
-      ({ stdout }) => stdout,
-      () => "",
-    );
-    if (!/^v(?:1[2-9]|2[0-5])\./.test(old)) return test.skip(`node is '${old}', not an old one`);
-    const env = { PATH: process.env.PATH ?? "", HOME: place.path };
-    const found = await run("node", [built, "--version"], {
+  it("says on an old Node what to do, or starts with a newer one that it finds", async () => {
+    await oldNode.install();
+    const old = oldNode.path(`node-${process.platform}-${process.arch}`, "bin/node");
+    const env = { PATH: dirname(old), HOME: place.path };
+    const found = await run(old, [built, "--version"], {
       env: { ...env, TRUNKLINE_NODE: process.execPath },
     });
     assert.equal(found.stdout, `trunkline ${packageJson.version}\n`);
-    await assert.rejects(run("node", [built, "--version"], { env }), {
+    await assert.rejects(run(old, [built, "--version"], { env }), {
       code: 1,
       stderr:
-        /^Trunkline needs Node 26\.1 or newer; this is Node .* name it in TRUNKLINE_NODE\.\n$/,
+        /^Trunkline needs Node 26\.1 or newer; this is Node 20\..* name it in TRUNKLINE_NODE\.\n$/,
+    });
+    // A plugin that somebody starts by hand.
+    const plugin = join(place.path, "plugin.mjs");
+    const sdk = JSON.stringify(join(installed, "dist/plugin.mjs"));
+    const text = `import { definePlugin } from ${sdk};\ndefinePlugin({ id: "old", version: "1" });\n`;
+    await writeFile(plugin, text);
+    await assert.rejects(run(old, [plugin, "--manifest"], { env }), {
+      code: 1,
+      stdout: "",
+      stderr: /^This plugin needs Node 26\.1 or later, and \S+ is Node 20\.\S+: .*\n$/,
     });
   });
 
