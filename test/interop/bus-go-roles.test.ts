@@ -44,6 +44,22 @@ async function act(home: BusHome, addr: string, ...args: string[]): Promise<read
   return lines;
 }
 
+/** Checks a plugin or an orchestrator by all rules that there are. */
+async function check(home: BusHome, ...subject: string[]) {
+  const args = '--args={"text":"x","chunks":3}';
+  const calls = ["--tool=echo", "--stream=count", args, "--timeout=60"];
+  const given = ["--json", "--data", home.data, ...calls, ...subject];
+  await using program = new Program(["plugin", "test", ...given]);
+  program.child.stdin.end();
+  await program.exit;
+  const out = program.lines.join("\n");
+  assert.notEqual(out, "", program.stderr);
+  const { rules } = JSON.parse(out) as { rules: { rule: string; outcome: string; why: string }[] };
+  const wrong = rules.filter(({ outcome }) => outcome === "failed").map(({ rule }) => rule);
+  const passed = rules.filter(({ outcome }) => outcome === "passed").length;
+  return { wrong, passed, out };
+}
+
 describe("trunkline orchestrator with a plugin and a client in Go", { timeout: 120_000 }, () => {
   before(() => quicPeer());
 
@@ -88,25 +104,10 @@ describe("trunkline orchestrator with a plugin and a client in Go", { timeout: 1
   it("is checked by `plugin test`, which finds what the peer leaves out", async () => {
     await using home = new BusHome();
     const { binary, args = [] } = await goPlugin();
-    const calls = [
-      "--tool=echo",
-      "--stream=count",
-      '--args={"text":"x","chunks":3}',
-      "--timeout=60",
-    ];
-    const given = ["--json", "--data", home.data, ...calls, "--", binary, ...args];
-    await using program = new Program(["plugin", "test", ...given]);
-    program.child.stdin.end();
-    await program.exit;
-    const out = program.lines.join("\n");
-    assert.notEqual(out, "", program.stderr);
-    const { rules } = JSON.parse(out) as {
-      rules: { rule: string; outcome: string; why: string }[];
-    };
-    const wrong = rules.filter(({ outcome }) => outcome === "failed").map(({ rule }) => rule);
+    const { wrong, passed, out } = await check(home, "--", binary, ...args);
     // The peer takes any arguments, and has any prompt: the rules find that.
     assert.deepEqual(wrong, ["prompts.unknown", "tools.arguments"], out);
-    assert.ok(rules.filter(({ outcome }) => outcome === "passed").length >= 30, out);
+    assert.ok(passed >= 30, out);
   });
 
   it("forwards prompts, streams, storage and events", async () => {
@@ -236,6 +237,17 @@ describe("an orchestrator in Go", { timeout: 120_000 }, () => {
     for (const [number, { result: one }] of (await Promise.all(calls)).entries()) {
       assert.equal(one?.content?.[0]?.text, `${number}`);
     }
+  });
+
+  it("is checked by `plugin test`, which finds what it leaves out", async () => {
+    await using home = new BusHome();
+    const plugin = { ...(await goPlugin()), provides_storage: ["markdown"] };
+    await using orchestrator = await serve(home, plugin);
+    const where = [`--addr=${orchestrator.addr}`, `--certs-dir=${home.certs}`];
+    const { wrong, passed, out } = await check(home, ...where);
+    // It leaves arguments to its plugin, which takes any.
+    assert.deepEqual(wrong, ["tools.arguments"], out);
+    assert.ok(passed >= 20, out);
   });
 
   it("serves our bridge with the original's defect, for more calls than it has streams", async () => {
