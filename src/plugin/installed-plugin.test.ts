@@ -65,6 +65,7 @@ describe("askManifest()", () => {
     await using at = await folder({
       "good.mjs":
         'console.log(JSON.stringify({ id: process.argv.includes("--manifest") && "tools.x" }))',
+      "loud.mjs": `console.log("hello");\nconsole.log('{"id":"tools.y"}')`,
       "bad.mjs": 'console.error("no such flag"); process.exit(2)',
       "odd.mjs": 'console.log("hello")',
       "null.mjs": `console.log('{"id":"x","permissions":null}')`,
@@ -73,6 +74,7 @@ describe("askManifest()", () => {
     });
     const program = (name: string) => ({ command: NODE, args: [join(at.path, name)] });
     assert.equal((await askManifest(program("good.mjs"))).id, "tools.x");
+    assert.equal((await askManifest(program("loud.mjs"))).id, "tools.y");
     await assert.rejects(askManifest(program("bad.mjs")), /: no such flag\. If .* with --id\.$/);
     for (const name of ["odd.mjs", "null.mjs", "text.mjs", "tool.mjs"]) {
       await assert.rejects(askManifest(program(name)), /has no id\. If .* with --id\.$/, name);

@@ -114,8 +114,12 @@ export async function askManifest({ command, args = [] }: PluginProgram): Promis
   throw unusable(file, `what it prints with --manifest is malformed or has no id. ${GIVE_ID}`);
 }
 
-/** Undefined where it is none: a plugin may print anything. */
+/** Undefined where there is none: a plugin may print anything, also before it prints its manifest. */
 function readManifest(text: string): AskedManifest | undefined {
+  return manifestIn(text) ?? manifestIn(text.trim().split("\n").at(-1) ?? "");
+}
+
+function manifestIn(text: string): AskedManifest | undefined {
   try {
     const manifest = JSON.parse(text) as AskedManifest;
     const { id, needs_tools: tools, permissions = {} } = manifest;
