@@ -115,6 +115,7 @@ export class Database implements Disposable {
 
   [Symbol.dispose](): void {
     if (this.#database.isOpen) this.#database.close();
+    budget.letGo();
   }
 
   async #migrate(migrations: readonly string[]): Promise<void> {

@@ -51,4 +51,20 @@ describe("LoopBudget", () => {
       budget.run(() => "third").then((third) => assert.equal(third, "third")),
     ]);
   });
+
+  it("keeps the process alive for waiting work only, once it is let go", async () => {
+    const kept = (): number =>
+      process.getActiveResourcesInfo().filter((name) => name === "Immediate").length;
+    const others = kept();
+    const budget = new LoopBudget(0.001);
+    void budget.run(() => hold(1));
+    assert.equal(kept(), others + 1);
+    budget.letGo();
+    assert.equal(kept(), others);
+    const waiting = budget.run(() => "done");
+    assert.equal(kept(), others + 1);
+    budget.letGo();
+    assert.equal(kept(), others + 1);
+    assert.equal(await waiting, "done");
+  });
 });

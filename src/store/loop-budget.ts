@@ -12,7 +12,7 @@ export class LoopBudget {
   readonly #most: number;
   readonly #waiting: Waiting[] = [];
   #spent = 0;
-  #isScheduled = false;
+  #scheduled: NodeJS.Immediate | undefined;
 
   /** `most`: milliseconds of work in one turn. The piece of work that exceeds it is the last. */
   constructor(most: number) {
@@ -29,6 +29,7 @@ export class LoopBudget {
     if (this.hasRoom) return this.spend(work);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#waiting.push({ work, resolve, reject });
+    this.#scheduled?.ref();
     return promise as Promise<T>;
   }
 
@@ -43,14 +44,17 @@ export class LoopBudget {
     }
   }
 
+  /** Keeps the process alive for waiting work only, and no longer for the next turn. */
+  letGo(): void {
+    if (this.#waiting.length === 0) this.#scheduled?.unref();
+  }
+
   #schedule(): void {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    setImmediate(this.#next);
+    this.#scheduled ??= setImmediate(this.#next);
   }
 
   readonly #next = (): void => {
-    this.#isScheduled = false;
+    this.#scheduled = undefined;
     this.#spent = 0;
     while (this.#spent < this.#most) {
       const next = this.#waiting.shift();

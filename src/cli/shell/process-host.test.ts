@@ -9,6 +9,8 @@ import { describe, it } from "node:test";
 import type { Output } from "./host.ts";
 import { PlainOutput } from "./process-host.ts";
 
+const MODULE = import.meta.resolve("./process-host.ts");
+
 /** A file to write to, and a stream that is opened on demand. */
 function sample() {
   const folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-output-"));
@@ -79,6 +81,21 @@ describe("PlainOutput", () => {
   });
 });
 
+/** Runs a command in a process of its own, which also says whether another turn came after it. */
+async function ended(run: string): Promise<{ code: unknown; out: string }> {
+  const script = `import { runProcess } from ${JSON.stringify(MODULE)};
+    process.on("beforeExit", () => process.stdout.write("another turn\\n"));
+    process.on("exit", () => process.stdout.write("exit\\n"));
+    await runProcess(async (args, host) => { ${run} });`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let out = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
+  const [code] = await once(child, "close");
+  return { code, out };
+}
+
 describe("runProcess()", () => {
   it("keeps the process alive until its command has ended, whatever it waits for", async () => {
     const host = JSON.stringify(new URL("process-host.ts", import.meta.url).href);
@@ -87,5 +104,20 @@ describe("runProcess()", () => {
       await runProcess(() => sleep(50, 7, { ref: false }));`;
     const child = spawn(process.execPath, ["--input-type=module", "--eval", script]);
     assert.deepEqual(await once(child, "exit"), [7, null]);
+  });
+
+  it("ends the process without another turn of the event loop if nothing is left to do", async () => {
+    const run = `
+      host.stdout.write("list\\n");
+      void Promise.resolve().then(async () => { await null; host.stdout.write("promised\\n"); });
+      return 3;`;
+    assert.deepEqual(await ended(run), { code: 3, out: "list\npromised\nexit\n" });
+  });
+
+  it("waits for what the command has begun", async () => {
+    const run = `
+      setTimeout(() => host.stdout.write("late\\n"), 10);
+      return 0;`;
+    assert.deepEqual(await ended(run), { code: 0, out: "late\nanother turn\nexit\n" });
   });
 });

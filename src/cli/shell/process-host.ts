@@ -92,9 +92,20 @@ export async function runProcess(
 ): Promise<void> {
   const alive = setInterval(() => {}, LONGEST_TIMER);
   try {
-    // Not process.exit(): pending writes must finish.
+    // Not yet process.exit(): pending writes must finish.
     process.exitCode = await run(process.argv.slice(2), processHost);
   } finally {
     clearInterval(alive);
   }
+  // After what was promised already.
+  process.nextTick(exitIfIdle);
+}
+
+/**
+ * Ends the process at once if nothing would keep it alive: in another turn of the event loop V8 would
+ * first collect the garbage that the command has left, which for a long list takes a tenth of all time.
+ */
+function exitIfIdle(): void {
+  // An open terminal does not keep it alive; what is being written to one does, and has its own name.
+  if (process.getActiveResourcesInfo().every((name) => name === "TTYWrap")) process.exit();
 }
