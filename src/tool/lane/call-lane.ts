@@ -22,7 +22,7 @@ export class CallLane<C extends ToolContext = ToolContext> {
   readonly tool: Tool;
   readonly fits: Fits;
   readonly pass: Tool["pass"];
-  /** Who calls, without a call. */
+  /** That of the call which the lane was opened with. */
   readonly context: C;
   readonly seat: PassedCall["seat"];
   readonly #toolbox: Toolbox;

@@ -3,8 +3,6 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, mock } from "node:test";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 
 import { Log } from "../../../base/log.ts";
 import { AUDIT_FILE, AuditLog } from "../../../store/audit/audit-log.ts";
@@ -28,7 +26,6 @@ import {
   type ScriptedServer,
   SILENCE,
 } from "../../../../test/upstream/scripted-server.ts";
-import { until } from "../../../../test/support/until.ts";
 import { META } from "../meta.ts";
 import { McpDoor } from "./door.ts";
 
@@ -284,29 +281,6 @@ describe("a call that is passed on as text", () => {
     client.repeat(id, "tools/call", { name: "echo", arguments: { text: "slow" } });
     const answer = await client.answerTo(id);
     assert.match(answer["error"].message, /belongs to a request in flight/);
-  });
-});
-
-describe("a lane", () => {
-  it("does not keep the call that it was opened with", async () => {
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc") as () => void;
-    await using house = new House(LEGACY);
-    const contexts: WeakRef<object>[] = [];
-    const here = sampleTool("here", (_, context) => {
-      contexts.push(new WeakRef(context));
-      return textResult("yes");
-    });
-    house.offer.tools.add(here);
-    await using client = await RawClient.connect(house.door, { revision: "2025-11-25" });
-    const parsed = mock.method(house.offer.tools, "call");
-    while (parsed.mock.callCount() === contexts.length) await client.callTool("here");
-    parsed.mock.restore();
-    parsed.mock.resetCalls();
-    await until(() => {
-      collect();
-      return contexts[0]?.deref() === undefined;
-    });
   });
 });
 

@@ -55,9 +55,7 @@ export class CallLanes {
 
   open(name: string, context: McpToolContext): void {
     if (this.#lanes.has(name)) return;
-    // The call that it was opened with need not be kept as long as the lane.
-    const own = context.ofNext(NO_REQUEST, NO_META);
-    const lane = CallLane.open(this.#door.offer.tools, name, own);
+    const lane = CallLane.open(this.#door.offer.tools, name, context);
     if (lane !== "later") this.#lanes.set(name, lane);
   }
 
@@ -95,13 +93,6 @@ export class CallLanes {
 }
 
 const NO_META: JsonObject = Object.freeze({});
-
-/** That of a lane's own context, with which no tool is called. */
-const NO_REQUEST: Requested = {
-  get call(): never {
-    throw new Error("A lane has no request of its own");
-  },
-};
 
 /** Calls a tool here. One that answers at once has its answer at once. */
 function runHere(
