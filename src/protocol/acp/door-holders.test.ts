@@ -66,6 +66,7 @@ class Rig implements AsyncDisposable {
     });
     const sessions = {
       get: () => undefined,
+      current: async () => undefined,
       forget: () => {},
       fixedSetup: async () => undefined,
       create: async () => {
