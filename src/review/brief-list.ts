@@ -141,7 +141,7 @@ async function searched(
       const lines = isWhole ? threads.map(linesOf) : await quotedLines(commands, threads);
       const version = { ...(blob === undefined ? {} : { blob }), ...(commit && { commit }) };
       const found = await locateAll(repository, { path, side, ...version }, lines);
-      for (const [n, at] of indexes.entries()) positions[at] = found[n];
+      indexes.forEach((at, n) => (positions[at] = found[n]));
     }),
   );
   save();

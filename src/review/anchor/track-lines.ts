@@ -50,8 +50,10 @@ export function trackLines(
   const moved = new Uint8Array(map.length);
   dropStrays(map, landmarks, length);
   if (map.includes(-1)) followMoves({ before, now, numbers }, map, landmarks, moved);
-  for (const run of runsOf(map)) {
-    const { from, to } = run;
+  const runs = runsOf(map);
+  for (let n = 0; n < runs.length; n += 2) {
+    const from = runs[n] ?? 0;
+    const to = runs[n + 1] ?? 0;
     // The start and the end of the file are landmarks too.
     const isAtStart = from === 0 && map[0] === 0;
     const isAtEnd = to === map.length && map[to - 1] === length - 1;
@@ -130,7 +132,7 @@ function landmarksOf(
 }
 
 /** The first landmark of a run; its end if there is none. */
-function firstLandmark({ from, to }: Run, map: Int32Array, landmarks: Int32Array): number {
+function firstLandmark(from: number, to: number, map: Int32Array, landmarks: Int32Array): number {
   let at = from;
   while (at < to && landmarks[at] !== map[at]) at++;
   return at;
@@ -161,15 +163,18 @@ function dropStrays(map: Int32Array, landmarks: Int32Array, length: number): voi
     }
     strays = [];
   };
-  for (const run of runsOf(map)) {
-    if (firstLandmark(run, map, landmarks) === run.to) {
-      strays.push(run);
+  const runs = runsOf(map);
+  for (let n = 0; n < runs.length; n += 2) {
+    const from = runs[n] ?? 0;
+    const to = runs[n + 1] ?? 0;
+    if (firstLandmark(from, to, map, landmarks) === to) {
+      strays.push({ from, to });
       continue;
     }
-    const newAt = map[run.from] ?? 0;
-    close(run.from, newAt);
-    oldFrom = run.to;
-    newFrom = newAt + run.to - run.from;
+    const newAt = map[from] ?? 0;
+    close(from, newAt);
+    oldFrom = to;
+    newFrom = newAt + to - from;
   }
   close(map.length, length);
 }
@@ -258,8 +263,10 @@ function followMoves(
  */
 function looseEnds(map: Int32Array, landmarks: Int32Array): Uint8Array {
   const loose = new Uint8Array(map.length);
-  for (const run of runsOf(map)) {
-    if (run.from > 0) loose.fill(1, run.from, firstLandmark(run, map, landmarks));
+  const runs = runsOf(map);
+  for (let n = 0; n < runs.length; n += 2) {
+    const from = runs[n] ?? 0;
+    if (from > 0) loose.fill(1, from, firstLandmark(from, runs[n + 1] ?? 0, map, landmarks));
   }
   return loose;
 }
@@ -308,14 +315,15 @@ function windowAt(lines: Int32Array, at: number, numbers: LineNumbers): number {
   return letters < TELLING ? 0 : hash;
 }
 
-function runsOf(map: Int32Array): Run[] {
-  const runs: Run[] = [];
+/** The start and the end of each run, one after the other: an object for each would be much garbage. */
+function runsOf(map: Int32Array): number[] {
+  const runs: number[] = [];
   for (let from = 0; from < map.length;) {
     let to = from + 1;
     let there = map[from] ?? -1;
     if (there !== -1) {
       while (to < map.length && map[to] === ++there) to++;
-      runs.push({ from, to });
+      runs.push(from, to);
     }
     from = to;
   }
