@@ -65,6 +65,7 @@ describe("withPositions()", () => {
       assert.deepEqual(found.lines, expected.lines);
       assert.deepEqual([found.widths, found.wheres], [expected.widths, expected.wheres]);
       assert.equal(menuText(found), menuText(expected));
+      assert.equal(tableText(found, 10), tableText(expected, 10));
     });
   }
 });

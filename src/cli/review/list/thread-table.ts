@@ -63,9 +63,16 @@ export function withPositions(
 export function tableText({ lines, widths }: ThreadTable, width: number): string {
   const [, to] = whereColumn(widths);
   const most = Math.max(width, to + GAP.length + SHORTEST_COMMENT);
-  const shown = lines.map((line) =>
-    line.length > most ? `${line.slice(0, most - 1)}…\n` : `${line}\n`,
-  );
+  // Joined before they are cut: a slice of a line that was put together of parts copies all of it.
+  const whole = lines.join("\n");
+  const shown: string[] = [];
+  let at = 0;
+  for (let n = 0; n < lines.length; n++) {
+    const length = lines[n]?.length ?? 0;
+    if (length > most) shown.push(whole.slice(at, at + most - 1), "…\n");
+    else shown.push(whole.slice(at, at + length), "\n");
+    at += length + 1;
+  }
   return shown.join("");
 }
 
