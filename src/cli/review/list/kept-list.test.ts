@@ -156,6 +156,32 @@ describe("KeptList", () => {
     assert.deepEqual(staleIn(list().read()), []);
   });
 
+  it("has threads to look for again if their file was just changed, and then replaced by an older one", async () => {
+    using it = await setUp();
+    const { sample } = it;
+    for (const file of ["there/b.txt", "other/b.txt"]) sample.write(file, "one\n");
+    const { table, places } = it.threads();
+    const [a, b] = places;
+    assert.ok(a && b);
+    const threads = { table, places: [a, { ...b, place: { ...b.place, path: "there/b.txt" } }] };
+    it.list().keep(threads);
+    const changed = (path: string): number => Math.floor(statSync(path).ctimeMs);
+    const others = Math.max(
+      ...["a.txt", "other/b.txt"].map((file) => changed(join(sample.root, file))),
+      changed(join(sample.data, REVIEWS_FILE)),
+    );
+    const file = join(sample.root, "there/b.txt");
+    while (changed(file) <= others) sample.write("there/b.txt", "two\n");
+    mock.timers.setTime(others + 2_000);
+    const list = it.list();
+    assert.deepEqual(staleIn(list.read()), ["there/b.txt"]);
+    // Its threads are looked for, and then there is another file, whose times are old.
+    renameSync(join(sample.root, "there"), join(sample.root, "before"));
+    renameSync(join(sample.root, "other"), join(sample.root, "there"));
+    list.keep(threads, placeOfB(threads));
+    assert.deepEqual(staleIn(it.list().read()), ["there/b.txt"]);
+  });
+
   it("is one for each work tree, and looked for again where a file has become a link", async () => {
     using it = await setUp();
     const { list, sample } = it;

@@ -57,6 +57,8 @@ export class KeptList {
   readonly #path: string;
   /** Read before the list is made, so that a list of the commit before is not kept for this one. */
   readonly #head: string | undefined;
+  /** Files that were changed too late to be kept when the list was read: they need no other look. */
+  readonly #late = new Set<string>();
 
   /** `all`: with resolved threads. */
   constructor(data: string, here: FoundRepository, all: boolean) {
@@ -136,10 +138,13 @@ export class KeptList {
   #fileStamp({ path, side }: Pick<BriefPlace, "path" | "side">, before = Infinity): string {
     // It is in a commit, which does not change.
     if (side === "old") return side;
+    if (before !== Infinity && this.#late.has(path)) return "";
     const options = { bigint: true, throwIfNoEntry: false } as const;
     try {
       const found = lstatSync(`${this.#here.root}/${path}`, options);
-      return found === undefined ? "" : stampOf(found, before);
+      if (found === undefined) return "";
+      if (isChangedAfter(this.#began - UNCERTAIN, found)) this.#late.add(path);
+      return stampOf(found, before);
     } catch {
       return "";
     }
@@ -159,10 +164,14 @@ export class KeptList {
   }
 }
 
+type Times = Record<"ino" | "size" | "mtimeNs" | "ctimeNs", bigint>;
+
 /** Empty if it was changed since a time. */
-function stampOf(
-  { ino, size, mtimeNs, ctimeNs }: Record<"ino" | "size" | "mtimeNs" | "ctimeNs", bigint>,
-  before: number,
-): string {
-  return Number(ctimeNs / 1_000_000n) > before ? "" : `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+function stampOf(found: Times, before: number): string {
+  const { ino, size, mtimeNs, ctimeNs } = found;
+  return isChangedAfter(before, found) ? "" : `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+}
+
+function isChangedAfter(millisecond: number, { ctimeNs }: Pick<Times, "ctimeNs">): boolean {
+  return Number(ctimeNs / 1_000_000n) > millisecond;
 }
