@@ -28,6 +28,11 @@ export class PlainOutput implements Output {
     return this.#mayBeTerminal ? this.#opened.columns : undefined;
   }
 
+  /** Whether nothing more is to be heard of what was written, such as that the disk is full. */
+  get isDone(): boolean {
+    return this.#stream === undefined || this.#stream.isTTY === true;
+  }
+
   on(event: "error", listener: Listener): void {
     this.#listeners.push(listener);
     this.#stream?.on(event, listener);
@@ -71,11 +76,14 @@ export class PlainOutput implements Output {
   }
 }
 
+const stdout = new PlainOutput(1, () => process.stdout);
+const stderr = new PlainOutput(2, () => process.stderr);
+
 /** This process. */
 export const processHost: Host = {
   env: process.env,
-  stdout: new PlainOutput(1, () => process.stdout),
-  stderr: new PlainOutput(2, () => process.stderr),
+  stdout,
+  stderr,
   cwd: () => process.cwd(),
   exit: (code) => process.exit(code),
 };
@@ -106,6 +114,7 @@ export async function runProcess(
  * first collect the garbage that the command has left, which for a long list takes a tenth of all time.
  */
 function exitIfIdle(): void {
+  if (!stdout.isDone || !stderr.isDone) return;
   // An open terminal does not keep it alive; what is being written to one does, and has its own name.
   if (process.getActiveResourcesInfo().every((name) => name === "TTYWrap")) process.exit();
 }
