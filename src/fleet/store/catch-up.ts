@@ -9,6 +9,9 @@ import type { Claim } from "../ownership/ownership.ts";
 /** Characters that are written to the local log at a time. */
 const WRITE = 1024 * 1024;
 
+/** Characters of messages that become one row of the local log: one for each message takes far longer. */
+const ROW = 64 * 1024;
+
 /** The local events of sessions, see `SessionReplicas`. */
 export type Replicas = Pick<SessionReplicas, "mark" | "setMark" | "last" | "replace" | "after">;
 
@@ -54,14 +57,13 @@ async function restoreReplica(restoring: Restoring, session: number, claim: Clai
   const isKnown = mark !== undefined && mark.epoch >= claim.entry.born;
   const isWhole = isKnown && (await restoreFrom(restoring, session, claim, mark));
   if (!isWhole) {
-    await replicas.replace(session, 0, []);
+    if ((await replicas.last(session)) > 0) await replicas.replace(session, 0, []);
     const begin = { epoch: -1, sequence: 0 };
     if (!(await restoreFrom(restoring, session, claim, begin))) throw incomplete(claim);
   }
-  await replicas.setMark(session, claim);
 }
 
-/** Returns false where the local events and those of the journal leave a gap. */
+/** Notes the mark of the claim. Returns false where the local events and those of the journal leave a gap. */
 async function restoreFrom(
   { journal, replicas, node }: Restoring,
   session: number,
@@ -93,19 +95,32 @@ async function restoreFrom(
     if (page.last <= last) continue;
     if (page.first > last + 1) return false;
     if (page.first <= last) await cutBefore(page.first);
-    pages.push({ session, first: page.first, last: page.last, lines: page.lines });
+    addPage(pages, { session, first: page.first, last: page.last, lines: page.lines });
     last = page.last;
     characters += page.lines.length;
     if (characters >= WRITE) await write();
   }
   if (last < claim.last) return false;
-  if (isReplaced || pages.length > 0) await write();
+  // At once with the mark: where a worker is lost, many sessions wait for the database.
+  if (isReplaced || pages.length > 0) await replicas.replace(session, kept, pages, claim);
+  else await replicas.setMark(session, claim);
   return true;
 
   async function cutBefore(first: number): Promise<void> {
     last = first - 1;
     kept = Math.min(kept, last);
     await write();
+  }
+}
+
+/** Joins events to the last page, or begins another. */
+function addPage(pages: Page[], page: Page): void {
+  const before = pages.at(-1);
+  const isFull = before === undefined || before.lines.length + page.lines.length > ROW;
+  if (isFull || page.first !== before.last + 1) pages.push(page);
+  else {
+    before.last = page.last;
+    before.lines += page.lines;
   }
 }
 

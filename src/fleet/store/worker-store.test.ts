@@ -80,6 +80,33 @@ describe("WorkerStore", { skip: noNats }, () => {
     await next.stored;
   });
 
+  it("restores the events of many messages as one row, and reads from its middle", async () => {
+    await using server = await NatsServer.start();
+    await using fleet = new FleetStores(server);
+    const [{ store: one }, { store: other }] = [await fleet.worker(), await fleet.worker()];
+    const { key } = await one.create(NEW);
+    for (let at = 1; at <= 5; at++) await one.append(key, "agent", String(at)).stored;
+    await one.release(key);
+    const { key: taken } = await other.hold("s1");
+    const rows = await other.log.database.read((it) =>
+      it.prepare("SELECT first, last FROM session_page").all(),
+    );
+    assert.deepEqual(
+      rows.map(({ first, last }) => [first, last]),
+      [[1, 5]],
+    );
+    assert.deepEqual(await messages(other, "s1"), [1, 2, 3, 4, 5]);
+    const seen = await Array.fromAsync(other.read("s1", 3));
+    assert.deepEqual(
+      seen.map(({ seq }) => seq),
+      [4, 5],
+    );
+    await other.append(taken, "agent", "6").stored;
+    await other.release(taken);
+    await one.hold("s1");
+    assert.deepEqual(await messages(one, "s1"), [1, 2, 3, 4, 5, 6]);
+  });
+
   it("publishes after a restart what NATS had not acknowledged, if nobody else took the session", async () => {
     await using server = await NatsServer.start();
     await using fleet = new FleetStores(server);

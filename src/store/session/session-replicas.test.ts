@@ -50,6 +50,8 @@ describe("SessionReplicas", () => {
     await replicas.setMark(key, { epoch: 2, sequence: 9 });
     await replicas.setMark(key, { epoch: 3, sequence: 17 });
     assert.deepEqual(await replicas.mark(key), { epoch: 3, sequence: 17 });
+    await replicas.replace(key, 0, [], { epoch: 4, sequence: 20 });
+    assert.deepEqual(await replicas.mark(key), { epoch: 4, sequence: 20 });
   });
 
   it("adopts the record of a session, also of one that was deleted here", async () => {

@@ -1,3 +1,5 @@
+import type { DatabaseSync } from "node:sqlite";
+
 import type { Database } from "../database.ts";
 import { cutPages, lastOf, type Page, pagesAfter, writePages } from "./session-pages.ts";
 
@@ -35,12 +37,8 @@ export class SessionReplicas {
     });
   }
 
-  async setMark(session: number, { epoch, sequence }: ReplicaMark): Promise<void> {
-    await this.#database.change((database) => {
-      const sql =
-        "INSERT OR REPLACE INTO session_replica (session, epoch, sequence) VALUES (?, ?, ?)";
-      database.prepare(sql).run(session, epoch, sequence);
-    });
+  async setMark(session: number, mark: ReplicaMark): Promise<void> {
+    await this.#database.change((database) => writeMark(database, session, mark));
   }
 
   /** Number of the last local event. */
@@ -48,11 +46,17 @@ export class SessionReplicas {
     return this.#database.read((database) => lastOf(database, session));
   }
 
-  /** Removes the events after the number `last`, and adds others. */
-  async replace(session: number, last: number, pages: readonly Page[]): Promise<void> {
+  /** Removes the events after the number `last`, and adds others. Notes up to where they are known. */
+  async replace(
+    session: number,
+    last: number,
+    pages: readonly Page[],
+    mark?: ReplicaMark,
+  ): Promise<void> {
     await this.#database.change((database) => {
       cutPages(database, session, last);
       writePages(database, pages);
+      if (mark !== undefined) writeMark(database, session, mark);
     });
   }
 
@@ -66,4 +70,13 @@ export class SessionReplicas {
       seen = pages.at(-1)?.last ?? seen;
     }
   }
+}
+
+function writeMark(
+  database: DatabaseSync,
+  session: number,
+  { epoch, sequence }: ReplicaMark,
+): void {
+  const sql = "INSERT OR REPLACE INTO session_replica (session, epoch, sequence) VALUES (?, ?, ?)";
+  database.prepare(sql).run(session, epoch, sequence);
 }

@@ -35,12 +35,18 @@ export class ModelDisk implements Replicas {
     return this.#lines.length;
   }
 
-  async replace(_session: number, last: number, pages: readonly Page[]): Promise<void> {
+  async replace(
+    session: number,
+    last: number,
+    pages: readonly Page[],
+    mark?: Parameters<Replicas["setMark"]>[1],
+  ): Promise<void> {
     this.#lines.length = Math.min(this.#lines.length, last);
     for (const { first, lines } of pages) {
       if (first !== this.#lines.length + 1) throw new Error(`A gap before event ${first}`);
       this.#lines.push(...lines.split("\n").slice(0, -1));
     }
+    if (mark !== undefined) await this.setMark(session, mark);
   }
 
   async *after(session: number, after: number): AsyncGenerator<Page> {
