@@ -201,9 +201,7 @@ export class StreamJournal implements Journal {
       headers_only: isBare,
     };
     const options = { max_bytes: AHEAD, expires: HEADS_WAIT };
-    await using reader = await link.ask(() =>
-      StreamReader.open(connection, stream, reading, options),
-    );
+    const reader = await link.ask(() => StreamReader.open(connection, stream, reading, options));
     const late = setTimeout(() => reader.stop(), LONGEST_WAIT).unref();
     try {
       for await (const message of reader) {
@@ -215,6 +213,8 @@ export class StreamJournal implements Journal {
       }
     } finally {
       clearTimeout(late);
+      // Whoever reads need not wait until the server has forgotten the reader.
+      background(reader[Symbol.asyncDispose](), "Ending a reader of events");
     }
     const why = `NATS sent no message of it for ${LONGEST_WAIT / 1000} seconds`;
     throw new TrunklineError("unavailable", `Cannot read the events of session '${id}': ${why}.`);
