@@ -5,7 +5,7 @@ import { toToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { fromToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
 import { readTime } from "../../base/event-loop.ts";
 import { CallLane } from "../../tool/lane/call-lane.ts";
-import type { Arguments, PassedCall, ToolResult } from "../../tool/tool.ts";
+import { type Arguments, type PassedCall, textResult, type ToolResult } from "../../tool/tool.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 import type { BusContext } from "../bus-context.ts";
 import type { Guest } from "../guests.ts";
@@ -121,8 +121,8 @@ class PassedBusCall implements PassedCall {
   }
 
   said(text: string): void {
-    this.#lane.record(this.args, this.#started, readTime(), false);
-    this.#call.said(text);
+    if (this.#lane.record(this.args, this.#started, readTime(), false)) this.#call.said(text);
+    else this.becomes(Promise.resolve(textResult(text)));
   }
 
   answered(result: string, isError: boolean): void {

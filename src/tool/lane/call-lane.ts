@@ -12,6 +12,11 @@ import type { Arguments, PassedCall, Tool, ToolContext, ToolResult } from "../to
 
 const OK = `,"outcome":"ok","milliseconds":`;
 const ERROR = `,"outcome":"error","milliseconds":`;
+/**
+ * Characters of arguments, masked, that every record holds. Calls that are read as text are so short
+ * that theirs never have more, however numbers and escapes in them are spelt.
+ */
+const LONGEST = 48 * 1024;
 
 /**
  * The calls of one tool by one client, where everything but the arguments' schema was decided when the
@@ -105,13 +110,16 @@ export class CallLane<C extends ToolContext = ToolContext> {
 
   /**
    * Records a call that was answered with a result, between two times of `performance.now()`. Its
-   * arguments are JSON text, or a value where there is no text yet.
+   * arguments are JSON text, or a value where there is no text yet. False where they are so long that
+   * the record may have to leave them out: then the call has to go on in full.
    */
-  record(args: string | Arguments, started: number, ended: number, isError: boolean): void {
-    if (this.#audit === undefined) return;
-    if (started !== this.#started || ended !== this.#ended) this.#note(started, ended);
+  record(args: string | Arguments, started: number, ended: number, isError: boolean): boolean {
+    if (this.#audit === undefined) return true;
     const masked = typeof args === "string" ? maskedJson(args) : JSON.stringify(mask(args));
+    if (masked.length > LONGEST) return false;
+    if (started !== this.#started || ended !== this.#ended) this.#note(started, ended);
     this.#audit.recordText?.(this.#head, masked, (isError ? ERROR : OK) + this.#took);
+    return true;
   }
 
   #note(started: number, ended: number): void {
