@@ -82,16 +82,19 @@ describe("PlainOutput", () => {
 });
 
 /** Runs a command in a process of its own, which also says whether another turn came after it. */
-async function ended(run: string): Promise<{ code: unknown; out: string }> {
+async function ended(
+  run: string,
+  stderr: number | "inherit" = "inherit",
+): Promise<{ code: unknown; out: string }> {
   const script = `import { runProcess } from ${JSON.stringify(MODULE)};
     process.on("beforeExit", () => process.stdout.write("another turn\\n"));
     process.on("exit", () => process.stdout.write("exit\\n"));
     await runProcess(async (args, host) => { ${run} });`;
   const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", stderr],
   });
   let out = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => (out += text));
   const [code] = await once(child, "close");
   return { code, out };
 }
@@ -112,6 +115,20 @@ describe("runProcess()", () => {
       void Promise.resolve().then(async () => { await null; host.stdout.write("promised\\n"); });
       return 3;`;
     assert.deepEqual(await ended(run), { code: 3, out: "list\npromised\nexit\n" });
+  });
+
+  it("tells of a write that failed", async () => {
+    const full = openSync("/dev/full", "w");
+    const run = `
+      host.stderr.on("error", ({ code }) => {
+        host.stdout.write(code + "\\n");
+        process.exitCode = 1;
+      });
+      host.stderr.write("lost\\n");
+      return 0;`;
+    const { code, out } = await ended(run, full);
+    closeSync(full);
+    assert.deepEqual({ code, out }, { code: 1, out: "ENOSPC\nanother turn\nexit\n" });
   });
 
   it("waits for what the command has begun", async () => {
