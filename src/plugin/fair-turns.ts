@@ -1,5 +1,5 @@
 /** What one guest may have done in a turn of the event loop before others have theirs. */
-const MOST_WORK = 8;
+const MOST_WORK = 32;
 const MOST_TIME = 2;
 
 interface Share {
