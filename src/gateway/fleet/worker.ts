@@ -37,6 +37,7 @@ export class Worker implements AsyncDisposable {
     const { connection, members, self } = fleet;
     let isDraining = false;
     let isDrained = false;
+    let isEnding = false;
     const slots: WorkerSlots = opening.use(
       new WorkerSlots({
         slots: settings.slots,
@@ -83,12 +84,16 @@ export class Worker implements AsyncDisposable {
       isDraining = true;
       members.tell();
       const draining = sessions.drain().then(() => {
-        isDrained = true;
+        // Its sessions are also gone when it was told to end.
+        isDrained = !isEnding;
         return drained.resolve();
       });
       background(draining, "Draining");
     });
-    opening.defer(() => asked.unsubscribe());
+    opening.defer(() => {
+      isEnding = true;
+      asked.unsubscribe();
+    });
     members.join();
     return new Worker(fleet, drained.promise, opening.move());
   }
