@@ -46,8 +46,10 @@ export class NodeProcess implements AsyncDisposable {
     const args = ["--input-type=module", "-e", script];
     const stdio = ["ignore", "pipe", "inherit"] as const;
     const child = spawn(process.execPath, args, { stdio: [...stdio], cwd: import.meta.dirname });
-    await once(child.stdout, "data");
-    if (pull) await once(child.stdout, "data");
+    // Both lines may come at once.
+    for (let said = ""; !said.includes(pull ? "pulled" : "ready");) {
+      said += String(await once(child.stdout, "data"));
+    }
     return new NodeProcess(child, self);
   }
 
