@@ -7,7 +7,7 @@ import { TurnMeter } from "./turn-meter.ts";
 let now = 0;
 
 /** A meter whose clock and timers a test controls. */
-function meterOf(budget: Budget, noteEvery = 5_000) {
+function meterOf(budget: Budget, noteEvery = 5_000, onWarning = () => {}) {
   const said: string[] = [];
   const notes: Amounts[] = [];
   const allowance = { of: "session" as const, budget, used: NOTHING_USED, remedy: () => "" };
@@ -19,7 +19,11 @@ function meterOf(budget: Budget, noteEvery = 5_000) {
     noteEvery,
   });
   const spent = ({ amount }: { amount: string }) => said.push(`spent ${amount}`);
-  meter.begin({ spent, warned: (words) => said.push(words) });
+  const warned = (words: string): void => {
+    said.push(words);
+    onWarning();
+  };
+  meter.begin({ spent, warned });
   return { meter, said, notes };
 }
 
@@ -50,6 +54,14 @@ describe("TurnMeter", () => {
     await pass(200);
     assert.deepEqual(said, ["8 of 10 seconds of this session's budget are used."]);
     await pass(5_000);
+    assert.deepEqual(said.slice(1), ["spent time"]);
+  });
+
+  it("reports at once that the time is used up if it was while a warning was given", async () => {
+    const { said } = meterOf({ time: 10 }, 5_000, () => {
+      now += 3_000;
+    });
+    await pass(8_100);
     assert.deepEqual(said.slice(1), ["spent time"]);
   });
 

@@ -115,10 +115,12 @@ export class TurnMeter {
   /** Checks again when a time limit may be reached, and stores the use at intervals. */
   #wait(): void {
     const { allowances, noteEvery } = this.#options;
-    const left = allowances.flatMap(({ budget: { time }, used }) =>
-      time === undefined ? [] : [time * 0.8, time].map((at) => at - used.time - this.#time),
+    const marks = allowances.flatMap(({ budget: { time }, used }) =>
+      time === undefined || this.#isSpent ? [] : [time * 0.8, time].map((at) => at - used.time),
     );
-    const next = Math.min(noteEvery, ...left.filter((it) => it > 0).map((it) => it * 1000 + 1));
+    // One may have passed since the last check.
+    const left = marks.filter((at) => at > this.#checked.time).map((at) => at - this.#time);
+    const next = Math.min(noteEvery, ...left.map((it) => Math.max(0, it) * 1000 + 1));
     this.#timer = setTimeout(() => {
       this.#check();
       if (next < noteEvery) this.#waitOn();
