@@ -57,6 +57,27 @@ describe("Sessions", { timeout: 60_000 }, () => {
     await house.sessions.abandon(sessionId);
   });
 
+  it("show no old state to a client that has seen more elsewhere while nobody knows who has them", async () => {
+    await using house = await AcpHouse.open();
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "one");
+    const { last } = house.sessions.get(sessionId) ?? { last: 0 };
+    assert.ok(last > 0);
+    const confirm = async (_: string, isBehind: boolean): Promise<void> => {
+      if (isBehind) throw new TrunklineError("unavailable", "NATS is away.");
+    };
+    Object.assign(house.log, { confirm });
+    const later = house.connect();
+    await later.initialize();
+    const resume = (after: number): Promise<unknown> =>
+      later.ask("session/resume", {
+        ...{ sessionId, cwd: "/tmp", mcpServers: [] },
+        _meta: { trunkline: { after } },
+      });
+    await assert.rejects(resume(last + 1), /NATS is away/);
+    await resume(last);
+  });
+
   it("ends an agent that starts while the program stops", async () => {
     await using house = await AcpHouse.open();
     const { client } = await house.client();

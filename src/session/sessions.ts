@@ -82,9 +82,10 @@ export class Sessions implements AsyncDisposable {
     return this.#open.get(id);
   }
 
-  /** The same, unless the store finds that another process has taken it meanwhile. */
-  async current(id: string): Promise<Session | undefined> {
-    if (this.#open.has(id)) await this.#options.store.confirm?.(id);
+  /** The same, unless another process has taken it meanwhile; for a client that was shown `seen` events. */
+  async current(id: string, seen: number): Promise<Session | undefined> {
+    const open = this.#open.get(id);
+    if (open !== undefined) await this.#options.store.confirm?.(id, seen > open.last);
     return this.#open.get(id);
   }
 
@@ -107,10 +108,7 @@ export class Sessions implements AsyncDisposable {
     return record.isDeleted || (record.notes.owner ?? "") === owner;
   }
 
-  /**
-   * The stored setup of a session where the client cannot choose another: of a remote run, and for a
-   * principal that only watches. Otherwise undefined.
-   */
+  /** The stored setup of a session if the client has no choice: of a remote run, and for who only watches. */
   async fixedSetup(id: string, principal: Principal): Promise<SessionSetup | undefined> {
     const record = await this.#options.store.find(id);
     if (record === undefined) return undefined;

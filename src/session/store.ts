@@ -22,9 +22,10 @@ export interface SessionStore {
   release(key: number): Promise<void>;
   /**
    * Looks whether another process has taken a session that is held here, where that can happen unnoticed.
-   * Whoever has it open is told before this resolves.
+   * Whoever has it open is told before this resolves. A client that has seen more than there is here has
+   * seen it elsewhere: then this rejects where it cannot be found out.
    */
-  confirm?(id: string): Promise<void>;
+  confirm?(id: string, isBehind: boolean): Promise<void>;
   /**
    * Appends an event. When its commit fails, all events appended to the session since fail too, and
    * the next event gets the number after the last one on disk.

@@ -1,3 +1,4 @@
+import { TrunklineError } from "../../base/errors.ts";
 import { NodeServer } from "../../fleet/connection/node-server.ts";
 import type { WorkerSlots } from "../../fleet/members/worker-slots.ts";
 import { deletedElsewhere } from "../../fleet/store/deleted-elsewhere.ts";
@@ -96,8 +97,18 @@ function counted(store: WorkerStore, slots: WorkerSlots): SessionStore {
       if (open.delete(key)) slots.closed(id);
       await store.release(key);
     },
-    // While NATS is away nobody can know, and this worker counts as the holder.
-    confirm: (id) => store.confirm(id).catch(() => {}),
+    async confirm(id, isBehind) {
+      try {
+        await store.confirm(id);
+      } catch (error) {
+        // Who has it open was told.
+        if (error instanceof TrunklineError && error.code === "closed") return;
+        // While NATS is away nobody can know, and this worker counts as the holder.
+        if (!isBehind) return;
+        const why = `Cannot find out whether session '${id}' is still open here.`;
+        throw new TrunklineError("unavailable", `${why} Resume it again.`, { cause: error });
+      }
+    },
     append: (key, direction, text) => store.append(key, direction, text),
     describe: (key, change) => store.describe(key, change),
     find: (id) => store.find(id),

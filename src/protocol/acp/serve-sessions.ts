@@ -118,7 +118,8 @@ export async function reopenSession(
   const { sessionId, _meta } = params;
   const sessions = await door.about(sessionId, client);
   client.takeRole(sessionId, _meta);
-  const open = await sessions.current(sessionId);
+  const { after } = ours(_meta);
+  const open = await sessions.current(sessionId, typeof after === "number" ? after : 0);
   if (open !== undefined) return open;
   const { principal } = client;
   const fixed = await sessions.fixedSetup(sessionId, principal);
