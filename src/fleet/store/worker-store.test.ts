@@ -189,6 +189,23 @@ describe("WorkerStore", { skip: noNats }, () => {
     await one.store.release(key);
     assert.equal(await one.store.holderOf("s1"), two.store.holder);
   });
+
+  it("opens no old state of a session again that another worker has taken meanwhile", async () => {
+    await using server = await NatsServer.start();
+    await using fleet = new FleetStores(server);
+    const one = await fleet.worker();
+    const two = await fleet.worker();
+    await one.store.create(NEW);
+    fleet.alive.delete(one.store.holder);
+    const { key } = await two.store.hold("s1");
+    await two.store.append(key, "agent", "1").stored;
+    // Who opens it here again, before it was left, must not get what is here.
+    await assert.rejects(one.store.hold("s1"), { code: "conflict" });
+    fleet.alive.add(one.store.holder);
+    await two.store.release(key);
+    const { last } = await one.store.hold("s1");
+    assert.equal(last, 1);
+  });
 });
 
 /** A worker that crashes with two events which only its own log has. */

@@ -90,7 +90,8 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
 
   /** The id of the live process that has a session open; undefined if none has. */
   async holderOf(id: string): Promise<string | undefined> {
-    if (this.#isHeld(id)) return this.holder;
+    const held = this.#byId.get(id);
+    if (held !== undefined && held.failure === undefined) return this.holder;
     return liveHolder(await this.#need(id), this.#isAlive);
   }
 
@@ -131,7 +132,10 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
       const held = this.#byId.get(id);
       if (held !== undefined && held.failure === undefined && !held.isLeft) {
         held.leaving = undefined;
-        return { key: held.key, record: this.#recordOf(held.key), last: held.last };
+        // Another worker may have taken it while this one was leaving it. Then it is taken anew.
+        await this.confirm(id).catch((error: unknown) => held.failure ?? Promise.reject(error));
+        const { key, last, failure } = held;
+        if (failure === undefined) return { key, record: this.#recordOf(key), last };
       }
       if (held !== undefined) await this.#end(held);
       for (;;) {
@@ -362,11 +366,6 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
       if (error instanceof Fenced) this.#failed(key, error);
       throw held.failure ?? told(error);
     }
-  }
-
-  #isHeld(id: string): boolean {
-    const held = this.#byId.get(id);
-    return held !== undefined && held.failure === undefined;
   }
 
   async #need(id: string): Promise<SessionEntry> {
