@@ -133,7 +133,9 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
       if (held !== undefined && held.failure === undefined && !held.isLeft) {
         held.leaving = undefined;
         // Another worker may have taken it while this one was leaving it. Then it is taken anew.
-        await this.confirm(id).catch((error: unknown) => held.failure ?? Promise.reject(error));
+        await this.confirm(id).catch((error: unknown) => {
+          if (held.failure === undefined) throw error;
+        });
         const { key, last, failure } = held;
         if (failure === undefined) return { key, record: this.#recordOf(key), last };
       }
