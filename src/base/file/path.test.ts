@@ -27,6 +27,16 @@ describe("realPath", () => {
     assert.equal(realPath(join(folder, "link/new/deep")), join(folder, "real/new/deep"));
     assert.equal(realPath(join(folder, "none/../real")), join(folder, "real"));
     assert.equal(realPath("/"), "/");
+    assert.equal(realPath("/none/at/all"), "/none/at/all");
+    symlinkSync("loop", join(folder, "loop"));
+    assert.equal(realPath(join(folder, "link/../loop/in/it")), join(folder, "loop/in/it"));
+  });
+
+  it("looks at no part of a path below the first that is not there, however many there are", (t) => {
+    const { mock } = t.mock.method(realpathSync, "native");
+    const path = "/none".repeat(20_000);
+    assert.equal(realPath(path), path);
+    assert.equal(mock.callCount(), 2);
   });
 });
 

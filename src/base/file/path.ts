@@ -1,5 +1,5 @@
 import { mkdirSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, join, resolve, sep } from "node:path";
+import { dirname, join, parse, resolve, sep } from "node:path";
 
 /** Where a path leads once every link on it is followed. Its end need not be there. */
 export function realPath(path: string): string {
@@ -7,9 +7,25 @@ export function realPath(path: string): string {
   try {
     return realpathSync.native(whole);
   } catch {
-    const above = dirname(whole);
-    return above === whole ? whole : join(realPath(above), basename(whole));
+    return realBeginning(whole);
   }
+}
+
+/**
+ * Follows the links of a path as far as it is there. From the top, so that it takes no longer than there
+ * are folders: clients send paths, and may make up one of a million parts.
+ */
+function realBeginning(whole: string): string {
+  let [real, known] = [parse(whole).root, parse(whole).root.length];
+  for (let end = known; (end = whole.indexOf(sep, end)) !== -1; end++) {
+    try {
+      real = realpathSync.native(whole.slice(0, end));
+      known = end;
+    } catch {
+      break;
+    }
+  }
+  return join(real, whole.slice(known));
 }
 
 /** Whether a real path is a folder or lies in it. */
