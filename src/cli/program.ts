@@ -59,7 +59,9 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
     case "run": {
       const runner = await last(parsed.path).load?.();
       if (runner === undefined) throw new Error(`Command '${last(parsed.path).name}' has no code`);
-      return runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
+      const code = await runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
+      if (runner.leavesNothing === true) host.leftNothing?.();
+      return code;
     }
     case "help": {
       const { renderHelp } = await import("./help/help.ts");

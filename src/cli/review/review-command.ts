@@ -143,7 +143,7 @@ export const review: Command = {
           explains: "Show proposed changes that wait for you.",
         },
       ],
-      load: async () => ({ run: (await import("./list.ts")).list }),
+      load: async () => ({ run: (await import("./list.ts")).list, leavesNothing: true }),
     },
     {
       name: "show",

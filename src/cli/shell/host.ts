@@ -5,6 +5,8 @@ export interface Host {
   readonly stderr: Output;
   cwd(): string;
   exit(code: number): void;
+  /** Nothing goes on that the command has begun: the process may end with it. */
+  leftNothing?(): void;
 }
 
 export interface Output {

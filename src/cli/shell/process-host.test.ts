@@ -109,8 +109,9 @@ describe("runProcess()", () => {
     assert.deepEqual(await once(child, "exit"), [7, null]);
   });
 
-  it("ends the process without another turn of the event loop if nothing is left to do", async () => {
+  it("ends the process without another turn of the event loop after a command that leaves nothing", async () => {
     const run = `
+      host.leftNothing();
       host.stdout.write("list\\n");
       void Promise.resolve().then(async () => { await null; host.stdout.write("promised\\n"); });
       return 3;`;
@@ -120,6 +121,7 @@ describe("runProcess()", () => {
   it("tells of a write that failed", async () => {
     const full = openSync("/dev/full", "w");
     const run = `
+      host.leftNothing();
       host.stderr.on("error", ({ code }) => {
         host.stdout.write(code + "\\n");
         process.exitCode = 1;
@@ -131,8 +133,23 @@ describe("runProcess()", () => {
     assert.deepEqual({ code, out }, { code: 1, out: "ENOSPC\nanother turn\nexit\n" });
   });
 
-  it("waits for what the command has begun", async () => {
+  it("waits for what any other command has begun, also where Node does not tell of it", async () => {
     const run = `
+      process.getBuiltinModule("node:zlib").gzip("much", () => host.stdout.write("packed\\n"));
+      return 0;`;
+    assert.deepEqual(await ended(run), { code: 0, out: "packed\nanother turn\nexit\n" });
+  });
+
+  it("fails if the command leaves a rejection that nobody handles", async () => {
+    const nowhere = openSync("/dev/null", "w");
+    const { code } = await ended(`void Promise.reject(new Error("lost")); return 0;`, nowhere);
+    closeSync(nowhere);
+    assert.equal(code, 1);
+  });
+
+  it("waits for what such a command has begun all the same, if Node tells of it", async () => {
+    const run = `
+      host.leftNothing();
       setTimeout(() => host.stdout.write("late\\n"), 10);
       return 0;`;
     assert.deepEqual(await ended(run), { code: 0, out: "late\nanother turn\nexit\n" });
