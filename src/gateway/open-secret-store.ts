@@ -26,9 +26,13 @@ export async function openSecretStore(options: SecretStoreOptions): Promise<Secr
   return new EncryptedFile(file, { env, keyFile });
 }
 
-/** Where keys of models and secrets of servers are, as `trunkline models key set` stores them. */
+/** Opens the place of keys of models and secrets of servers, as `trunkline models key set` stores them. */
 export function openKeys(data: string, env: NodeJS.ProcessEnv): () => Promise<SecretStore> {
-  const { path } = userFile({ cwd: "/", env, flags: {} });
-  const keyFile = join(dirname(path), "token.key");
-  return () => openSecretStore({ env, file: join(data, "keys.enc"), keyFile });
+  return () => openSecretStore({ env, file: join(data, "keys.enc"), keyFile: userKeyFile(env) });
+}
+
+/** The file with the key, beside the user's configuration: the data folder alone tells no secret. */
+export function userKeyFile(env: NodeJS.ProcessEnv): string {
+  const { path } = userFile({ cwd: process.cwd(), env, flags: {} });
+  return join(dirname(path), "token.key");
 }

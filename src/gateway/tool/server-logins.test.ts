@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 
 import type { SecretStore } from "../../store/secret/secret-store.ts";
@@ -8,6 +8,7 @@ import { Log } from "../../base/log.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { CONFIGURED_AUTHORIZATION } from "../../upstream/http/http-authorization.ts";
 import type { Login } from "../../upstream/oauth/login.ts";
+import { openKeys } from "../open-secret-store.ts";
 import { ServerLogins } from "./server-logins.ts";
 
 const SERVER = new URL("https://mcp.example.com/mcp");
@@ -39,6 +40,13 @@ describe("ServerLogins", () => {
     ] as const) {
       assert.equal(await open(folder).of(name, new URL(url)).read(), undefined, `${name} ${url}`);
     }
+  });
+
+  it("keep their key beside the configuration, also if TRUNKLINE_CONFIG is a relative path", async () => {
+    const env = { TRUNKLINE_TOKEN_STORE: "file", TRUNKLINE_CONFIG: "conf/mine.jsonc" };
+    const keyFile = `whose key is in ${resolve("conf/token.key")}`;
+    assert.ok((await new ServerLogins({ data: "/none", env }).place()).endsWith(keyFile));
+    assert.ok((await openKeys("/none", env)()).describe.endsWith(keyFile));
   });
 
   it("write no secret in clear, and what they write is private", async () => {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 
 import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
@@ -12,8 +12,7 @@ import {
 } from "../../upstream/http/http-authorization.ts";
 import type { Login, LoginState, LoginStore } from "../../upstream/oauth/login.ts";
 import type { AddressSettings } from "../../upstream/settings.ts";
-import { userFile } from "../config/locations.ts";
-import { openSecretStore } from "../open-secret-store.ts";
+import { openSecretStore, userKeyFile } from "../open-secret-store.ts";
 
 export interface ServerLoginsOptions {
   readonly data: string;
@@ -39,16 +38,9 @@ export class ServerLogins {
     const { data, env } = options;
     this.#options = options;
     this.#states = new LoginStates(loginsPath(data));
-    const config = userFile({ cwd: "/", env, flags: {} }).path;
-    const open =
-      options.open ??
-      (() =>
-        openSecretStore({
-          env,
-          file: join(data, "logins.enc"),
-          keyFile: join(dirname(config), "token.key"),
-        }));
-    this.#secrets = new Lazy(open);
+    const open = (): Promise<SecretStore> =>
+      openSecretStore({ env, file: join(data, "logins.enc"), keyFile: userKeyFile(env) });
+    this.#secrets = new Lazy(options.open ?? open);
   }
 
   /** Where tokens are stored, for people. */
