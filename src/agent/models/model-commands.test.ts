@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 import { type ConfiguredModelsOptions, ModelCommands } from "./model-commands.ts";
-import { keysInKeychain, type OpenKeys } from "./model-keys.ts";
+import { type OpenKeys, storedKeys } from "./model-keys.ts";
 
 class MemoryKeychain implements SecretStore {
   readonly kind = "keychain";
@@ -43,7 +43,7 @@ describe("the keys of models", () => {
     assert.equal(await commands.saveKey("OPENAI_API_KEY", " sk-1\n"), "a keychain");
     assert.deepEqual([...keychain.kept], [["trunkline/OPENAI_API_KEY", "sk-1"]]);
     const variables = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
-    const found = await keysInKeychain(variables, { env: {}, log, open });
+    const found = await storedKeys(variables, { log, open });
     assert.deepEqual([...found], [["OPENAI_API_KEY", "sk-1"]]);
     assert.equal(await commands.clearKey("OPENAI_API_KEY"), true);
     assert.equal(await commands.clearKey("OPENAI_API_KEY"), false);
@@ -59,9 +59,12 @@ describe("the keys of models", () => {
     assert.equal(keychain.kept.size, 0);
   });
 
-  it("are absent without an error if there is no keychain", async () => {
-    const found = await keysInKeychain(["OPENAI_API_KEY"], { env: {}, log, open: noKeychain });
+  it("are absent without an error, but not without a word, if they cannot be read", async () => {
+    const said: string[] = [];
+    const loud = new Log("warn", (line) => said.push(line));
+    const found = await storedKeys(["OPENAI_API_KEY"], { log: loud, open: noKeychain });
     assert.equal(found.size, 0);
+    assert.match(said.join(""), /agent\.keys-not-read.*no bus/);
     const commands = new ModelCommands(options(noKeychain));
     const says = /no bus. Set OPENAI_API_KEY in the environment instead/;
     await assert.rejects(commands.saveKey("OPENAI_API_KEY", "sk-1"), says);

@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { SecretStore } from "../../store/secret/secret-store.ts";
 import { ModelCache } from "./model-cache.ts";
-import { keyName, keysInKeychain, openKeychain, type OpenKeys } from "./model-keys.ts";
+import { keyName, type OpenKeys, storedKeys } from "./model-keys.ts";
 
 /** A model as people see it. */
 export type ShownModel = Pick<ModelEntry, "id" | "name" | "contextWindow"> & {
@@ -20,19 +20,18 @@ export interface ConfiguredModelsOptions {
   readonly secrets?: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
-  /** Opens the place of keys; the system's keychain when left out. */
-  readonly open?: OpenKeys;
+  readonly open: OpenKeys;
   /** The file with the lists of last time. */
   readonly cacheFile?: string;
 }
 
-/** The models of a configuration, with the keys of the environment and the keychain. */
+/** The models of a configuration, with the keys of the environment and those that are stored. */
 export function configuredModels(options: ConfiguredModelsOptions): Models {
   const { settings, env, log, open, cacheFile } = options;
   return new Models({
     ...(cacheFile === undefined ? {} : { cache: new ModelCache(cacheFile) }),
     find: (variable) => env[variable] || undefined,
-    findLater: (variables) => keysInKeychain(variables, { env, log, open }),
+    findLater: (variables) => storedKeys(variables, { log, open }),
     settings,
     log,
   });
@@ -45,7 +44,7 @@ export class ModelCommands {
 
   constructor(options: ConfiguredModelsOptions) {
     this.#options = options;
-    this.#open = options.open ?? openKeychain;
+    this.#open = options.open;
   }
 
   /** Asks every provider that there is. Of those that do not answer, it says why. */

@@ -72,7 +72,7 @@ export async function openRuns(
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
     users,
-    setup: runSetup(remote, { parts, log, open: openKeys(config.data, process.env) }),
+    setup: runSetup(remote, { parts, open: openKeys(config.data, process.env) }),
     removePlace: removeSandbox,
     carried,
     log,

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Log } from "../../base/log.ts";
 import type { SecretStore } from "../../store/secret/secret-store.ts";
 import { defaultConfig } from "../config/config.ts";
 import { runSetup } from "./run-setup.ts";
@@ -15,7 +14,7 @@ describe("runSetup()", () => {
         account === "A" || account === "B" ? `kept ${account}` : undefined,
     } as SecretStore;
     const open = async (): Promise<SecretStore> => keychain;
-    const options = { parts: undefined, log: new Log("error"), env: { A: "set A" }, open };
+    const options = { parts: undefined, env: { A: "set A" }, open };
     const { findSecret } = runSetup(remote, options);
     assert.deepEqual(await Promise.all(["A", "B", "C"].map(findSecret)), [
       "set A",

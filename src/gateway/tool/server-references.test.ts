@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { keyName } from "../../agent/models/model-keys.ts";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { House } from "../house.ts";
+import { openKeys } from "../open-secret-store.ts";
 import { serverReferences } from "./server-references.ts";
 
 describe("serverReferences()", () => {
@@ -40,5 +44,18 @@ describe("serverReferences()", () => {
       /has no token\. Set one with `trunkline identity token/,
     );
     await assert.rejects(token("nobody", url), /nobody/);
+  });
+
+  it("tells why secrets cannot be read, and not that there is none", async () => {
+    await using home = await SampleHome.create();
+    const { config } = await home.load();
+    const env = { HOME: home.path, TRUNKLINE_TOKEN_STORE: "file" };
+    const store = await openKeys(config.data, env)();
+    await store.set(keyName("DOCS"), "s3cret");
+    const { secret } = serverReferences(new House(config), env);
+    assert.equal(await secret("DOCS"), "s3cret");
+    assert.equal(await secret("OTHER"), undefined);
+    await chmod(join(config.data, "keys.enc"), 0o644);
+    await assert.rejects(secret("DOCS"), /keys\.enc': other users may read it/);
   });
 });

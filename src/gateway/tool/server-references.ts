@@ -11,11 +11,9 @@ export function serverReferences(house: House, env: NodeJS.ProcessEnv = process.
   return {
     env,
     secret: async (name) => {
-      const { keysInKeychain } = await import("../../agent/models/model-keys.ts");
+      const { storedKey } = await import("../../agent/models/model-keys.ts");
       const { openKeys } = await import("../open-secret-store.ts");
-      const { config, log } = house;
-      const open = openKeys(config.data, env);
-      return (await keysInKeychain([name], { env, log, open })).get(name);
+      return storedKey(name, openKeys(house.config.data, env));
     },
     token: (name, address) => tokenFor(house, env, name, address),
   };
