@@ -46,6 +46,14 @@ describe("redirection()", () => {
     }
   });
 
+  it("shows no part of an address that may be a key", () => {
+    const key = "0123456789abcdef";
+    for (const location of [`/mcp/${key}/`, `//other.example/${key}`]) {
+      assert.ok(!String(answer(301, location)).includes(key), location);
+    }
+    assert.match(String(answer(301, `/v1/${key}/mcp/`)), /:8080\/v1\/…\/mcp\/, which/);
+  });
+
   it("ignores other answers", () => {
     for (const status of [200, 202, 300, 304, 404, 500]) {
       assert.equal(answer(status, "/other"), undefined);

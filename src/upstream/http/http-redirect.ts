@@ -22,7 +22,7 @@ export function redirection(
   if (!isGet && !KEEPS_METHOD.has(statusCode)) return undefined;
   const to = location === undefined ? null : URL.parse(location, from);
   if (to === null) return `answered ${statusCode} without saying where to`;
-  const shown = `${to.origin}${to.pathname}`;
+  const shown = shownAddress(to);
   if (to.origin !== from.origin) {
     return `redirects to ${shown}, which is another server: configure that address if you trust it`;
   }
@@ -33,4 +33,9 @@ export function redirection(
   to.username = from.username;
   to.password = from.password;
   return to;
+}
+
+/** An address for people, without what may be a key: references to secrets may stand anywhere in a url. */
+export function shownAddress({ origin, pathname }: URL): string {
+  return origin + pathname.replace(/[^/]{16,}/g, "…");
 }

@@ -1,4 +1,5 @@
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import { shownAddress } from "../http/http-redirect.ts";
 import { isObject, type Json, listOf, OpenApiDocument, refused } from "./document.ts";
 import { httpCall } from "./http-call.ts";
 
@@ -85,8 +86,7 @@ async function download(url: URL, headers: Readonly<Record<string, string>>): Pr
   const { status, body, isCut } = await httpCall(request, LARGEST, signal).catch((error: Error) => {
     throw refused(`cannot be read from ${url.origin}: ${error.message || String(error)}`);
   });
-  if (status !== 200)
-    throw refused(`cannot be read: ${url.origin}${url.pathname} answered ${status}`);
+  if (status !== 200) throw refused(`cannot be read: ${shownAddress(url)} answered ${status}`);
   if (isCut) throw refused(`is longer than ${LARGEST} bytes`);
   return body.toString("utf8");
 }
