@@ -18,6 +18,7 @@ import type { Answer, BusHandlers } from "../../protocol/bus/serve.ts";
 import { META } from "../../protocol/mcp/meta.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
 import { AUDIT_FILE, AuditLog } from "../../store/audit/audit-log.ts";
+import { CallLane } from "../../tool/lane/call-lane.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
 import { FirstStarts } from "../plugin/first-starts.ts";
@@ -277,7 +278,6 @@ describe("a call over the bus that is passed on", () => {
     const link = join(chain.folder, "link");
     const real = (name: string): string => join(realpathSync(chain.folder), name);
     for (const name of ["one", "two"]) mkdirSync(join(chain.folder, name));
-    const seen: unknown[] = [];
     for (const [target, sessionId] of [
       ["one", "s-1"],
       ["two", "s-1"],
@@ -285,25 +285,26 @@ describe("a call over the bus that is passed on", () => {
     ] as const) {
       rmSync(link, { force: true });
       symlinkSync(join(chain.folder, target), link);
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < 4; round++) {
         await ask(client, { n: 1 }, { project: link, sessionId });
         const { project, session } = chain.records.at(-1) ?? {};
         const asked = chain.asked.at(-1);
         assert.deepEqual([project, session], [asked?.project, asked?.sessionId]);
-        seen.push([project, session]);
+        assert.deepEqual([project, session], [real(target), sessionId]);
       }
     }
-    const expected = [
-      [real("one"), "s-1"],
-      [real("two"), "s-1"],
-      [real("two"), "s-2"],
-    ];
-    assert.deepEqual(
-      seen,
-      expected.flatMap((each) => [each, each, each]),
-    );
-    // Each time, the first call finds that its lane is another one.
-    assert.equal(chain.whole.mock.callCount(), 1 + 3);
+    // Each time, the first call finds that its lane is another one, and with another name also the second.
+    assert.equal(chain.whole.mock.callCount(), 1 + 2 + 1 + 2);
+  });
+
+  it("gets no lane of its own where the calls before and after it are of other sessions", async () => {
+    await using chain = new Chain(() => said({ text: "t" }));
+    const client = await chain.client();
+    const opening = mock.method(CallLane, "open");
+    for (const sessionId of ["", "a", "", "a", "b", "a", "b"]) await ask(client, {}, { sessionId });
+    opening.mock.restore();
+    assert.equal(opening.mock.callCount(), 0);
+    assert.equal(chain.whole.mock.callCount(), 1 + 5);
   });
 
   it("cannot be one of the tools of whoever runs the bus", async () => {

@@ -14,10 +14,17 @@ import { type Bus, contextOf } from "./serve-bus.ts";
 
 type Lane = CallLane<BusContext>;
 
-/** The lanes of one connection, by the names of tools; undefined where one gets none. */
+interface Opened {
+  /** Undefined for a tool that gets none. */
+  readonly lane: Lane | undefined;
+  /** The session and folder of the call before, where they were not those of the lane. */
+  other: string;
+}
+
+/** The lanes of one connection, by the names of tools. */
 interface Lanes {
   readonly guest: Guest;
-  readonly byTool: Map<string, Lane | undefined>;
+  readonly byTool: Map<string, Opened>;
 }
 
 /**
@@ -49,12 +56,20 @@ export class BusLanes {
     const tool = this.#bus.offer.tools.get(name);
     if (tool === undefined || !guest.mayCall(name, this.#bus.tools.ownerOf(name))) return undefined;
     const lanes = this.#lanesOf(call.connection, guest);
-    const lane = lanes.get(name);
-    if (lane?.tool === tool && isSeat(lane.context, request) && lane.isOpen) return lane;
-    if (lane === undefined && lanes.has(name)) return undefined;
+    const opened = lanes.get(name);
+    if (opened !== undefined && opened.lane === undefined) return undefined;
+    if (opened?.lane?.tool === tool && opened.lane.isOpen) {
+      const { lane } = opened;
+      const other = isSeat(lane.context, request) ? "" : `${request.sessionId}\n${request.project}`;
+      const isNew = opened.other !== other;
+      opened.other = other;
+      if (other === "") return lane;
+      // To open a lane takes longer than a call does without one: a bridge may have several clients.
+      if (isNew) return undefined;
+    }
     const context = contextOf(this.#bus, fromToolRequest(request), call);
-    const opened = CallLane.open(this.#bus.offer.tools, name, context);
-    lanes.set(name, opened === "later" ? undefined : opened);
+    const found = CallLane.open(this.#bus.offer.tools, name, context);
+    lanes.set(name, { lane: found === "later" ? undefined : found, other: "" });
     return undefined;
   }
 
