@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 
 import type { AskHost, CommandSandbox, Confinement } from "../../agent/files/command-sandbox.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -10,8 +10,8 @@ import { CommandSandbox as Sandbox, type FileRules } from "../../sandbox/command
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import { cacheVariables, homeRules } from "../../sandbox/home-rules.ts";
 import { systemProgram } from "../../sandbox/system-program.ts";
-import { userFile } from "../config/locations.ts";
 import type { House } from "../house.ts";
+import { userKeyFile } from "../open-secret-store.ts";
 import { gitRules } from "./git-rules.ts";
 
 const SETTING = "`agent.egress.allowHosts`";
@@ -147,9 +147,13 @@ export class LocalSandbox implements CommandSandbox {
   }
 
   #files(git: readonly ReturnType<typeof gitRules>[]): FileRules {
-    const { agent, data } = this.#house.config;
+    const { config, reloading } = this.#house;
+    const { agent, data } = config;
     const home = homeRules(homeOf(this.#env), this.#env);
-    const config = userFile({ cwd: "/", env: this.#env, flags: {} }).path;
+    const key = userKeyFile(this.#env);
+    const [file = key] = reloading?.files ?? [];
+    // The files too: they may be in a folder of the session, and what they name runs outside of the sandbox.
+    const ours = [data, dirname(key), key, file, join(dirname(file), basename(key))];
     return {
       write: [
         ...home.write,
@@ -158,7 +162,7 @@ export class LocalSandbox implements CommandSandbox {
         ...this.#folders,
       ],
       keep: [...home.keep, ...git.flatMap(({ keep }) => keep)],
-      hide: [...home.hide, ...agent.files.hide, data, dirname(config)],
+      hide: [...home.hide, ...agent.files.hide, ...ours],
       show: [...home.show, ...agent.files.show],
     };
   }
