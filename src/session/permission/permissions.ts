@@ -91,8 +91,8 @@ export class PermissionRequests {
   }
 
   /**
-   * Asks what nobody had answered when the turn was interrupted. The answer counts for the next turn, if
-   * that asks the same.
+   * Asks what nobody had answered when the turn was interrupted, and what the notes have. The answer counts
+   * for the next turn, if that asks the same.
    */
   askAgain(unanswered: UnansweredRequest, principal: Principal): Promise<void> {
     const asking = this.#askAgain(unanswered, principal);
@@ -103,7 +103,6 @@ export class PermissionRequests {
   async #askAgain(unanswered: UnansweredRequest, principal: Principal): Promise<void> {
     const { sessionId, notes } = this.#options;
     const { requestId, request } = unanswered;
-    await notes.keep({ permission: unanswered });
     const answered = await this.#askAll(requestId, request, {
       sessionId,
       asker: undefined,

@@ -6,6 +6,7 @@ import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
 import { until } from "../../../test/support/until.ts";
 import type { EndEvent, SessionEvent } from "../event.ts";
 import type { Session } from "../session.ts";
+import type { Notes } from "../session-notes.ts";
 import type { SessionStore } from "../store.ts";
 import { recover } from "./recover.ts";
 import type { PermissionRequest } from "../permission/permission.ts";
@@ -53,7 +54,7 @@ describe("a turn whose process died", { timeout: 30_000 }, () => {
     log.database[Symbol.dispose]();
   });
 
-  const request = (title: string): PermissionRequest => ({
+  const requestFor = (title: string): PermissionRequest => ({
     toolCall: { toolCallId: "t", title, kind: "execute" },
     options: [
       { optionId: "yes", name: "Yes", kind: "allow_once" },
@@ -65,7 +66,7 @@ describe("a turn whose process died", { timeout: 30_000 }, () => {
   const asking = (): Promise<AcpHouse> =>
     AcpHouse.open({
       script: async (turn) => {
-        const outcome = await turn.requestPermission(request(promptText(turn)));
+        const outcome = await turn.requestPermission(requestFor(promptText(turn)));
         await turn.update(chunk(JSON.stringify(outcome)));
       },
     });
@@ -161,6 +162,27 @@ describe("a turn whose process died", { timeout: 30_000 }, () => {
     assert.equal(params.toolCall.title, "Remove all");
   });
 
+  it("asks for the permission while nothing can be noted", async () => {
+    await using house = await asking();
+    const sessionId = await leave(house, "Remove all");
+    const first = house.connect();
+    await first.initialize();
+    first.answer = () => undefined;
+    await first.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    await first.request("session/request_permission");
+    await house.stop();
+    await house.start();
+    const write = house.log.describe.bind(house.log);
+    house.log.describe = async () => await Promise.reject(new Error("The store is away"));
+    const later = house.connect();
+    await later.initialize();
+    later.answer = () => undefined;
+    await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    const { params } = await later.request("session/request_permission");
+    assert.equal(params.toolCall.title, "Remove all");
+    house.log.describe = write;
+  });
+
   it("is looked for only in what was said since it began", async () => {
     await using house = await AcpHouse.open({
       script: async (turn) => {
@@ -193,11 +215,14 @@ describe("a turn whose process died", { timeout: 30_000 }, () => {
     assert.deepEqual(interrupted, [notes.turn]);
   });
 
-  it("notes the request before it ends the turn, since it may be killed in between", async () => {
-    const events = [
-      { kind: "prompt", turnId: "t", prompt: [], by: "x" },
-      { kind: "permission", turnId: "t", requestId: "r", request: { toolCall: {}, options: [] } },
-    ];
+  const request = { toolCall: { toolCallId: "t", title: "Remove all" }, options: [] };
+  const prompted = { kind: "prompt", turnId: "t", prompt: [], by: "x" };
+  const asked = { kind: "permission", turnId: "t", requestId: "r", request };
+  const ended = { kind: "end", turnId: "t", stopReason: "interrupted" };
+  const answered = { kind: "answer", requestId: "r", outcome: { outcome: "cancelled" }, by: "x" };
+
+  /** Recovers the turn "t" of a session with these events. Returns the question, and what was done. */
+  const recovered = async (events: readonly object[], notes: Notes) => {
     const store = {
       async *read() {
         for (const [at, message] of events.entries()) yield { seq: at + 1, message };
@@ -208,8 +233,32 @@ describe("a turn whose process died", { timeout: 30_000 }, () => {
       keepQuestion: async ({ requestId }: { requestId: string }) => void did.push(requestId),
       interrupt: async () => void did.push("interrupted"),
     } as unknown as Session;
-    const question = await recover(store, session, { turn: "t" });
-    assert.equal(question?.requestId, "r");
+    const question = await recover(store, session, { turn: "t", ...notes });
+    return { question: question?.requestId, did };
+  };
+
+  it("notes the request before it ends the turn, since it may be killed in between", async () => {
+    const { question, did } = await recovered([prompted, asked], {});
+    assert.equal(question, "r");
     assert.deepEqual(did, ["r", "interrupted"]);
+  });
+
+  it("asks what was noted, where the one who ended the turn was killed before he noted that", async () => {
+    const permission = { requestId: "r", request };
+    const whole = await recovered([prompted, asked, ended], { permission });
+    assert.deepEqual(whole, { question: "r", did: [] });
+    const withdrawn = await recovered([prompted, asked, answered, ended], { permission });
+    assert.deepEqual(withdrawn, { question: undefined, did: [] });
+    // The agent failed: nobody needs the answer.
+    const failed = await recovered([prompted, asked, ended], {});
+    assert.deepEqual(failed, { question: undefined, did: [] });
+  });
+
+  it("asks what an earlier turn had asked, where the next one has not begun or withdrawn it", async () => {
+    const permission = { requestId: "r", request };
+    assert.equal((await recovered([], { permission })).question, "r");
+    assert.equal((await recovered([answered], { permission })).question, undefined);
+    assert.equal((await recovered([prompted], { permission })).question, "r");
+    assert.equal((await recovered([answered, prompted], { permission })).question, undefined);
   });
 });

@@ -13,20 +13,28 @@ export async function recover(
   session: Session,
   { turn, turnAfter = 0, permission }: Notes,
 ): Promise<UnansweredRequest | undefined> {
-  if (typeof turn === "string") return await recoverTurn(store, session, turn, turnAfter);
-  return permission as UnansweredRequest | undefined;
+  const noted = permission as UnansweredRequest | undefined;
+  if (typeof turn !== "string") return noted;
+  return await recoverTurn(store, session, { id: turn, after: turnAfter, noted });
+}
+
+interface NotedTurn {
+  readonly id: string;
+  /** Number of an event before the turn. */
+  readonly after: number;
+  /** The question that the notes have: of a turn before, or of this one if it was recovered in part. */
+  readonly noted: UnansweredRequest | undefined;
 }
 
 async function recoverTurn(
   store: SessionStore,
   session: Session,
-  turnId: string,
-  after: number,
+  { id: turnId, after, noted }: NotedTurn,
 ): Promise<UnansweredRequest | undefined> {
   let isBegun = false;
   let isEnded = false;
   const open = new Set<string>();
-  let unanswered: UnansweredRequest | undefined;
+  let unanswered = noted;
   // Not the whole log, which may be long: many sessions are opened at once where a worker is lost.
   for await (const { message } of store.read(session.id, after)) {
     const event = message as SessionEvent;
@@ -42,7 +50,9 @@ async function recoverTurn(
       else if (sessionUpdate === "tool_call") open.add(toolCallId);
     }
   }
-  if (!isBegun || isEnded) return undefined;
+  if (!isBegun) return unanswered;
+  // Whoever recorded the end was killed before its notes had it. What it noted before is still to be asked.
+  if (isEnded) return unanswered?.requestId === noted?.requestId ? unanswered : undefined;
   const error = "Trunkline ended unexpectedly while it was running";
   const question = unanswered && { requestId: unanswered.requestId, request: unanswered.request };
   // First the question: this process may be killed as well before it has asked.
