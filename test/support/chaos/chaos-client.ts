@@ -29,15 +29,15 @@ export class ChaosClient implements Disposable {
   reconnects = 0;
   readonly #around: Surroundings;
   readonly #random: SeededRandom;
-  readonly #asked: (message: Json) => void;
+  readonly #asked: (message: Json, line: AcpLine) => void;
   #line: AcpLine | undefined;
   #isOver = false;
 
-  /** `asked` gets the requests of the session, and their withdrawals. */
+  /** `asked` gets the requests of the session, and their withdrawals, and the connection they came on. */
   constructor(
     around: Surroundings,
     random: SeededRandom,
-    asked: (message: Json) => void = () => {},
+    asked: (message: Json, line: AcpLine) => void = () => {},
   ) {
     this.#around = around;
     this.#random = random;
@@ -117,9 +117,11 @@ export class ChaosClient implements Disposable {
     let line: AcpLine | undefined;
     try {
       line = await AcpLine.connect(acp, headers, (message) => {
-        if (line !== this.#line) return;
+        if (line === undefined || line !== this.#line) return;
         this.shown.take(message);
-        if (message.method !== "session/update") this.#asked(message);
+        if (message.method === "session/update") return;
+        this.shown.note(`${message.method} ${message.id ?? message.params?.requestId}`);
+        this.#asked(message, line);
       });
       this.#line = line;
       this.shown.note(`${method} after ${this.shown.last} at ${acp}`);

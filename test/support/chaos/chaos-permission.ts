@@ -1,6 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { Json } from "../acp-house.ts";
 import type { SeededRandom } from "../seeded-random.ts";
 import type { AcpLine } from "./acp-line.ts";
 import { ChaosClient, RETRY, type Surroundings } from "./chaos-client.ts";
@@ -26,18 +25,18 @@ export class ChaosPermission implements Disposable {
   askedAgain = 0;
   readonly #around: Surroundings;
   readonly #random: SeededRandom;
-  /** The question that was shown last, on the present connection. */
-  #question: Json;
+  /** The question that was shown last, and the connection on which its answer is expected. */
+  #question: { readonly id: unknown; readonly line: AcpLine } | undefined;
   #isOver = false;
 
   constructor(name: string, around: Surroundings, random: SeededRandom) {
     this.name = name;
     this.#around = around;
     this.#random = random;
-    this.client = new ChaosClient(around, random, (message) => {
-      if (message.method === "session/request_permission") this.#question = message;
+    this.client = new ChaosClient(around, random, ({ method, id, params }, line) => {
+      if (method === "session/request_permission") this.#question = { id, line };
       // A turn that begins withdraws what was asked before, and asks again what it needs.
-      else if (message.params?.requestId === this.#question?.id) this.#question = undefined;
+      else if (params?.requestId === this.#question?.id) this.#question = undefined;
     });
   }
 
@@ -87,20 +86,24 @@ export class ChaosPermission implements Disposable {
     return true;
   }
 
-  /** Answers the question that is asked once more after a fault. */
+  /**
+   * Answers the question that is asked once more after a fault. On a connection that is still open, that
+   * may have been done already: it is not asked a third time. A client that was told that it is no longer
+   * in the session has to come back first.
+   */
   async #answerAgain(tag: string): Promise<void> {
-    this.#question = undefined;
     while (!this.#isOver) {
       const line = await this.client.joined();
       const giveUp = performance.now() + ASKED_WITHIN;
-      while (this.#question === undefined && line.isOpen && !this.#isOver) {
+      const isIn = (): boolean => line.isOpen && !this.client.shown.isLagged;
+      while (this.#question?.line !== line && isIn() && !this.#isOver) {
         if (performance.now() > giveUp) {
-          this.faults.push(`${tag}: the question was not asked again`);
+          this.faults.push(`${tag}: the question was not asked again\n${this.client.shown.notes}`);
           return;
         }
         await delay(20);
       }
-      if (this.#question === undefined) continue;
+      if (this.#question?.line !== line || !isIn()) continue;
       this.askedAgain++;
       line.respond(this.#question.id, ONCE);
       return;
