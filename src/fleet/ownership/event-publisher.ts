@@ -2,6 +2,7 @@ import { type EventPiece, piecesOf, takeTogether } from "./event-pieces.ts";
 import type { EventMessage, Journal } from "./journal.ts";
 import { Fenced } from "./ownership.ts";
 import { Outdated, Refused } from "./records.ts";
+import type { Bookmark } from "./session-entry.ts";
 
 export interface EventPublisherOptions {
   readonly journal: Journal;
@@ -47,6 +48,7 @@ export class EventPublisher {
   readonly #waiting: Waiting[] = [];
   #sequence: number;
   #last: number;
+  #bookmark: Bookmark | undefined;
   /** Parts of the present event that were published before. */
   #part = 0;
   #running: Promise<void> | undefined;
@@ -61,6 +63,11 @@ export class EventPublisher {
   /** Number of the last event that is in the journal. */
   get last(): number {
     return this.#last;
+  }
+
+  /** The last message of whole events; undefined if none was published yet. */
+  get bookmark(): Bookmark | undefined {
+    return this.#bookmark;
   }
 
   /** Resolves when the events are in the journal. */
@@ -98,6 +105,8 @@ export class EventPublisher {
         if (isNew) this.#options.failed(error as Error);
         return;
       }
+      const isWhole = this.#part === 0 && !piece.more;
+      if (isWhole) this.#bookmark = { sequence: this.#sequence, last: piece.last };
       this.#part = piece.more ? this.#part + 1 : 0;
       this.#acknowledge(piece.last);
     }

@@ -3,7 +3,7 @@ import { HeldElsewhere } from "../../store/session/held-elsewhere.ts";
 import type { EventMessage, Journal } from "./journal.ts";
 import { isFinal, Outdated, type Records, type StoredEntry } from "./records.ts";
 import { ATTEMPTS, retryUnanswered, unanswered } from "./retry-unanswered.ts";
-import type { EntryRecord, SessionEntry } from "./session-entry.ts";
+import type { Bookmark, EntryRecord, SessionEntry } from "./session-entry.ts";
 
 export interface OwnershipOptions {
   readonly records: Records;
@@ -33,6 +33,7 @@ export interface Claim {
 /** `undefined` removes a value. */
 export interface EntryChange {
   readonly record?: EntryRecord;
+  readonly bookmark?: Bookmark | undefined;
   readonly holder?: undefined;
   readonly deleted?: undefined;
 }
@@ -146,6 +147,7 @@ export class Ownership {
     if (race > RACES) throw new TrunklineError("conflict", `Others keep taking session '${id}'.`);
     const epoch = (before?.entry.epoch ?? 0) + 1;
     const isNew = deleted !== undefined || before?.entry.deleted !== undefined;
+    const { bookmark } = before?.entry ?? {};
     const entry = {
       record,
       epoch,
@@ -153,6 +155,7 @@ export class Ownership {
       holder,
       node,
       ...(deleted === undefined ? {} : { deleted }),
+      ...(isNew || bookmark === undefined ? {} : { bookmark }),
       write: this.#nextWrite(),
     };
     const revision = await this.#put(id, entry, before?.revision ?? 0);

@@ -13,8 +13,17 @@ export interface SessionEntry {
   readonly node: string;
   /** When it was deleted. */
   readonly deleted?: number;
+  /** From where on whoever takes the session reads its events. Absent in entries of earlier versions. */
+  readonly bookmark?: Bookmark | undefined;
   /** Differs with each write, so that a process recognizes its own write whose answer was lost. */
   readonly write: string;
+}
+
+/** A message that has whole events, no parts of one. */
+export interface Bookmark {
+  readonly sequence: number;
+  /** Number of its last event. */
+  readonly last: number;
 }
 
 /** The record of a session, without what follows from the other fields of its entry. */
@@ -53,13 +62,15 @@ export function readEntry(id: string, text: string): SessionEntry | undefined {
   } catch {
     return undefined;
   }
-  const { record, epoch, born, holder = "", node, deleted = 0, write } = entry;
+  const { record, epoch, born, holder = "", node, deleted = 0, write, bookmark } = entry;
+  const { sequence = 0, last = 0 } = bookmark ?? {};
   const { cwd, agent, title = "", created, updated, parent = "", notes } = record ?? {};
   const isEntry =
     isSessionId(id) &&
     record?.id === id &&
     [cwd, agent, title, parent, holder, node, write].every((each) => typeof each === "string") &&
     [epoch, born, created, updated, deleted].every((each) => Number.isFinite(each)) &&
+    [sequence, last].every((each) => Number.isSafeInteger(each)) &&
     typeof notes === "object" &&
     notes !== null;
   return isEntry ? (entry as SessionEntry) : undefined;

@@ -3,6 +3,7 @@ import {
   type JetStreamClient,
   type JetStreamManager,
   type JsMsg,
+  type MsgRequest,
   type StoredMsg,
 } from "@nats-io/jetstream";
 import { headers, type MsgHdrs, type NatsConnection } from "@nats-io/nats-core";
@@ -96,11 +97,18 @@ export class StreamJournal implements Journal {
   }
 
   async last(id: string): Promise<StoredMessage | undefined> {
-    const { manager, link } = this.#options;
     const { stream, subject } = this.#placeOf(id);
-    const query = { last_by_subj: subject };
-    const found = await link.ask(() => manager.streams.getMessage(stream, query));
-    return found === null ? undefined : messageOf(found, found.header);
+    return await this.#get(stream, { last_by_subj: subject });
+  }
+
+  /** The first message of a session from a sequence on. */
+  async next(id: string, from: number): Promise<StoredMessage | undefined> {
+    const { stream, subject } = this.#placeOf(id);
+    // NATS 2.9 knows this, and the types of its library do not.
+    const query: MsgRequest & { readonly next_by_subj: string } = {
+      ...{ seq: from, next_by_subj: subject },
+    };
+    return await this.#get(stream, query);
   }
 
   read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
@@ -225,6 +233,12 @@ export class StreamJournal implements Journal {
     const { stream, subject } = this.#placeOf(id);
     const purged = { filter: subject, seq: before };
     await link.ask(() => manager.streams.purge(stream, purged));
+  }
+
+  async #get(stream: string, query: MsgRequest): Promise<StoredMessage | undefined> {
+    const { manager, link } = this.#options;
+    const found = await link.ask(() => manager.streams.getMessage(stream, query));
+    return found === null ? undefined : messageOf(found, found.header);
   }
 
   /** Where the messages of a session are. */

@@ -20,6 +20,8 @@ interface Restoring {
   readonly replicas: Replicas;
   /** The stable id of this node. */
   readonly node: string;
+  /** Events that are read although they can be left out, where the local log is whole with them. */
+  readonly mostBehind: number;
 }
 
 export interface CatchUpOptions extends Restoring {
@@ -47,20 +49,37 @@ export async function catchUp(options: CatchUpOptions, session: number): Promise
 }
 
 /**
- * Makes the local events of a session that was taken the same as those in the journal. Events that only
- * the local log has, after the last one in the journal, stay if no other node has written since: this
- * node's process ended before they were published. Otherwise they were replaced, and are removed.
+ * Makes the local events of a session that was taken the same as the last ones in the journal: from the
+ * bookmark on, where this node has not those before it. Events that only the local log has, after the
+ * last one in the journal, stay if no other node has written since: this node's process ended before
+ * they were published. Otherwise they were replaced, and are removed.
  */
 async function restoreReplica(restoring: Restoring, session: number, claim: Claim): Promise<void> {
-  const { replicas } = restoring;
+  const { replicas, mostBehind } = restoring;
+  const { born, bookmark } = claim.entry;
   const mark = await replicas.mark(session);
-  const isKnown = mark !== undefined && mark.epoch >= claim.entry.born;
-  const isWhole = isKnown && (await restoreFrom(restoring, session, claim, mark));
-  if (!isWhole) {
-    if ((await replicas.last(session)) > 0) await replicas.replace(session, 0, []);
-    const begin = { epoch: -1, sequence: 0 };
-    if (!(await restoreFrom(restoring, session, claim, begin))) throw incomplete(claim);
+  const isKnown = mark !== undefined && mark.epoch >= born;
+  const known = isKnown ? await replicas.last(session) : 0;
+  const isNear = bookmark === undefined || bookmark.last - known <= mostBehind;
+  const beginnings: Beginning[] = [
+    ...(isKnown && isNear ? [mark] : []),
+    ...(isNear ? [] : [{ epoch: -1, ...bookmark }]),
+    { epoch: -1, sequence: 0 },
+  ];
+  for (const beginning of beginnings) {
+    const isEmpty = beginning === mark || (await replicas.last(session)) === 0;
+    if (!isEmpty) await replicas.replace(session, 0, []);
+    if (await restoreFrom(restoring, session, claim, beginning)) return;
   }
+  throw incomplete(claim);
+}
+
+/** The first message to read, and the epoch of the local events. */
+interface Beginning {
+  readonly epoch: number;
+  readonly sequence: number;
+  /** Number of the last event of that message, if events before it are left out. */
+  readonly last?: number;
 }
 
 /** Notes the mark of the claim. Returns false where the local events and those of the journal leave a gap. */
@@ -68,9 +87,10 @@ async function restoreFrom(
   { journal, replicas, node }: Restoring,
   session: number,
   claim: Claim,
-  mark: { readonly epoch: number; readonly sequence: number },
+  { epoch: begun, sequence, last: bookmarked }: Beginning,
 ): Promise<boolean> {
-  let { epoch } = mark;
+  let epoch = begun;
+  let isFirst = bookmarked !== undefined;
   let isReplaced = false;
   let last = await replicas.last(session);
   let kept = last;
@@ -82,7 +102,7 @@ async function restoreFrom(
     pages = [];
     characters = 0;
   };
-  const messages = journal.read(claim.id, mark.sequence, claim.sequence);
+  const messages = journal.read(claim.id, sequence, claim.sequence);
   for await (const page of eventPages(messages, claim.entry.born)) {
     if (page.epoch === claim.epoch) break;
     // This node may have taken the session and ended before it noted that. It has published nothing.
@@ -90,6 +110,12 @@ async function restoreFrom(
     if (page.epoch !== epoch && !isReplaced) {
       isReplaced = true;
       last = Math.min(last, page.first - 1);
+      kept = last;
+    }
+    if (isFirst) {
+      if (page.last !== bookmarked || page.lines === "") return false;
+      isFirst = false;
+      last = page.first - 1;
       kept = last;
     }
     if (page.last <= last) continue;

@@ -4,6 +4,7 @@ import type { AppendedPage } from "../../store/session/session-commits.ts";
 import type { SessionLog } from "../../store/session/session-log.ts";
 import type { EventPublisher } from "../ownership/event-publisher.ts";
 import type { Claim } from "../ownership/ownership.ts";
+import type { Bookmark } from "../ownership/session-entry.ts";
 
 /** Characters of events of one session that may wait for NATS. */
 export const MOST_WAITING = 8 * 1024 * 1024;
@@ -44,6 +45,14 @@ class PendingAppend implements Appended {
   }
 }
 
+/** A session that was taken, with what publishes its events. */
+interface TakenReplica {
+  readonly claim: Claim;
+  readonly publisher: EventPublisher;
+  /** Number of the first event that the local log has. */
+  readonly first: number;
+}
+
 /** A session that this worker holds: its events go to the local log, and from there to NATS. */
 export class HeldReplica {
   readonly id: string;
@@ -51,6 +60,7 @@ export class HeldReplica {
   claim: Claim;
   readonly #log: SessionLog;
   #publisher: EventPublisher;
+  #first: number;
   #pending: PendingAppend | undefined;
   readonly #unstored = new Set<PendingAppend>();
   #waiting = 0;
@@ -64,12 +74,13 @@ export class HeldReplica {
   /** All its events are stored, so the release can no longer be taken back. */
   isLeft = false;
 
-  constructor(log: SessionLog, key: number, claim: Claim, publisher: EventPublisher) {
+  constructor(log: SessionLog, key: number, { claim, publisher, first }: TakenReplica) {
     this.id = claim.id;
     this.key = key;
     this.claim = claim;
     this.#log = log;
     this.#publisher = publisher;
+    this.#first = first;
   }
 
   /** Why nothing can be appended. */
@@ -77,9 +88,24 @@ export class HeldReplica {
     return this.#failure;
   }
 
+  /** Number of the first event that the local log has. Earlier ones are only in NATS. */
+  get first(): number {
+    return this.#first;
+  }
+
   /** Number of the last event that is stored. */
   get last(): number {
     return this.#publisher.last;
+  }
+
+  /**
+   * From where on whoever takes the session next has to read, if these are its notes: what recovers a turn
+   * needs the events since the turn began.
+   */
+  bookmarkFor({ turnAfter }: Readonly<Record<string, unknown>>): Bookmark | undefined {
+    const { bookmark, record } = this.claim.entry;
+    const isSameTurn = turnAfter !== undefined && turnAfter === record.notes.turnAfter;
+    return isSameTurn ? bookmark : (this.#publisher.bookmark ?? bookmark);
   }
 
   append(direction: "client" | "agent", text: string): Appended {
@@ -102,9 +128,10 @@ export class HeldReplica {
   }
 
   /** Accepts events again, after the session was taken once more. */
-  resume(claim: Claim, publisher: EventPublisher): void {
+  resume({ claim, publisher, first }: TakenReplica): void {
     this.claim = claim;
     this.#publisher = publisher;
+    this.#first = first;
     this.#failure = undefined;
   }
 

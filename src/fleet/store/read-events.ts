@@ -2,27 +2,74 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { StoredEvent } from "../../session/event.ts";
 import { eventOf } from "../../store/session/session-pages.ts";
 import { eventPages } from "../ownership/event-pages.ts";
+import { retryUnanswered } from "../ownership/retry-unanswered.ts";
 import type { SessionStreams } from "./session-streams.ts";
 
-/** The events of a session that NATS has, after a number. Reading needs no hold on the session. */
+type Streams = Pick<SessionStreams, "find" | "last" | "journal" | "link">;
+
+/** Events that are read although nobody asked for them, rather than to look for a later message. */
+const NEAR = 100;
+
+/** The events of a session that NATS has, after a number and up to another. This needs no hold on it. */
 export async function* readEvents(
-  streams: Pick<SessionStreams, "find" | "last" | "journal">,
+  streams: Streams,
   id: string,
   after: number,
+  upTo = Infinity,
 ): AsyncGenerator<StoredEvent> {
   const entry = await streams.find(id);
   if (entry === undefined) {
     throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
   }
   if (entry.deleted !== undefined) return;
+  const { born } = entry;
   const last = await streams.last(id);
   if (last === undefined || last.last <= after) return;
-  for await (const page of eventPages(streams.journal.read(id, 0, last.sequence), entry.born)) {
+  const from = await messageBefore(streams, { id, born, to: last.sequence }, after);
+  for await (const page of eventPages(streams.journal.read(id, from, last.sequence), born)) {
     if (page.last <= after) continue;
+    if (page.first > upTo) return;
     for (const line of page.lines.split("\n")) {
       if (line === "") continue;
       const event = eventOf(line);
-      if (event.seq > after) yield event;
+      if (event.seq > after && event.seq <= upTo) yield event;
     }
+  }
+}
+
+/**
+ * The sequence of a message from which on all events after a number can be read, and not many others: of a
+ * long session most is known to a client that comes back. 0 is before the first message.
+ */
+async function messageBefore(
+  { journal, link }: Streams,
+  { id, born, to }: { readonly id: string; readonly born: number; readonly to: number },
+  after: number,
+): Promise<number> {
+  let found = { sequence: 0, last: 0 };
+  // The message that is looked for is not before `low`, and all from `high` on are later ones.
+  let [low, high] = [1, to];
+  while (after - found.last > NEAR && low < high) {
+    const middle = (low + high) >>> 1;
+    const message = await retryUnanswered(link.pause, () => journal.next(id, middle));
+    if (message === undefined || (message.epoch >= born && message.last > after)) {
+      high = middle;
+      continue;
+    }
+    low = message.sequence + 1;
+    // A part of an event is no beginning.
+    if (!message.more && message.epoch >= born) found = message;
+  }
+  return found.sequence;
+}
+
+/** The events up to a number. */
+export async function* eventsUpTo(
+  last: number,
+  events: AsyncIterable<StoredEvent>,
+): AsyncGenerator<StoredEvent> {
+  for await (const event of events) {
+    if (event.seq > last) return;
+    yield event;
   }
 }

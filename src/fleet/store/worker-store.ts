@@ -13,12 +13,12 @@ import type {
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionReplicas } from "../../store/session/session-replicas.ts";
 import { nodeIdOf } from "../ownership/node-id.ts";
-import { type Claim, Fenced, Ownership } from "../ownership/ownership.ts";
+import { type Claim, type EntryChange, Fenced, Ownership } from "../ownership/ownership.ts";
 import { told } from "../ownership/records.ts";
 import { liveHolder, newRecord, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
 import { copyEvents } from "./copy-events.ts";
 import { HeldReplica, notOpen } from "./held-replica.ts";
-import { readEvents } from "./read-events.ts";
+import { eventsUpTo, readEvents } from "./read-events.ts";
 import { catchUp } from "./catch-up.ts";
 import type { ListOptions, SessionMirror } from "./session-mirror.ts";
 import { SessionStreams, type SessionStreamsOptions } from "./session-streams.ts";
@@ -32,6 +32,9 @@ export interface WorkerStoreOptions extends SessionStreamsOptions {
   readonly lost: (sessionId: string) => void;
   readonly log: Log;
 }
+
+/** Events that a worker reads when it takes a session, so that it has all of them and not only the last. */
+const MOST_BEHIND = 100;
 
 /**
  * The sessions of a fleet, as a worker has them. Events are appended to the local log, published, and
@@ -198,16 +201,11 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
 
   async *read(id: string, after = 0): AsyncGenerator<StoredEvent> {
     const held = this.#byId.get(id);
-    if (held === undefined || held.failure !== undefined) {
-      yield* readEvents(this.#streams, id, after);
-      return;
-    }
-    const { last } = held;
-    for await (const event of this.log.read(id, after)) {
-      // What NATS has not acknowledged may be lost, so nobody sees it.
-      if (event.seq > last) return;
-      yield event;
-    }
+    const isHeld = held !== undefined && held.failure === undefined;
+    // What NATS has not acknowledged may be lost, so nobody sees it.
+    const { first, last } = isHeld ? held : { first: Infinity, last: Infinity };
+    if (after + 1 < first) yield* readEvents(this.#streams, id, after, first - 1);
+    if (isHeld) yield* eventsUpTo(last, this.log.read(id, Math.max(after, first - 1)));
   }
 
   delete(id: string): Promise<void> {
@@ -268,6 +266,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     const publisher = await catchUp(
       {
         ...{ journal, replicas: this.#replicas, node: this.node, claim, isTailDropped },
+        mostBehind: MOST_BEHIND,
         publishing: {
           mostBytes,
           pause: link.pause,
@@ -279,15 +278,13 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
       key,
     );
     const { record } = await this.log.hold(id);
+    const taken = { claim, publisher, first: await this.#replicas.first(key) };
     const before = this.#held.get(key);
-    if (before === undefined) this.#add(new HeldReplica(this.log, key, claim, publisher));
-    else before.resume(claim, publisher);
+    before?.resume(taken);
+    const held = before ?? new HeldReplica(this.log, key, taken);
+    this.#held.set(key, held);
+    this.#byId.set(id, held);
     return { key, record: { ...record, isHeld: true }, last: publisher.last };
-  }
-
-  #add(held: HeldReplica): void {
-    this.#held.set(held.key, held);
-    this.#byId.set(held.id, held);
   }
 
   /** Publishing has failed for good: another process has the session, or NATS refuses to store more. */
@@ -358,12 +355,14 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     await this.log.release(held.key);
   }
 
-  async #write(key: number, change: Parameters<Ownership["write"]>[1]): Promise<void> {
+  async #write(key: number, change: Omit<EntryChange, "bookmark">): Promise<void> {
     const held = this.#held.get(key);
     if (held === undefined) return;
     if (held.failure !== undefined) throw held.failure;
+    const { notes } = change.record ?? held.claim.entry.record;
+    const bookmark = held.bookmarkFor(notes);
     try {
-      held.claim = await this.#ownership.write(held.claim, change);
+      held.claim = await this.#ownership.write(held.claim, { ...change, bookmark });
     } catch (error) {
       if (error instanceof Fenced) this.#failed(key, error);
       throw held.failure ?? told(error);

@@ -101,6 +101,14 @@ export function readPages(
   return events;
 }
 
+/** Number of the first event; 1 if there is none. */
+export function firstOf(database: DatabaseSync, session: number): number {
+  const row = database
+    .prepare("SELECT first FROM session_page WHERE session = ? ORDER BY first LIMIT 1")
+    .get(session);
+  return Number(row?.first ?? 1);
+}
+
 export function lastOf(database: DatabaseSync, session: number): number {
   const row = database
     .prepare("SELECT last FROM session_page WHERE session = ? ORDER BY first DESC LIMIT 1")

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import type { Database } from "../database.ts";
-import { cutPages, lastOf, type Page, pagesAfter, writePages } from "./session-pages.ts";
+import { cutPages, firstOf, lastOf, type Page, pagesAfter, writePages } from "./session-pages.ts";
 
 /**
  * Of sessions that several machines share: up to where the local events are known to be those that all
@@ -44,6 +44,11 @@ export class SessionReplicas {
   /** Number of the last local event. */
   last(session: number): Promise<number> {
     return this.#database.read((database) => lastOf(database, session));
+  }
+
+  /** Number of the first local event; 1 if there is none. Earlier ones are only where all see them. */
+  first(session: number): Promise<number> {
+    return this.#database.read((database) => firstOf(database, session));
   }
 
   /** Removes the events after the number `last`, and adds others. Notes up to where they are known. */

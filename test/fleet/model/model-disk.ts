@@ -6,13 +6,14 @@ type Page = Parameters<Replicas["replace"]>[2][number];
 export class ModelDisk implements Replicas {
   readonly node: string;
   #mark: Awaited<ReturnType<Replicas["mark"]>>;
-  #lines: string[] = [];
+  #lines: (string | undefined)[] = [];
 
   constructor(node: string) {
     this.node = node;
   }
 
-  get lines(): readonly string[] {
+  /** The events, in their order; undefined for the first ones where only later ones were read. */
+  get lines(): readonly (string | undefined)[] {
     return this.#lines;
   }
 
@@ -42,7 +43,9 @@ export class ModelDisk implements Replicas {
     mark?: Parameters<Replicas["setMark"]>[1],
   ): Promise<void> {
     this.#lines.length = Math.min(this.#lines.length, last);
+    if (this.#lines.at(-1) === undefined) this.#lines = [];
     for (const { first, lines } of pages) {
+      if (this.#lines.length === 0) this.#lines = Array.from({ length: first - 1 });
       if (first !== this.#lines.length + 1) throw new Error(`A gap before event ${first}`);
       this.#lines.push(...lines.split("\n").slice(0, -1));
     }

@@ -98,7 +98,8 @@ export class ModelWorker implements Program {
     const { held } = this;
     if (held === undefined) return;
     this.#run(async () => {
-      held.claim = await this.#ownership.write(held.claim, { record: RECORD });
+      const { bookmark = held.claim.entry.bookmark } = held.publisher;
+      held.claim = await this.#ownership.write(held.claim, { record: RECORD, bookmark });
     });
   }
 
@@ -131,6 +132,7 @@ export class ModelWorker implements Program {
     const publisher = await catchUp(
       {
         ...{ journal: this.#journal, replicas: disk, node: disk.node, claim, isTailDropped },
+        mostBehind: 0,
         publishing: {
           mostBytes: 24,
           pause: () => network.wait(this),
@@ -141,8 +143,10 @@ export class ModelWorker implements Program {
     );
     // Nobody else can have added events since, unless this worker was replaced meanwhile.
     const isCurrent = server.last()?.epoch === claim.epoch;
-    if (isCurrent && disk.lines.join() !== server.events.join()) {
-      const both = `${disk.lines.join()} instead of ${server.events.join()}`;
+    // Earlier events than it has, it reads from the server.
+    const opened = disk.lines.map((line, at) => line ?? server.events[at]);
+    if (isCurrent && opened.join() !== server.events.join()) {
+      const both = `${opened.join()} instead of ${server.events.join()}`;
       this.#options.violated(new Violation(`${this.name} has opened the session with ${both}`));
     }
     this.held = { claim, publisher };

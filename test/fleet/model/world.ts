@@ -208,7 +208,8 @@ export class World {
     if (this.acknowledgements === before)
       this.#violation = new Violation("The session cannot be used");
     for (const [number, line] of this.#acknowledged.entries()) {
-      if (line === undefined || disk.lines[number - 1] === line) continue;
+      const stored = disk.lines[number - 1] ?? this.#server.events[number - 1];
+      if (line === undefined || stored === line) continue;
       this.#violation ??= new Violation(`The acknowledged event ${number}, ${line}, is lost`);
     }
   }
