@@ -28,8 +28,11 @@ const MESSAGE_ID = "Nats-Msg-Id";
 /** Only where the body is left out. */
 const SIZE = "Nats-Msg-Size";
 
-/** Bytes that are fetched ahead of a reader. */
-const AHEAD = 2 * 1024 * 1024;
+/**
+ * Messages that are fetched ahead of a reader, each of up to 256 KB. They are not counted in bytes: the
+ * library then asks for as many as came last, and waits where the next message is larger.
+ */
+const AHEAD = { max_messages: 64, threshold_messages: 32 };
 /** Milliseconds without a message until reading begins anew. */
 const LONGEST_WAIT = 2_000;
 /** Messages without bodies that are fetched ahead. */
@@ -208,7 +211,7 @@ export class StreamJournal implements Journal {
       opt_start_seq: from,
       headers_only: isBare,
     };
-    const options = { max_bytes: AHEAD, expires: HEADS_WAIT };
+    const options = { ...AHEAD, expires: HEADS_WAIT };
     const reader = await link.ask(() => StreamReader.open(connection, stream, reading, options));
     const late = setTimeout(() => reader.stop(), LONGEST_WAIT).unref();
     try {

@@ -100,7 +100,7 @@ describe("catchUp", { skip: noNats, timeout: 120_000 }, () => {
     }
   });
 
-  it("begins with no part of a large event", async () => {
+  it("begins with no part of a large event, and reads on behind one", async () => {
     await using server = await NatsServer.start();
     await using fleet = new FleetStores(server);
     const [one, other] = [await fleet.worker(), await fleet.worker()];
@@ -113,8 +113,15 @@ describe("catchUp", { skip: noNats, timeout: 120_000 }, () => {
     assert.deepEqual(await local(other.store), range(MANY, MANY + 1));
     await say(other.store, taken.key, MANY + 2, 2 * MANY);
     const gateway = await fleet.gateway();
+    let readers = 0;
+    const watcher = await fleet.connect();
+    watcher.subscribe("$JS.API.CONSUMER.CREATE.>", { callback: () => void readers++ });
     for (const after of [0, 120, 121, MANY - 1, MANY, MANY + 1, MANY + 150]) {
       const events = await Array.fromAsync(gateway.read("s1", after));
+      await watcher.flush();
+      // One that gets no message for long is replaced, which takes seconds.
+      assert.equal(readers, 1);
+      readers = 0;
       const expected = range(after + 1, 2 * MANY);
       assert.deepEqual(
         events.map(({ seq }) => seq),
