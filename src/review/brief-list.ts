@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 
 import { IndexBlobs } from "../git/index-blobs.ts";
+import type { Anchor } from "../store/review/review-thread.ts";
 import type { BriefPlace, BriefThread } from "../store/review/reviews-brief.ts";
 import { readable } from "./anchor/anchor.ts";
 import { blobId } from "./anchor/file-lines.ts";
@@ -18,8 +19,15 @@ export type BriefPosition = Pick<
 /** As much of a thread as fits on a line of a list. */
 export type BriefView = BriefPosition & Pick<ThreadView, "id" | "state" | "severity" | "comment">;
 
-/** Where a thread was opened. */
-export type OpenedAt = Pick<BriefThread, "id" | "place" | "line" | "end">;
+/** The threads of a version of a file that was commented on. */
+export interface OpenedThreads {
+  readonly place: BriefPlace;
+  readonly opened: readonly OpenedLines[];
+  readonly idOf: (which: number) => string;
+}
+
+/** The lines that a comment was made on; none if it was made on a whole file. */
+type OpenedLines = Pick<Anchor, "line" | "end">;
 
 /** So many threads are on more than a few files. */
 const MANY = 100;
@@ -43,16 +51,15 @@ export async function briefViews(
 
 /**
  * Finds the current positions of threads. Comments on files that have not changed are where they were
- * made; only the others are searched. `isChanged`: the files are known to have changed.
+ * made; only the others are searched.
  */
-export async function briefPositions(
+async function briefPositions(
   commands: ReviewCommands,
-  threads: readonly OpenedAt[],
-  { isChanged = false }: { readonly isChanged?: boolean } = {},
+  threads: readonly BriefThread[],
 ): Promise<BriefPosition[]> {
   const isMany = threads.length > MANY;
   const index = isMany ? indexOf(commands) : undefined;
-  const isUnchanged = isChanged ? () => false : unchangedIn(commands, index?.(), isMany);
+  const isUnchanged = unchangedIn(commands, index?.(), isMany);
   /** What is on a file that has changed, by its index. */
   const changed = new Map<BriefPlace, number[]>();
   for (let at = 0; at < threads.length; at++) {
@@ -62,8 +69,35 @@ export async function briefPositions(
     if (others !== undefined) others.push(at);
     else if (!isUnchanged(place)) changed.set(place, [at]);
   }
-  const positions = await searched(commands, index, threads, changed);
-  return threads.map((thread, at) => positionOf(thread, positions[at]));
+  const positions = Array.from<ShownLines | undefined>({ length: threads.length });
+  const searched = Array.from(changed, ([place, indexes]): OpenedThreads => {
+    const some = indexes.flatMap((at) => threads[at] ?? []);
+    return { place, opened: some.map(linesOf), idOf: (which) => some[which]?.id ?? "" };
+  });
+  await locateThreads(commands, index, searched, ({ place }, found) => {
+    changed.get(place)?.forEach((at, n) => (positions[at] = found[n]));
+  });
+  return threads.map((thread, at) => positionOf(thread.place, thread, positions[at]));
+}
+
+/**
+ * Looks for threads on files that have changed. `use` gets the positions of one place at a time, so that
+ * those of all need not be kept.
+ */
+export async function searchThreads(
+  commands: ReviewCommands,
+  places: readonly OpenedThreads[],
+  use: (of: OpenedThreads, positions: readonly BriefPosition[]) => void,
+): Promise<void> {
+  const count = places.reduce((sum, { opened }) => sum + opened.length, 0);
+  const index = count > MANY ? indexOf(commands) : undefined;
+  await locateThreads(commands, index, places, (of, found) => {
+    const { place, opened } = of;
+    use(
+      of,
+      opened.map((lines, n) => positionOf(place, lines, found[n])),
+    );
+  });
 }
 
 /** Opens the index when it is needed: reading it takes about as long as reading a few files. */
@@ -121,44 +155,46 @@ interface WorkTree {
 }
 
 /** Where comments are that cannot be where they were made without a look. */
-async function searched(
+async function locateThreads(
   commands: ReviewCommands,
   index: LocatorOptions["index"],
-  all: readonly OpenedAt[],
-  changed: ReadonlyMap<BriefPlace, readonly number[]>,
-): Promise<(ShownLines | undefined)[]> {
-  const positions = Array.from<ShownLines | undefined>({ length: all.length });
-  if (changed.size === 0) return positions;
-  const blobs = new Set([...changed.keys()].flatMap(({ blob }) => blob ?? []));
+  places: readonly OpenedThreads[],
+  use: (of: OpenedThreads, found: readonly ShownLines[]) => void,
+): Promise<void> {
+  if (places.length === 0) return;
+  const blobs = new Set(places.flatMap(({ place }) => place.blob ?? []));
   const texts = await commands.reviews.storedTexts([...blobs]);
   const { locateAll, save } = commands.locator(commands.repository, { index, texts });
   await Promise.all(
-    Array.from(changed, async ([place, indexes]) => {
-      const threads = indexes.flatMap((at) => all[at] ?? []);
-      const { repository, path, side, blob, commit } = place;
+    places.map(async (of) => {
+      const { repository, path, side, blob, commit } = of.place;
       // Without the text, the lines are found by what the whole anchor quotes.
       const isWhole = side === "old" || (blob !== undefined && texts.has(blob));
-      const lines = isWhole ? threads.map(linesOf) : await quotedLines(commands, threads);
+      const lines = isWhole ? of.opened : await quotedLines(commands, of);
       const version = { ...(blob === undefined ? {} : { blob }), ...(commit && { commit }) };
-      const found = await locateAll(repository, { path, side, ...version }, lines);
-      indexes.forEach((at, n) => (positions[at] = found[n]));
+      use(of, await locateAll(repository, { path, side, ...version }, lines));
     }),
   );
   save();
-  return positions;
 }
 
-function linesOf({ line, end }: OpenedAt): { readonly line?: number; readonly end?: number } {
+function linesOf({ line, end }: BriefThread): OpenedLines {
   return line === undefined || end === undefined ? {} : { line, end };
 }
 
-function quotedLines(commands: ReviewCommands, threads: readonly OpenedAt[]) {
-  return Promise.all(threads.map(async ({ id }) => (await commands.reviews.get(id)).anchor));
+function quotedLines(
+  { reviews }: ReviewCommands,
+  { opened, idOf }: OpenedThreads,
+): Promise<Anchor[]> {
+  return Promise.all(opened.map(async (_, which) => (await reviews.get(idOf(which))).anchor));
 }
 
-function positionOf(thread: OpenedAt, position: ShownLines | undefined): BriefPosition {
-  const { place } = thread;
-  const { line, end = line } = position ?? thread;
+function positionOf(
+  place: BriefPlace,
+  opened: { readonly line?: number | undefined; readonly end?: number | undefined },
+  position: ShownLines | undefined,
+): BriefPosition {
+  const { line, end = line } = position ?? opened;
   const file = position?.path ?? place.path;
   const found: { -readonly [K in keyof BriefPosition]: BriefPosition[K] } = {
     file,
@@ -170,8 +206,8 @@ function positionOf(thread: OpenedAt, position: ShownLines | undefined): BriefPo
     found.line = line;
     found.end = end;
   }
-  if (file !== place.path || line !== thread.line) {
-    found.original = { file: place.path, ...(thread.line && { line: thread.line }) };
+  if (file !== place.path || line !== opened.line) {
+    found.original = { file: place.path, ...(opened.line && { line: opened.line }) };
   }
   if (position?.isRepositoryGone === true) found.isRepositoryGone = true;
   if (position?.dependsOn !== undefined) found.dependsOn = position.dependsOn;

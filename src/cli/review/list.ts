@@ -9,7 +9,14 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { dataOf, folderOf, openCommands, type RepoValues } from "./open-reviews.ts";
 import { KeptList } from "./list/kept-list.ts";
 import { listedThreads, lookedForAgain } from "./list/listed-threads.ts";
-import { menuText, tableText, type ThreadTable, threadTable } from "./list/thread-table.ts";
+import {
+  menuText,
+  type Moves,
+  tableText,
+  type ThreadTable,
+  threadTable,
+  withPositions,
+} from "./list/thread-table.ts";
 import { threadText } from "./thread-text.ts";
 
 interface ListValues extends RepoValues {
@@ -28,8 +35,10 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const data = await dataOf(invocation);
   const kept = keptIn(data, invocation);
   const before = kept?.read();
-  const print = (table: ThreadTable): void =>
-    out(values.menu === true ? menuText(table) : tableText(table, invocation.width));
+  const print = (table: ThreadTable, moves?: Moves): void => {
+    if (values.menu !== true) out(tableText(table, invocation.width, moves));
+    else out(menuText(moves === undefined ? table : withPositions(table, moves)));
+  };
   if (before?.stale.size === 0) {
     print(before.list.table);
     return 0;
@@ -37,7 +46,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   using commands = await ReviewCommands.open(data, folderOf(invocation));
   if (before !== undefined) {
     const list = await lookedForAgain(commands, before.list, before.stale);
-    print(list.table);
+    print(list.table, list.moves);
     kept?.keep(list, before.stale);
     return 0;
   }

@@ -31,13 +31,16 @@ function threadsOf(
   const places = ["a.txt", "b.txt"].map((path, which): ListedPlace => {
     const repository = { root, gitDir };
     const place: BriefPlace = { repository, path, side: "new", blob: "0a", commit: undefined };
-    const opened = numbers.flatMap((n) => (n % 2 === which ? [n, n, 0] : []));
-    return { place, opened, dependsOn: which === 1 ? onB : undefined };
+    const own = numbers.filter((n) => n % 2 === which);
+    const opened = own.map((n) => `${n},${n},0`).join(",");
+    const dependsOn = which === 1 ? onB : undefined;
+    return { place, opened, count: own.length, longest: 2, dependsOn };
   });
   const table = {
-    lines: numbers.map((n) => `r${n}  Só “${n}”`),
+    text: numbers.map((n) => `r${n}  Só “${n}”\n`).join(""),
+    threads: count,
     widths: { id: 4, state: 4, severity: 3, where: 2 },
-    wheres: numbers,
+    spaced: { 7: 2 },
   };
   return { table, places };
 }
@@ -249,13 +252,19 @@ describe("KeptList", () => {
       text.slice(0, -1),
       text.replace("Só", "\0\0\0"),
       text.replace("opened", "other"),
-      text.replace("wheres", "other"),
-      text.replace('"opened":[', '"opened":[1,2,3,'),
+      text.replace("spaced", "other"),
+      text.replace('"count":150', '"count":149'),
     ];
     for (const text of ["", "{}\n", "null\n", "[", "x".repeat(100), ...broken]) {
       writeFileSync(join(positions, name), text);
       assert.equal(list().read(), undefined);
     }
+    writeFileSync(path, text.replace('"opened":"', '"opened":"1,2,3,'));
+    assert.deepEqual(staleIn(list().read()), [], "which is not looked at");
+    sample.write("a.txt", "two\n");
+    assert.equal(list().read(), undefined);
+    writeFileSync(path, text);
+    assert.deepEqual(staleIn(list().read()), ["a.txt"]);
     rmSync(positions, { recursive: true });
     writeFileSync(positions, "");
     list().keep(it.threads());

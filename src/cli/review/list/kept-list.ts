@@ -8,8 +8,8 @@ import { writeCache } from "../../../review/anchor/position-cache.ts";
 import { type FoundRepository, headCommit } from "../../../review/repository.ts";
 import type { BriefPlace } from "../../../store/review/reviews-brief.ts";
 import { REVIEWS_FILE } from "../../../store/store-files.ts";
-import type { ListedPlace, ListedThreads } from "./listed-threads.ts";
-import type { ThreadTable } from "./thread-table.ts";
+import { type ListedPlace, type ListedThreads, numbersIn } from "./listed-threads.ts";
+import { type ThreadTable, withPositions } from "./thread-table.ts";
 
 /** A shorter list is made faster than it is looked up. */
 const LEAST = 200;
@@ -19,20 +19,21 @@ const LARGEST = 32 * 1024 * 1024;
 const UNCERTAIN = 2_000;
 
 /** A version of a file that was commented on, and what the positions of its comments depend on. */
-interface KeptPlace extends Omit<BriefPlace, "repository">, Pick<ListedPlace, "opened"> {
+interface KeptPlace
+  extends Omit<BriefPlace, "repository">, Omit<ListedPlace, "place" | "dependsOn"> {
   /** Of the file; empty if its comments have to be looked for every time. */
   readonly stamp: string;
   readonly isOfCommit: boolean;
 }
 
-/** The first line of the file. The lines of the table follow. */
+/** The first line of the file. The text of the table follows. */
 interface Header {
   readonly version: string;
   readonly all: boolean;
   readonly store: string;
   readonly head: string | undefined;
   readonly places: readonly KeptPlace[];
-  readonly layout: Omit<ThreadTable, "lines">;
+  readonly layout: Omit<ThreadTable, "text">;
   /** Bytes after this line. Writing a cache does not wait for the disk, which may lose a part of it. */
   readonly rest: number;
 }
@@ -82,25 +83,22 @@ export class KeptList {
       const { gitDir, root } = this.#here;
       const stale = new Set<BriefPlace>();
       const places = header.places.map((kept): ListedPlace => {
-        const { path, side, blob, commit, opened, isOfCommit } = kept;
+        const { path, side, blob, commit, opened, count, longest, isOfCommit } = kept;
         const place = { repository: { gitDir, root }, path, side, blob, commit };
         if (this.#isStale(kept, header.head)) stale.add(place);
-        return { place, opened, dependsOn: isOfCommit ? "commits" : undefined };
+        return { place, opened, count, longest, dependsOn: isOfCommit ? "commits" : undefined };
       });
-      const lines = file.toString("utf8", from).split("\n");
-      const threads = places.reduce((sum, { opened }) => sum + opened.length / 3, 0);
-      if (threads !== lines.length || header.layout.wheres.length !== threads) return undefined;
-      return { list: { table: { lines, ...header.layout }, places }, stale };
+      const table = { text: file.toString("utf8", from), ...header.layout };
+      return isWhole(table, places, stale) ? { list: { table, places }, stale } : undefined;
     } catch {
       return undefined;
     }
   }
 
   /** `stale` has the places whose threads were looked for; by default all. */
-  keep({ table, places }: ListedThreads, stale?: ReadonlySet<BriefPlace>): void {
-    const { lines, ...layout } = table;
+  keep({ table, moves, places }: ListedThreads, stale?: ReadonlySet<BriefPlace>): void {
     const before = this.#began - UNCERTAIN;
-    const store = lines.length < LEAST ? undefined : this.#storeStamp(before);
+    const store = table.threads < LEAST ? undefined : this.#storeStamp(before);
     if (store === undefined) return;
     const stampOf = ({ place, dependsOn }: ListedPlace): string =>
       dependsOn === "files" ? "" : this.#fileStamp(place, before);
@@ -108,22 +106,23 @@ export class KeptList {
       (stale?.has(listed.place) ?? true) && stampOf(listed) !== "";
     // If nothing more is known than before, what is kept is as good.
     if (!places.some(isNew)) return;
-    const rest = lines.join("\n");
+    const { text, ...layout } = moves === undefined ? table : withPositions(table, moves);
     const header: Header = {
       version: VERSION,
       all: this.#all,
       store,
       head: this.#head,
       places: places.map((listed) => {
-        const { opened, dependsOn } = listed;
-        const { repository: _repository, ...place } = listed.place;
-        return { ...place, opened, isOfCommit: dependsOn === "commits", stamp: stampOf(listed) };
+        const { place, dependsOn, ...kept } = listed;
+        const { repository: _repository, ...version } = place;
+        const isOfCommit = dependsOn === "commits";
+        return { ...version, ...kept, isOfCommit, stamp: stampOf(listed) };
       }),
       layout,
-      rest: Buffer.byteLength(rest),
+      rest: Buffer.byteLength(text),
     };
     try {
-      writeCache(this.#path, `${JSON.stringify(header)}\n${rest}`);
+      writeCache(this.#path, `${JSON.stringify(header)}\n${text}`);
     } catch {
       // The next time it is made again.
     }
@@ -162,6 +161,21 @@ export class KeptList {
     );
     return stamps.includes("") ? undefined : stamps.join(" ");
   }
+}
+
+/** Whether nothing is missing of what is used. */
+function isWhole(
+  { threads, spaced }: ThreadTable,
+  places: readonly ListedPlace[],
+  stale: ReadonlySet<BriefPlace>,
+): boolean {
+  let counted = 0;
+  for (const { place, opened, count } of places) {
+    if (typeof opened !== "string") return false;
+    if (stale.has(place) && numbersIn(opened).length !== 3 * count) return false;
+    counted += count;
+  }
+  return counted === threads && typeof spaced === "object";
 }
 
 type Times = Record<"ino" | "size" | "mtimeNs" | "ctimeNs", bigint>;

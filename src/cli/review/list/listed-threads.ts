@@ -1,42 +1,65 @@
-import { type BriefPosition, briefPositions, type OpenedAt } from "../../../review/brief-list.ts";
+import {
+  type BriefPosition,
+  type BriefView,
+  type OpenedThreads,
+  searchThreads,
+} from "../../../review/brief-list.ts";
 import type { ReviewCommands } from "../../../review/review-commands.ts";
-import type { BriefPlace } from "../../../store/review/reviews-brief.ts";
-import { idAt, type ThreadTable, withPositions } from "./thread-table.ts";
+import type { BriefPlace, BriefThread } from "../../../store/review/reviews-brief.ts";
+import { idsOf, type Moves, type ThreadTable } from "./thread-table.ts";
 import { whereOf } from "../thread-text.ts";
 
 /** A list, and what is needed to look for some of its threads again. */
 export interface ListedThreads {
   readonly table: ThreadTable;
+  /** Positions that are not in the table: it is laid out with them once, when it is printed. */
+  readonly moves?: Moves;
   readonly places: readonly ListedPlace[];
 }
 
 /** A version of a file that was commented on. */
 export interface ListedPlace {
   readonly place: BriefPlace;
-  /** Its threads: the index in the list, the first line and the last one of each; 0 if it has no lines. */
-  readonly opened: readonly number[];
+  /**
+   * Its threads: the index in the list, the first line and the last one of each; 0 if it has no lines.
+   * As text, with commas, because it is looked at only after a change of the file.
+   */
+  readonly opened: string;
+  /** How many there are. */
+  readonly count: number;
+  /** The length of the longest position. */
+  readonly longest: number;
   /** What the positions depend on, beside the file. */
   readonly dependsOn: BriefPosition["dependsOn"];
 }
 
 export function listedThreads(
   table: ThreadTable,
-  threads: readonly OpenedAt[],
-  positions: readonly BriefPosition[],
+  threads: readonly BriefThread[],
+  views: readonly BriefView[],
 ): ListedThreads {
-  const found = new Map<BriefPlace, { opened: number[]; dependsOn: BriefPosition["dependsOn"] }>();
+  const found = new Map<
+    BriefPlace,
+    { opened: number[]; longest: number; dependsOn: BriefPosition["dependsOn"] }
+  >();
   for (let at = 0; at < threads.length; at++) {
     const thread = threads[at];
-    if (thread === undefined) continue;
+    const view = views[at];
+    if (thread === undefined || view === undefined) continue;
     let listed = found.get(thread.place);
     if (listed === undefined) {
-      listed = { opened: [], dependsOn: undefined };
+      listed = { opened: [], longest: 0, dependsOn: undefined };
       found.set(thread.place, listed);
     }
     listed.opened.push(at, thread.line ?? 0, thread.end ?? 0);
-    listed.dependsOn ??= positions[at]?.dependsOn;
+    listed.longest = Math.max(listed.longest, whereOf(view).length);
+    listed.dependsOn ??= view.dependsOn;
   }
-  return { table, places: Array.from(found, ([place, listed]) => ({ place, ...listed })) };
+  const places = Array.from(found, ([place, { opened, longest, dependsOn }]): ListedPlace => {
+    const count = opened.length / 3;
+    return { place, opened: opened.join(","), count, longest, dependsOn };
+  });
+  return { table, places };
 }
 
 /** Looks for the threads of some places again. The others are where they were. */
@@ -45,28 +68,45 @@ export async function lookedForAgain(
   { table, places }: ListedThreads,
   stale: ReadonlySet<BriefPlace>,
 ): Promise<ListedThreads> {
-  const indexes: number[] = [];
-  const threads: OpenedAt[] = [];
-  for (const { place, opened } of places) {
+  let ids: readonly string[] | undefined;
+  const idAt = (at: number): string => (ids ??= idsOf(table))[at] ?? "";
+  const indexes = new Map<BriefPlace, number[]>();
+  const searched: OpenedThreads[] = [];
+  for (const { place, opened: text } of places) {
     if (!stale.has(place)) continue;
-    for (let n = 0; n < opened.length; n += 3) {
-      const at = opened[n] ?? -1;
-      const line = opened[n + 1] || undefined;
-      const end = opened[n + 2] || undefined;
-      threads.push({ id: idAt(table, at), place, line, end });
-      indexes.push(at);
+    const numbers = numbersIn(text);
+    const opened: { line?: number; end?: number }[] = [];
+    const threads: number[] = [];
+    for (let n = 0; n < numbers.length; n += 3) {
+      const [line = 0, end = 0] = [numbers[n + 1], numbers[n + 2]];
+      threads.push(numbers[n] ?? 0);
+      opened.push(line === 0 || end === 0 ? {} : { line, end });
     }
+    indexes.set(place, threads);
+    searched.push({ place, opened, idOf: (which) => idAt(threads[which] ?? -1) });
   }
-  const positions = await briefPositions(commands, threads, { isChanged: true });
-  const dependsOn = new Map<BriefPlace, BriefPosition["dependsOn"]>();
-  const wheres = positions.map((position, n) => {
-    const place = threads[n]?.place;
-    if (place && position.dependsOn) dependsOn.set(place, position.dependsOn);
-    return whereOf(position);
+  const wheres = Array.from<string | undefined>({ length: table.threads });
+  const found = new Map<BriefPlace, Pick<ListedPlace, "longest" | "dependsOn">>();
+  await searchThreads(commands, searched, ({ place }, positions) => {
+    const threads = indexes.get(place) ?? [];
+    let longest = 0;
+    let dependsOn: BriefPosition["dependsOn"];
+    for (let n = 0; n < positions.length; n++) {
+      const position = positions[n];
+      if (position === undefined) continue;
+      const where = whereOf(position);
+      wheres[threads[n] ?? -1] = where;
+      longest = Math.max(longest, where.length);
+      dependsOn = position.dependsOn ?? dependsOn;
+    }
+    found.set(place, { longest, dependsOn });
   });
-  const next = places.map((listed) => {
-    const { place } = listed;
-    return stale.has(place) ? { ...listed, dependsOn: dependsOn.get(place) } : listed;
-  });
-  return { table: withPositions(table, indexes, wheres), places: next };
+  const next = places.map((listed) => ({ ...listed, ...found.get(listed.place) }));
+  const width = next.reduce((most, { longest }) => Math.max(most, longest), 0);
+  return { table, moves: { wheres, width }, places: next };
+}
+
+/** What `opened` of a place has. */
+export function numbersIn(opened: string): number[] {
+  return JSON.parse(`[${opened}]`) as number[];
 }

@@ -2,14 +2,19 @@ import type { BriefView } from "../../../review/brief-list.ts";
 import { firstLine } from "../../shell/layout.ts";
 import { whereOf } from "../thread-text.ts";
 
-/** A list in columns. It may have ten thousand lines, so it is laid out once, and edited in place. */
+/**
+ * A list in columns. It may have ten thousand lines, so it is one text: an array of lines takes longer
+ * to make, and longer still to collect as garbage.
+ */
 export interface ThreadTable {
-  /** One for each thread. Comments are not cut. */
-  readonly lines: readonly string[];
+  /** A line for each thread. Comments are not cut. */
+  readonly text: string;
+  /** How many there are. */
+  readonly threads: number;
   /** Of all columns but the comment. */
   readonly widths: Readonly<Record<"id" | "state" | "severity" | "where", number>>;
-  /** The length of each position: a file name may end with a space. */
-  readonly wheres: readonly number[];
+  /** The lengths of positions that end with white space, as a file name may, by the threads' indexes. */
+  readonly spaced: Readonly<Record<number, number>>;
 }
 
 const GAP = "  ";
@@ -17,12 +22,10 @@ const SHORTEST_COMMENT = 20;
 
 export function threadTable(threads: readonly BriefView[]): ThreadTable {
   const widths = { id: 0, state: 0, severity: 0, where: 0 };
-  const wheres: number[] = [];
-  const places: string[] = [];
+  const wheres: string[] = [];
   for (const thread of threads) {
     const where = whereOf(thread);
-    places.push(where);
-    wheres.push(where.length);
+    wheres.push(where);
     widths.id = Math.max(widths.id, thread.id.length);
     widths.state = Math.max(widths.state, thread.state.length);
     widths.severity = Math.max(widths.severity, thread.severity.length);
@@ -30,68 +33,103 @@ export function threadTable(threads: readonly BriefView[]): ThreadTable {
   }
   const lines = threads.map(({ id, state, severity, comment }, at) => {
     const about = `${id.padEnd(widths.id)}${GAP}${state.padEnd(widths.state)}`;
-    const where = `${severity.padEnd(widths.severity)}${GAP}${places[at]?.padEnd(widths.where)}`;
-    return `${about}${GAP}${where}${GAP}${firstLine(comment)}`;
+    const where = `${severity.padEnd(widths.severity)}${GAP}${wheres[at]?.padEnd(widths.where)}`;
+    return `${about}${GAP}${where}${GAP}${firstLine(comment)}\n`;
   });
-  return { lines, widths, wheres };
+  return { text: lines.join(""), threads: lines.length, widths, spaced: spacedIn(wheres) };
 }
 
-/** The same with other positions of some threads, by their indexes. */
-export function withPositions(
-  { lines, widths, wheres }: ThreadTable,
-  indexes: readonly number[],
-  positions: readonly string[],
-): ThreadTable {
-  const lengths = wheres.slice();
-  indexes.forEach((at, n) => (lengths[at] = positions[n]?.length ?? 0));
-  const width = lengths.reduce((most, length) => (length > most ? length : most), 0);
+/** Other positions of some threads. */
+export interface Moves {
+  /** By the threads' indexes. */
+  readonly wheres: readonly (string | undefined)[];
+  /** The length of the longest position in the list. */
+  readonly width: number;
+}
+
+/** The same with other positions of some threads. */
+export function withPositions(table: ThreadTable, moves: Moves): ThreadTable {
+  const { threads, widths, spaced } = table;
+  const { wheres, width } = moves;
+  const others = Object.entries(spaced).filter(([at]) => wheres[Number(at)] === undefined);
+  return {
+    text: laidOut(table, moves, Infinity),
+    threads,
+    widths: { ...widths, where: width },
+    spaced: { ...Object.fromEntries(others), ...spacedIn(wheres) },
+  };
+}
+
+/** The lines with other positions, cut to a length. Only what differs is taken out of the text. */
+function laidOut({ text, threads, widths }: ThreadTable, moves: Moves, most: number): string {
+  const { wheres, width } = moves;
   const [from, to] = whereColumn(widths);
+  const more = width - widths.where;
+  // If the column is narrower now, what is left out of other positions is space.
   const kept = Math.min(to, from + width);
-  const more = " ".repeat(from + width - kept);
-  const isSame = width === widths.where;
-  const next = isSame
-    ? lines.slice()
-    : lines.map((line) => `${line.slice(0, kept)}${more}${line.slice(to)}`);
-  indexes.forEach((at, n) => {
-    const line = lines[at] ?? "";
-    next[at] = `${line.slice(0, from)}${positions[n]?.padEnd(width)}${line.slice(to)}`;
-  });
-  return { lines: next, widths: { ...widths, where: width }, wheres: lengths };
+  const pad = " ".repeat(Math.max(more, 0));
+  const parts: string[] = [];
+  let done = 0;
+  let start = 0;
+  for (let at = 0; at < threads; at++) {
+    const end = text.indexOf("\n", start);
+    const where = wheres[at];
+    if (where !== undefined) {
+      parts.push(text.slice(done, start + from), where.padEnd(width));
+      done = start + to;
+    } else if (more !== 0) {
+      parts.push(text.slice(done, start + kept), pad);
+      done = start + to;
+    }
+    if (end - start + more > most) {
+      parts.push(text.slice(done, start + most - more - 1), "…");
+      done = end;
+    }
+    start = end + 1;
+  }
+  parts.push(text.slice(done));
+  return parts.join("");
+}
+
+function spacedIn(wheres: readonly (string | undefined)[]): Record<number, number> {
+  const spaced: Record<number, number> = {};
+  for (let at = 0; at < wheres.length; at++) {
+    const where = wheres[at];
+    if (where !== undefined && where !== where.trimEnd()) spaced[at] = where.length;
+  }
+  return spaced;
 }
 
 /** One line per thread, as long as a terminal is wide, but with some characters of the comment. */
-export function tableText({ lines, widths }: ThreadTable, width: number): string {
-  const [, to] = whereColumn(widths);
-  const most = Math.max(width, to + GAP.length + SHORTEST_COMMENT);
-  // Joined before they are cut: a slice of a line that was put together of parts copies all of it.
-  const whole = lines.join("\n");
-  const shown: string[] = [];
-  let at = 0;
-  for (let n = 0; n < lines.length; n++) {
-    const length = lines[n]?.length ?? 0;
-    if (length > most) shown.push(whole.slice(at, at + most - 1), "…\n");
-    else shown.push(whole.slice(at, at + length), "\n");
-    at += length + 1;
-  }
-  return shown.join("");
+export function tableText(
+  table: ThreadTable,
+  width: number,
+  moves: Moves = { wheres: [], width: table.widths.where },
+): string {
+  const [, to] = whereColumn({ ...table.widths, where: moves.width });
+  return laidOut(table, moves, Math.max(width, to + GAP.length + SHORTEST_COMMENT));
 }
 
 /** Lines that a menu can split at the colon: `ID:text`. */
 export function menuText(table: ThreadTable): string {
-  const { lines, widths, wheres } = table;
+  const { text, widths, spaced } = table;
   const [from, to] = whereColumn(widths);
-  const shown = lines.map((line, at) => {
-    const state = line.slice(widths.id + GAP.length, widths.id + GAP.length + widths.state);
-    const where = line.slice(from, from + (wheres[at] ?? 0));
-    const said = line.slice(to + GAP.length);
-    return `${idAt(table, at)}:${state.trimEnd()} ${where} ${said}\n`;
-  });
+  const shown = text
+    .split("\n")
+    .slice(0, -1)
+    .map((line, at) => {
+      const id = line.slice(0, widths.id).trimEnd();
+      const state = line.slice(widths.id + GAP.length, widths.id + GAP.length + widths.state);
+      const where = line.slice(from, to);
+      const position = at in spaced ? where.slice(0, spaced[at]) : where.trimEnd();
+      return `${id}:${state.trimEnd()} ${position} ${line.slice(to + GAP.length)}\n`;
+    });
   return shown.join("");
 }
 
-/** The id of a thread. */
-export function idAt({ lines, widths }: ThreadTable, at: number): string {
-  return (lines[at] ?? "").slice(0, widths.id).trimEnd();
+/** The ids of all threads. */
+export function idsOf({ text, widths }: ThreadTable): string[] {
+  return text.split("\n").map((line) => line.slice(0, widths.id).trimEnd());
 }
 
 /** Where the column of positions begins and ends. */
