@@ -9,9 +9,18 @@ export interface Held<S> {
   settle(): void;
 }
 
+/**
+ * After so many requests a map of them is replaced by a copy. V8 makes a new table for a map whenever
+ * about as many entries have come and gone as it holds, and each table refers to the next. When one of
+ * them has got into the old heap, all later ones stay, with every request that was in them, until the
+ * whole heap is collected. A copy is not referred to.
+ */
+export const RENEW_AFTER = 512;
+
 /** The other side's requests that have no answer yet. */
 export class InFlight<S> {
-  readonly #calls = new Map<HeldId, Held<S>>();
+  #calls = new Map<HeldId, Held<S>>();
+  #added = 0;
   #idle: PromiseWithResolvers<void> | undefined;
 
   get size(): number {
@@ -40,6 +49,10 @@ export class InFlight<S> {
   }
 
   add(call: Held<S>): void {
+    if (++this.#added > RENEW_AFTER + this.#calls.size) {
+      this.#added = 0;
+      this.#calls = new Map(this.#calls);
+    }
     this.#calls.set(call.id, call);
   }
 
