@@ -22,7 +22,7 @@ class Message implements Held<undefined> {
 
   constructor(id: number) {
     this.id = id;
-    this.words = new Array<number>(WORDS).fill(id);
+    this.words = Array.from({ length: WORDS }, () => id);
   }
 
   get call(): Call<undefined> {
