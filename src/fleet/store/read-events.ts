@@ -50,7 +50,7 @@ async function messageBefore(
   // The message that is looked for is not before `low`, and all from `high` on are later ones.
   let [low, high] = [1, to];
   while (after - found.last > NEAR && low < high) {
-    const middle = (low + high) >>> 1;
+    const middle = Math.floor((low + high) / 2);
     const message = await retryUnanswered(link.pause, () => journal.next(id, middle));
     if (message === undefined || (message.epoch >= born && message.last > after)) {
       high = middle;
