@@ -64,7 +64,7 @@ export class BusLanes {
       const isNew = opened.other !== other;
       opened.other = other;
       if (other === "") return lane;
-      // To open a lane takes longer than a call does without one: a bridge may have several clients.
+      // To open a lane pays only if calls follow in it: a bridge may have several clients on a connection.
       if (isNew) return undefined;
     }
     const context = contextOf(this.#bus, fromToolRequest(request), call);
