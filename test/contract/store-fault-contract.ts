@@ -24,6 +24,8 @@ export interface FaultRig extends AsyncDisposable {
 export interface ContractOptions {
   /** How many of the calls to the disk fail, in each way. */
   readonly most: number;
+  /** Of the ways to fail, by their place, those that are tried. */
+  readonly isTried: (place: number) => boolean;
   readonly report: (line: string) => void;
 }
 
@@ -48,7 +50,7 @@ const PATIENCE = 20_000;
  */
 export async function storeFaultContract(
   rig: FaultRig,
-  { most, report }: ContractOptions,
+  { most, isTried, report }: ContractOptions,
 ): Promise<void> {
   using disk = new DiskFaults(rig.folder);
   // The first round opens what is opened once.
@@ -57,6 +59,7 @@ export async function storeFaultContract(
   allWell(await oneRound(rig), "before any fault");
   const stride = Math.max(1, Math.ceil(disk.calls.length / most));
   for (const [number, { fault, lasts }] of FAULTS.entries()) {
+    if (!isTried(number)) continue;
     // Where not all are taken, each fault strikes at other calls.
     let at = stride === 1 ? 0 : Math.floor((stride * number) / FAULTS.length);
     let hits = 0;
