@@ -1,36 +1,18 @@
 import assert from "node:assert/strict";
-import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtempDisposable } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 
-const ROOT = join(import.meta.dirname, "../..");
-const wanted = process.env["CI"] === "true" || process.env["TRUNKLINE_FRESH"] === "1";
-const skip = wanted ? false : "downloads all dependencies; set TRUNKLINE_FRESH=1 to run it";
-
-test("npm start in a fresh clone installs, builds and serves until Ctrl-C", { skip }, async () => {
-  await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-fresh-"));
-  const clone = join(folder.path, "trunkline");
-  const home = join(folder.path, "home");
-  await mkdir(home);
-  await promisify(execFile)("git", ["clone", "--quiet", ROOT, clone]);
-
-  const first = await serveUntilInterrupted(clone, home);
-  assert.match(first.stderr, /^Installing dependencies \(first run\) …$/m);
-
-  const second = await serveUntilInterrupted(clone, home);
-  assert.doesNotMatch(second.stderr, /Installing/);
-});
-
-async function serveUntilInterrupted(clone: string, home: string): Promise<{ stderr: string }> {
-  await using npm = new Npm(clone, home);
+/** Runs `npm start` in a checkout until it serves, ends it with Ctrl-C, and gives what it has said. */
+export async function serveUntilInterrupted(
+  checkout: string,
+  home: string,
+): Promise<{ stderr: string }> {
+  await using npm = new Npm(checkout, home);
   const ready = await npm.ready();
   assert.equal((await fetch(new URL("/healthz", ready.url))).status, 200);
   const start = performance.now();
