@@ -93,23 +93,30 @@ export class LineMatcher {
       if (gap.oldFrom > last) break;
       if (first < gap.oldTo) this.#follow(gap, tracks);
     }
-    const lines = Array.from({ length: last - first + 1 }, (_, n) => first + n);
-    const left = lines.filter((at) => (map[at] ?? -1) >= 0);
-    const [start = -1] = left;
-    const end = left.at(-1) ?? -1;
+    let start = -1;
+    let end = -1;
+    let left = 0;
+    let areCertain = true;
+    let areEdited = true;
+    for (let at = first; at <= last; at++) {
+      if (certain[at] !== 1) areCertain = false;
+      if ((map[at] ?? -1) < 0) continue;
+      if (start < 0) start = at;
+      end = at;
+      left++;
+      if (edited[at] !== 1) areEdited = false;
+    }
     if (start < 0) return this.#changed(first, tracks);
-    const [from, to] = [map[start] ?? 0, ends[end] ?? 0];
-    const isWhole = left.length === lines.length && to - from === last - first;
+    const from = map[start] ?? 0;
+    const to = ends[end] ?? 0;
+    const isWhole = left === last - first + 1 && to - from === last - first;
     // If the range was split, its beginning counts.
     const isTorn = to < from || to - from > 2 * (last - first) + 10;
-    const isCertain = isWhole && lines.every((at) => certain[at] === 1);
     const place = { line: from + 1, end: (isTorn ? from : to) + 1 };
-    if (left.every((at) => edited[at] === 1)) {
-      return { ...place, confidence: "low", method: "fuzzy" };
-    }
+    if (areEdited) return { ...place, confidence: "low", method: "fuzzy" };
     return {
       ...place,
-      confidence: isCertain ? "exact" : "high",
+      confidence: isWhole && areCertain ? "exact" : "high",
       method: moved[start] === 1 ? "quote" : "diff",
     };
   }

@@ -48,9 +48,12 @@ export function trackLines(
   const landmarks = landmarksOf(before, now, numbers);
   const certain = new Uint8Array(map.length);
   const moved = new Uint8Array(map.length);
-  dropStrays(map, landmarks, length);
-  if (map.includes(-1)) followMoves({ before, now, numbers }, map, landmarks, moved);
-  const runs = runsOf(map);
+  let runs = runsOf(map);
+  if (dropStrays(map, runs, landmarks, length)) runs = runsOf(map);
+  if (map.includes(-1)) {
+    const loose = looseEnds(map, runs, landmarks);
+    if (followMoves({ before, now, numbers }, map, landmarks, moved, loose)) runs = runsOf(map);
+  }
   for (let n = 0; n < runs.length; n += 2) {
     const from = runs[n] ?? 0;
     const to = runs[n + 1] ?? 0;
@@ -140,12 +143,18 @@ function firstLandmark(from: number, to: number, map: Int32Array, landmarks: Int
 
 /**
  * Drops doubtful matches between two known runs: if nearly everything there was replaced, equal
- * lines only look the same.
+ * lines only look the same. Returns whether there were any.
  */
-function dropStrays(map: Int32Array, landmarks: Int32Array, length: number): void {
+function dropStrays(
+  map: Int32Array,
+  runs: readonly number[],
+  landmarks: Int32Array,
+  length: number,
+): boolean {
   let oldFrom = 0;
   let newFrom = 0;
   let strays: Run[] = [];
+  let isDropped = false;
   const close = (oldTo: number, newTo: number): void => {
     if (strays.length === 0) return;
     const matched = strays.reduce((sum, { from, to }) => sum + to - from, 0);
@@ -158,12 +167,13 @@ function dropStrays(map: Int32Array, landmarks: Int32Array, length: number): voi
         const newAt = map[from] ?? 0;
         const isAfter = run === first && isNear(from - oldFrom, newAt - newFrom);
         const isBefore = run === last && isNear(oldTo - to, newTo - newAt - (to - from));
-        if (!isAfter && !isBefore) map.fill(-1, from, to);
+        if (isAfter || isBefore) continue;
+        map.fill(-1, from, to);
+        isDropped = true;
       }
     }
     strays = [];
   };
-  const runs = runsOf(map);
   for (let n = 0; n < runs.length; n += 2) {
     const from = runs[n] ?? 0;
     const to = runs[n + 1] ?? 0;
@@ -177,6 +187,7 @@ function dropStrays(map: Int32Array, landmarks: Int32Array, length: number): voi
     newFrom = newAt + to - from;
   }
   close(map.length, length);
+  return isDropped;
 }
 
 /** Whether only a few lines were inserted or deleted. */
@@ -192,15 +203,17 @@ const WINDOW = 3;
 
 /**
  * Landmarks that the diff did not match were moved, together with the lines around them. The same
- * holds for a few consecutive lines that are unique only together.
+ * holds for a few consecutive lines that are unique only together. Returns whether any were moved.
+ *
+ * Most lines are matched, so the others are looked up with `indexOf`, which is compiled from the start.
  */
 function followMoves(
   { before, now, numbers }: { before: NumberedText; now: NumberedText; numbers: LineNumbers },
   map: Int32Array,
   landmarks: Int32Array,
   moved: Uint8Array,
-): void {
-  const loose = looseEnds(map, landmarks);
+  loose: Uint8Array,
+): boolean {
   const owner = new Int32Array(now.numbers.length).fill(-1);
   for (let at = 0; at < map.length; at++) {
     const to = map[at] ?? -1;
@@ -238,32 +251,33 @@ function followMoves(
   };
   // Before anything is followed.
   const windows = uniqueWindows({ before, now, numbers }, map, owner);
-  for (let at = 0; at < map.length; at++) {
+  for (let at = map.indexOf(-1); at !== -1; at = map.indexOf(-1, at + 1)) {
     const to = landmarks[at] ?? -1;
-    if (to >= 0 && map[at] === -1) follow(at, to);
+    if (to >= 0) follow(at, to);
   }
   for (const [at, to] of windows) follow(at, to);
   // An unmatched line may still be next to the line above or below it. A line that loses its match
   // this way may find another.
   for (let round = 0; round < 2; round++) {
-    for (let at = 1; at < map.length; at++) {
+    for (let at = map.indexOf(-1, 1); at !== -1; at = map.indexOf(-1, at + 1)) {
       const to = (map[at - 1] ?? -1) + 1;
-      if (map[at] === -1 && to > 0 && isFree(at, to)) put(at, to);
+      if (to > 0 && isFree(at, to)) put(at, to);
     }
   }
   for (let at = map.length - 2; at >= 0; at--) {
+    at = map.lastIndexOf(-1, at);
     const to = (map[at + 1] ?? -1) - 1;
-    if (map[at] === -1 && to >= 0 && isFree(at, to) && owner[to] === -1) put(at, to);
+    if (at >= 0 && to >= 0 && isFree(at, to) && owner[to] === -1) put(at, to);
   }
+  return moved.includes(1);
 }
 
 /**
  * Lines at the start of a run, before its first landmark. The end of a block moves with the block,
  * so a moved block may take them.
  */
-function looseEnds(map: Int32Array, landmarks: Int32Array): Uint8Array {
+function looseEnds(map: Int32Array, runs: readonly number[], landmarks: Int32Array): Uint8Array {
   const loose = new Uint8Array(map.length);
-  const runs = runsOf(map);
   for (let n = 0; n < runs.length; n += 2) {
     const from = runs[n] ?? 0;
     if (from > 0) loose.fill(1, from, firstLandmark(from, runs[n + 1] ?? 0, map, landmarks));
@@ -278,13 +292,14 @@ function uniqueWindows(
   owner: Int32Array,
 ): [number, number][] {
   const lost = new Map<number, number>();
-  for (let at = 0; at < map.length; at++) {
-    const hash = map[at] === -1 ? windowAt(before.numbers, at, numbers) : 0;
+  for (let at = map.indexOf(-1); at !== -1; at = map.indexOf(-1, at + 1)) {
+    const hash = windowAt(before.numbers, at, numbers);
     if (hash !== 0) lost.set(hash, at);
   }
   const found = new Map<number, number>();
-  for (let to = 0; to < owner.length && lost.size > 0; to++) {
-    const hash = owner[to] === -1 ? windowAt(now.numbers, to, numbers) : 0;
+  if (lost.size === 0) return [];
+  for (let to = owner.indexOf(-1); to !== -1; to = owner.indexOf(-1, to + 1)) {
+    const hash = windowAt(now.numbers, to, numbers);
     if (lost.has(hash)) found.set(hash, to);
   }
   if (found.size === 0) return [];
