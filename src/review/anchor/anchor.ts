@@ -121,15 +121,23 @@ function checkLines(path: string, line: number | undefined, end: number | undefi
 export function written({ root }: { readonly root: string }, path: string): Uint8Array | undefined {
   const file = join(root, path);
   try {
-    const stat = lstatSync(file);
-    if (stat.isSymbolicLink()) return Buffer.from(readlinkSync(file));
-    return stat.isFile()
-      ? readRegularFile(file, { most: LARGEST_FILE, followsLinks: false })
-      : undefined;
+    return regularOrLink(file);
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
     if (["ENOENT", "ENOTDIR"].includes(code)) return undefined;
     throw new TrunklineError("unavailable", `Cannot read '${file}': ${message}`, { cause: error });
+  }
+}
+
+/** Asks what it is only if it is no regular file, because a list may read hundreds. */
+function regularOrLink(file: string): Uint8Array | undefined {
+  try {
+    return readRegularFile(file, { most: LARGEST_FILE, followsLinks: false });
+  } catch (error) {
+    const stat = lstatSync(file);
+    if (stat.isSymbolicLink()) return Buffer.from(readlinkSync(file));
+    if (!stat.isFile()) return undefined;
+    throw error;
   }
 }
 
