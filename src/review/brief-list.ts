@@ -207,7 +207,8 @@ function positionOf(
     found.end = end;
   }
   if (file !== place.path || line !== opened.line) {
-    found.original = { file: place.path, ...(opened.line && { line: opened.line }) };
+    const { path } = place;
+    found.original = opened.line ? { file: path, line: opened.line } : { file: path };
   }
   if (position?.isRepositoryGone === true) found.isRepositoryGone = true;
   if (position?.dependsOn !== undefined) found.dependsOn = position.dependsOn;
