@@ -5,15 +5,13 @@ import type {
   Agent,
   AgentOpenOptions,
   AgentSession,
-  ClientFiles,
   McpServer,
   PauseWish,
   SessionSettings,
-  SessionUpdate,
   Turn,
-  TurnClient,
   TurnEnd,
 } from "../session/agent.ts";
+import { inBothForms } from "../session/settings.ts";
 import type { Target } from "./deliver.ts";
 import { progressUpdate } from "./progress.ts";
 import { wordsOnRequest } from "./pull-request.ts";
@@ -21,6 +19,7 @@ import type { Run } from "./run.ts";
 import type { Runs } from "./runs.ts";
 import type { InnerAgent, Spare, Spares } from "./spares.ts";
 import { requestOf, resultOf, wordsOn, wordsOnPush } from "./turn-result.ts";
+import { waiting, WorkspaceTurn } from "./workspace-turn.ts";
 
 export interface RunAgentOptions {
   readonly runs: Runs;
@@ -33,6 +32,8 @@ export interface RunAgentOptions {
   readonly plan: unknown;
   /** Milliseconds that `session/new` waits for the workspace before it answers. */
   readonly answerWithin: number;
+  /** The same for a session that is opened again, whose client may have lost its worker; by default as long. */
+  readonly reopenWithin?: number | undefined;
   /** Milliseconds that an agent has to end its turn when a budget is used up, before it is pushed. */
   readonly budgetGrace?: number;
 }
@@ -51,18 +52,24 @@ export class RunAgent implements Agent {
   }
 
   async open(options: AgentOpenOptions): Promise<RunSession> {
-    const { runs, plan, answerWithin, budgetGrace = BUDGET_GRACE } = this.#options;
-    const run = await runs.open(plan, options.sessionId);
-    const ends = new AsyncDisposableStack();
-    const beginning = this.#begin(run, options, ends);
-    const session = new RunSession(run, beginning, { ...options, budgetGrace }, ends);
+    const { answerWithin, reopenWithin = answerWithin, budgetGrace = BUDGET_GRACE } = this.#options;
+    const attempt = (): Promise<Attempt> => this.#attempt(options);
+    const session = new RunSession(await attempt(), attempt, { ...options, budgetGrace });
     try {
-      await session.readyWithin(answerWithin);
+      await session.readyWithin(options.history === undefined ? answerWithin : reopenWithin);
     } catch (error) {
       await session[Symbol.asyncDispose]();
       throw error;
     }
     return session;
+  }
+
+  /** Begins to prepare the workspace, and the agent in it. */
+  async #attempt(options: AgentOpenOptions): Promise<Attempt> {
+    const { runs, plan } = this.#options;
+    const run = await runs.open(plan, options.sessionId);
+    const ends = new AsyncDisposableStack();
+    return new Attempt(run, this.#begin(run, options, ends), ends);
   }
 
   async #begin(
@@ -131,29 +138,52 @@ const BUDGET_GRACE = 3_000;
 
 type RunSessionOptions = AgentOpenOptions & { readonly budgetGrace: number };
 
+/** A run whose workspace and agent are being prepared, or are ready. */
+class Attempt {
+  readonly run: Run;
+  readonly inner: Promise<AgentSession>;
+  readonly #ends: AsyncDisposableStack;
+  #ending: Promise<void> | undefined;
+
+  constructor(run: Run, inner: Promise<AgentSession>, ends: AsyncDisposableStack) {
+    this.run = run;
+    this.inner = inner;
+    this.#ends = ends;
+  }
+
+  end(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
+    this.run.stop();
+    const inner = await this.inner.catch(() => undefined);
+    await inner?.[Symbol.asyncDispose]();
+    await this.#ends.disposeAsync();
+    await this.run.close();
+  }
+}
+
 /** One session whose work comes back as a branch. */
 class RunSession implements AgentSession {
-  readonly #run: Run;
-  readonly #beginning: Promise<AgentSession>;
+  readonly #again: () => Promise<Attempt>;
   readonly #options: RunSessionOptions;
-  readonly #ends: AsyncDisposableStack;
+  #attempt: Attempt;
+  #hasFailed = false;
+  #beginning: Promise<void> | undefined;
   #inner: AgentSession | undefined;
 
-  constructor(
-    run: Run,
-    beginning: Promise<AgentSession>,
-    options: RunSessionOptions,
-    ends: AsyncDisposableStack,
-  ) {
-    this.#ends = ends;
-    this.#run = run;
-    this.#beginning = beginning;
+  /** `again` is called where the workspace could not be prepared, and is needed. */
+  constructor(attempt: Attempt, again: () => Promise<Attempt>, options: RunSessionOptions) {
+    this.#again = again;
     this.#options = options;
-    beginning.then(
-      (inner) => (this.#inner = inner),
-      // The failure is reported by the calls that wait for it.
-      () => {},
-    );
+    this.#attempt = attempt;
+    this.#use(attempt);
+  }
+
+  get #run(): Run {
+    return this.#attempt.run;
   }
 
   get settings(): SessionSettings {
@@ -167,7 +197,8 @@ class RunSession implements AgentSession {
     const late = new Promise<undefined>((resolve) => {
       timer = setTimeout(resolve, milliseconds, undefined);
     });
-    const inner = await Promise.race([this.#beginning, late]).finally(() => clearTimeout(timer));
+    const { inner: ready } = this.#attempt;
+    const inner = await Promise.race([ready, late]).finally(() => clearTimeout(timer));
     if (inner === undefined) background(this.#tellWhenReady(), "Telling that a run is ready");
   }
 
@@ -239,11 +270,8 @@ class RunSession implements AgentSession {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#run.stop();
-    const inner = await this.#beginning.catch(() => undefined);
-    await inner?.[Symbol.asyncDispose]();
-    await this.#ends.disposeAsync();
-    await this.#run.close();
+    await this.#beginning?.catch(() => {});
+    await this.#attempt.end();
   }
 
   async #ready(turn: Turn): Promise<AgentSession> {
@@ -252,17 +280,41 @@ class RunSession implements AgentSession {
     const listener = { stopped: reject };
     turn.stop.add(listener);
     try {
-      return await Promise.race([this.#beginning, stopped]);
+      return await Promise.race([this.#begun(), stopped]);
     } finally {
       turn.stop.remove(listener);
     }
+  }
+
+  #use(attempt: Attempt): void {
+    this.#attempt = attempt;
+    this.#hasFailed = false;
+    attempt.inner.then(
+      (inner) => (this.#inner = inner),
+      // The failure is reported by the calls that wait for it.
+      () => (this.#hasFailed = true),
+    );
+  }
+
+  /** Tries once more what has failed: the remote may have been away. */
+  async #begun(): Promise<AgentSession> {
+    if (this.#hasFailed) {
+      this.#beginning ??= this.#beginAgain().finally(() => (this.#beginning = undefined));
+    }
+    await this.#beginning;
+    return await this.#attempt.inner;
+  }
+
+  async #beginAgain(): Promise<void> {
+    await this.#attempt.end();
+    this.#use(await this.#again());
   }
 
   async #choose(
     what: string,
     choose: (inner: AgentSession) => Promise<void> | undefined,
   ): Promise<void> {
-    const chosen = choose(await this.#beginning);
+    const chosen = choose(await this.#begun());
     if (chosen === undefined) {
       throw new TrunklineError("usage", `This agent offers no choice of ${what}.`);
     }
@@ -288,71 +340,15 @@ class RunSession implements AgentSession {
   }
 
   async #tellWhenReady(): Promise<void> {
-    const inner = await this.#beginning.catch((error: unknown) => {
+    const inner = await this.#attempt.inner.catch((error: unknown) => {
       const why = error instanceof Error ? error.message : String(error);
       tellOfProgress(this.#options, `The workspace could not be prepared: ${why}`);
     });
-    const { configOptions } = inner?.settings ?? {};
+    const { configOptions } = inBothForms(inner?.settings ?? {});
     if (configOptions !== undefined) {
       this.#options.update({ sessionUpdate: "config_option_update", configOptions });
     }
   }
-}
-
-const OVER: ReadonlySet<unknown> = new Set(["completed", "failed"]);
-
-/** A turn for the agent in a workspace: its files are those here, not the client's. */
-class WorkspaceTurn implements Turn {
-  readonly id: string;
-  readonly principal: Turn["principal"];
-  readonly prompt: Turn["prompt"];
-  readonly _meta?: NonNullable<Turn["_meta"]>;
-  readonly stop: Turn["stop"];
-  readonly steering?: NonNullable<Turn["steering"]>;
-  readonly #turn: Turn;
-  readonly #files: ClientFiles;
-  readonly #toolEnded: () => void;
-
-  constructor(turn: Turn, files: ClientFiles, toolEnded: () => void) {
-    this.#turn = turn;
-    this.#files = files;
-    this.#toolEnded = toolEnded;
-    this.id = turn.id;
-    this.principal = turn.principal;
-    this.prompt = turn.prompt;
-    this.stop = turn.stop;
-    if (turn._meta !== undefined) this._meta = turn._meta;
-    if (turn.steering !== undefined) this.steering = () => turn.steering?.() ?? [];
-  }
-
-  get client(): TurnClient {
-    const { terminal: _, ...rest } = this.#turn.client;
-    return { ...rest, fs: this.#files };
-  }
-
-  update(update: SessionUpdate): Promise<void> {
-    if (update.sessionUpdate.startsWith("tool_call") && OVER.has(update.status)) this.#toolEnded();
-    return this.#turn.update(update);
-  }
-
-  requestPermission: Turn["requestPermission"] = (request) => this.#turn.requestPermission(request);
-
-  progressed(): void {
-    this.#turn.progressed();
-  }
-
-  paused(): Promise<void> | undefined {
-    return this.#turn.paused?.();
-  }
-
-  whileWaiting<T>(work: () => Promise<T>): Promise<T> {
-    return waiting(this.#turn, work);
-  }
-}
-
-/** Does work during which the agent waits: fetching, queueing, pushing. It is no lack of progress. */
-function waiting<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
-  return turn.whileWaiting?.(work) ?? work();
 }
 
 /** Whether a turn was stopped because a budget is used up, and not by somebody. */

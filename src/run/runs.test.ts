@@ -12,8 +12,12 @@ import { OWNER } from "../base/principal.ts";
 import { Stopper } from "../base/stop.ts";
 import type { Agent, AgentOpenOptions, SessionUpdate, Turn, TurnEnd } from "../session/agent.ts";
 import { patchOf } from "./patch.ts";
-import { RunAgent } from "./run-agent.ts";
+import { RunAgent, type RunAgentOptions } from "./run-agent.ts";
 import type { Runs } from "./runs.ts";
+
+type How = Partial<RunAgentOptions> & Pick<Partial<AgentOpenOptions>, "history">;
+
+const addFile = async (cwd: string): Promise<void> => writeFileSync(join(cwd, "new.txt"), "new\n");
 
 class Rig implements AsyncDisposable {
   readonly #sample: SampleRuns;
@@ -52,7 +56,7 @@ class Rig implements AsyncDisposable {
     work: (cwd: string, turn: Turn) => Promise<TurnEnd | void>,
     plan = this.runs.plan(this.meta),
     mcpServers: AgentOpenOptions["mcpServers"] = [],
-    { answerWithin, isReady } = { answerWithin: 60_000, isReady: Promise.resolve() },
+    { history, ...how }: How & { readonly isReady?: () => Promise<void> } = {},
   ) {
     const inner: Agent = {
       name: "scripted",
@@ -70,19 +74,19 @@ class Rig implements AsyncDisposable {
     const agent = new RunAgent({
       runs: this.runs,
       inner: async () => {
-        await isReady;
+        await how.isReady?.();
         return inner;
       },
       name: "scripted",
       plan,
-      answerWithin,
-      budgetGrace: 50,
+      ...{ answerWithin: 60_000, budgetGrace: 50, ...how },
     });
     return await agent.open({
       sessionId: "0d3adbee-0000-4000-8000-000000000001",
       cwd: "",
       additionalDirectories: [],
       mcpServers,
+      history,
       update: (update: SessionUpdate) => void this.updates.push(update),
     } as unknown as AgentOpenOptions);
   }
@@ -157,17 +161,35 @@ describe("a run", () => {
     covers("run.connection.timeout");
     await using rig = await Rig.open();
     const { promise, resolve } = Promise.withResolvers<void>();
-    const write = async (cwd: string): Promise<void> => {
-      writeFileSync(join(cwd, "new.txt"), "new\n");
-    };
-    const slow = { answerWithin: 1, isReady: promise };
-    await using session = await rig.session(write, undefined, [], slow);
+    const slow = { answerWithin: 1, isReady: () => promise };
+    await using session = await rig.session(addFile, undefined, [], slow);
     const { target: planned } = session.settings._meta as { target: { branch: string } };
     const prompted = session.prompt(rig.turn("Add"));
     resolve();
     const { target } = (await prompted)._meta as { target: { branch: string } };
     assert.equal(target.branch, planned.branch);
     assert.equal(git(rig.remote, "show", `${target.branch}:new.txt`), "new");
+  });
+
+  it("answers sooner when it is opened again, and prepares a workspace again that had failed", async () => {
+    await using rig = await Rig.open();
+    const begun = Promise.withResolvers<void>();
+    let attempts = 0;
+    const isReady = async (): Promise<void> => {
+      await begun.promise;
+      if (++attempts === 1) throw new Error("The agent is away");
+    };
+    const again = { reopenWithin: 1, isReady, history: (async function* () {})() };
+    await using session = await rig.session(addFile, undefined, [], again);
+    const first = session.prompt(rig.turn("Add"));
+    begun.resolve();
+    await assert.rejects(first, /The agent is away/);
+    assert.match(JSON.stringify(rig.updates), /could not be prepared: The agent is away/);
+    const { target } = (await session.prompt(rig.turn("Add")))._meta as {
+      target: { branch: string };
+    };
+    assert.equal(git(rig.remote, "show", `${target.branch}:new.txt`), "new");
+    assert.equal(attempts, 2);
   });
 
   it("works on the exact revision, and pushes a branch", async () => {

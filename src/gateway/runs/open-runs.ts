@@ -29,6 +29,8 @@ import { runSetup } from "./run-setup.ts";
 
 /** Milliseconds that `session/new` waits for a workspace: clients give up after 60 s. */
 const ANSWER_WITHIN = 20_000;
+/** In a fleet, a session that is opened again accepts prompts sooner: its worker may have been lost. */
+const REOPEN_WITHIN = 2_000;
 
 export interface OpenedRuns extends AsyncDisposable {
   place(meta: unknown, principal: Principal): SessionSetup | undefined;
@@ -99,6 +101,7 @@ export async function openRuns(
         name,
         plan,
         answerWithin: ANSWER_WITHIN,
+        reopenWithin: carried && REOPEN_WITHIN,
         inner: (run) => inner(name, run),
         spares,
       }),
