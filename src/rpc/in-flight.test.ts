@@ -10,7 +10,7 @@ import { type Pending, PendingRequests, type RequestLink } from "./pending-reque
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as (options?: { readonly type: "minor" }) => void;
 
-const CALLS = 20_000;
+const CALLS = 40_000;
 const AT_ONCE = 64;
 /** Of each call, as if it held a message. */
 const WORDS = 100;

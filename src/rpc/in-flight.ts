@@ -10,12 +10,12 @@ export interface Held<S> {
 }
 
 /**
- * After so many requests a map of them is replaced by a copy. V8 makes a new table for a map whenever
- * about as many entries have come and gone as it holds, and each table refers to the next. When one of
- * them has got into the old heap, all later ones stay, with every request that was in them, until the
- * whole heap is collected. A copy is not referred to.
+ * Requests in flight are in a new map whenever there were none, and after so many at the latest. V8
+ * makes a new table for a map whenever about as many entries have come and gone as it holds, and each
+ * table refers to the next. When one of them has got into the old heap, all later ones stay, with every
+ * request that was in them, until the whole heap is collected. A new map is not referred to.
  */
-export const RENEW_AFTER = 512;
+export const RENEW_AFTER = 4096;
 
 /** The other side's requests that have no answer yet. */
 export class InFlight<S> {
@@ -28,7 +28,7 @@ export class InFlight<S> {
   }
 
   get all(): Call<S>[] {
-    return [...this.#calls.values()].map(({ call }) => call);
+    return Array.from(this.#calls.values(), ({ call }) => call);
   }
 
   has(id: HeldId): boolean {
@@ -49,29 +49,28 @@ export class InFlight<S> {
   }
 
   add(call: Held<S>): void {
-    if (++this.#added > RENEW_AFTER + this.#calls.size) {
-      this.#added = 0;
-      this.#calls = new Map(this.#calls);
-    }
+    if (++this.#added % RENEW_AFTER === 0) this.#calls = new Map(this.#calls);
     this.#calls.set(call.id, call);
   }
 
-  /** Marks a call as answered. Returns false when it already was, so that nothing answers twice. */
+  /** Marks a call as answered. False when it was: nothing answers twice. */
   settle(call: Held<S>): boolean {
     if (call.isSettled) return false;
     call.settle();
     this.#calls.delete(call.id);
     if (this.#calls.size === 0) {
+      this.#calls = new Map();
+      this.#added = 0;
       this.#idle?.resolve();
       this.#idle = undefined;
     }
     return true;
   }
 
-  /** Waits until all have their answers, at most `grace` milliseconds. */
+  /** Waits for all answers, at most `grace` milliseconds. */
   async drain(grace: number): Promise<void> {
     if (this.#calls.size === 0 || grace <= 0) return;
-    // Several may wait, each as long as it likes.
+    // Several may wait, each for its time.
     this.#idle ??= Promise.withResolvers<void>();
     const timeUp = Promise.withResolvers<void>();
     const timer = Number.isFinite(grace) ? setTimeout(timeUp.resolve, grace) : undefined;

@@ -177,6 +177,7 @@ export class PendingRequests {
   /** A request that was found has its answer. */
   forget(id: number): void {
     this.#pending.delete(id);
+    if (this.#pending.size === 0) this.#pending = new Map();
   }
 
   /** Gives a response to whoever waits for it. Returns false when nobody does. */
