@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/environment.ts";
-import type { DropFiles } from "../../review/inbox/drop-files.ts";
+import type { DropPlaces } from "../../review/inbox/drop-places.ts";
 import type { ReviewCommands } from "../../review/review-commands.ts";
 import type { ReviewTools } from "../../review/review-tools.ts";
 import {
@@ -41,7 +41,7 @@ export class ReviewsOffer implements AsyncDisposable {
   readonly #ends: (() => void)[] = [];
   #commands: Promise<ReviewCommands> | undefined;
   #tools: Promise<ReviewTools> | undefined;
-  #dropFiles: DropFiles | undefined;
+  #dropFiles: DropPlaces | undefined;
   #timer: NodeJS.Timeout | undefined;
   #hasBegun = false;
   #isOver = false;
@@ -174,12 +174,12 @@ export class ReviewsOffer implements AsyncDisposable {
   }
 
   async #watchDropFiles(): Promise<void> {
-    const { DropFiles } = await import("../../review/inbox/drop-files.ts");
+    const { DropPlaces } = await import("../../review/inbox/drop-places.ts");
     if (this.#isOver) return;
     const { env = process.env, folder = process.cwd() } = this.#options;
     const { data } = this.#house.config;
     const config = env.XDG_CONFIG_HOME || join(homeOf(env), ".config");
-    this.#dropFiles = new DropFiles({
+    this.#dropFiles = new DropPlaces({
       files: [
         join(config, "jesseduffield/lazygit/mcp-messages.json"),
         join(data, "mcp-messages.json"),

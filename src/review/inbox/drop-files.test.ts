@@ -19,7 +19,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import type { Thread } from "../../store/review/review-thread.ts";
 import { Reviews } from "../../store/review/reviews.ts";
-import { DropFiles } from "./drop-files.ts";
+import { DropPlaces } from "./drop-places.ts";
+import { watchFolder } from "./watch-folder.ts";
 import { sampleLines, SampleRepository } from "../../../test/samples/sample-review-repository.ts";
 import { covers } from "../../../test/support/requirement.ts";
 
@@ -30,10 +31,10 @@ class Dropping implements AsyncDisposable {
   readonly inbox = join(this.sample.data, "review-inbox");
   readonly reports: Record<string, unknown>[] = [];
   #reviews: Promise<Reviews> | undefined;
-  #drops: DropFiles | undefined;
+  #drops: DropPlaces | undefined;
 
   begin(patience = 60): void {
-    this.#drops = new DropFiles({
+    this.#drops = new DropPlaces({
       files: [this.file],
       inbox: this.inbox,
       folder: this.sample.root,
@@ -42,6 +43,10 @@ class Dropping implements AsyncDisposable {
       patience,
     });
     this.#drops.begin();
+  }
+
+  get isTaking(): boolean {
+    return this.#drops?.isTaking === true;
   }
 
   reviews(): Promise<Reviews> {
@@ -113,6 +118,27 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     assert.equal(one?.repository.root, dropping.sample.root);
     assert.deepEqual(two?.anchor.quote, ["line number 2 of this file"]);
     await dropping.left(dirname(dropping.file));
+  });
+
+  it("is not loaded for what others write beside a drop file", async () => {
+    await using dropping = new Dropping();
+    const folder = dirname(dropping.file);
+    mkdirSync(folder, { recursive: true });
+    dropping.begin();
+    const seen = Promise.withResolvers<void>();
+    const stop = watchFolder(folder, (name) => name === "other.json" && seen.resolve());
+    // Nothing that is watched keeps a process waiting.
+    const alive = setInterval(() => {}, 1_000);
+    dropping.drop(dropping.record("not for us"), join(folder, "other.json"));
+    await seen.promise;
+    clearInterval(alive);
+    stop();
+    assert.equal(dropping.isTaking, false);
+    dropping.sample.write("a.txt", sampleLines(3));
+    dropping.drop(dropping.record("for us"));
+    assert.equal((await dropping.threads(1))[0]?.comment, "for us");
+    assert.equal(dropping.isTaking, true);
+    assert.ok(readdirSync(folder).includes("other.json"));
   });
 
   it("waits for a program that is still writing, though the file was renamed", async () => {

@@ -7,6 +7,7 @@ import { readRegularFile, UnfitFileError } from "../../base/file/read-regular-fi
 import { Holder } from "../../store/holder.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
 import { type Dropped, isDropped, isOnGitFile, readDropped, threadOfDropped } from "./dropped.ts";
+import { HOLDERS, isOf, TAKEN } from "./drop-places.ts";
 import { watchFolder } from "./watch-folder.ts";
 
 export interface DropFilesOptions {
@@ -24,9 +25,6 @@ export interface DropFilesOptions {
 }
 
 const PATIENCE = 2_000;
-const TAKEN = ".taken-";
-/** The folder with the locks of processes that have renamed files here. */
-const HOLDERS = ".trunkline";
 /** Bytes. A larger file does not hold comments. */
 const LARGEST = 8 * 1024 * 1024;
 /** Milliseconds before the store is tried again. */
@@ -65,7 +63,10 @@ export class DropFiles implements AsyncDisposable {
   begin(): void {
     const { files, inbox } = this.#options;
     for (const [folder, paths] of Map.groupBy(files, (file) => dirname(file))) {
-      this.#stops.push(watchFolder(folder, () => paths.forEach((path) => this.#look(path))));
+      const changed = (name: string | undefined): void => {
+        for (const path of paths) if (name === undefined || isOf(path, name)) this.#look(path);
+      };
+      this.#stops.push(watchFolder(folder, changed));
     }
     this.#stops.push(watchFolder(inbox, () => this.#lookInto(inbox)));
     for (const folder of new Set([...files.map((file) => dirname(file)), inbox])) clean(folder);
