@@ -1,5 +1,6 @@
 import { lstatSync, type Stats } from "node:fs";
 
+import { readTime } from "../base/event-loop.ts";
 import { findRepository, type FoundRepository } from "./repository.ts";
 
 /** Milliseconds in which a folder may be changed twice without a trace in its times. */
@@ -10,6 +11,8 @@ interface Known {
   readonly repository: FoundRepository;
   /** Its `.git` when it was looked at. */
   readonly stats: Stats;
+  /** When it was last looked whether it is still the same. */
+  lookedAt: number;
 }
 
 /**
@@ -22,9 +25,13 @@ export class KnownRepositories {
 
   /** `folder` is a real path. */
   readonly find = (folder: string): FoundRepository | undefined => {
-    const stats = lstatSync(`${folder}/.git`, { throwIfNoEntry: false });
     const known = this.#known.get(folder);
+    const now = readTime();
+    // Calls that are read at the same time are made in the same place.
+    if (known?.lookedAt === now) return known.repository;
+    const stats = lstatSync(`${folder}/.git`, { throwIfNoEntry: false });
     if (known !== undefined && stats !== undefined && isSame(known.stats, stats)) {
+      known.lookedAt = now;
       return known.repository;
     }
     const repository = findRepository(folder);
@@ -35,7 +42,7 @@ export class KnownRepositories {
     const isLasting = isOwn && stats.isDirectory() && Date.now() - stats.ctimeMs > UNCERTAIN;
     if (!isLasting) return repository;
     if (this.#known.size === MOST) this.#known.clear();
-    this.#known.set(folder, { repository, stats });
+    this.#known.set(folder, { repository, stats, lookedAt: now });
     return repository;
   };
 }

@@ -144,7 +144,17 @@ function distinct(roots: readonly string[]): string[] {
   return roots.length === 0 ? [] : [...new Set(roots.map((root) => realPath(root)))];
 }
 
+/**
+ * The folder whose real path was looked up in this callback of the event loop, with that path. Calls
+ * that are read at the same time are made in the same place.
+ */
+let last: readonly string[] = [];
+
 function only(folder: string, source: "argument" | "folder"): Project {
-  const real = realPath(folder);
+  if (last[0] !== folder) {
+    last = [folder, realPath(folder)];
+    queueMicrotask(() => (last = []));
+  }
+  const real = last[1] as string;
   return { folder: real, folders: [real], source };
 }
