@@ -74,6 +74,11 @@ export function notHeld(id: string, error: unknown): unknown {
   return new SessionError(problem, error.message, {}, { cause: error });
 }
 
+/** Another process took the session while its agent was started here. */
+export function movedAway(id: string): TrunklineError {
+  return new TrunklineError("unavailable", `Session '${id}' has moved. Open it again.`);
+}
+
 export function stopping(): TrunklineError {
   return new TrunklineError("closed", "Trunkline is stopping");
 }

@@ -165,6 +165,11 @@ export class Session implements TurnHost {
     return this.#agent;
   }
 
+  /** It is closed, or being closed. */
+  get isOver(): boolean {
+    return this.#closing !== undefined;
+  }
+
   get isRunning(): boolean {
     return this.#turns.isRunning;
   }

@@ -57,6 +57,31 @@ describe("Sessions", { timeout: 60_000 }, () => {
     await house.sessions.abandon(sessionId);
   });
 
+  it("are not opened if another process takes them over while their agent starts", async () => {
+    await using house = await AcpHouse.open();
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "one");
+    await house.sessions.close(sessionId);
+    const open = house.agent.open.bind(house.agent);
+    const [asked, started] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    house.agent.open = async (options) => {
+      asked.resolve();
+      await started.promise;
+      return await open(options);
+    };
+    const setup = { cwd: "/tmp", additionalDirectories: [], mcpServers: [] };
+    const opening = house.sessions.open(sessionId, setup);
+    await asked.promise;
+    const left = house.sessions.abandon(sessionId);
+    started.resolve();
+    // Whoever waited for it must not get the state from before.
+    await assert.rejects(opening, { code: "unavailable" });
+    await left;
+    assert.equal(house.sessions.get(sessionId), undefined);
+    house.agent.open = open;
+    assert.equal((await house.sessions.open(sessionId, setup)).id, sessionId);
+  });
+
   it("show no old state to a client that has seen more elsewhere while nobody knows who has them", async () => {
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();

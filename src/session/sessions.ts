@@ -9,7 +9,7 @@ import { readPage, type SessionPage } from "./list-sessions.ts";
 import { endOfPrompt, type EndOfTurn, type SentPrompt } from "./turn/end-of-prompt.ts";
 import { recover } from "./turn/recover.ts";
 import { expired, Session } from "./session.ts";
-import { notHeld, SessionError, stopping, unknownSession } from "./session-error.ts";
+import { movedAway, notHeld, SessionError, stopping, unknownSession } from "./session-error.ts";
 import { SessionRoom } from "./session-room.ts";
 import type { Notes } from "./session-notes.ts";
 import type { SessionSetup } from "./session-setup.ts";
@@ -205,7 +205,8 @@ export class Sessions implements AsyncDisposable {
 
   /** Leaves a session that another process has taken over. Its turn and its agent end here. */
   async abandon(id: string): Promise<void> {
-    const session = this.#open.get(id);
+    const beginning = this.#beginning.keys().find((session) => session.id === id);
+    const session = this.#open.get(id) ?? beginning;
     if (session !== undefined) await this.#closeOpen(id, session, "lost");
   }
 
@@ -366,10 +367,10 @@ export class Sessions implements AsyncDisposable {
   ): Promise<AgentSession> {
     const opening = (async () => {
       const worker = await agent.open(options);
-      const isRevoked = session.revoked.signal.aborted;
-      if (!isRevoked && !this.#isClosed) return worker;
+      if (!session.isOver && !this.#isClosed) return worker;
       await worker[Symbol.asyncDispose]();
-      throw isRevoked ? expired(session.id) : stopping();
+      if (session.revoked.signal.aborted) throw expired(session.id);
+      throw session.isOver ? movedAway(session.id) : stopping();
     })();
     this.#beginning.set(session, opening);
     try {

@@ -185,6 +185,9 @@ describe("WorkerStore", { skip: noNats }, () => {
     // It has not published since, so only NATS knows.
     await assert.rejects(one.store.confirm("s1"), { code: "closed" });
     assert.deepEqual(fleet.lost, ["s1"]);
+    // Who was opening it meanwhile could not leave it yet, and is told again.
+    await assert.rejects(one.store.confirm("s1"), { code: "closed" });
+    assert.deepEqual(fleet.lost, ["s1", "s1"]);
     await assert.rejects(one.store.describe(key, { title: "No" }), { code: "closed" });
     await one.store.release(key);
     assert.equal(await one.store.holderOf("s1"), two.store.holder);

@@ -106,6 +106,8 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     const held = this.#byId.get(id);
     if (held === undefined) throw notOpen(id);
     await held.inLane(async () => {
+      // Whoever has it open may have been opening it when this was told first.
+      if (held.isLost) this.#options.lost(id);
       if (held.failure !== undefined) throw held.failure;
       const { epoch, holder } = await this.#need(id);
       if (epoch === held.claim.epoch && holder === this.holder) return;
@@ -359,8 +361,7 @@ export class WorkerStore implements SessionStore, AsyncDisposable {
     const held = this.#held.get(key);
     if (held === undefined) return;
     if (held.failure !== undefined) throw held.failure;
-    const { notes } = change.record ?? held.claim.entry.record;
-    const bookmark = held.bookmarkFor(notes);
+    const bookmark = held.bookmarkFor((change.record ?? held.claim.entry.record).notes);
     try {
       held.claim = await this.#ownership.write(held.claim, { ...change, bookmark });
     } catch (error) {
