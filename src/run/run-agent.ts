@@ -171,6 +171,7 @@ class RunSession implements AgentSession {
   readonly #options: RunSessionOptions;
   #attempt: Attempt;
   #hasFailed = false;
+  #isOver = false;
   #beginning: Promise<void> | undefined;
   #inner: AgentSession | undefined;
 
@@ -270,6 +271,8 @@ class RunSession implements AgentSession {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // What was stopped has failed, and must not be tried again by a prompt that still waits.
+    this.#isOver = true;
     await this.#beginning?.catch(() => {});
     await this.#attempt.end();
   }
@@ -298,7 +301,7 @@ class RunSession implements AgentSession {
 
   /** Tries once more what has failed: the remote may have been away. */
   async #begun(): Promise<AgentSession> {
-    if (this.#hasFailed) {
+    if (this.#hasFailed && !this.#isOver) {
       this.#beginning ??= this.#beginAgain().finally(() => (this.#beginning = undefined));
     }
     await this.#beginning;

@@ -192,6 +192,27 @@ describe("a run", () => {
     assert.equal(attempts, 2);
   });
 
+  it("prepares no workspace again when it has ended", async () => {
+    await using rig = await Rig.open();
+    const [asked, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let attempts = 0;
+    const isReady = async (): Promise<void> => {
+      attempts++;
+      asked.resolve();
+      await begun.promise;
+    };
+    const again = { reopenWithin: 1, isReady, history: (async function* () {})() };
+    const session = await rig.session(addFile, undefined, [], again);
+    const waiting = session.prompt(rig.turn("Add"));
+    await asked.promise;
+    const ended = session[Symbol.asyncDispose]();
+    begun.reject(new Error("The agent is away"));
+    await assert.rejects(waiting);
+    await assert.rejects(session.prompt(rig.turn("Add")));
+    await ended;
+    assert.equal(attempts, 1);
+  });
+
   it("works on the exact revision, and pushes a branch", async () => {
     covers("run.git.branch", "run.git.execute", "run.git.commit", "run.git.push", "run.git.return");
     await using rig = await Rig.open();
