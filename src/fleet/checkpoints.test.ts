@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
 
-import { jetstreamManager } from "@nats-io/jetstream";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 
 import { NatsServer, noNats } from "../../test/support/nats-server.ts";
 import { Checkpoints } from "./checkpoints.ts";
@@ -48,7 +48,7 @@ describe("Checkpoints", { skip: noNats, timeout: 30_000 }, () => {
     await one.save(RUN, randomBytes(300_000));
     const stream = `OBJ_${connection.subjects.checkpoints}`;
     const { streams } = await jetstreamManager(connection.nats);
-    await streams.purge(stream, { filter: `$O.${connection.subjects.checkpoints}.C.*` });
+    await streams.purge(stream, { filter: `$O.${connection.subjects.checkpoints}.C.>` });
     await assert.rejects(two.load(RUN, true), {
       code: "unavailable",
       message: /^Cannot read checkpoint 'abc': NATS has 0 of its 300000 bytes/,
@@ -61,6 +61,34 @@ describe("Checkpoints", { skip: noNats, timeout: 30_000 }, () => {
       assert.ok(loaded !== undefined && (loaded.equals(last) || loaded.equals(next)));
       last = next;
     }
+  });
+
+  it("leave nothing of a process that was killed while it stored one, and of an earlier one", async () => {
+    await using server = await NatsServer.start();
+    await using connection = await connect(server);
+    const one = new Checkpoints({ connection, node: "one", confirm: async () => {} });
+    const { checkpoints } = connection.subjects;
+    const { streams } = await jetstreamManager(connection.nats);
+    const chunks = async (): Promise<number> => {
+      const subjects_filter = `$O.${checkpoints}.C.>`;
+      const { state } = await streams.info(`OBJ_${checkpoints}`, { subjects_filter });
+      return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
+    };
+    const halfway = async (workspace: string): Promise<void> =>
+      void (await jetstream(connection.nats).publish(`$O.${checkpoints}.C.${workspace}.x`, "half"));
+    await one.save(RUN, randomBytes(300_000));
+    await one.save({ workspace: "other", session: "s2" }, Buffer.from("other"));
+    await halfway(RUN.workspace);
+    const packed = randomBytes(300_000);
+    await one.save(RUN, packed);
+    assert.equal(await chunks(), 3 + 1);
+    assert.deepEqual(await one.load(RUN, false), packed);
+    await halfway(RUN.workspace);
+    await one.remove(RUN.workspace);
+    assert.equal(await chunks(), 1);
+    await halfway("never-whole");
+    await one.remove("never-whole");
+    assert.equal(await chunks(), 1);
   });
 
   it("store nothing of a node that does not hold the session any more", async () => {

@@ -1,6 +1,13 @@
 import { createHash } from "node:crypto";
 
-import { DeliverPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import {
+  DeliverPolicy,
+  jetstream,
+  type JetStreamClient,
+  jetstreamManager,
+  type JetStreamManager,
+} from "@nats-io/jetstream";
+import { headers, nuid } from "@nats-io/nats-core";
 import { type ObjectInfo, Objm, type ObjectStore } from "@nats-io/obj";
 
 import { TrunklineError } from "../base/errors.ts";
@@ -13,6 +20,10 @@ import { StreamReader } from "./stream-reader.ts";
 const AHEAD = 1024 * 1024;
 /** Milliseconds without a message until no more are expected. */
 const LONGEST_WAIT = 5_000;
+/** Bytes of a message. */
+const CHUNK = 128 * 1024;
+/** Messages that are sent before an acknowledgement is waited for. */
+const TOGETHER = 8;
 
 /** A remote run: the name of its workspace, and its session. */
 export interface CarriedRun {
@@ -28,25 +39,55 @@ export interface CheckpointsOptions {
   readonly confirm: (session: string) => Promise<void>;
 }
 
+interface OpenedStore {
+  readonly manager: JetStreamManager;
+  readonly stream: JetStreamClient;
+  readonly store: ObjectStore;
+}
+
 /** Checkpoints of remote runs in the object store of the pool, for the worker that continues a run. */
 export class Checkpoints {
   readonly #options: CheckpointsOptions;
-  #store: Promise<ObjectStore> | undefined;
+  #store: Promise<OpenedStore> | undefined;
 
   constructor(options: CheckpointsOptions) {
     this.#options = options;
   }
 
+  /**
+   * The library's own way names chunks by chance, so those of a process that was killed stay for ever. These
+   * are named for the workspace too, and go with its next checkpoint, or with the workspace.
+   */
   async save({ workspace, session }: CarriedRun, packed: Buffer): Promise<void> {
     const { node, confirm } = this.#options;
     await confirm(session);
-    const store = await this.#open();
-    await store.putBlob({ name: workspace, metadata: { node } }, packed);
+    const { stream } = await this.#open();
+    const bucket = this.#options.connection.subjects.checkpoints;
+    const own = `${workspace}.${nuid.next()}`;
+    const chunks = Math.ceil(packed.length / CHUNK);
+    let first = Infinity;
+    for (let sent = 0; sent < chunks; sent += TOGETHER) {
+      const some = Array.from({ length: Math.min(TOGETHER, chunks - sent) }, (_, n) => {
+        const from = (sent + n) * CHUNK;
+        return stream.publish(`$O.${bucket}.C.${own}`, packed.subarray(from, from + CHUNK));
+      });
+      for (const { seq } of await Promise.all(some)) first = Math.min(first, seq);
+    }
+    const content = { size: packed.length, chunks, digest: `SHA-256=${hashOf(packed)}` };
+    const info: Omit<ObjectInfo, "revision" | "isLink"> = {
+      ...{ name: workspace, bucket, nuid: own, ...content, metadata: { node } },
+      ...{ deleted: false, mtime: "", options: { max_chunk_size: CHUNK } },
+    };
+    const instead = headers();
+    instead.set("Nats-Rollup", "sub");
+    const subject = `$O.${bucket}.M.${paddedBase64Url(Buffer.from(workspace))}`;
+    await stream.publish(subject, JSON.stringify(info), { headers: instead });
+    await this.#purge(workspace, first);
   }
 
   /** Undefined if there is none, and if this node stored the last one and still has the workspace. */
   async load({ workspace }: CarriedRun, hasOwn: boolean): Promise<Buffer | undefined> {
-    const store = await this.#open();
+    const { store } = await this.#open();
     for (let tried = ""; ;) {
       const info = await store.info(workspace);
       if (info === null || info.deleted) return undefined;
@@ -87,28 +128,49 @@ export class Checkpoints {
   }
 
   async remove(workspace: string): Promise<void> {
-    const store = await this.#open();
+    const { store } = await this.#open();
     const info = await store.info(workspace);
     if (info !== null && !info.deleted) await store.delete(workspace);
+    await this.#purge(workspace);
   }
 
-  #open(): Promise<ObjectStore> {
+  /** Removes the chunks of a workspace that come before a message; by default all. */
+  async #purge(workspace: string, before = Infinity): Promise<void> {
+    // NATS takes a first message for none, and would remove all.
+    if (before === 1) return;
+    const { manager } = await this.#open();
+    const bucket = this.#options.connection.subjects.checkpoints;
+    const filter = `$O.${bucket}.C.${workspace}.>`;
+    const which = before === Infinity ? { filter } : { filter, seq: before };
+    await manager.streams.purge(`OBJ_${bucket}`, which);
+  }
+
+  #open(): Promise<OpenedStore> {
     this.#store ??= this.#create();
     this.#store.catch(() => (this.#store = undefined));
     return this.#store;
   }
 
-  async #create(): Promise<ObjectStore> {
+  async #create(): Promise<OpenedStore> {
     const { nats, subjects } = this.#options.connection;
     const manager = await jetstreamManager(nats, { checkAPI: false });
     await ensureStream(manager, checkpointStream(subjects));
-    return await new Objm(jetstream(nats)).open(subjects.checkpoints);
+    const stream = jetstream(nats);
+    return { manager, stream, store: await new Objm(stream).open(subjects.checkpoints) };
   }
 }
 
 function isWhole(packed: Buffer, { digest }: ObjectInfo): boolean {
-  const hash = createHash("sha256").update(packed).digest("base64url");
-  return digest.replace(/=+$/, "") === `SHA-256=${hash}`;
+  return digest === `SHA-256=${hashOf(packed)}`;
+}
+
+function hashOf(packed: Buffer): string {
+  return paddedBase64Url(createHash("sha256").update(packed).digest());
+}
+
+/** As object stores of NATS have it. */
+function paddedBase64Url(bytes: Buffer): string {
+  return bytes.toString("base64").replaceAll("+", "-").replaceAll("/", "_");
 }
 
 function nodeOf({ metadata }: ObjectInfo): string | undefined {
