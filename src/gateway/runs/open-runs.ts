@@ -30,7 +30,7 @@ import { runSetup } from "./run-setup.ts";
 /** Milliseconds that `session/new` waits for a workspace: clients give up after 60 s. */
 const ANSWER_WITHIN = 20_000;
 /** In a fleet, a session that is opened again accepts prompts sooner: its worker may have been lost. */
-const REOPEN_WITHIN = 2_000;
+const REOPEN_WITHIN = 500;
 
 export interface OpenedRuns extends AsyncDisposable {
   place(meta: unknown, principal: Principal): SessionSetup | undefined;
