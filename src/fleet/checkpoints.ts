@@ -20,6 +20,8 @@ import { StreamReader } from "./stream-reader.ts";
 const AHEAD = 1024 * 1024;
 /** Milliseconds without a message until no more are expected. */
 const LONGEST_WAIT = 5_000;
+/** The same until it is looked whether another checkpoint was stored, which removes the messages of this one. */
+const LOOK_AFTER = 200;
 /** Bytes of a message. */
 const CHUNK = 128 * 1024;
 /** Messages that are sent before an acknowledgement is waited for. */
@@ -92,7 +94,7 @@ export class Checkpoints {
       const info = await store.info(workspace);
       if (info === null || info.deleted) return undefined;
       if (hasOwn && nodeOf(info) === this.#options.node) return undefined;
-      const packed = await this.#read(info);
+      const packed = await this.#read(info, store);
       if (isWhole(packed, info)) return packed;
       if (info.nuid === tried) {
         const why = `NATS has ${packed.length} of its ${info.size} bytes, or others than were stored`;
@@ -104,7 +106,7 @@ export class Checkpoints {
   }
 
   /** What is there of a checkpoint. The library's own way leaves a reader in the server for five minutes. */
-  async #read({ nuid }: ObjectInfo): Promise<Buffer> {
+  async #read({ name, nuid }: ObjectInfo, store: ObjectStore): Promise<Buffer> {
     const { nats, subjects } = this.#options.connection;
     const reading = {
       deliver_policy: DeliverPolicy.All,
@@ -114,15 +116,24 @@ export class Checkpoints {
     await using reader = await StreamReader.open(nats, stream, reading, { max_bytes: AHEAD });
     const chunks: Uint8Array[] = [];
     if (reader.pending === 0) return Buffer.alloc(0);
-    // Chunks that are removed now are not sent any more.
-    const late = setTimeout(() => reader.stop(), LONGEST_WAIT).unref();
+    const stopIfReplaced = async (): Promise<void> => {
+      if ((await store.info(name))?.nuid !== nuid) reader.stop();
+    };
+    let waited = 0;
+    const looking = setInterval(() => {
+      waited += LOOK_AFTER;
+      if (waited > LONGEST_WAIT) reader.stop();
+      // Without an answer it waits on.
+      else stopIfReplaced().catch(() => {});
+    }, LOOK_AFTER).unref();
     try {
       for await (const { data } of reader) {
-        late.refresh();
+        waited = 0;
+        looking.refresh();
         if (chunks.push(data) === reader.pending) break;
       }
     } finally {
-      clearTimeout(late);
+      clearInterval(looking);
     }
     return Buffer.concat(chunks);
   }

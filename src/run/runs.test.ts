@@ -5,118 +5,17 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setImmediate, setTimeout as pause } from "node:timers/promises";
 
-import { git, SampleRuns } from "../../test/samples/sample-runs.ts";
+import { RunAgentRig } from "../../test/samples/run-agent-rig.ts";
+import { git } from "../../test/samples/sample-runs.ts";
 import { covers } from "../../test/support/requirement.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { OWNER } from "../base/principal.ts";
-import { Stopper } from "../base/stop.ts";
-import type { Agent, AgentOpenOptions, SessionUpdate, Turn, TurnEnd } from "../session/agent.ts";
+import type { Stopper } from "../base/stop.ts";
 import { patchOf } from "./patch.ts";
-import { RunAgent, type RunAgentOptions } from "./run-agent.ts";
-import type { Runs } from "./runs.ts";
-
-type How = Partial<RunAgentOptions> & Pick<Partial<AgentOpenOptions>, "history">;
-
-const addFile = async (cwd: string): Promise<void> => writeFileSync(join(cwd, "new.txt"), "new\n");
-
-class Rig implements AsyncDisposable {
-  readonly #sample: SampleRuns;
-  readonly updates: SessionUpdate[] = [];
-
-  private constructor(sample: SampleRuns) {
-    this.#sample = sample;
-  }
-
-  static async open(): Promise<Rig> {
-    return new Rig(await SampleRuns.open());
-  }
-
-  get folder(): string {
-    return this.#sample.folder;
-  }
-
-  get remote(): string {
-    return this.#sample.remote;
-  }
-
-  get revision(): string {
-    return this.#sample.revision;
-  }
-
-  get runs(): Runs {
-    return this.#sample.runs;
-  }
-
-  get meta(): object {
-    return this.#sample.meta;
-  }
-
-  /** Opens a session whose agent does `work` in each turn. */
-  async session(
-    work: (cwd: string, turn: Turn) => Promise<TurnEnd | void>,
-    plan = this.runs.plan(this.meta),
-    mcpServers: AgentOpenOptions["mcpServers"] = [],
-    { history, ...how }: How & { readonly isReady?: () => Promise<void> } = {},
-  ) {
-    const inner: Agent = {
-      name: "scripted",
-      open: async ({ cwd, mcpServers: given }) => ({
-        settings: {
-          _meta: { given: given.map(({ name }) => name) },
-          modes: { currentModeId: "build", availableModes: [] },
-        },
-        prompt: async (turn) => {
-          return (await work(cwd, turn)) ?? { stopReason: "end_turn" };
-        },
-        [Symbol.asyncDispose]: async () => {},
-      }),
-    };
-    const agent = new RunAgent({
-      runs: this.runs,
-      inner: async () => {
-        await how.isReady?.();
-        return inner;
-      },
-      name: "scripted",
-      plan,
-      ...{ answerWithin: 60_000, budgetGrace: 50, ...how },
-    });
-    return await agent.open({
-      sessionId: "0d3adbee-0000-4000-8000-000000000001",
-      cwd: "",
-      additionalDirectories: [],
-      mcpServers,
-      history,
-      update: (update: SessionUpdate) => void this.updates.push(update),
-    } as unknown as AgentOpenOptions);
-  }
-
-  turn(text: string): Turn {
-    return {
-      id: "turn",
-      principal: OWNER,
-      prompt: [{ type: "text", text }],
-      stop: new Stopper(),
-      update: async (update) => void this.updates.push(update),
-      requestPermission: async () => ({ outcome: "cancelled" }),
-      progressed: () => {},
-      client: {
-        fs: { readTextFile: async () => "unreachable" },
-        notices: false,
-        compaction: false,
-      },
-    };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#sample[Symbol.asyncDispose]();
-  }
-}
 
 describe("a run", () => {
   it("uses MCP servers with an address, and says of the client's programs that it does not", async () => {
     covers("run.new.mcp-servers");
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     const servers = [
       { name: "local", command: "/bin/server", args: [], env: [] },
       { type: "http", name: "web", url: "https://mcp.example/", headers: [] },
@@ -129,7 +28,7 @@ describe("a run", () => {
   });
 
   it("names the repositories that it has in its cache, the last first", async () => {
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     assert.deepEqual(rig.runs.repositories, []);
     await using _session = await rig.session(async () => {});
     assert.deepEqual(rig.runs.repositories, [`file://${rig.remote}`]);
@@ -137,7 +36,7 @@ describe("a run", () => {
 
   it("works on a revision that is not the newest of its branch", async () => {
     covers("run.git.fetch", "run.git.checkout", "run.remote.branch");
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     const clone = join(rig.folder, "tree");
     writeFileSync(join(clone, "README.md"), "changed\n");
     git(clone, "commit", "--quiet", "--all", "-m", "Change");
@@ -157,65 +56,9 @@ describe("a run", () => {
     assert.deepEqual(files, ["hello\n", "changed\n"]);
   });
 
-  it("answers in time though its workspace takes longer, and works when that is ready", async () => {
-    covers("run.connection.timeout");
-    await using rig = await Rig.open();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const slow = { answerWithin: 1, isReady: () => promise };
-    await using session = await rig.session(addFile, undefined, [], slow);
-    const { target: planned } = session.settings._meta as { target: { branch: string } };
-    const prompted = session.prompt(rig.turn("Add"));
-    resolve();
-    const { target } = (await prompted)._meta as { target: { branch: string } };
-    assert.equal(target.branch, planned.branch);
-    assert.equal(git(rig.remote, "show", `${target.branch}:new.txt`), "new");
-  });
-
-  it("answers sooner when it is opened again, and prepares a workspace again that had failed", async () => {
-    await using rig = await Rig.open();
-    const begun = Promise.withResolvers<void>();
-    let attempts = 0;
-    const isReady = async (): Promise<void> => {
-      await begun.promise;
-      if (++attempts === 1) throw new Error("The agent is away");
-    };
-    const again = { reopenWithin: 1, isReady, history: (async function* () {})() };
-    await using session = await rig.session(addFile, undefined, [], again);
-    const first = session.prompt(rig.turn("Add"));
-    begun.resolve();
-    await assert.rejects(first, /The agent is away/);
-    assert.match(JSON.stringify(rig.updates), /could not be prepared: The agent is away/);
-    const { target } = (await session.prompt(rig.turn("Add")))._meta as {
-      target: { branch: string };
-    };
-    assert.equal(git(rig.remote, "show", `${target.branch}:new.txt`), "new");
-    assert.equal(attempts, 2);
-  });
-
-  it("prepares no workspace again when it has ended", async () => {
-    await using rig = await Rig.open();
-    const [asked, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    let attempts = 0;
-    const isReady = async (): Promise<void> => {
-      attempts++;
-      asked.resolve();
-      await begun.promise;
-    };
-    const again = { reopenWithin: 1, isReady, history: (async function* () {})() };
-    const session = await rig.session(addFile, undefined, [], again);
-    const waiting = session.prompt(rig.turn("Add"));
-    await asked.promise;
-    const ended = session[Symbol.asyncDispose]();
-    begun.reject(new Error("The agent is away"));
-    await assert.rejects(waiting);
-    await assert.rejects(session.prompt(rig.turn("Add")));
-    await ended;
-    assert.equal(attempts, 1);
-  });
-
   it("works on the exact revision, and pushes a branch", async () => {
     covers("run.git.branch", "run.git.execute", "run.git.commit", "run.git.push", "run.git.return");
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     await using session = await rig.session(async (cwd) => {
       assert.equal(readFileSync(join(cwd, "README.md"), "utf8"), "hello\n");
       writeFileSync(join(cwd, "new.txt"), "new\n");
@@ -243,7 +86,7 @@ describe("a run", () => {
   });
 
   it("continues the same branch in the next turn", async () => {
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     let count = 0;
     await using session = await rig.session(async (cwd) => {
       writeFileSync(join(cwd, `${++count}.txt`), "x");
@@ -258,7 +101,7 @@ describe("a run", () => {
   });
 
   it("pushes nothing if nothing was changed, and says so", async () => {
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     await using session = await rig.session(async () => {});
     const end = await session.prompt(rig.turn("Look"));
     assert.deepEqual(end._meta, { trunkline: { run: "unchanged" } });
@@ -267,7 +110,7 @@ describe("a run", () => {
   });
 
   it("gives the agent the files of the workspace, not those of the client", async () => {
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     let read: string | undefined;
     await using session = await rig.session(async (cwd, { client }) => {
       assert.equal(client.terminal, undefined);
@@ -278,7 +121,7 @@ describe("a run", () => {
   });
 
   it("reports its branch when it is resumed, even in a turn without changes", async () => {
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     const plan = rig.runs.plan(rig.meta);
     const revisionIn = (meta: unknown): string =>
       (meta as { target: { revision: string } }).target.revision;
@@ -296,7 +139,7 @@ describe("a run", () => {
   });
 
   it("is resumed with the commits that were not pushed", async () => {
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     const plan = rig.runs.plan(rig.meta);
     {
       await using session = await rig.session(async (cwd) => {
@@ -315,7 +158,7 @@ describe("a run", () => {
   });
 
   it("is resumed without caches and bases, which a backup leaves out", async () => {
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     const plan = rig.runs.plan(rig.meta);
     let count = 0;
     const work = async (cwd: string): Promise<void> => {
@@ -336,7 +179,7 @@ describe("a run", () => {
   });
 
   it("retries a failed push on its own, and exports a patch meanwhile", async () => {
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     const plan = rig.runs.plan(rig.meta);
     await using session = await rig.session(async (cwd) => {
       writeFileSync(join(cwd, "new.txt"), "new\n");
@@ -354,7 +197,7 @@ describe("a run", () => {
   });
 
   it("makes a turn wait for a slot, and reports its position in the queue", async () => {
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     const busy = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
     await using one = await rig.session(async () => {
@@ -376,7 +219,7 @@ describe("a run", () => {
     ["never ends", () => new Promise<never>(() => {})],
   ] as const) {
     it(`pushes the changes of a turn that a budget stopped, by an agent that ${how} then`, async () => {
-      await using rig = await Rig.open();
+      await using rig = await RunAgentRig.open();
       const session = await rig.session(async (cwd, { stop }) => {
         writeFileSync(join(cwd, "new.txt"), "new\n");
         (stop as Stopper).stop(new TrunklineError("limit", "3 of 3 steps are used."));
@@ -390,7 +233,7 @@ describe("a run", () => {
   }
 
   it("keeps the changes of a cancelled turn, and pushes them with the next turn", async () => {
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     let isFirst = true;
     await using session = await rig.session(async (cwd, { stop }) => {
       if (!isFirst) return undefined;
@@ -407,7 +250,7 @@ describe("a run", () => {
   });
 
   it("refuses a file that must not be committed, and names it", async () => {
-    await using rig = await Rig.open();
+    await using rig = await RunAgentRig.open();
     await using session = await rig.session(async (cwd) => {
       writeFileSync(join(cwd, "deploy.pem"), "-----BEGIN PRIVATE KEY-----\n");
       git(cwd, "init", "--quiet", "nested");
