@@ -12,7 +12,9 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import { inBothForms } from "../session/settings.ts";
+import { Attempt } from "./attempt.ts";
 import type { Target } from "./deliver.ts";
+import type { Pace } from "./pace.ts";
 import { progressUpdate } from "./progress.ts";
 import { wordsOnRequest } from "./pull-request.ts";
 import type { Run } from "./run.ts";
@@ -34,6 +36,8 @@ export interface RunAgentOptions {
   readonly answerWithin: number;
   /** The same for a session that is opened again, whose client may have lost its worker; by default as long. */
   readonly reopenWithin?: number | undefined;
+  /** Lets sessions that are opened again prepare their workspaces a few at a time. */
+  readonly pace?: Pace | undefined;
   /** Milliseconds that an agent has to end its turn when a budget is used up, before it is pushed. */
   readonly budgetGrace?: number;
 }
@@ -66,10 +70,14 @@ export class RunAgent implements Agent {
 
   /** Begins to prepare the workspace, and the agent in it. */
   async #attempt(options: AgentOpenOptions): Promise<Attempt> {
-    const { runs, plan } = this.#options;
+    const { runs, plan, pace } = this.#options;
     const run = await runs.open(plan, options.sessionId);
     const ends = new AsyncDisposableStack();
-    return new Attempt(run, this.#begin(run, options, ends), ends);
+    const stop = new AbortController();
+    const begin = (): Promise<AgentSession> => this.#begin(run, options, ends);
+    const isAgain = options.history !== undefined && pace !== undefined;
+    const inner = isAgain ? pace.run(begin, stop.signal) : begin();
+    return new Attempt(run, inner, ends, stop);
   }
 
   async #begin(
@@ -137,33 +145,6 @@ function tellOfProgress(options: AgentOpenOptions, message: string): void {
 const BUDGET_GRACE = 3_000;
 
 type RunSessionOptions = AgentOpenOptions & { readonly budgetGrace: number };
-
-/** A run whose workspace and agent are being prepared, or are ready. */
-class Attempt {
-  readonly run: Run;
-  readonly inner: Promise<AgentSession>;
-  readonly #ends: AsyncDisposableStack;
-  #ending: Promise<void> | undefined;
-
-  constructor(run: Run, inner: Promise<AgentSession>, ends: AsyncDisposableStack) {
-    this.run = run;
-    this.inner = inner;
-    this.#ends = ends;
-  }
-
-  end(): Promise<void> {
-    this.#ending ??= this.#end();
-    return this.#ending;
-  }
-
-  async #end(): Promise<void> {
-    this.run.stop();
-    const inner = await this.inner.catch(() => undefined);
-    await inner?.[Symbol.asyncDispose]();
-    await this.#ends.disposeAsync();
-    await this.run.close();
-  }
-}
 
 /** One session whose work comes back as a branch. */
 class RunSession implements AgentSession {

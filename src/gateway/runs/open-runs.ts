@@ -1,4 +1,5 @@
 import { mkdir } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
@@ -6,6 +7,7 @@ import { limitRefusal, type Principal, mayUseRepository } from "../../base/princ
 import type { Run } from "../../run/run.ts";
 import { RunAgent } from "../../run/run-agent.ts";
 import { isPlan } from "../../run/run-plan.ts";
+import { Pace } from "../../run/pace.ts";
 import { Runs } from "../../run/runs.ts";
 import { type InnerAgent, Spares } from "../../run/spares.ts";
 import { DENIED_NAMES } from "../../run/change/forbidden-name.ts";
@@ -31,6 +33,8 @@ import { runSetup } from "./run-setup.ts";
 const ANSWER_WITHIN = 20_000;
 /** In a fleet, a session that is opened again accepts prompts sooner: its worker may have been lost. */
 const REOPEN_WITHIN = 500;
+/** Milliseconds that a workspace which is prepared again may hold up the next one. */
+const PREPARED_WITHIN = 2_000;
 
 export interface OpenedRuns extends AsyncDisposable {
   place(meta: unknown, principal: Principal): SessionSetup | undefined;
@@ -92,6 +96,7 @@ export async function openRuns(
   const spares = opening.use(
     new Spares({ most: mostSpares, open: (plan) => runs.open(plan, ""), inner, remove, log }),
   );
+  const pace = carried && new Pace({ most: availableParallelism(), longest: PREPARED_WITHIN });
   const open = opening.move();
   return {
     place: (meta, principal) => place(runs, spares, meta, principal),
@@ -102,6 +107,7 @@ export async function openRuns(
         plan,
         answerWithin: ANSWER_WITHIN,
         reopenWithin: carried && REOPEN_WITHIN,
+        pace,
         inner: (run) => inner(name, run),
         spares,
       }),
