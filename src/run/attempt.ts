@@ -1,3 +1,4 @@
+import { TrunklineError } from "../base/errors.ts";
 import type { AgentSession } from "../session/agent.ts";
 import type { Run } from "./run.ts";
 
@@ -27,7 +28,7 @@ export class Attempt {
   }
 
   async #end(): Promise<void> {
-    this.#stop.abort();
+    this.#stop.abort(new TrunklineError("unavailable", "The session has ended."));
     this.run.stop();
     const inner = await this.inner.catch(() => undefined);
     await inner?.[Symbol.asyncDispose]();
