@@ -194,6 +194,21 @@ describe("Members", { skip: noNats, timeout: 300_000 }, () => {
     assert.equal(gateway.members.isReady, true);
   });
 
+  it("believes another node that one is dead which it did not hear since it started", async () => {
+    await using server = await NatsServer.start();
+    await using other = await FleetNode.open(server.url, "other");
+    await using worker = await FleetNode.open(server.url, "w", undefined, 60_000);
+    const { members } = worker;
+    await until(() => worker.alive.length === 2);
+    assert.ok(members.mayLive("1-dead"));
+    members.doubt("1-dead");
+    members.doubt(other.self.id);
+    assert.equal(await members.find("1-dead"), undefined);
+    assert.equal(members.mayLive("1-dead"), false);
+    assert.equal(members.isReady, false);
+    assert.ok(members.mayLive(other.self.id), "it hears that one");
+  });
+
   it("hears observers, which are no members, and believes the server who a beat is from", async () => {
     await using server = await NatsServer.start();
     const observer = () => ({ ...STATE, role: "observer" as const });

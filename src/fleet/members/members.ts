@@ -60,6 +60,8 @@ export class Members implements Disposable {
   readonly #self: NodeAddress;
   readonly #state: () => NodeState;
   readonly #heard = new Map<string, { member: Member; at: number; gone: AbortController }>();
+  /** Members that another node counts as dead and this one, which has just started, has not heard. */
+  readonly #doubted = new Set<string>();
   readonly #twin = Promise.withResolvers<Twin>();
   readonly #listeners = new Set<(change: MemberChange) => void>();
   readonly #ready = Promise.withResolvers<void>();
@@ -131,6 +133,12 @@ export class Members implements Disposable {
     return this.#heard.get(id)?.member;
   }
 
+  /** Whether that node may be alive. It may as long as it cannot be known, unless another node knows. */
+  mayLive(id: string): boolean {
+    if (this.get(id) !== undefined) return true;
+    return !this.isReady && !this.#doubted.has(id);
+  }
+
   /** Aborted when that member counts as dead; undefined if it does already. */
   untilGone(id: string): AbortSignal | undefined {
     return this.#heard.get(id)?.gone.signal;
@@ -138,10 +146,12 @@ export class Members implements Disposable {
 
   /**
    * Another node counts a member as dead. So does this one then, unless it has heard from it lately:
-   * both would notice, but not in the same second.
+   * both would notice, but not in the same second. A node that has just started believes it: sessions of
+   * a worker that was lost come to it first, since it has the most free slots.
    */
   doubt(id: string): void {
     if (this.isSilent(id)) this.#lose(id);
+    else if (!this.isReady && !this.#heard.has(id)) this.#doubted.add(id);
   }
 
   /**
@@ -149,7 +159,7 @@ export class Members implements Disposable {
    * has heard nobody yet.
    */
   async find(id: string, signal?: AbortSignal): Promise<Member | undefined> {
-    while (!this.isReady && this.get(id) === undefined) await this.next(signal);
+    while (this.get(id) === undefined && this.mayLive(id)) await this.next(signal);
     return this.get(id);
   }
 

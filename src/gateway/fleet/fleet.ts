@@ -116,9 +116,8 @@ export class Fleet implements AsyncDisposable {
     throw new TrunklineError("conflict", `Cannot be node '${member.name}': ${what}. ${next}.`);
   }
 
-  /** Whether a process that holds sessions seems alive. It does as long as that cannot be known. */
-  readonly isAlive = (holder: string): boolean =>
-    !this.members.isReady || this.members.get(holder) !== undefined;
+  /** Whether a process that holds sessions seems alive. */
+  readonly isAlive = (holder: string): boolean => this.members.mayLive(holder);
 
   /** Connects to the worker that holds a session. */
   readonly reach = async (holder: string, principal: Principal): Promise<Channel<string>> => {
