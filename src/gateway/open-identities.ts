@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 
 import type { ActsAs, AgentIdentity } from "../agent/command-environment.ts";
+import { Together } from "../base/together.ts";
 import type { Config, ConfigInput } from "./config/config.ts";
 import { userFile } from "./config/locations.ts";
 import { withSharedIdentities } from "./fleet/shared-identities-file.ts";
@@ -74,7 +75,11 @@ export function agentIdentity(
   env: NodeJS.ProcessEnv = process.env,
 ): ActsAs {
   const forge = forgeTokens(house);
-  return async (cwd) => {
+  // Where a worker is lost, another one opens all its sessions at once.
+  const together = new Together<AgentIdentity | undefined>();
+  return (cwd) => together.ask(cwd, () => identityIn(cwd));
+
+  async function identityIn(cwd: string): Promise<AgentIdentity | undefined> {
     await using commands = await currentIdentities(house, cwd, env);
     const actAs = async (name: string): Promise<AgentIdentity> => {
       const environment = await commands.environments(name);
@@ -96,7 +101,7 @@ export function agentIdentity(
       house.log.warn("agent.no-identity", { cwd, error });
       return undefined;
     }
-  };
+  }
 }
 
 /** The name of the identity that `agentIdentity` would give an agent in a folder. */

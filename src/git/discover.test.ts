@@ -22,6 +22,7 @@ describe("discover()", { timeout: 60_000 }, () => {
     sample.runIn(sample.home, "init", "-q", "--separate-git-dir", "apart.git", "apart");
     mkdirSync(join(sample.home, "half/.git"), { recursive: true });
     mkdirSync(join(sample.path, "inner/.git"), { recursive: true });
+    mkdirSync(join(sample.home, "none"));
     symlinkSync(sample.path, join(sample.home, "link"));
     sample.runIn(sample.path, ...allowFile, "submodule", "add", "-q", sample.path, "module");
     sample.runIn(sample.home, "init", "-q", "moved");
@@ -41,6 +42,7 @@ describe("discover()", { timeout: 60_000 }, () => {
       "spoke",
       "apart",
       "half",
+      "none",
       "link",
       "moved",
       "empty-config",

@@ -13,33 +13,34 @@ export interface Discovered {
 }
 
 /**
- * For an ordinary repository, one call of git finds both: we look for the repository as git does,
+ * For an ordinary repository, or none, one call of git finds both: we look for the repository as git does,
  * and git's list of configuration files confirms it. In all other cases git is asked separately.
  */
 export async function discover(git: Git): Promise<Discovered> {
-  const likely = git.env.GIT_CEILING_DIRECTORIES === undefined ? lookFor(git.folder) : undefined;
-  if (likely === undefined) {
+  const likely = git.env.GIT_CEILING_DIRECTORIES === undefined ? lookFor(git.folder) : "unknown";
+  if (likely === "unknown") {
     const [repository, config] = await Promise.all([findRepository(git), GitConfig.read(git)]);
     return { repository, config };
   }
   const config = await GitConfig.read(git);
+  if (likely === "none") return { repository: undefined, config };
   const repository = isConfirmed(likely, config) ? likely : await findRepository(git);
   return { repository, config };
 }
 
 /** The nearest folder with a `.git`, upwards. */
-function lookFor(folder: string): Repository | undefined {
+function lookFor(folder: string): Repository | "none" | "unknown" {
   let at: string;
   try {
     at = realpathSync(folder);
   } catch {
-    return undefined;
+    return "unknown";
   }
   for (; ; at = dirname(at)) {
-    if (existsSync(join(at, ".git"))) return worktreeAt(at);
+    if (existsSync(join(at, ".git"))) return worktreeAt(at) ?? "unknown";
     // This may be a bare repository: only git can tell.
-    if (existsSync(join(at, "HEAD")) && existsSync(join(at, "objects"))) return undefined;
-    if (at === dirname(at)) return undefined;
+    if (existsSync(join(at, "HEAD")) && existsSync(join(at, "objects"))) return "unknown";
+    if (at === dirname(at)) return "none";
   }
 }
 
