@@ -43,11 +43,7 @@ export class LineNumbers {
     if (known !== undefined) return known;
     const count = this.#number(text.content, like);
     const numbers = scratch.numbers.slice(0, count);
-    const once = new Int32Array(this.#count).fill(NONE);
-    for (let at = 0; at < count; at++) {
-      const number = numbers[at] ?? 0;
-      once[number] = once[number] === NONE ? at : SEVERAL;
-    }
+    const once = onceIn(numbers, this.#count);
     const numbered = { numbers, starts: scratch.starts.slice(0, count), once };
     this.#texts.set(text, numbered);
     return numbered;
@@ -114,6 +110,16 @@ export class LineNumbers {
       this.#table[slot] = number + 1;
     }
   }
+}
+
+/** The index of each number that occurs once, of so many. */
+function onceIn(numbers: Int32Array, size: number): Int32Array {
+  const once = new Int32Array(size).fill(NONE);
+  for (let at = 0; at < numbers.length; at++) {
+    const number = numbers[at] ?? 0;
+    once[number] = once[number] === NONE ? at : SEVERAL;
+  }
+  return once;
 }
 
 /** The text that was numbered last. The arrays are used again for the next one. */

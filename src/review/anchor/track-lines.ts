@@ -46,7 +46,6 @@ export function trackLines(
   const length = now.numbers.length;
   const map = mapNumbers(before.numbers, now.numbers, numbers.size);
   const landmarks = landmarksOf(before, now, numbers);
-  const certain = new Uint8Array(map.length);
   const moved = new Uint8Array(map.length);
   let runs = runsOf(map);
   if (dropStrays(map, runs, landmarks, length)) runs = runsOf(map);
@@ -54,6 +53,24 @@ export function trackLines(
     const loose = looseEnds(map, runs, landmarks);
     if (followMoves({ before, now, numbers }, map, landmarks, moved, loose)) runs = runsOf(map);
   }
+  const certain = certainIn(map, runs, landmarks, moved, length);
+  const gaps = map.includes(-1) ? gapsOf(map, moved, length) : [];
+  const edited = new Uint8Array(map.length);
+  return { map, ends: map.slice(), certain, moved, edited, landmarks, before, now, gaps };
+}
+
+/**
+ * Lines between two landmarks of a run. A function of its own, as other loops are: V8 compiles a small one
+ * sooner, and a list ends before a large one is.
+ */
+function certainIn(
+  map: Int32Array,
+  runs: readonly number[],
+  landmarks: Int32Array,
+  moved: Uint8Array,
+  length: number,
+): Uint8Array {
+  const certain = new Uint8Array(map.length);
   for (let n = 0; n < runs.length; n += 2) {
     const from = runs[n] ?? 0;
     const to = runs[n + 1] ?? 0;
@@ -67,9 +84,7 @@ export function trackLines(
     // Moved lines may have been rearranged, or copied and then changed.
     if (left < right && moved[left] !== 1) certain.fill(1, left, right + 1);
   }
-  const gaps = map.includes(-1) ? gapsOf(map, moved, length) : [];
-  const edited = new Uint8Array(map.length);
-  return { map, ends: map.slice(), certain, moved, edited, landmarks, before, now, gaps };
+  return certain;
 }
 
 /** Where lines are gone, and others are in their place. */
@@ -214,11 +229,7 @@ function followMoves(
   moved: Uint8Array,
   loose: Uint8Array,
 ): boolean {
-  const owner = new Int32Array(now.numbers.length).fill(-1);
-  for (let at = 0; at < map.length; at++) {
-    const to = map[at] ?? -1;
-    if (to >= 0) owner[to] = at;
-  }
+  const owner = ownersIn(map, now.numbers.length);
   const isFree = (from: number, to: number): boolean => {
     const number = before.numbers[from];
     if (number === undefined || number !== now.numbers[to]) return false;
@@ -272,6 +283,16 @@ function followMoves(
   return moved.includes(1);
 }
 
+/** The index in the old text of each new line; or -1. */
+function ownersIn(map: Int32Array, length: number): Int32Array {
+  const owner = new Int32Array(length).fill(-1);
+  for (let at = 0; at < map.length; at++) {
+    const to = map[at] ?? -1;
+    if (to >= 0) owner[to] = at;
+  }
+  return owner;
+}
+
 /**
  * Lines at the start of a run, before its first landmark. The end of a block moves with the block,
  * so a moved block may take them.
@@ -291,14 +312,17 @@ function uniqueWindows(
   map: Int32Array,
   owner: Int32Array,
 ): [number, number][] {
+  // Most of these lines are not in the other text, which takes less time to see than to hash a window.
   const lost = new Map<number, number>();
   for (let at = map.indexOf(-1); at !== -1; at = map.indexOf(-1, at + 1)) {
+    if (!isIn(now, before.numbers[at])) continue;
     const hash = windowAt(before.numbers, at, numbers);
     if (hash !== 0) lost.set(hash, at);
   }
   const found = new Map<number, number>();
   if (lost.size === 0) return [];
   for (let to = owner.indexOf(-1); to !== -1; to = owner.indexOf(-1, to + 1)) {
+    if (!isIn(before, now.numbers[to])) continue;
     const hash = windowAt(now.numbers, to, numbers);
     if (lost.has(hash)) found.set(hash, to);
   }
@@ -313,6 +337,10 @@ function uniqueWindows(
   return [...found].flatMap(([hash, to]): [number, number][] =>
     times.get(hash) === 2 ? [[lost.get(hash) ?? 0, to]] : [],
   );
+}
+
+function isIn({ once }: NumberedText, line: number | undefined): boolean {
+  return (once[line ?? -1] ?? -1) !== -1;
 }
 
 /**
