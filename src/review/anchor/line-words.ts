@@ -11,6 +11,9 @@ export interface LineWords {
 
 /** Letters and digits are one word, every other character is one too. */
 const WORD = /[\p{L}\p{N}_$]+|[^\s'"`;,()]/gu;
+/** The same for ASCII. To compile the other one takes longer than to find the words of many lines. */
+const ASCII_WORD = /[A-Za-z0-9_$]+|[^\s'"`;,()]/g;
+const NOT_ASCII = /[\u0080-\uffff]/;
 /** The marks around a line of a comment, which re-wrapping moves to other words. */
 const MARK = /^\s*(?:\/\/+|\/?\*+\/?(?=\s|$)|#+(?=\s|$))|\*+\/\s*$/g;
 
@@ -19,7 +22,8 @@ export function lineWords(lines: readonly string[]): LineWords {
   const words: string[] = [];
   const of: number[] = [];
   for (const [at, line] of lines.entries()) {
-    for (const word of line.replace(MARK, "").match(WORD) ?? []) {
+    const pattern = NOT_ASCII.test(line) ? WORD : ASCII_WORD;
+    for (const word of line.replace(MARK, "").match(pattern) ?? []) {
       words.push(word);
       of.push(at);
     }
