@@ -78,7 +78,9 @@ export async function lookedForAgain(
     const opened: { line?: number; end?: number }[] = [];
     const threads: number[] = [];
     for (let n = 0; n < numbers.length; n += 3) {
-      const [line = 0, end = 0] = [numbers[n + 1], numbers[n + 2]];
+      // By index: destructuring an array runs its iterator, thousands of times.
+      const line = numbers[n + 1] ?? 0;
+      const end = numbers[n + 2] ?? 0;
       threads.push(numbers[n] ?? 0);
       opened.push(line === 0 || end === 0 ? {} : { line, end });
     }
