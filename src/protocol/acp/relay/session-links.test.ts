@@ -304,6 +304,25 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     assert.equal(resumes.length, 1);
   });
 
+  it("sends no prompt to the next process before that has opened the session", async () => {
+    await using rig = new Rig();
+    const first = rig.holding("h", LOADED);
+    const second = rig.holding("next", { "session/prompt": { stopReason: "end_turn" } });
+    await rig.join("h");
+    rig.holder = "next";
+    await first.die();
+    const { id } = await second.heard("session/resume");
+    rig.take({ id: 5, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    // What it is asked later comes after the prompt, if that was sent.
+    const asked = rig.links.request("next", "session/list", {} as never).catch(() => {});
+    await second.heard("session/list");
+    assert.ok(!second.sink.messages.some((text) => text.includes("session/prompt")));
+    second.say({ id, result: {} });
+    await rig.sent((message) => message.id === 5 && message.result.stopReason === "end_turn");
+    await second.die();
+    await asked;
+  });
+
   it("lets a client wait that sends much while the session is being taken over", async () => {
     await using rig = new Rig();
     const holder = rig.holding("h", LOADED);

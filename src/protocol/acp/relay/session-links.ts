@@ -189,7 +189,9 @@ export class SessionLinks {
     const joined = this.#joined.get(sessionId);
     if (joined === undefined) return undefined;
     const { link } = joined;
-    if (link === undefined) return this.#keep(joined, text);
+    // The next holder refuses what comes before it has opened the session.
+    const isReopening = joined.recovery !== undefined && !joined.isIn;
+    if (link === undefined || isReopening) return this.#keep(joined, text);
     if (!isId(id)) return link.pass(text);
     const idText = String(holdId(id, text));
     const span = method === METHODS.prompt.name ? this.#trace(sessionId, params) : undefined;
