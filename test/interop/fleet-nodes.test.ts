@@ -24,6 +24,10 @@ function numbersOf({ messages }: AcpSocket): number[] {
   return messages.flatMap(({ params }) => params?._meta?.trunkline?.seq ?? []);
 }
 
+function questionsOf({ messages }: AcpSocket): Json[] {
+  return messages.filter(({ method }) => method === "session/request_permission");
+}
+
 async function stateOf(client: AcpSocket, params: object): Promise<Json> {
   const { _meta } = await client.ask("session/resume", params);
   return _meta.trunkline;
@@ -118,5 +122,48 @@ describe("the nodes of a fleet", { skip: noNats, timeout: 600_000 }, () => {
     await using drain = rig.commandAt("g1", "worker", "drain", "w2");
     assert.equal(await drain.exit, 0, drain.stderr);
     assert.equal(await second.exit, DRAINED, second.stderr);
+  });
+
+  it("keep a question over the end of a gateway, and then of the worker", async () => {
+    await using rig = await FleetRig.start();
+    await rig.worker("w1");
+    const [one, two] = [await rig.gateway("g1"), await rig.gateway("g2")];
+    using first = await rig.client(one);
+    const place = { cwd: rig.folder, mcpServers: [] };
+    const { sessionId } = await first.ask("session/new", place);
+    first.send("session/prompt", promptOf(sessionId, "permission"));
+    await first.until((client) => questionsOf(client)[0]);
+    await rig.kill("g1");
+    using second = await rig.client(two);
+    await second.ask("session/load", { ...place, sessionId });
+    const still = await second.until((client) => questionsOf(client)[0]);
+    await rig.worker("w2");
+    await rig.kill("w1");
+    const again = await second.until((client) => questionsOf(client)[1]);
+    assert.deepEqual(again.params.toolCall, still.params.toolCall);
+    const result = { outcome: { outcome: "selected", optionId: "once" } };
+    second.socket.send(JSON.stringify({ jsonrpc: "2.0", id: again.id, result }));
+    await second.ask("session/prompt", promptOf(sessionId, "permission"));
+    assert.equal(questionsOf(second).length, 2);
+    assert.match(second.text, /"optionId":"once"/);
+  });
+
+  it("end in words if another has their name, and may be restarted at once", async () => {
+    await using rig = await FleetRig.start();
+    const first = await rig.worker("w1");
+    const gateway = await rig.gateway("g1");
+    const second = await rig.worker("w2", "--name", "w1");
+    assert.equal(await second.exit, 1);
+    assert.match(second.stderr, /Cannot be node 'w1': another worker of pool 'default' has that/);
+    await first.says(/fleet\.same-name/);
+    const third = await rig.gateway("g2", "--name", "g1");
+    assert.equal(await third.program.exit, 1);
+    assert.match(third.program.stderr, /Cannot be node 'g1': another gateway of pool 'default'/);
+    await rig.kill("w1");
+    await rig.worker("w1");
+    using client = await rig.client(gateway);
+    const { sessionId } = await client.ask("session/new", { cwd: rig.folder, mcpServers: [] });
+    await client.ask("session/prompt", promptOf(sessionId, "say here"));
+    assert.match(client.text, /here/);
   });
 });

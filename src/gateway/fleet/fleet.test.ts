@@ -54,7 +54,11 @@ describe("Fleet.untilRefused()", { skip: noNats, timeout: 60_000 }, () => {
     await using second = await Fleet.connect(house, { role: "worker", isTyped });
     second.members.join();
     await until(() => first.alive.length === 2);
-    await assert.rejects(second.untilRefused(house.log), { code: "conflict" });
+    await assert.rejects(second.untilRefused(house.log), {
+      code: "conflict",
+      message:
+        /^Cannot be node 'same': another worker of pool 'p' has that name\. Give each node a/,
+    });
     // While it closes.
     await until(() => first.members.get(second.self.id) === undefined);
     assert.deepEqual(

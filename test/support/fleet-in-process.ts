@@ -1,0 +1,100 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { type FleetFlags, fleetValues } from "../../src/gateway/config/fleet-flags.ts";
+import { loadConfig } from "../../src/gateway/config/load.ts";
+import { FleetGateway } from "../../src/gateway/fleet/fleet-gateway.ts";
+import { Worker } from "../../src/gateway/fleet/worker.ts";
+import { House } from "../../src/gateway/house.ts";
+import { HttpServer } from "../../src/gateway/http/http-server.ts";
+import { openTools } from "../../src/gateway/tool/open-tools.ts";
+import { AcpSocket } from "./acp-socket.ts";
+import { NatsServer } from "./nats-server.ts";
+import { type Ran, runInProcess } from "./run-in-process.ts";
+
+const AGENT = join(import.meta.dirname, "acp-agent.mjs");
+/** The tools of other nodes need approvals. */
+const KIND = { isLasting: true, hasOwnBus: true, isShared: true, needsApprovals: true };
+
+/**
+ * Gateways and workers in this process, on a real NATS server. They cannot be killed (see `FleetRig`), but
+ * ten of them take no more processor time than one that is a process.
+ */
+export class FleetInProcess implements AsyncDisposable {
+  readonly nats: NatsServer;
+  readonly folder = mkdtempSync(join(tmpdir(), "trunkline-fleet-"));
+  readonly #nodes = new Map<string, AsyncDisposableStack>();
+
+  private constructor(nats: NatsServer) {
+    this.nats = nats;
+  }
+
+  static async start(): Promise<FleetInProcess> {
+    return new FleetInProcess(await NatsServer.start());
+  }
+
+  async worker(name: string, flags: FleetFlags = {}): Promise<Worker> {
+    const { house, opened } = await this.#open(name, flags);
+    const { offer } = opened.use(await openTools(house, KIND));
+    return opened.use(await Worker.open(house, { offer, isTyped: true }));
+  }
+
+  /** Gives the address for clients. */
+  async gateway(name: string, flags: FleetFlags = {}): Promise<string> {
+    const { house, opened } = await this.#open(name, flags);
+    const { offer } = opened.use(await openTools(house, KIND));
+    const fleet = opened.use(await FleetGateway.open(house, { offer, isTyped: true }));
+    const { sharing } = fleet;
+    const server = await HttpServer.open(house, { offer, noAuth: true, sharing });
+    opened.defer(() => server.close(0));
+    // As `trunkline serve` does: from the start it notices which sessions move.
+    await server.holder();
+    fleet.join(server.localUrl);
+    return `${server.localUrl}/acp`.replace("http", "ws");
+  }
+
+  client(gateway: string): Promise<AcpSocket> {
+    return AcpSocket.connect(gateway);
+  }
+
+  /** Runs a command of the command line, with the fleet's address. */
+  command(...words: readonly string[]): Promise<Ran> {
+    const where = ["--bus", this.nats.url, "--data", join(this.folder, "cli")];
+    return runInProcess([...words, ...where], { env: { HOME: this.folder }, cwd: this.folder });
+  }
+
+  /** Ends a node as a service manager does. */
+  async stop(name: string): Promise<void> {
+    await this.#nodes.get(name)?.disposeAsync();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const name of this.#nodes.keys()) await this.stop(name);
+    await this.nats[Symbol.asyncDispose]();
+    rmSync(this.folder, { recursive: true });
+  }
+
+  async #open(
+    name: string,
+    flags: FleetFlags,
+  ): Promise<{ house: House; opened: AsyncDisposableStack }> {
+    const data = join(this.folder, name);
+    mkdirSync(data, { recursive: true, mode: 0o700 });
+    const config = `${data}.json`;
+    const other = { command: process.execPath, args: [AGENT, "--loads"] };
+    writeFileSync(
+      config,
+      JSON.stringify({ agent: "other", agents: { other }, log: { level: "error" } }),
+    );
+    const more = fleetValues({ bus: this.nats.url, name, ...flags });
+    const input = {
+      cwd: this.folder,
+      env: { HOME: this.folder },
+      flags: { config, data, port: "0", more },
+    };
+    const opened = new AsyncDisposableStack();
+    this.#nodes.set(name, opened);
+    return { house: new House((await loadConfig(input)).config), opened };
+  }
+}
