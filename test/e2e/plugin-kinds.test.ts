@@ -92,7 +92,7 @@ describe("trunkline plugin dev", { timeout: 600_000 }, () => {
         const starts = lines.filter((line) => line === "tools.dev | up, with 1 tools").length;
         return starts > at && lines.includes(`tools.dev | ${word} begins`);
       });
-      const { code, out, err } = await home.run("plugin", "call", "word");
+      const { code, out, err } = await home.runInProcess("plugin", "call", "word");
       assert.deepEqual([code, out], [0, word], err);
       if (word === "first") write("second");
     }
@@ -132,7 +132,7 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
     );
     await orchestrator.logged("plugin.up", 4);
     const call = async (name: string, tool = "who_one"): Promise<string> =>
-      (await home.run("plugin", "call", name, "--args", JSON.stringify({ tool }))).out;
+      (await home.runInProcess("plugin", "call", name, "--args", JSON.stringify({ tool }))).out;
     const [one, two] = [await call("who_one"), await call("who_two")];
     const pid = one.split(" ")[1];
     assert.deepEqual([one, two], [`one ${pid}`, `two ${pid}`]);
@@ -151,7 +151,9 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
     assert.match(await call("who_two"), /^two \d+$/);
 
     // The one with permissions has a network of its own, where this machine can make one.
-    const { plugins: states } = JSON.parse((await home.run("plugin", "list", "--json")).out) as {
+    const { plugins: states } = JSON.parse(
+      (await home.runInProcess("plugin", "list", "--json")).out,
+    ) as {
       plugins: { id: string; hosts?: string[] }[];
     };
     const isLimited = (await pluginsInForce(defaultConfig(home.data))).state === "ok";

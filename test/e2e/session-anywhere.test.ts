@@ -5,7 +5,6 @@ import { describe, it } from "node:test";
 
 import { AcpEditor, Place } from "../support/acp-editor.ts";
 import { Program } from "../support/program.ts";
-import { killMembers } from "../support/session-killing.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const other = { command: process.execPath, args: [AGENT, "--loads"] };
@@ -130,10 +129,6 @@ describe("a session that another process has open", { timeout: 600_000 }, () => 
     await two.program.until(() => two.text().endsWith("on and on"));
     await one[Symbol.asyncDispose]();
   });
-});
-
-it("a session outlives kills of its members", { timeout: 600_000 }, async () => {
-  await killMembers(5, 4);
 });
 
 /** `trunkline serve` on the data folder of a place. */
