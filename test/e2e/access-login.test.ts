@@ -62,7 +62,7 @@ describe("the owner's token", { timeout: 600_000 }, () => {
     const browser = { ...OWN_PAGE, cookie: cookieOf(await exchange(gateway, gateway.ready.login)) };
     assert.equal((await gateway.get("/metrics", browser)).status, 200);
     const ended = once(socket, "close");
-    const { code, out } = await home.run("token", "rotate");
+    const { code, out } = await home.runInProcess("token", "rotate");
     assert.equal(code, 0);
     assert.match(out, /Replaced the owner's token in .*owner-token'/);
     assert.equal((await gateway.get("/metrics", gateway.owner)).status, 401);
@@ -140,13 +140,13 @@ describe("a browser", { timeout: 600_000 }, () => {
         assert.equal((await exchange(gateway, link)).status, 200);
       }
     }
-    assert.equal((await home.run("open", "--print")).code, 1);
+    assert.equal((await home.runInProcess("open", "--print")).code, 1);
     // One that was killed cannot say that it is gone.
     await using killed = home.start("serve", "--port", "0", "--json");
     await killed.answers(1);
     killed.child.kill("SIGKILL");
     await killed.exit;
-    assert.equal((await home.run("open", "--print")).code, 1);
+    assert.equal((await home.runInProcess("open", "--print")).code, 1);
   });
 
   it("sends the code with the script of the page", async () => {

@@ -75,7 +75,7 @@ describe("a revoked token", { timeout: 600_000 }, () => {
     const [bobsAgent = 0] = agentsOf(gateway).filter((pid) => pid !== annsAgent);
     assert.notEqual(bobsAgent, 0, "two principals share a process");
     assert.ok(isAlive(annsAgent));
-    const { code } = await home.run("token", "revoke", "ann");
+    const { code } = await home.runInProcess("token", "revoke", "ann");
     assert.equal(code, 0);
     const revoked = performance.now();
     await untilGone([annsAgent], revoked);
@@ -83,7 +83,7 @@ describe("a revoked token", { timeout: 600_000 }, () => {
     const said = second.text.length;
     await second.until(({ text }) => (text.length > said ? true : undefined));
     // What was said is still the owner's to read.
-    const { out } = await home.run("session", "show", sessionId);
+    const { out } = await home.runInProcess("session", "show", sessionId);
     assert.match(out, /last turn +(cancelled|interrupted)/);
   });
 
@@ -99,7 +99,7 @@ describe("a revoked token", { timeout: 600_000 }, () => {
     const pids = await pidsIn(file, 2);
     assert.ok(pids.every(isAlive));
     const closed = once(client.socket, "close");
-    await home.run("token", "revoke", "ann");
+    await home.runInProcess("token", "revoke", "ann");
     const revoked = performance.now();
     await untilGone(pids, revoked);
     await closed;
@@ -138,7 +138,7 @@ describe("a revoked token", { timeout: 600_000 }, () => {
     await beginTurn(client, home.path);
     const others = agentsOf(gateway).filter((pid) => !owners.includes(pid));
     assert.deepEqual([owners.length, others.length], [1, 1]);
-    await home.run("token", "rotate");
+    await home.runInProcess("token", "rotate");
     await untilGone(owners, performance.now());
     assert.ok(others.every(isAlive));
   });
@@ -182,7 +182,7 @@ describe("a revoked token", { timeout: 600_000 }, () => {
       }
     };
     await heard("tools/call");
-    await home.run("token", "revoke", "ann");
+    await home.runInProcess("token", "revoke", "ann");
     await heard("notifications/cancelled");
     await answer;
   });

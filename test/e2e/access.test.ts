@@ -178,7 +178,7 @@ describe("trunkline serve on an address that others can reach", { timeout: 600_0
     const kept = new WebSocket(gateway.acp, { headers: other });
     await Promise.all([once(socket, "open"), once(kept, "open")]);
     const ends = Promise.all([once(socket, "close"), assert.rejects(stream.text())]);
-    await home.run("token", "revoke", "laptop");
+    await home.runInProcess("token", "revoke", "laptop");
     const refused = await gateway.post(PING, { ...bearer(token), ...session });
     assert.equal(refused.status, 401);
     assert.match(refused.headers["www-authenticate"] ?? "", /error="invalid_token"/);
@@ -250,7 +250,7 @@ describe("trunkline serve on an address that others can reach", { timeout: 600_0
         { caller: "owner", tool: "fail", outcome: "error" },
       ],
     );
-    const { out } = await home.run("token", "list", "--json");
+    const { out } = await home.runInProcess("token", "list", "--json");
     const { tokens } = JSON.parse(out) as { tokens: { lastUsed?: string }[] };
     assert.ok(tokens.every(({ lastUsed }) => lastUsed !== undefined));
   });
