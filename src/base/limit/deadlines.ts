@@ -1,5 +1,7 @@
+import { Chain, type Link } from "../chain.ts";
+
 /** One running limit of time. */
-export interface Deadline {
+export interface Deadline extends Link<Deadline> {
   at: number;
   readonly expire: () => void;
 }
@@ -8,16 +10,17 @@ export interface Deadline {
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 /**
- * Many deadlines on one timer. Starting and stopping one is a set operation; a timer for each
+ * Many deadlines on one timer. Starting and stopping one changes two links; a timer for each
  * request would cost more than most requests do.
  */
 export class Deadlines {
-  readonly #running = new Set<Deadline>();
+  readonly #running = new Chain<Deadline>();
   #timer: NodeJS.Timeout | undefined;
   #wakeAt = Infinity;
 
   start(milliseconds: number, expire: () => void): Deadline {
-    const deadline = { at: performance.now() + milliseconds, expire };
+    const at = performance.now() + milliseconds;
+    const deadline: Deadline = { at, expire, before: undefined, after: undefined };
     this.#running.add(deadline);
     this.#wakeBy(deadline.at);
     return deadline;
@@ -56,7 +59,7 @@ export class Deadlines {
     const now = performance.now();
     let next = Infinity;
     const expired: Deadline[] = [];
-    for (const deadline of this.#running) {
+    for (const deadline of this.#running.all()) {
       // A timer may fire a fraction of a millisecond early.
       if (deadline.at <= now + 1) expired.push(deadline);
       else if (deadline.at < next) next = deadline.at;

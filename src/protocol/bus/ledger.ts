@@ -1,3 +1,4 @@
+import { Chain, type Link } from "../../base/chain.ts";
 import { hasBrand, TrunklineError } from "../../base/errors.ts";
 
 export interface LedgerLimits {
@@ -8,7 +9,7 @@ export interface LedgerLimits {
 }
 
 /** An exchange whose request is still to come. */
-export interface Begun {
+export interface Begun extends Link<Begun> {
   giveUp(): void;
 }
 
@@ -19,7 +20,7 @@ export interface Begun {
 export class Ledger {
   readonly #limits: LedgerLimits;
   /** Those of which the request is not there yet, the oldest first. */
-  readonly #begun = new Set<Begun>();
+  readonly #begun = new Chain<Begun>();
   #exchanges = 0;
   #bytes = 0;
 
@@ -44,7 +45,7 @@ export class Ledger {
   begin(exchange: Begun): void {
     this.#begun.add(exchange);
     if (this.#begun.size <= this.#limits.exchanges) return;
-    const [oldest] = this.#begun;
+    const oldest = this.#begun.first;
     if (oldest === undefined) return;
     this.#begun.delete(oldest);
     oldest.giveUp();

@@ -6,6 +6,7 @@ import type { EngineSession } from "./engine-session.ts";
 import { readPeerCertificate } from "./peer-certificate.ts";
 import { WRITE_WINDOW } from "./control-frame.ts";
 import { MultiplexedStream, type StreamOwner } from "./stream/multiplexed-stream.ts";
+import { StreamTable } from "./stream/stream-table.ts";
 import type { Connected, Ending } from "./settings.ts";
 
 /**
@@ -25,7 +26,7 @@ export class QuicConnection implements Connection, StreamOwner {
   readonly #opened = Promise.withResolvers<this>();
   readonly #closed = Promise.withResolvers<ConnectionError>();
   readonly #session: EngineSession;
-  readonly #streams = new Map<number, MultiplexedStream>();
+  readonly #streams = new StreamTable();
   #certificate: Buffer | undefined;
   #peer: PeerCertificate | undefined;
   #isDraining = false;
@@ -160,7 +161,7 @@ export class QuicConnection implements Connection, StreamOwner {
 
   /** Gives up requests that the peer left unfinished. Called at intervals. */
   dropStale(): void {
-    for (const stream of [...this.#streams.values()]) {
+    for (const stream of this.#streams.all()) {
       if (!stream.isStale()) continue;
       const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
       stream.giveUp(new ConnectionError("timeout", message));
@@ -169,13 +170,13 @@ export class QuicConnection implements Connection, StreamOwner {
 
   #add(id: number, isOpened: boolean): MultiplexedStream {
     const stream = new MultiplexedStream(this.#session, this, id, isOpened);
-    this.#streams.set(id, stream);
-    this.#session.streams.set(id, stream);
+    this.#streams.add(stream);
+    this.#session.streams.add(stream);
     return stream;
   }
 
   #failStreams(error: ConnectionError): void {
-    for (const stream of [...this.#streams.values()]) stream.fail(error);
+    for (const stream of this.#streams.all()) stream.fail(error);
   }
 
   #trouble(what: string, ending: Ending): ConnectionError {

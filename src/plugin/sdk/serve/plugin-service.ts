@@ -35,7 +35,8 @@ export class PluginService {
   readonly #log: Log;
   readonly #calls = new RunningCalls();
   readonly #service: BusService;
-  readonly #exchanges = new Set<Promise<void>>();
+  #exchanges = 0;
+  #quiet: PromiseWithResolvers<void> | undefined;
   #shutdown: Promise<boolean> | undefined;
 
   constructor({ parts, client, log, registered, ended }: PluginServiceOptions) {
@@ -71,13 +72,16 @@ export class PluginService {
 
   /** Answers what comes on one stream. */
   serve(stream: BidiStream, connection: Connection): void {
-    const exchange = serveExchange(stream, connection, this.#service);
-    this.#exchanges.add(exchange);
+    this.#exchanges++;
     background(
-      exchange.finally(() => this.#exchanges.delete(exchange)),
+      serveExchange(stream, connection, this.#service).finally(this.#ended),
       "Answering on the bus",
     );
   }
+
+  readonly #ended = (): void => {
+    if (--this.#exchanges === 0) this.#quiet?.resolve();
+  };
 
   /**
    * Waits for what runs, at most so many milliseconds, and calls the rest off; then lets the plugin
@@ -90,9 +94,10 @@ export class PluginService {
 
   /** Resolves when all answers are on their way, or soon. */
   async answered(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, LAST_WORDS);
-    await Promise.race([Promise.allSettled(this.#exchanges), promise]);
+    if (this.#exchanges === 0) return;
+    this.#quiet ??= Promise.withResolvers();
+    const timer = setTimeout(this.#quiet.resolve, LAST_WORDS);
+    await this.#quiet.promise;
     clearTimeout(timer);
   }
 

@@ -1,24 +1,35 @@
-import { type Stop, Stopper } from "../../../base/stop.ts";
+import { Chain, type Link } from "../../../base/chain.ts";
+import { type Stop, type StopListener, Stopper } from "../../../base/stop.ts";
 import type { BusCall } from "../../../protocol/bus/serve.ts";
+
+/** One of them. */
+class RunningCall extends Stopper implements Link<RunningCall>, StopListener {
+  before: RunningCall | undefined;
+  after: RunningCall | undefined;
+
+  /** Its caller has gone. */
+  stopped(reason: Error): void {
+    this.stop(reason);
+  }
+}
 
 /** The calls that a plugin is answering. They can be cancelled together. */
 export class RunningCalls {
-  readonly #running = new Set<Stopper>();
+  readonly #running = new Chain<RunningCall>();
   #idle: PromiseWithResolvers<void> | undefined;
   #reason: Error | undefined;
 
   /** Runs until its work is done, or its caller has gone, or all is called off. */
   async run<T>(call: Pick<BusCall, "stop">, work: (stopper: Stopper) => Promise<T>): Promise<T> {
-    const stopper = new Stopper();
-    const passOn = { stopped: (reason: Error) => stopper.stop(reason) };
-    call.stop.add(passOn);
-    this.#running.add(stopper);
-    if (this.#reason !== undefined) stopper.stop(this.#reason);
+    const running = new RunningCall();
+    call.stop.add(running);
+    this.#running.add(running);
+    if (this.#reason !== undefined) running.stop(this.#reason);
     try {
-      return await work(stopper);
+      return await work(running);
     } finally {
-      call.stop.remove(passOn);
-      this.#running.delete(stopper);
+      call.stop.remove(running);
+      this.#running.delete(running);
       if (this.#running.size === 0) this.#idle?.resolve();
     }
   }
@@ -26,7 +37,7 @@ export class RunningCalls {
   /** Calls off all that runs and all that will. */
   stopAll(reason: Error): void {
     this.#reason = reason;
-    for (const stopper of [...this.#running]) stopper.stop(reason);
+    for (const running of this.#running.all()) running.stop(reason);
   }
 
   /** Resolves when nothing runs, or after so many milliseconds. */

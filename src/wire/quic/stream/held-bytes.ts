@@ -1,5 +1,7 @@
+import { Chain, type Link } from "../../../base/chain.ts";
+
 /** A stream whose bytes are kept until they are read. */
-export interface Holder {
+export interface Holder extends Link<Holder> {
   /** Too much is held for all of them together. */
   giveUp(held: number, limit: number): void;
 }
@@ -11,7 +13,7 @@ export interface Holder {
  */
 export class HeldBytes {
   readonly #limit: number;
-  readonly #holders = new Set<Holder>();
+  readonly #holders = new Chain<Holder>();
   #held = 0;
 
   constructor(limit: number) {
@@ -25,7 +27,7 @@ export class HeldBytes {
   add(holder: Holder, bytes: number): void {
     this.#holders.add(holder);
     this.#held += bytes;
-    if (this.#held > this.#limit) [...this.#holders].at(-1)?.giveUp(this.#held, this.#limit);
+    if (this.#held > this.#limit) this.#holders.last?.giveUp(this.#held, this.#limit);
   }
 
   /** Bytes were read. */

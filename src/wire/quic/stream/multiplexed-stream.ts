@@ -50,6 +50,11 @@ export class MultiplexedStream implements BidiStream {
     this.#sender = new StreamSender(send, connection.writeWindow);
   }
 
+  /** Something was sent on it, or came. */
+  get isOpened(): boolean {
+    return this.#isOpened;
+  }
+
   get stop(): Stop {
     return this.#stopper;
   }

@@ -7,6 +7,7 @@ import { FrameWriter } from "../frame-writer.ts";
 import { readPeerCertificate } from "../peer-certificate.ts";
 import type { Ending } from "../settings.ts";
 import { HeldBytes } from "../stream/held-bytes.ts";
+import { StreamTable } from "../stream/stream-table.ts";
 import { readInto } from "./read-into.ts";
 import {
   type FrameCarrier,
@@ -53,12 +54,12 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
   readonly #writer: FrameWriter;
   readonly #accept: TlsConnectionOptions["accept"];
   readonly #crowded: TlsConnectionOptions["crowded"];
-  readonly #streams = new Map<number, MultiplexedStream>();
-  /** Those of our own streams that the other side knows of. */
-  readonly #opened = new Set<number>();
+  readonly #streams = new StreamTable();
   /** Frames of those that wait for one of them to end. */
   readonly #waiting = new Map<number, Frame[]>();
   #maxStreams: number;
+  /** How many of our own streams the other side knows of. */
+  #opened = 0;
   #rest: Buffer | undefined;
   #lastId = 0;
   #isReady: boolean;
@@ -136,7 +137,7 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
 
   /** Gives up requests that the peer left unfinished. Called at intervals. */
   dropStale(): void {
-    for (const stream of [...this.#streams.values()]) {
+    for (const stream of this.#streams.all()) {
       if (!stream.isStale()) continue;
       const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
       stream.giveUp(new ConnectionError("timeout", message));
@@ -148,7 +149,7 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
     const waiting = this.#waiting.get(id);
     if (waiting !== undefined) waiting.push(frame);
     else if ((flags & FIRST) === 0 || this.#accept !== undefined) this.#write(frame);
-    else if (this.#opened.size < this.#maxStreams) this.#open(id, [frame]);
+    else if (this.#opened < this.#maxStreams) this.#open([frame]);
     else this.#waiting.set(id, [frame]);
   }
 
@@ -159,8 +160,10 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
 
   forget(stream: MultiplexedStream): void {
     this.#streams.delete(stream.id);
-    this.#waiting.delete(stream.id);
-    if (this.#opened.delete(stream.id)) this.#openNext();
+    if (!this.#waiting.delete(stream.id) && stream.isOpened && this.#accept === undefined) {
+      this.#opened--;
+      this.#openNext();
+    }
     if (this.#isDraining && this.#streams.size === 0)
       background(this.close(), "Closing a connection");
   }
@@ -177,21 +180,23 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
     this.#cut({ trouble: "limit", detail: "it does not take what it is sent" });
   }
 
-  #open(id: number, frames: readonly Frame[]): void {
-    this.#opened.add(id);
+  #open(frames: readonly Frame[]): void {
+    this.#opened++;
     for (const frame of frames) this.#write(frame);
   }
 
   #openNext(): void {
-    const [next] = this.#waiting;
-    if (next === undefined || this.#opened.size >= this.#maxStreams) return;
-    this.#waiting.delete(next[0]);
-    this.#open(...next);
+    if (this.#waiting.size === 0 || this.#opened >= this.#maxStreams) return;
+    for (const [id, frames] of this.#waiting) {
+      this.#waiting.delete(id);
+      this.#open(frames);
+      return;
+    }
   }
 
   #add(id: number, isOpened: boolean): MultiplexedStream {
     const stream = new MultiplexedStream(this, this, id, isOpened);
-    this.#streams.set(id, stream);
+    this.#streams.add(stream);
     return stream;
   }
 
@@ -255,7 +260,7 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
     this.#writer.flush();
     this.#over = error;
     this.#ready.reject(error);
-    for (const stream of [...this.#streams.values()]) stream.fail(error);
+    for (const stream of this.#streams.all()) stream.fail(error);
     const late = setTimeout(() => this.#socket.destroy(), CLOSING);
     const gone = (): void => {
       clearTimeout(late);
