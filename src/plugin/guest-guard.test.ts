@@ -47,7 +47,7 @@ describe("GuestGuard", () => {
     const guard = new GuestGuard(() => ({ name: "p", isPlugin: true, mayCall: () => true }));
     const begun: number[] = [];
     for (let count = 0; count < 100; count++) {
-      guard.begin(connection("p"), () => void begun.push(count));
+      guard.begin(guard.ledgerOf(connection("p")), () => void begun.push(count));
     }
     assert.ok(begun.length <= 32, `${begun.length} were begun at once`);
     while (begun.length < 100) await new Promise(setImmediate);

@@ -25,15 +25,16 @@ export class GuestGuard implements Guard {
     this.#limits = limits;
   }
 
+  readonly #make = (): Ledger => new Ledger(this.#limits);
+
   ledgerOf(connection: Connection): Ledger {
     const { name, isPlugin } = this.#guestOf(connection);
-    const make = (): Ledger => new Ledger(this.#limits);
-    if (isPlugin) return this.#ofPlugins.getOrInsertComputed(name, make);
-    return this.#ofOthers.getOrInsertComputed(connection, make);
+    if (isPlugin) return this.#ofPlugins.getOrInsertComputed(name, this.#make);
+    return this.#ofOthers.getOrInsertComputed(connection, this.#make);
   }
 
-  begin(connection: Connection, work: () => void): void {
-    this.#turns.begin(this.ledgerOf(connection), work);
+  begin(ledger: Ledger, work: () => void): void {
+    this.#turns.begin(ledger, work);
   }
 }
 

@@ -51,8 +51,8 @@ export interface BusService {
 export interface Guard {
   /** What whoever is behind a connection has under way. */
   ledgerOf(connection: Connection): Ledger;
-  /** Begins work for it, now or soon. */
-  begin(connection: Connection, work: () => void): void;
+  /** Begins work for whoever has that ledger, now or soon. */
+  begin(ledger: Ledger, work: () => void): void;
 }
 
 const UNREADABLE = 2;
@@ -98,9 +98,8 @@ class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
   #isAsked = false;
   #requestId = "";
   #kind: Kind | undefined;
-  #passed: PromiseWithResolvers<void> | undefined;
-  /** Resolves when the answer is on its way, or never will be. */
-  answered: Promise<void> = Promise.resolve();
+  #isRunning = false;
+  #answered: PromiseWithResolvers<void> | undefined;
 
   constructor(stream: BidiStream, connection: Connection, service: BusService) {
     this.connection = connection;
@@ -111,6 +110,11 @@ class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
   /** The request is there. */
   get isAsked(): boolean {
     return this.#isAsked;
+  }
+
+  /** Resolves when the answer is on its way, or never will be. Undefined if nothing was asked. */
+  get answered(): Promise<void> | undefined {
+    return this.#answered?.promise;
   }
 
   get stop(): Stop {
@@ -142,14 +146,10 @@ class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
 
   first(body: Buffer): void {
     this.#isAsked = true;
+    this.#answered = Promise.withResolvers();
     const { guard } = this.#service;
-    if (guard === undefined) {
-      this.answered = this.#take(body);
-      return;
-    }
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.answered = promise;
-    guard.begin(this.connection, () => resolve(this.#take(body)));
+    if (guard === undefined || this.#ledger === undefined) this.#take(body);
+    else guard.begin(this.#ledger, () => this.#take(body));
   }
 
   further(body: Buffer): void {
@@ -189,20 +189,44 @@ class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
     this.#stream.reset(UNREADABLE);
   }
 
-  async #take(body: Buffer): Promise<void> {
+  #take(body: Buffer): void {
     try {
       this.#ledger?.run(this);
+      this.#isRunning = true;
     } catch (error) {
-      return this.unread(error as Error);
+      this.#after(this.unread(error as Error));
+      return;
+    }
+    const request = this.#read(body);
+    if (request instanceof Error) {
+      this.#after(this.unread(request));
+      return;
     }
     try {
-      const request = this.#read(body);
-      if (request instanceof Error) await this.unread(request);
-      else if (this.#isPassed(request)) await this.#passed?.promise;
-      else await this.#answer(() => this.#handle(request));
-    } finally {
-      this.#ledger?.done();
+      if (this.#isPassed(request)) return;
+    } catch (error) {
+      this.#after(this.#send(this.#failed(error)));
+      return;
     }
+    this.#after(this.#answer(() => this.#handle(request)));
+  }
+
+  /** Once that is done, the request no longer runs. */
+  #after(answering: Promise<void>): void {
+    answering.then(
+      () => {
+        this.#leave();
+        this.#answered?.resolve();
+      },
+      (error: unknown) => {
+        this.#leave();
+        this.#answered?.reject(error);
+      },
+    );
+  }
+
+  #leave(): void {
+    if (this.#isRunning) this.#ledger?.done();
   }
 
   #read(body: Buffer): Request | Error {
@@ -221,29 +245,38 @@ class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
   #isPassed(request: Request): boolean {
     const { pass } = this.#service;
     if (pass === undefined || request.case !== "toolCall") return false;
-    this.#passed = Promise.withResolvers();
     return pass(request.value, this);
   }
 
   said(text: string): void {
     const value = { success: true, result: { text } };
-    this.#passed?.resolve(this.#answer(() => ({ case: "toolCall", value })));
+    this.#after(this.#sendLast({ case: "toolCall", value }));
   }
 
   becomes(answer: Promise<Answer>): void {
-    this.#passed?.resolve(this.#answer(() => answer));
+    this.#after(this.#answer(() => answer));
   }
 
   async #answer(work: () => Answer | Promise<Answer>): Promise<void> {
+    let answer: Answer;
+    try {
+      const working = work();
+      answer = working instanceof Promise ? await working : working;
+    } catch (error) {
+      return this.#send(this.#failed(error));
+    }
+    return this.#sendLast(answer);
+  }
+
+  #sendLast(answer: Answer): Promise<void> {
     let last: Buffer;
     try {
-      const answer = work();
-      last = this.#frameOf(answer instanceof Promise ? await answer : answer);
+      last = this.#frameOf(answer);
       this.received(last.length);
     } catch (error) {
       last = this.#failed(error);
     }
-    await this.#send(last);
+    return this.#send(last);
   }
 
   async #send(last: Buffer): Promise<void> {

@@ -164,7 +164,7 @@ export class QuicConnection implements Connection, StreamOwner {
     for (const stream of this.#streams.all()) {
       if (!stream.isStale()) continue;
       const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
-      stream.giveUp(new ConnectionError("timeout", message));
+      stream.breakOff(new ConnectionError("timeout", message));
     }
   }
 

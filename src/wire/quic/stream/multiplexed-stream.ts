@@ -2,8 +2,8 @@ import { type Stop, Stopper } from "../../../base/stop.ts";
 import type { BidiStream, Refuse } from "../connection.ts";
 import { ConnectionError } from "../connection-error.ts";
 import { COMMAND, FIRST, LAST } from "../control-frame.ts";
-import { StreamReceiver } from "./stream-receiver.ts";
-import { StreamSender } from "./stream-sender.ts";
+import { type ReceiverOwner, StreamReceiver } from "./stream-receiver.ts";
+import { type SenderOwner, StreamSender } from "./stream-sender.ts";
 import type { HeldBytes } from "./held-bytes.ts";
 
 /** What carries the frames of streams: the engine's pipe, or a socket. */
@@ -25,7 +25,7 @@ export interface StreamOwner {
 }
 
 /** A stream that shares its carrier with others. */
-export class MultiplexedStream implements BidiStream {
+export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner {
   readonly id: number;
   readonly #carrier: FrameCarrier;
   readonly #connection: StreamOwner;
@@ -41,13 +41,8 @@ export class MultiplexedStream implements BidiStream {
     this.#carrier = carrier;
     this.#connection = connection;
     this.#isOpened = isOpened;
-    this.#receiver = new StreamReceiver({
-      held: connection.held,
-      grant: (bytes) => carrier.sendNumber(COMMAND.credit, id, bytes),
-      breakOff: (error) => this.#breakOff(error),
-    });
-    const send = (piece: Uint8Array, isLast: boolean): void => this.#send(piece, isLast);
-    this.#sender = new StreamSender(send, connection.writeWindow);
+    this.#receiver = new StreamReceiver(this);
+    this.#sender = new StreamSender(this, connection.writeWindow);
   }
 
   /** Something was sent on it, or came. */
@@ -87,7 +82,7 @@ export class MultiplexedStream implements BidiStream {
 
   reset(code = 0): void {
     const message = `Cannot continue the exchange with ${this.#connection.address}: it was cancelled on this side.`;
-    this.#breakOff(new ConnectionError("cancelled", message), code);
+    this.breakOff(new ConnectionError("cancelled", message), code);
   }
 
   /** Bytes came. They are lent. */
@@ -123,17 +118,23 @@ export class MultiplexedStream implements BidiStream {
     return this.#receiver.isSilent();
   }
 
-  giveUp(error: ConnectionError): void {
-    this.#breakOff(error);
+  get held(): HeldBytes {
+    return this.#connection.held;
   }
 
-  #breakOff(error: ConnectionError, code = 0): void {
+  /** So many bytes were read, and as many may follow. */
+  grant(bytes: number): void {
+    this.#carrier.sendNumber(COMMAND.credit, this.id, bytes);
+  }
+
+  breakOff(error: ConnectionError, code = 0): void {
     if (this.#isOver) return;
     if (this.#isOpened) this.#carrier.sendNumber(COMMAND.reset, this.id, code);
     this.fail(error);
   }
 
-  #send(piece: Uint8Array, isLast: boolean): void {
+  /** Sends a piece, for which there is room. */
+  pass(piece: Uint8Array, isLast: boolean): void {
     const flags = (this.#isOpened ? 0 : FIRST) | (isLast ? LAST : 0);
     const lead = this.#isOpened ? undefined : this.#connection.lead;
     this.#isOpened = true;

@@ -6,10 +6,10 @@ import { StreamSender } from "./stream-sender.ts";
 
 function open() {
   const pieces: [length: number, isLast: boolean][] = [];
-  const sender = new StreamSender(
-    (piece, isLast) => pieces.push([piece.length, isLast]),
-    WRITE_WINDOW,
-  );
+  const pass = (piece: Uint8Array, isLast: boolean): void => {
+    pieces.push([piece.length, isLast]);
+  };
+  const sender = new StreamSender({ pass }, WRITE_WINDOW);
   return { sender, pieces };
 }
 

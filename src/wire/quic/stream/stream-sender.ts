@@ -11,16 +11,22 @@ interface Waiting {
 
 const SENT = Promise.resolve();
 
+/** What the sending half of a stream asks of its owner. */
+export interface SenderOwner {
+  /** Sends a piece, for which there is room. */
+  pass(piece: Uint8Array, isLast: boolean): void;
+}
+
 /** The sending half of a stream (RFC 9000 § 3.1): passes bytes on in pieces, as far as there is room. */
 export class StreamSender {
-  readonly #send: (piece: Uint8Array, isLast: boolean) => void;
+  readonly #owner: SenderOwner;
   readonly #waiting: Waiting[] = [];
   #room: number;
   #isEnded = false;
   #error: Error | undefined;
 
-  constructor(send: (piece: Uint8Array, isLast: boolean) => void, room: number) {
-    this.#send = send;
+  constructor(owner: SenderOwner, room: number) {
+    this.#owner = owner;
     this.#room = room;
   }
 
@@ -75,7 +81,7 @@ export class StreamSender {
     do {
       const piece = bytes.subarray(at, at + PIECE);
       at += piece.length;
-      this.#send(piece, isLast && at === bytes.length);
+      this.#owner.pass(piece, isLast && at === bytes.length);
     } while (at < bytes.length);
   }
 }

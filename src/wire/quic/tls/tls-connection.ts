@@ -34,7 +34,7 @@ const MUCH_UNSENT = 1024 * 1024;
 /** Milliseconds for what was sent last to leave. */
 const CLOSING = 5_000;
 
-type Frame = Parameters<FrameCarrier["send"]>;
+type Frame = Parameters<TlsConnection["send"]>;
 
 /**
  * A connection over TLS 1.3. Its streams share one socket, in the frames that the QUIC engine's pipe
@@ -140,22 +140,29 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
     for (const stream of this.#streams.all()) {
       if (!stream.isStale()) continue;
       const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
-      stream.giveUp(new ConnectionError("timeout", message));
+      stream.breakOff(new ConnectionError("timeout", message));
     }
   }
 
-  send(...frame: Frame): void {
-    const [, flags, id] = frame;
-    const waiting = this.#waiting.get(id);
-    if (waiting !== undefined) waiting.push(frame);
-    else if ((flags & FIRST) === 0 || this.#accept !== undefined) this.#write(frame);
-    else if (this.#opened < this.#maxStreams) this.#open([frame]);
-    else this.#waiting.set(id, [frame]);
+  send(kind: number, flags: number, id: number, payload?: Uint8Array): void {
+    const waiting = this.#waiting.size === 0 ? undefined : this.#waiting.get(id);
+    if (waiting !== undefined) {
+      waiting.push([kind, flags, id, payload]);
+      return;
+    }
+    if ((flags & FIRST) !== 0 && this.#accept === undefined) {
+      if (this.#opened >= this.#maxStreams) {
+        this.#waiting.set(id, [[kind, flags, id, payload]]);
+        return;
+      }
+      this.#opened++;
+    }
+    this.#write(kind, flags, id, payload);
   }
 
   sendNumber(kind: number, id: number, value: number): void {
     // One that the other side does not know of cannot be broken off there.
-    if (!this.#waiting.has(id)) this.#write([kind, 0, id, undefined, value]);
+    if (!this.#waiting.has(id)) this.#write(kind, 0, id, undefined, value);
   }
 
   forget(stream: MultiplexedStream): void {
@@ -168,11 +175,12 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
       background(this.close(), "Closing a connection");
   }
 
-  #write(frame: Frame): void {
+  #write(kind: number, flags: number, id: number, payload?: Uint8Array, lead?: number): void {
     if (this.#over !== undefined) return;
-    this.#writer.send(...frame);
-    if (this.unsent > MOST_UNSENT) this.cutUnread();
-    else if (this.unsent > MUCH_UNSENT) this.#crowded?.();
+    this.#writer.send(kind, flags, id, payload, lead);
+    const { unsent } = this;
+    if (unsent > MOST_UNSENT) this.cutUnread();
+    else if (unsent > MUCH_UNSENT) this.#crowded?.();
   }
 
   /** Ends it at once, with what waits to be sent. */
@@ -180,16 +188,12 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
     this.#cut({ trouble: "limit", detail: "it does not take what it is sent" });
   }
 
-  #open(frames: readonly Frame[]): void {
-    this.#opened++;
-    for (const frame of frames) this.#write(frame);
-  }
-
   #openNext(): void {
     if (this.#waiting.size === 0 || this.#opened >= this.#maxStreams) return;
     for (const [id, frames] of this.#waiting) {
       this.#waiting.delete(id);
-      this.#open(frames);
+      this.#opened++;
+      for (const frame of frames) this.#write(...frame);
       return;
     }
   }
