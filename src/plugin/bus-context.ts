@@ -95,10 +95,10 @@ export function toolCallOf(name: string, args: Arguments, context: CallContext):
     name,
     args,
     caller: caller.name,
-    ...(session === undefined ? {} : { session }),
+    session,
     project: projectFolder(context),
-    ...(typeof provider === "string" ? { provider } : {}),
-    ...(traceParent === undefined ? {} : { traceParent }),
+    provider: typeof provider === "string" ? provider : undefined,
+    traceParent,
   };
 }
 

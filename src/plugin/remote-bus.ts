@@ -173,11 +173,6 @@ function callOf(
   context: Pick<ToolContext, "session" | "folder" | "project">,
 ): Asked {
   const { session } = context;
-  const value = toToolRequest({
-    name,
-    args,
-    ...(session === undefined ? {} : { session }),
-    project: projectFolder(context),
-  });
+  const value = toToolRequest({ name, args, session, project: projectFolder(context) });
   return { case: "toolCall", value };
 }

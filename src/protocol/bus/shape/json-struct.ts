@@ -69,22 +69,22 @@ function cleanList(list: readonly unknown[], path: Path): JsonValue[] {
 }
 
 function cleanObject(object: Readonly<Record<string, unknown>>, path: Path): JsonObject {
-  let isChanged = false;
-  const members: [string, JsonValue][] = [];
-  for (const key of Object.keys(object)) {
+  const keys = Object.keys(object);
+  let members: [string, JsonValue][] | undefined;
+  for (let at = 0; at < keys.length; at++) {
+    const key = keys[at] ?? "";
     const member = object[key];
-    if (member === undefined) {
-      isChanged = true;
-      continue;
-    }
     path.push(key);
-    const cleaned = clean(member, path);
-    if (cleaned !== member) isChanged = true;
-    members.push([key, cleaned]);
+    const cleaned = member === undefined ? undefined : clean(member, path);
     path.pop();
+    if (members === undefined) {
+      if (cleaned === member && member !== undefined) continue;
+      members = keys.slice(0, at).map((before) => [before, object[before] as JsonValue]);
+    }
+    if (cleaned !== undefined) members.push([key, cleaned]);
   }
   // It makes members of its own of all names, `__proto__` too.
-  return isChanged ? Object.fromEntries(members) : (object as JsonObject);
+  return members === undefined ? (object as JsonObject) : Object.fromEntries(members);
 }
 
 function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -22,12 +22,12 @@ export interface ToolCall {
   readonly name: string;
   readonly args?: Arguments;
   readonly caller?: string;
-  readonly session?: string;
+  readonly session?: string | undefined;
   /** The folder of the project that it is about. */
   readonly project?: string | undefined;
   /** Which of several plugins that offer AI is meant. */
-  readonly provider?: string;
-  readonly traceParent?: string;
+  readonly provider?: string | undefined;
+  readonly traceParent?: string | undefined;
 }
 
 /** A plugin's tool as the doors describe it (Orchestra transport.stdio § tools/list). */
@@ -61,15 +61,17 @@ type AnyToolRequest = Pick<
 
 export function toToolRequest(call: ToolCall): Partial<AnyToolRequest> {
   const { name, args, caller, session, project, provider, traceParent } = call;
-  return {
+  // One by one: to spread an object for each costs more than to write the request.
+  const request: Partial<AnyToolRequest> = {
     toolName: name,
     callerPlugin: caller ?? STDIO_CALLER,
-    ...(args === undefined ? {} : { arguments: toStruct(args, "arguments") }),
-    ...(session === undefined ? {} : { sessionId: session }),
-    ...(project === undefined ? {} : { project }),
-    ...(provider === undefined ? {} : { provider }),
-    ...(traceParent === undefined ? {} : { traceParent }),
   };
+  if (args !== undefined) request.arguments = toStruct(args, "arguments");
+  if (session !== undefined) request.sessionId = session;
+  if (project !== undefined) request.project = project;
+  if (provider !== undefined) request.provider = provider;
+  if (traceParent !== undefined) request.traceParent = traceParent;
+  return request;
 }
 
 export function fromToolRequest(request: AnyToolRequest): ToolCall {
