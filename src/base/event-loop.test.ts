@@ -4,7 +4,14 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
-import { afterSending, beforeSending, nextTurn, sendWithTurn } from "./event-loop.ts";
+import {
+  afterSending,
+  beforeSending,
+  nextTurn,
+  now,
+  readTime,
+  sendWithTurn,
+} from "./event-loop.ts";
 
 describe("sendWithTurn", () => {
   it("sends at once where nothing is due, else when all of it is done", async () => {
@@ -34,5 +41,17 @@ describe("sendWithTurn", () => {
     const module = join(import.meta.dirname, "event-loop.ts");
     const { stdout } = await promisify(execFile)(process.execPath, [...options, module]);
     assert.equal(stdout, "first\nlast\nuncaught: closed\n");
+  });
+});
+
+describe("readTime", () => {
+  it("is when a callback first asked for it, on the clock of now()", async () => {
+    const before = now();
+    const first = readTime();
+    const after = now();
+    assert.ok(before <= first && first <= after, `${before} ${first} ${after}`);
+    assert.equal(readTime(), first);
+    await nextTurn();
+    assert.ok(readTime() >= after);
   });
 });

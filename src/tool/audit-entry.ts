@@ -1,3 +1,4 @@
+import { now } from "../base/event-loop.ts";
 import { mask, maskText } from "../base/text/mask.ts";
 import { type AuditEntry, timestamp } from "./audit.ts";
 import type { ObservedCall } from "./call-observer.ts";
@@ -31,6 +32,6 @@ export function auditEntry(
     arguments: mask(args),
     outcome,
     reason: reason === undefined ? undefined : maskText(reason),
-    milliseconds: Math.round((performance.now() - started) * 1000) / 1000,
+    milliseconds: Math.round((now() - started) * 1000) / 1000,
   };
 }

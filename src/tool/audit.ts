@@ -1,3 +1,5 @@
+import { now } from "../base/event-loop.ts";
+
 /** One call that was made or refused. Arguments are masked before they get here. */
 export interface AuditEntry {
   readonly time: string;
@@ -28,15 +30,18 @@ export interface Audit {
   recordText?(head: string, args: string, tail: string): void;
 }
 
-let at = 0;
+/** When the text was made, by `now()`. */
+let madeAt = -Infinity;
 let text = "";
 
-/** The present time as ISO text. It is cached for a millisecond: formatting costs more than a call. */
-export function timestamp(): string {
-  const now = Date.now();
-  if (now !== at) {
-    at = now;
-    text = new Date(now).toISOString();
+/**
+ * The present time as ISO text, which is less than a millisecond old: reading and formatting it cost more
+ * than a call. `at` is when that is, by `now()`, if it was just read.
+ */
+export function timestamp(at = now()): string {
+  if (at - madeAt >= 1) {
+    madeAt = at;
+    text = new Date().toISOString();
   }
   return text;
 }

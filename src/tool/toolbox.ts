@@ -1,5 +1,6 @@
 import { Deadlines } from "../base/limit/deadlines.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
+import { now } from "../base/event-loop.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
 import { Stopper } from "../base/stop.ts";
 import { visible } from "../base/text/visible.ts";
@@ -166,7 +167,7 @@ export class Toolbox {
   }
 
   #begun(name: string, args: Arguments, context: ToolContext, tool: Tool | undefined): Passage {
-    const passage: Passage = { name, args, context, tool, started: performance.now() };
+    const passage: Passage = { name, args, context, tool, started: now() };
     if (this.observer?.begun !== undefined) context.span = this.observer.begun(passage);
     return passage;
   }
@@ -198,7 +199,7 @@ export class Toolbox {
     // Also if it is cancelled meanwhile: its server has to be told.
     await this.#arrived(name, { stop: new Stopper(), progress: () => {} });
     const tool = this.get(name);
-    const passage: Passage = { name, args: {}, context, tool, started: performance.now() };
+    const passage: Passage = { name, args: {}, context, tool, started: now() };
     if (tool?.resume === undefined || tool.source?.server !== server) {
       return this.#failed(passage, lostTask(task));
     }
@@ -385,7 +386,7 @@ export class Toolbox {
     result?: ToolResult,
   ): void {
     if (this.observer !== undefined && outcome !== "begun") {
-      const milliseconds = performance.now() - passage.started;
+      const milliseconds = now() - passage.started;
       this.observer.ended(passage, { outcome, reason, milliseconds, result });
     }
     if (this.audit === undefined) return;

@@ -109,7 +109,7 @@ export class CallLane<C extends ToolContext = ToolContext> {
   }
 
   /**
-   * Records a call that was answered with a result, between two times of `performance.now()`. Its
+   * Records a call that was answered with a result, between two times of `now()`. Its
    * arguments are JSON text, or a value where there is no text yet. False where they are so long that
    * the record may have to leave them out: then the call has to go on in full.
    */
@@ -126,7 +126,7 @@ export class CallLane<C extends ToolContext = ToolContext> {
     this.#started = started;
     this.#ended = ended;
     this.#took = String(Math.round((ended - started) * 1000) / 1000);
-    const time = timestamp();
+    const time = timestamp(ended);
     if (time === this.#time) return;
     this.#time = time;
     this.#head = `{"time":"${time}${this.#before}`;

@@ -1,4 +1,4 @@
-import { readTime } from "../../../base/event-loop.ts";
+import { now, readTime } from "../../../base/event-loop.ts";
 import type { StopListener } from "../../../base/stop.ts";
 import { Call } from "../../../rpc/call.ts";
 import type { Held } from "../../../rpc/in-flight.ts";
@@ -16,8 +16,6 @@ import { shapeLater } from "./serve-tools.ts";
 import type { McpToolContext, Requested } from "./tool-context.ts";
 
 const QUOTE = 0x22;
-/** Read once: the global is a getter, which costs more than the time. */
-const clock = performance;
 
 type Lane = CallLane<McpToolContext>;
 
@@ -103,7 +101,7 @@ function runHere(
   args: Arguments,
   meta: JsonObject | undefined,
 ): void {
-  const started = clock.now();
+  const started = now();
   const request = new LaneRequest(peer, id);
   const context = contextOf(lane, request, meta);
   let result: ToolResult | Promise<ToolResult>;
@@ -120,7 +118,7 @@ function runHere(
     return;
   }
   const text = JSON.stringify(peer.state.client.codec.shapeToolResult(result));
-  lane.record(json, started, clock.now(), result.isError === true);
+  lane.record(json, started, now(), result.isError === true);
   peer.reply(id, text);
 }
 
