@@ -29,8 +29,11 @@ export interface CallParts {
 /** Reads what was matched as arguments. Undefined where it is not JSON, or `_meta` needs more than a lane. */
 export function callParts(matched: string): CallParts | undefined {
   try {
+    // Most calls have none, which is quicker to see from the beginning.
+    if (!matched.includes(BEFORE_META)) {
+      return { json: matched, args: JSON.parse(matched), meta: undefined };
+    }
     const at = matched.lastIndexOf(BEFORE_META);
-    if (at < 0) return { json: matched, args: JSON.parse(matched), meta: undefined };
     const json = matched.slice(0, at);
     const args: unknown = JSON.parse(json);
     const meta: unknown = JSON.parse(matched.slice(at + BEFORE_META.length - 1));
