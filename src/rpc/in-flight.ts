@@ -1,4 +1,4 @@
-import type { HeldId } from "./message/id.ts";
+import { type HeldId, holdIdText } from "./message/id.ts";
 import type { Call } from "./call.ts";
 
 /** A request in flight. Its call may be made when it is first asked for. */
@@ -33,6 +33,12 @@ export class InFlight<S> {
 
   has(id: HeldId): boolean {
     return this.#calls.has(id);
+  }
+
+  /** Whether one more may begin whose id is JSON text. Most begin alone: then it need not be read. */
+  admits(idText: string, most: number): boolean {
+    const { size } = this.#calls;
+    return size === 0 || (size < most && !this.#calls.has(holdIdText(idText)));
   }
 
   #find(id: HeldId): Call<S> | undefined {

@@ -118,9 +118,9 @@ export class Peer<S = undefined> implements Sink<string> {
   }
 
   /** Whether a request that `readUnparsed` has read may be begun; else it has to be parsed or refused. */
-  admits(id: HeldId): boolean {
+  admits(idText: string): boolean {
     if (this.#isObserved || this.#closing) return false;
-    return this.#inFlight.size < this.#limits.maxInFlight && !this.#inFlight.has(id);
+    return this.#inFlight.admits(idText, this.#limits.maxInFlight);
   }
 
   /** Keeps such a request in flight until `answer` or `follow`: it is not answered in this turn. */

@@ -2,7 +2,7 @@ import { now, readTime } from "../../../base/event-loop.ts";
 import type { StopListener } from "../../../base/stop.ts";
 import { Call } from "../../../rpc/call.ts";
 import type { Held } from "../../../rpc/in-flight.ts";
-import type { HeldId } from "../../../rpc/message/id.ts";
+import { type HeldId, holdIdText } from "../../../rpc/message/id.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { TAKEN } from "../../../rpc/peer-options.ts";
 import { CallLane } from "../../../tool/lane/call-lane.ts";
@@ -14,8 +14,6 @@ import { callParts, ID_FIRST, ID_LAST, LONGEST_CALL_TEXT } from "./call-text.ts"
 import type { JsonObject } from "../json-object.ts";
 import { shapeLater } from "./serve-tools.ts";
 import type { McpToolContext, Requested } from "./tool-context.ts";
-
-const QUOTE = 0x22;
 
 type Lane = CallLane<McpToolContext>;
 
@@ -77,15 +75,16 @@ export class CallLanes {
     const { json, meta } = parts;
     const args = parts.args as Arguments;
     if (!lane.fits(args)) return undefined;
-    const held = id.charCodeAt(0) === QUOTE ? id : Number(id);
-    if (!this.#peer.admits(held)) return undefined;
-    if (lane.pass === undefined) {
-      runHere(lane, this.#peer, held, json, args, meta);
-      return TAKEN;
+    const peer = this.#peer;
+    if (!peer.admits(id)) return undefined;
+    if (lane.pass !== undefined) {
+      const call = new PassedText(peer, holdIdText(id), lane, json, meta);
+      if (lane.pass(call, args)) {
+        peer.hold(call);
+        return TAKEN;
+      }
     }
-    const call = new PassedText(this.#peer, held, lane, json, meta);
-    if (lane.pass(call, args)) this.#peer.hold(call);
-    else runHere(lane, this.#peer, held, json, args, meta);
+    runHere(lane, peer, id, json, args, meta);
     return TAKEN;
   };
 }
@@ -96,14 +95,15 @@ const NO_META: JsonObject = Object.freeze({});
 function runHere(
   lane: Lane,
   peer: Peer<Connection>,
-  id: HeldId,
+  id: string,
   json: string,
   args: Arguments,
   meta: JsonObject | undefined,
 ): void {
   const started = now();
-  const request = new LaneRequest(peer, id);
-  const context = contextOf(lane, request, meta);
+  // Most tools that answer at once do not need the call.
+  const request = (): Call<Connection> => new Call(peer, "tools/call", holdIdText(id));
+  const context = lane.context.ofNext(request, meta ?? NO_META, lane.seat.project);
   let result: ToolResult | Promise<ToolResult>;
   try {
     result = lane.tool.call(args, context);
@@ -112,7 +112,7 @@ function runHere(
   }
   // After progress, an answer is sent later.
   if (result instanceof Promise || !isToolResult(result) || context.hasProgressed) {
-    const { call } = request;
+    const { call } = context;
     peer.hold(call);
     goOn(lane, call, { args, context, started }, Promise.resolve(result));
     return;
@@ -120,12 +120,6 @@ function runHere(
   const text = JSON.stringify(peer.state.client.codec.shapeToolResult(result));
   lane.record(json, started, now(), result.isError === true);
   peer.reply(id, text);
-}
-
-function contextOf(lane: Lane, request: Requested, meta: JsonObject | undefined): McpToolContext {
-  const context = lane.context.ofNext(request, meta ?? NO_META);
-  context.project = lane.seat.project;
-  return context;
 }
 
 async function failed(error: unknown): Promise<never> {
@@ -141,23 +135,6 @@ function goOn(
 ): void {
   const result = lane.settle(passage, work);
   call.peer.follow(call, shapeLater(call.state.client, passage.context, result));
-}
-
-/** The request of a call in a lane. Most tools that answer at once do not need it. */
-class LaneRequest implements Requested {
-  readonly #peer: Peer<Connection>;
-  readonly #id: HeldId;
-  #call: Call<Connection> | undefined;
-
-  constructor(peer: Peer<Connection>, id: HeldId) {
-    this.#peer = peer;
-    this.#id = id;
-  }
-
-  get call(): Call<Connection> {
-    this.#call ??= new Call(this.#peer, "tools/call", this.#id);
-    return this.#call;
-  }
 }
 
 /** A call that another server may answer. Its call is made if it is cancelled, or goes on in full. */
@@ -208,7 +185,8 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
   }
 
   get context(): McpToolContext {
-    this.#context ??= contextOf(this.#lane, this, this.meta);
+    const { context, seat } = this.#lane;
+    this.#context ??= context.ofNext(this, this.meta ?? NO_META, seat.project);
     return this.#context;
   }
 

@@ -48,9 +48,24 @@ export function seatOf(
   return { client, caller, session, folder, ...options };
 }
 
-/** A request that a tool works for. Its call may be made when it is first asked for. */
+/** A request that a tool works for. */
 export interface Requested {
   readonly call: Call<Connection>;
+}
+
+/** The same, or what makes its call when it is first asked for. */
+type Request = Requested | (() => Requested);
+
+/** What becomes of work that is more than a question and an answer. */
+class LongWork {
+  ask: Ask | undefined;
+  /** Set for work that spans several requests: cancelling any of them stops it. */
+  stopper: Stopper | undefined;
+  isTask = false;
+  remote: string | undefined;
+  remoteKnown: PromiseWithResolvers<string> | undefined;
+  hasProgressed = false;
+  isBehind = false;
 }
 
 /** What a tool may do while it runs, towards one MCP client. */
@@ -59,25 +74,21 @@ export class McpToolContext implements ToolContext, StopListener {
   span?: Span | undefined;
   readonly #seat: Seat;
   #meta: JsonObject;
-  #request: Requested;
-  #ask: Ask | undefined;
-  /** Set for work that spans several requests: cancelling any of them stops it. */
-  #stopper: Stopper | undefined;
-  #isTask = false;
-  #remote: string | undefined;
-  #remoteKnown: PromiseWithResolvers<string> | undefined;
-  #hasProgressed = false;
-  #isBehind = false;
+  #request: Request;
+  /** Made for the few calls that need it: a context is made for each call. */
+  #work: LongWork | undefined;
 
-  constructor(seat: Seat, request: Requested, meta: JsonObject) {
+  constructor(seat: Seat, request: Request, meta: JsonObject) {
     this.#seat = seat;
     this.#request = request;
     this.#meta = meta;
   }
 
   /** That of a further request by the same client. */
-  ofNext(request: Requested, meta: JsonObject): McpToolContext {
-    return new McpToolContext(this.#seat, request, meta);
+  ofNext(request: Request, meta: JsonObject, project: Project | undefined): McpToolContext {
+    const next = new McpToolContext(this.#seat, request, meta);
+    next.project = project;
+    return next;
   }
 
   get caller(): Caller {
@@ -96,8 +107,14 @@ export class McpToolContext implements ToolContext, StopListener {
     return this.#seat.profile;
   }
 
-  get #call(): Call<Connection> {
+  /** The call of the request, which is made now if it was not needed before. */
+  get call(): Call<Connection> {
+    if (typeof this.#request === "function") this.#request = this.#request();
     return this.#request.call;
+  }
+
+  get #long(): LongWork {
+    return (this.#work ??= new LongWork());
   }
 
   get #client(): Client {
@@ -110,19 +127,19 @@ export class McpToolContext implements ToolContext, StopListener {
 
   /** Whether progress was sent. */
   get hasProgressed(): boolean {
-    return this.#hasProgressed;
+    return this.#work !== undefined && this.#work.hasProgressed;
   }
 
   get takesUnparsed(): boolean {
-    return !this.#isTask && this.#client.codec.has.plainResults;
+    return !this.isTask && this.#client.codec.has.plainResults;
   }
 
   get isTask(): boolean {
-    return this.#isTask;
+    return this.#work?.isTask === true;
   }
 
   get stop(): Stop {
-    return this.#stopper ?? this.#call;
+    return this.#work?.stopper ?? this.call;
   }
 
   get signal(): AbortSignal {
@@ -131,62 +148,64 @@ export class McpToolContext implements ToolContext, StopListener {
 
   /** The work may span several requests: questions go through `ask`, and `stopped` ends it. */
   askThrough(ask: Ask): void {
-    this.#ask = ask;
-    if (this.#stopper !== undefined) return;
-    this.#stopper = new Stopper();
-    this.#call.add(this);
+    const work = this.#long;
+    work.ask = ask;
+    if (work.stopper !== undefined) return;
+    work.stopper = new Stopper();
+    this.call.add(this);
   }
 
   /** Continues under the next request of the same work, whose context is used for this only. */
   follow(next: McpToolContext): void {
     this.#request = next.#request;
     this.#meta = next.#meta;
-    if (this.#stopper !== undefined) next.#call.add(this);
+    if (this.#work?.stopper !== undefined) next.call.add(this);
   }
 
   /** The work goes on whatever becomes of the request that has begun it. */
   detach(): void {
-    this.#stopper ??= new Stopper();
+    this.#long.stopper ??= new Stopper();
   }
 
   /** The id of the task as which the tool's server goes on with the call, once it does. */
   get remote(): string | undefined {
-    return this.#remote;
+    return this.#work?.remote;
   }
 
   untilRemote(): Promise<string> {
-    this.#remoteKnown ??= Promise.withResolvers();
-    if (this.#remote !== undefined) this.#remoteKnown.resolve(this.#remote);
-    return this.#remoteKnown.promise;
+    const work = this.#long;
+    work.remoteKnown ??= Promise.withResolvers();
+    if (work.remote !== undefined) work.remoteKnown.resolve(work.remote);
+    return work.remoteKnown.promise;
   }
 
   remoteTask(taskId: string): void {
-    this.#remote = taskId;
-    this.#remoteKnown?.resolve(taskId);
+    this.#long.remote = taskId;
+    this.#long.remoteKnown?.resolve(taskId);
   }
 
   /** Continues as a task: its request has been answered. */
   becomeTask(): void {
-    this.#isTask = true;
+    this.#long.isTask = true;
   }
 
   stopped(reason: Error): void {
-    (this.#stopper ??= new Stopper()).stop(reason);
+    (this.#long.stopper ??= new Stopper()).stop(reason);
   }
 
   progress(progress: number, total?: number, message?: string): void {
-    this.#call.progressed();
+    this.call.progressed();
     // MCP 2025-11-25, basic/utilities/progress § Progress Flow: only where the request has a token.
     const { progressToken } = this.meta;
     if (progressToken === undefined) return;
     const told = this.#client.codec.shapeProgress(progress, total, message);
-    this.#hasProgressed = true;
+    this.#long.hasProgressed = true;
     this.#tell(EVENTS.progress, { progressToken, ...told });
   }
 
   log(level: LogLevel, data: unknown, logger = "trunkline"): void {
     // In a session the client may have changed its level since the call began.
-    const client = this.#client.codec.has.session ? this.#call.state.client : this.#client;
+    const client = this.#client.codec.has.session ? this.call.state.client : this.#client;
     if (isWanted(level, client.logLevel))
       this.#tell(EVENTS.message, { level: MCP_LEVELS[level], logger, data });
   }
@@ -198,14 +217,14 @@ export class McpToolContext implements ToolContext, StopListener {
       return this.ask(ROOTS_QUESTION).then(foldersOf, () => undefined);
     }
     const asked = method<JsonObject, unknown>(ROOTS_QUESTION.method);
-    return this.#call.state.roots.get(() => {
-      return this.#call.request(asked, {}, { timeout: this.#seat.rootsTimeout });
+    return this.call.state.roots.get(() => {
+      return this.call.request(asked, {}, { timeout: this.#seat.rootsTimeout });
     });
   }
 
   knownRoots(): readonly string[] | undefined {
     if (!this.canAsk(ROOTS_QUESTION)) return [];
-    return this.#client.codec.has.session ? this.#call.state.roots.known : undefined;
+    return this.#client.codec.has.session ? this.call.state.roots.known : undefined;
   }
 
   canAsk(question: Question): boolean {
@@ -215,29 +234,31 @@ export class McpToolContext implements ToolContext, StopListener {
   async ask(question: Question): Promise<unknown> {
     if (!this.canAsk(question)) throw new CannotAsk(question);
     const params = shapeQuestion(this.#client, question);
-    if (this.#ask !== undefined) return this.#ask({ ...question, params });
-    return this.#call.request(method<JsonObject, unknown>(question.method), params, {
+    const through = this.#work?.ask;
+    if (through !== undefined) return through({ ...question, params });
+    return this.call.request(method<JsonObject, unknown>(question.method), params, {
       stop: this.stop,
     });
   }
 
   pageDone(elicitationId: string): void {
     if (!this.#client.codec.has.elicitationComplete) return;
-    this.#call.notify(EVENTS.pageDone, { elicitationId });
+    this.call.notify(EVENTS.pageDone, { elicitationId });
   }
 
   /** Sends what the client can do without: it is left out while the client reads too slowly. */
   #tell(event: Method<JsonObject, void>, params: JsonObject): void {
-    if (this.#isBehind) return;
+    if (this.#work?.isBehind === true) return;
     // MCP 2026-07-28, basic/transports/streamable-http § Receiving Messages: they precede the answer.
-    const isAnswered = this.#isTask || this.#call.isSettled;
+    const isAnswered = this.isTask || this.call.isSettled;
     if (isAnswered && this.#client.codec.has.silenceAfterAnswer) return;
-    const room = this.#call.notify(event, params);
+    const room = this.call.notify(event, params);
     if (room === ROOM) return;
-    this.#isBehind = true;
+    const work = this.#long;
+    work.isBehind = true;
     background(
       room.then(() => {
-        this.#isBehind = false;
+        work.isBehind = false;
       }),
       "Noting that there is room",
     );
