@@ -35,6 +35,13 @@ describe("RunUsers", () => {
     assert.ok(ids.slice(0, 25).includes(again.of("another").uid));
   });
 
+  it("gives a workspace another user in another folder", () => {
+    using one = open();
+    using other = open();
+    const uids = [one, other].map(({ path }) => new RunUsers(path).of("workspace").uid);
+    assert.notEqual(uids[0], uids[1]);
+  });
+
   it("stores nothing about a freed workspace", () => {
     using folder = open();
     const users = new RunUsers(folder.path);

@@ -52,10 +52,14 @@ export class RunUsers {
     return ownerOf(theirs ?? taken);
   }
 
-  /** Takes the first free user, beginning at a number that depends on the workspace. */
+  /**
+   * Takes the first free user, beginning at a number that depends on the workspace and on this folder:
+   * two workers of a fleet on one machine may have the same workspace, one after the other. What belongs
+   * to the user, such as a control group, is ended with the workspace of one and not with the other's.
+   */
   #take(workspace: string): string {
     const { first, count } = this.#range;
-    const start = hashOf(workspace);
+    const start = hashOf(join(this.#folder, workspace));
     for (let step = 0; step < count; step++) {
       const id = String(first + ((start + step) % count));
       // It may already be ours: a process was killed before it created the second link.
