@@ -48,13 +48,3 @@ test("neither are our own requests that got their answers", () => {
   assert.ok(bytes < limit, `${bytes} bytes are left`);
   assert.equal(pending.size, AT_ONCE);
 });
-
-test("an id in flight is known by its JSON text, and at most so many begin", () => {
-  const inFlight = new InFlight<undefined>();
-  assert.equal(inFlight.admits("1", 2), true);
-  inFlight.add(new Message([], 1));
-  assert.equal(inFlight.admits("1", 2), false);
-  assert.equal(inFlight.admits('"1"', 2), true);
-  assert.equal(inFlight.admits("2", 2), true);
-  assert.equal(inFlight.admits("2", 1), false);
-});

@@ -1,4 +1,4 @@
-import { type HeldId, holdIdText } from "./message/id.ts";
+import type { HeldId } from "./message/id.ts";
 import type { Call } from "./call.ts";
 
 /** A request in flight. Its call may be made when it is first asked for. */
@@ -32,13 +32,8 @@ export class InFlight<S> {
   }
 
   has(id: HeldId): boolean {
-    return this.#calls.has(id);
-  }
-
-  /** Whether one more may begin whose id is JSON text. Most begin alone: then it need not be read. */
-  admits(idText: string, most: number): boolean {
-    const { size } = this.#calls;
-    return size === 0 || (size < most && !this.#calls.has(holdIdText(idText)));
+    // Looking for a text takes its hash, which costs as much as the rest of a call's way, even in vain.
+    return this.#calls.size > 0 && this.#calls.has(id);
   }
 
   #find(id: HeldId): Call<S> | undefined {

@@ -117,10 +117,14 @@ export class Peer<S = undefined> implements Sink<string> {
     await this.#channel[Symbol.asyncDispose]();
   }
 
+  get isIdle(): boolean {
+    return this.#inFlight.size === 0;
+  }
+
   /** Whether a request that `readUnparsed` has read may be begun; else it has to be parsed or refused. */
-  admits(idText: string): boolean {
+  admits(id: HeldId): boolean {
     if (this.#isObserved || this.#closing) return false;
-    return this.#inFlight.admits(idText, this.#limits.maxInFlight);
+    return this.#inFlight.size < this.#limits.maxInFlight && !this.#inFlight.has(id);
   }
 
   /** Keeps such a request in flight until `answer` or `follow`: it is not answered in this turn. */
@@ -282,16 +286,13 @@ export class Peer<S = undefined> implements Sink<string> {
   #routeFor(name: string, params: unknown, id: HeldId, text: string): Route<S> {
     const route = this.#routes.get(name);
     if (route === undefined) {
-      const { code } = STANDARD.methodNotFound;
-      throw new RpcError(code, this.#dialect.methodNotFound(shorten(name)));
+      throw new RpcError(STANDARD.methodNotFound.code, this.#dialect.methodNotFound(shorten(name)));
     }
     if (this.#closing) throw RpcError.of(STANDARD.internal, "shutting down");
-    if (this.#inFlight.size > 0) {
-      if (this.#inFlight.size >= this.#limits.maxInFlight) throw RpcError.of(TRUNKLINE.busy);
-      if (this.#inFlight.has(id)) {
-        const why = `id ${shorten(String(id))} belongs to a request in flight`;
-        throw RpcError.of(STANDARD.invalidRequest, why);
-      }
+    if (this.#inFlight.size >= this.#limits.maxInFlight) throw RpcError.of(TRUNKLINE.busy);
+    if (this.#inFlight.has(id)) {
+      const why = `id ${shorten(String(id))} belongs to a request in flight`;
+      throw RpcError.of(STANDARD.invalidRequest, why);
     }
     const refusal = refuse(route, params, text);
     if (refusal !== undefined) throw refusal;

@@ -27,13 +27,6 @@ export function holdId(id: string | number, message: string): HeldId {
   return message.slice(span.from, span.to);
 }
 
-const QUOTE = 0x22;
-
-/** Holds an id that was read as JSON text: a text, or a whole number of at most 15 digits. */
-export function holdIdText(text: string): HeldId {
-  return text.charCodeAt(0) === QUOTE ? text : Number(text);
-}
-
 /** What could be recovered of a message that was not read whole. */
 export interface LostMessage {
   /** JSON text of the id, or `null`. */

@@ -117,19 +117,16 @@ export class CallLane<C extends ToolContext = ToolContext> {
     if (this.#audit === undefined) return true;
     const masked = typeof args === "string" ? maskedJson(args) : JSON.stringify(mask(args));
     if (masked.length > LONGEST) return false;
-    if (started !== this.#started || ended !== this.#ended) this.#note(started, ended);
+    if (started !== this.#started || ended !== this.#ended) {
+      this.#started = started;
+      this.#ended = ended;
+      this.#took = String(Math.round((ended - started) * 1000) / 1000);
+      const time = timestamp(ended);
+      if (time !== this.#time) this.#head = `{"time":"${time}${this.#before}`;
+      this.#time = time;
+    }
     this.#audit.recordText?.(this.#head, masked, (isError ? ERROR : OK) + this.#took);
     return true;
-  }
-
-  #note(started: number, ended: number): void {
-    this.#started = started;
-    this.#ended = ended;
-    this.#took = String(Math.round((ended - started) * 1000) / 1000);
-    const time = timestamp(ended);
-    if (time === this.#time) return;
-    this.#time = time;
-    this.#head = `{"time":"${time}${this.#before}`;
   }
 
   /** Goes on with a call in full. */

@@ -282,6 +282,23 @@ describe("a call that is passed on as text", () => {
     const answer = await client.answerTo(id);
     assert.match(answer["error"].message, /belongs to a request in flight/);
   });
+
+  it("is refused when the number of a call in flight is used for a tool that is here", async () => {
+    await using house = new House(LEGACY);
+    house.offer.tools.add(sampleTool("here", () => textResult("yes")));
+    house.offer.tools.add(sampleTool("slow", () => new Promise<never>(() => {})));
+    await using client = await RawClient.connect(house.door, { revision: "2025-11-25" });
+    for (let n = 0; n < 2; n++) await client.callTool("here", {});
+    // The client's own ids are texts.
+    const id = 7 as unknown as string;
+    client.repeat(id, "tools/call", { name: "here", arguments: {} });
+    assert.equal((await client.answerTo(id))["result"].content[0].text, "yes");
+    client.repeat(id, "tools/call", { name: "slow", arguments: {} });
+    const before = client.messages.length;
+    client.repeat(id, "tools/call", { name: "here", arguments: {} });
+    await client.until(({ messages }) => messages.length > before);
+    assert.match(client.messages.at(-1)?.["error"].message, /belongs to a request in flight/);
+  });
 });
 
 describe("a call is parsed", () => {

@@ -2,7 +2,7 @@ import { now, readTime } from "../../../base/event-loop.ts";
 import type { StopListener } from "../../../base/stop.ts";
 import { Call } from "../../../rpc/call.ts";
 import type { Held } from "../../../rpc/in-flight.ts";
-import { type HeldId, holdIdText } from "../../../rpc/message/id.ts";
+import type { HeldId } from "../../../rpc/message/id.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { TAKEN } from "../../../rpc/peer-options.ts";
 import { CallLane } from "../../../tool/lane/call-lane.ts";
@@ -10,7 +10,7 @@ import { isToolResult, TextResult } from "../../../tool/text-result.ts";
 import type { Arguments, PassedCall, ToolResult } from "../../../tool/tool.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
-import { callParts, ID_FIRST, ID_LAST, LONGEST_CALL_TEXT } from "./call-text.ts";
+import { callParts, heldId, ID_FIRST, ID_LAST, LONGEST_CALL_TEXT } from "./call-text.ts";
 import type { JsonObject } from "../json-object.ts";
 import { shapeLater } from "./serve-tools.ts";
 import type { McpToolContext, Requested } from "./tool-context.ts";
@@ -76,15 +76,17 @@ export class CallLanes {
     const args = parts.args as Arguments;
     if (!lane.fits(args)) return undefined;
     const peer = this.#peer;
-    if (!peer.admits(id)) return undefined;
+    // Where nothing is in flight, the id of a call that is answered at once is only repeated.
+    const held = lane.pass === undefined && peer.isIdle ? id : heldId(id);
+    if (!peer.admits(held)) return undefined;
     if (lane.pass !== undefined) {
-      const call = new PassedText(peer, holdIdText(id), lane, json, meta);
+      const call = new PassedText(peer, held, lane, json, meta);
       if (lane.pass(call, args)) {
         peer.hold(call);
         return TAKEN;
       }
     }
-    runHere(lane, peer, id, json, args, meta);
+    runHere(lane, peer, held, json, args, meta);
     return TAKEN;
   };
 }
@@ -95,15 +97,16 @@ const NO_META: JsonObject = Object.freeze({});
 function runHere(
   lane: Lane,
   peer: Peer<Connection>,
-  id: string,
+  id: HeldId,
   json: string,
   args: Arguments,
   meta: JsonObject | undefined,
 ): void {
   const started = now();
   // Most tools that answer at once do not need the call.
-  const request = (): Call<Connection> => new Call(peer, "tools/call", holdIdText(id));
-  const context = lane.context.ofNext(request, meta ?? NO_META, lane.seat.project);
+  const request = (): Call<Connection> => new Call(peer, "tools/call", heldId(id));
+  const context = lane.context.ofNext(request, meta ?? NO_META);
+  context.project = lane.seat.project;
   let result: ToolResult | Promise<ToolResult>;
   try {
     result = lane.tool.call(args, context);
@@ -185,8 +188,10 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
   }
 
   get context(): McpToolContext {
-    const { context, seat } = this.#lane;
-    this.#context ??= context.ofNext(this, this.meta ?? NO_META, seat.project);
+    if (this.#context === undefined) {
+      this.#context = this.#lane.context.ofNext(this, this.meta ?? NO_META);
+      this.#context.project = this.#lane.seat.project;
+    }
     return this.#context;
   }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SeededRandom } from "../../../../test/support/seeded-random.ts";
-import { callParts, ID_FIRST, ID_LAST } from "./call-text.ts";
+import { callParts, heldId, ID_FIRST, ID_LAST } from "./call-text.ts";
 
 const CALL = `"method":"tools/call","params":{"name":"t-1","arguments":{"a":"b","c":[{}]}}`;
 const FIRST = `{"jsonrpc":"2.0","id":7,${CALL}}`;
@@ -87,4 +87,8 @@ describe("the text of a call", () => {
   ] as const) {
     it(`is left to the parser: ${what}`, () => assert.equal(read(text), undefined));
   }
+});
+
+it("an id is held as a number or as the JSON of a text", () => {
+  assert.deepEqual(["7", '"7"', 7].map(heldId), [7, '"7"', 7]);
 });

@@ -1,3 +1,4 @@
+import type { HeldId } from "../../../rpc/message/id.ts";
 import type { JsonObject } from "../json-object.ts";
 import { isPlainMeta } from "../meta.ts";
 
@@ -16,6 +17,11 @@ export const LONGEST_CALL_TEXT = 8 * 1024;
 export const ID_FIRST = new RegExp(String.raw`^\{"jsonrpc":"2\.0","id":${ID},${CALL}\}$`);
 export const ID_LAST = new RegExp(String.raw`^\{${CALL},"jsonrpc":"2\.0","id":${ID}\}$`);
 
+/** An id as it is held in flight, from its text. */
+export function heldId(id: HeldId): HeldId {
+  return typeof id === "number" || id.startsWith('"') ? id : Number(id);
+}
+
 /** What stands between arguments and a `_meta` that follows them, whose brace it ends with. */
 const BEFORE_META = ',"_meta":{';
 
@@ -29,11 +35,9 @@ export interface CallParts {
 /** Reads what was matched as arguments. Undefined where it is not JSON, or `_meta` needs more than a lane. */
 export function callParts(matched: string): CallParts | undefined {
   try {
-    // Most calls have none, which is quicker to see from the beginning.
-    if (!matched.includes(BEFORE_META)) {
-      return { json: matched, args: JSON.parse(matched), meta: undefined };
-    }
-    const at = matched.lastIndexOf(BEFORE_META);
+    // Where arguments have a member of that name, the part before it is no JSON.
+    const at = matched.indexOf(BEFORE_META);
+    if (at < 0) return { json: matched, args: JSON.parse(matched), meta: undefined };
     const json = matched.slice(0, at);
     const args: unknown = JSON.parse(json);
     const meta: unknown = JSON.parse(matched.slice(at + BEFORE_META.length - 1));

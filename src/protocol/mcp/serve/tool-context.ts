@@ -56,17 +56,20 @@ export interface Requested {
 /** The same, or what makes its call when it is first asked for. */
 type Request = Requested | (() => Requested);
 
-/** What becomes of work that is more than a question and an answer. */
-class LongWork {
-  ask: Ask | undefined;
+/** What is known of work that is more than a question and an answer. */
+interface LongWork {
+  ask?: Ask;
   /** Set for work that spans several requests: cancelling any of them stops it. */
-  stopper: Stopper | undefined;
-  isTask = false;
-  remote: string | undefined;
-  remoteKnown: PromiseWithResolvers<string> | undefined;
-  hasProgressed = false;
-  isBehind = false;
+  stopper?: Stopper;
+  remote?: string;
+  remoteKnown?: PromiseWithResolvers<string>;
+  isTask: boolean;
+  hasProgressed: boolean;
+  isBehind: boolean;
 }
+
+/** That of most calls: a context is made for each call, so it has few members. */
+const NO_WORK: Readonly<LongWork> = { isTask: false, hasProgressed: false, isBehind: false };
 
 /** What a tool may do while it runs, towards one MCP client. */
 export class McpToolContext implements ToolContext, StopListener {
@@ -75,8 +78,7 @@ export class McpToolContext implements ToolContext, StopListener {
   readonly #seat: Seat;
   #meta: JsonObject;
   #request: Request;
-  /** Made for the few calls that need it: a context is made for each call. */
-  #work: LongWork | undefined;
+  #work = NO_WORK;
 
   constructor(seat: Seat, request: Request, meta: JsonObject) {
     this.#seat = seat;
@@ -85,10 +87,8 @@ export class McpToolContext implements ToolContext, StopListener {
   }
 
   /** That of a further request by the same client. */
-  ofNext(request: Request, meta: JsonObject, project: Project | undefined): McpToolContext {
-    const next = new McpToolContext(this.#seat, request, meta);
-    next.project = project;
-    return next;
+  ofNext(request: Request, meta: JsonObject): McpToolContext {
+    return new McpToolContext(this.#seat, request, meta);
   }
 
   get caller(): Caller {
@@ -107,14 +107,14 @@ export class McpToolContext implements ToolContext, StopListener {
     return this.#seat.profile;
   }
 
-  /** The call of the request, which is made now if it was not needed before. */
   get call(): Call<Connection> {
     if (typeof this.#request === "function") this.#request = this.#request();
     return this.#request.call;
   }
 
   get #long(): LongWork {
-    return (this.#work ??= new LongWork());
+    if (this.#work === NO_WORK) this.#work = { ...NO_WORK };
+    return this.#work;
   }
 
   get #client(): Client {
@@ -125,9 +125,8 @@ export class McpToolContext implements ToolContext, StopListener {
     return this.#meta;
   }
 
-  /** Whether progress was sent. */
   get hasProgressed(): boolean {
-    return this.#work !== undefined && this.#work.hasProgressed;
+    return this.#work.hasProgressed;
   }
 
   get takesUnparsed(): boolean {
@@ -135,11 +134,11 @@ export class McpToolContext implements ToolContext, StopListener {
   }
 
   get isTask(): boolean {
-    return this.#work?.isTask === true;
+    return this.#work.isTask;
   }
 
   get stop(): Stop {
-    return this.#work?.stopper ?? this.call;
+    return this.#work.stopper ?? this.call;
   }
 
   get signal(): AbortSignal {
@@ -159,7 +158,7 @@ export class McpToolContext implements ToolContext, StopListener {
   follow(next: McpToolContext): void {
     this.#request = next.#request;
     this.#meta = next.#meta;
-    if (this.#work?.stopper !== undefined) next.call.add(this);
+    if (this.#work.stopper !== undefined) next.call.add(this);
   }
 
   /** The work goes on whatever becomes of the request that has begun it. */
@@ -169,7 +168,7 @@ export class McpToolContext implements ToolContext, StopListener {
 
   /** The id of the task as which the tool's server goes on with the call, once it does. */
   get remote(): string | undefined {
-    return this.#work?.remote;
+    return this.#work.remote;
   }
 
   untilRemote(): Promise<string> {
@@ -234,8 +233,7 @@ export class McpToolContext implements ToolContext, StopListener {
   async ask(question: Question): Promise<unknown> {
     if (!this.canAsk(question)) throw new CannotAsk(question);
     const params = shapeQuestion(this.#client, question);
-    const through = this.#work?.ask;
-    if (through !== undefined) return through({ ...question, params });
+    if (this.#work.ask !== undefined) return this.#work.ask({ ...question, params });
     return this.call.request(method<JsonObject, unknown>(question.method), params, {
       stop: this.stop,
     });
@@ -248,17 +246,16 @@ export class McpToolContext implements ToolContext, StopListener {
 
   /** Sends what the client can do without: it is left out while the client reads too slowly. */
   #tell(event: Method<JsonObject, void>, params: JsonObject): void {
-    if (this.#work?.isBehind === true) return;
+    if (this.#work.isBehind) return;
     // MCP 2026-07-28, basic/transports/streamable-http § Receiving Messages: they precede the answer.
     const isAnswered = this.isTask || this.call.isSettled;
     if (isAnswered && this.#client.codec.has.silenceAfterAnswer) return;
     const room = this.call.notify(event, params);
     if (room === ROOM) return;
-    const work = this.#long;
-    work.isBehind = true;
+    this.#long.isBehind = true;
     background(
       room.then(() => {
-        work.isBehind = false;
+        this.#long.isBehind = false;
       }),
       "Noting that there is room",
     );
