@@ -1,3 +1,5 @@
+import { now } from "../base/event-loop.ts";
+
 interface Waiting {
   readonly work: () => unknown;
   readonly resolve: (result: unknown) => void;
@@ -35,13 +37,11 @@ export class LoopBudget {
 
   /** Runs the work at once and counts its time. */
   spend<T>(work: () => T): T {
-    const began = process.hrtime();
+    const began = now();
     try {
       return work();
     } finally {
-      // Not by `performance`, which a command does not load otherwise: it costs a start 1.3 ms.
-      const [seconds, nanoseconds] = process.hrtime(began);
-      this.#spent += seconds * 1e3 + nanoseconds / 1e6;
+      this.#spent += now() - began;
       this.#schedule();
     }
   }
