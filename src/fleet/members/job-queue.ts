@@ -8,6 +8,7 @@ import {
   JetStreamApiError,
   type JetStreamManager,
   jetstreamManager,
+  type MsgRequest,
   RetentionPolicy,
   StorageType,
 } from "@nats-io/jetstream";
@@ -21,18 +22,18 @@ import { addressOf, type NodeAddress } from "../connection/node-request.ts";
 import { ensureStream } from "../ensure-stream.ts";
 import type { Waiting } from "./beat.ts";
 import { VERSION } from "../../base/version.ts";
-import { type Job, type OfferAnswer, queueName, readOffer } from "./job.ts";
+import { type Job, type OfferAnswer, queueName, readJob, readOffer } from "./job.ts";
 import type { Members } from "./members.ts";
 import { hasLabels, isCompatible } from "./placement.ts";
 
 /** Milliseconds. */
 const RETRY_AFTER = 250;
 const TIMEOUT = 2_000;
-/** How often it is checked that a request still waits in the stream. */
+/** How often it is checked that a request still waits in the stream, and that no other is left there. */
 const CHECK_EVERY = 20_000;
 /** After that a request of a worker that was killed goes to another. */
 const ACK_WAIT = 5_000;
-/** A request that a dead gateway left behind is dropped. */
+/** A request that is left behind goes after that, if no gateway is there to remove it. */
 const LONGEST_WAIT = 60 * 60_000;
 const UNUSED_QUEUE = 60 * 60_000;
 
@@ -43,7 +44,7 @@ const NO_STREAM = 10059;
 export interface JobQueueOptions {
   readonly connection: FleetConnection;
   readonly self: NodeAddress;
-  readonly members: Pick<Members, "get">;
+  readonly members: Pick<Members, "get" | "alive" | "isReady">;
   /** Of this gateway. */
   readonly version?: string | undefined;
   /** Requests that may wait in the pool. */
@@ -67,10 +68,14 @@ export class JobQueue implements Disposable {
   readonly #options: JobQueueOptions;
   readonly #jobs = new Map<string, WaitingJob>();
   readonly #offers: Subscription;
+  readonly #tidying: NodeJS.Timeout;
 
   constructor(options: JobQueueOptions) {
-    const { connection, self } = options;
+    const { connection, self, checkEvery = CHECK_EVERY } = options;
     this.#options = options;
+    this.#tidying = setInterval(() => {
+      background(this.#tidy(), "Removing requests for slots that were left");
+    }, checkEvery).unref();
     const subject = connection.subjects.offer(addressOf(self), "*");
     this.#offers = connection.listen(subject, (message) => this.#offered(message));
   }
@@ -114,6 +119,7 @@ export class JobQueue implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    clearInterval(this.#tidying);
     this.#offers.unsubscribe();
     const error = new TrunklineError("closed", "This gateway is closing.");
     for (const { offered } of this.#jobs.values()) {
@@ -201,6 +207,38 @@ export class JobQueue implements Disposable {
       await manager.streams.deleteMessage(subjects.jobs, sequence, false);
     } catch {
       // It was taken meanwhile, or NATS is away.
+    }
+  }
+
+  /**
+   * Removes requests that nobody waits for: their gateway was killed, or NATS did not answer when it
+   * removed them. Workers look for requests only while a gateway waits, so they would stay and count.
+   */
+  async #tidy(): Promise<void> {
+    const { connection, self, members } = this.#options;
+    const { subjects, nats } = connection;
+    if (!connection.isConnected || !members.isReady) return;
+    try {
+      const manager = await jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
+      const { state } = await manager.streams.info(subjects.jobs);
+      const waiting = members.alive.flatMap((member) => member.waiting);
+      const wanted = waiting.reduce((sum, { count }) => sum + count, 0);
+      if (state.messages <= wanted) return;
+      for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
+        // NATS 2.9 knows this, and the types of its library do not.
+        const next: MsgRequest & { readonly next_by_subj: string } = {
+          ...{ seq, next_by_subj: subjects.job("*") },
+        };
+        const message = await manager.streams.getMessage(subjects.jobs, next);
+        if (message === null) return;
+        ({ seq } = message);
+        const { id = "", gateway = self } = readJob(message.string()) ?? {};
+        const isOwn = gateway.id === self.id;
+        const isWanted = isOwn ? this.#jobs.has(id) : members.get(gateway.id) !== undefined;
+        if (!isWanted) await this.#remove(seq);
+      }
+    } catch {
+      // There is no stream yet, or NATS is away. It is tried again.
     }
   }
 

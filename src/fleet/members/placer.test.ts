@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { describe, it } from "node:test";
 
-import { jetstreamManager } from "@nats-io/jetstream";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 
 import {
   fill,
@@ -13,6 +14,7 @@ import {
 } from "../../../test/support/fleet-node.ts";
 import { until } from "../../../test/support/until.ts";
 import { addressOf } from "../connection/node-request.ts";
+import { queueName } from "./job.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 
 const never = new AbortController().signal;
@@ -248,6 +250,30 @@ describe("Placer", { skip: noNats, timeout: 60_000 }, () => {
     await until(() => worker.members.get(gateway.self.id)?.waiting.length === 1);
     worker.slots.closed();
     assert.equal((await waiting).id, worker.self.id);
+    while ((await queued(gateway)) > 0);
+    await lost[Symbol.asyncDispose]();
+    await ended;
+  });
+
+  it("removes requests that were left, of a gateway that is gone and its own", async () => {
+    await using server = await NatsServer.start();
+    await using worker = await WorkerNode.start(server.url, "w", { slots: 1 });
+    fill(worker);
+    await using gateway = await GatewayNode.start(server.url, "g");
+    const lost = await GatewayNode.start(server.url, "lost");
+    const ended = assert.rejects(lost.placer.place({}, never));
+    while ((await queued(lost).catch(() => 0)) < 1);
+    await lost.connection[Symbol.asyncDispose]();
+    // As if its answer and its removal had been lost.
+    const { nats, subjects } = gateway.connection;
+    const job = { id: randomUUID(), labels: {}, gateway: gateway.self };
+    await jetstream(nats).publish(subjects.job(queueName({})), JSON.stringify(job));
+    const waiting = gateway.placer.place({}, never);
+    while ((await queued(gateway)) > 1);
+    await until(() => gateway.members.get(lost.self.id) === undefined);
+    while ((await queued(gateway)) > 1);
+    worker.slots.closed();
+    assert.equal((await waiting).id, worker.self.id, "a request that somebody waits for stays");
     while ((await queued(gateway)) > 0);
     await lost[Symbol.asyncDispose]();
     await ended;
