@@ -2,6 +2,7 @@ import {
   JetStreamApiCodes,
   JetStreamApiError,
   type JetStreamManager,
+  type MsgRequest,
   type StreamConfig,
   type StreamInfo,
 } from "@nats-io/jetstream";
@@ -59,4 +60,11 @@ function cannot(verb: string, name: string, error: unknown): TrunklineError {
 
 function isCode(error: unknown, code: number): boolean {
   return error instanceof JetStreamApiError && error.code === code;
+}
+
+/** Asks for the first message from a sequence on whose subject fits. */
+export function firstFrom(seq: number, subject: string): MsgRequest {
+  // NATS 2.9 knows this, and the types of its library do not.
+  const query: MsgRequest & { readonly next_by_subj: string } = { seq, next_by_subj: subject };
+  return query;
 }

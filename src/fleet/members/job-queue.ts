@@ -8,7 +8,6 @@ import {
   JetStreamApiError,
   type JetStreamManager,
   jetstreamManager,
-  type MsgRequest,
   RetentionPolicy,
   StorageType,
 } from "@nats-io/jetstream";
@@ -19,7 +18,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { untilAborted } from "../../base/until-aborted.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { addressOf, type NodeAddress } from "../connection/node-request.ts";
-import { ensureStream } from "../ensure-stream.ts";
+import { ensureStream, firstFrom } from "../ensure-stream.ts";
 import type { Waiting } from "./beat.ts";
 import { VERSION } from "../../base/version.ts";
 import { type Job, type OfferAnswer, queueName, readJob, readOffer } from "./job.ts";
@@ -225,11 +224,8 @@ export class JobQueue implements Disposable {
       const wanted = waiting.reduce((sum, { count }) => sum + count, 0);
       if (state.messages <= wanted) return;
       for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
-        // NATS 2.9 knows this, and the types of its library do not.
-        const next: MsgRequest & { readonly next_by_subj: string } = {
-          ...{ seq, next_by_subj: subjects.job("*") },
-        };
-        const message = await manager.streams.getMessage(subjects.jobs, next);
+        const first = firstFrom(seq, subjects.job("*"));
+        const message = await manager.streams.getMessage(subjects.jobs, first);
         if (message === null) return;
         ({ seq } = message);
         const { id = "", gateway = self } = readJob(message.string()) ?? {};

@@ -271,7 +271,9 @@ export class Members implements Disposable {
         background(this.#ask(member), "Asking whether a node is there");
       }
     }
-    if (this.isReady) this.#ready.resolve();
+    if (!this.isReady) return;
+    this.#ready.resolve();
+    this.#doubted.clear();
   }
 
   /** Loses a silent member whose connection to NATS is closed. */

@@ -12,6 +12,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { EventMessage, Journal, MessageHead, StoredMessage } from "./journal.ts";
 import type { NatsLink } from "./nats-link.ts";
+import { firstFrom } from "../ensure-stream.ts";
 import { StreamReader } from "../stream-reader.ts";
 import type { Subjects } from "../subjects.ts";
 import { toProtocolError } from "./nats-errors.ts";
@@ -107,11 +108,7 @@ export class StreamJournal implements Journal {
   /** The first message of a session from a sequence on. */
   async next(id: string, from: number): Promise<StoredMessage | undefined> {
     const { stream, subject } = this.#placeOf(id);
-    // NATS 2.9 knows this, and the types of its library do not.
-    const query: MsgRequest & { readonly next_by_subj: string } = {
-      ...{ seq: from, next_by_subj: subject },
-    };
-    return await this.#get(stream, query);
+    return await this.#get(stream, firstFrom(from, subject));
   }
 
   read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
