@@ -95,6 +95,14 @@ describe("FleetConnection", { skip: noNats, timeout: 300_000 }, () => {
       message: /^Cannot connect to NATS at .*: unexpected response from server. Check the address/,
     });
     other.close();
+    const closing = createServer((socket) => socket.destroy()).listen(0);
+    await once(closing, "listening");
+    const { port: closed } = closing.address() as { port: number };
+    await assert.rejects(open({ url: `127.0.0.1:${closed}` }), {
+      message:
+        /^Cannot connect to NATS at .*: the connection was closed before NATS said anything\./,
+    });
+    closing.close();
   });
 
   it("says that there is no JetStream", async () => {

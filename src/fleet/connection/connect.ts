@@ -270,5 +270,8 @@ function whyNot(error: unknown): [message: string, next: string] {
         "node, `fleet.tls.certFile`.",
     ];
   }
-  return [message, "Check the address, and whether nats-server runs there."];
+  // The words of NATS's library where the other side closes the connection without an error.
+  const isClosed = message.includes("node provided an undefined error");
+  const words = isClosed ? "the connection was closed before NATS said anything" : message;
+  return [words, "Check the address, and whether nats-server runs there."];
 }
