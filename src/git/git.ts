@@ -7,7 +7,8 @@ import { isInBareRepository } from "./git-folder.ts";
 import { type GitMode, gitCommand } from "./git-commands.ts";
 import { gitEnvironment } from "./git-environment.ts";
 import { hardenedCall } from "./hardened-call.ts";
-import { type ProgramEnd, runProgram } from "./run-program.ts";
+import type { ProgramEnd } from "./program.ts";
+import { runProgram } from "./run-program.ts";
 
 export interface GitOptions {
   /** The caller's environment; git gets the variables that it needs. */
@@ -97,6 +98,8 @@ export class Git {
         timeout: call.timeout ?? timeout,
         maxOutput,
         stop: call.stop,
+        // Otherwise hooks, filters and helpers of transports may run.
+        isAlone: mode === "read" && protocols.length === 0,
         ...(call.input === undefined ? {} : { input: call.input }),
       });
     } catch (error) {

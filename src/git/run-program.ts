@@ -1,38 +1,13 @@
 import type { ChildProcess } from "node:child_process";
-import type { Readable, Writable } from "node:stream";
+import type { Writable } from "node:stream";
 
 import { closeStreams } from "../base/process/close-streams.ts";
 import { absolutePath } from "../base/process/environment.ts";
 import { TrunklineError } from "../base/errors.ts";
-import type { Stop } from "../base/stop.ts";
 import { ProcessTree } from "../base/process/process-tree.ts";
 import { killGroup, killTree, watchGroup } from "../base/process/watchdog.ts";
-
-export interface ProgramRun {
-  readonly command: string;
-  readonly args: readonly string[];
-  /** The whole environment. */
-  readonly env: NodeJS.ProcessEnv;
-  readonly cwd?: string;
-  /** What it reads; nothing when left out. */
-  readonly input?: string | Buffer;
-  /** A secret that the program reads from descriptor 3; it is in no argument, variable or file. */
-  readonly secret?: string | undefined;
-  /** Milliseconds after which it is killed with all that it started. */
-  readonly timeout: number;
-  /** Bytes it may write to stdout. */
-  readonly maxOutput: number;
-  /** Cancels the run: SIGTERM, then SIGKILL for it and everything it started. */
-  readonly stop?: Stop | undefined;
-}
-
-/** How a program ended that was run to its end. */
-export interface ProgramEnd {
-  readonly code: number | NodeJS.Signals;
-  readonly stdout: Buffer;
-  /** The beginning of its stderr. */
-  readonly stderr: string;
-}
+import { ProgramOutput, type ProgramEnd, type ProgramRun, type RunningProgram } from "./program.ts";
+import { couldNotStart, giveBack, type ProgramShell, takeShell } from "./program-shell.ts";
 
 const MAX_STDERR = 16 * 1024;
 /**
@@ -48,6 +23,33 @@ let isMindingExit = false;
 
 /** Runs a program in a process group of its own. Throws when it cannot start or breaks a limit. */
 export async function runProgram(run: ProgramRun): Promise<ProgramEnd> {
+  const shell = takeShell(run);
+  if (shell !== undefined) {
+    const end = await runInShell(shell, run);
+    // Started without a shell, the system says why that cannot be done.
+    if (!couldNotStart(end.code)) return end;
+  }
+  return await supervise(run, "", (stdout, stderr) => start(run, stdout, stderr));
+}
+
+async function runInShell(shell: ProgramShell, run: ProgramRun): Promise<ProgramEnd> {
+  try {
+    const end = await supervise(run, shell.mark, (stdout, stderr) =>
+      shell.run(run, stdout, stderr),
+    );
+    giveBack(shell);
+    return end;
+  } catch (error) {
+    shell.kill();
+    throw error;
+  }
+}
+
+async function start(
+  run: ProgramRun,
+  stdout: ProgramOutput,
+  stderr: ProgramOutput,
+): Promise<RunningProgram> {
   // Loaded with the first program, so that a start without one is faster.
   const { spawn } = process.getBuiltinModule("node:child_process");
   const child = spawn(run.command, [...run.args], {
@@ -61,46 +63,15 @@ export async function runProgram(run: ProgramRun): Promise<ProgramEnd> {
     env: { ...run.env, PATH: absolutePath(run.env.PATH) },
     ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
   });
-  const { pid } = child;
-  if (pid === undefined) {
+  const { pid: group } = child;
+  if (group === undefined) {
     const error = await new Promise<Error>((resolve) => child.on("error", resolve));
     throw new TrunklineError("unavailable", `Cannot start '${run.command}': ${error.message}`, {
       cause: error,
     });
   }
-  return await finish(child, pid, run);
-}
-
-async function finish(child: ChildProcess, pid: number, run: ProgramRun): Promise<ProgramEnd> {
-  let failure: Error | undefined;
-  let tree: ProcessTree | undefined;
-  // Before the signal: afterwards the parent of its children is no longer known.
-  const look = (): void => (tree ??= new ProcessTree(pid)).lookNow();
-  const giveUp = (error: Error): void => {
-    failure ??= error;
-    look();
-    killGroup(pid, "SIGKILL");
-  };
-  let grace: NodeJS.Timeout | undefined;
-  const listener = {
-    stopped: (reason: Error) => {
-      failure ??= reason;
-      look();
-      killGroup(pid, "SIGTERM");
-      grace = setTimeout(giveUp, STOP_GRACE, reason);
-    },
-  };
-  run.stop?.add(listener);
-  const called = [run.command, ...run.args.slice(0, 2)].join(" ");
-  const stdout = collect(child.stdout, run.maxOutput, () => {
-    const says = `'${called}' wrote more than its limit of ${run.maxOutput} bytes`;
-    giveUp(new TrunklineError("limit", says));
-  });
-  const stderr = collect(child.stderr, MAX_STDERR, () => {});
-  const timer = setTimeout(() => {
-    giveUp(new TrunklineError("timeout", `'${called}' did not finish within ${run.timeout} ms`));
-  }, run.timeout);
-  const letGo = own(pid);
+  child.stdout?.on("data", (chunk: Buffer) => stdout.add(chunk));
+  child.stderr?.on("data", (chunk: Buffer) => stderr.add(chunk));
   // A program that does not read all input says so by its exit code.
   child.stdin?.on("error", () => {});
   child.stdin?.end(run.input);
@@ -109,31 +80,62 @@ async function finish(child: ChildProcess, pid: number, run: ProgramRun): Promis
     descriptor.on("error", () => {});
     descriptor.end(run.secret);
   }
+  return { group, code: ended(child) };
+}
+
+/** Holds a program to its limits. */
+async function supervise(
+  run: ProgramRun,
+  mark: string,
+  begin: (stdout: ProgramOutput, stderr: ProgramOutput) => RunningProgram | Promise<RunningProgram>,
+): Promise<ProgramEnd> {
+  const called = [run.command, ...run.args.slice(0, 2)].join(" ");
+  const stdout = new ProgramOutput(
+    run.maxOutput,
+    () => {
+      const says = `'${called}' wrote more than its limit of ${run.maxOutput} bytes`;
+      giveUp(new TrunklineError("limit", says));
+    },
+    mark,
+  );
+  const stderr = new ProgramOutput(MAX_STDERR, () => {}, mark);
+  const { group, code: ending } = await begin(stdout, stderr);
+  let failure: Error | undefined;
+  let tree: ProcessTree | undefined;
+  // Before the signal: afterwards the parent of its children is no longer known.
+  const look = (): void => (tree ??= new ProcessTree(group)).lookNow();
+  const giveUp = (error: Error): void => {
+    failure ??= error;
+    look();
+    killGroup(group, "SIGKILL");
+  };
+  let grace: NodeJS.Timeout | undefined;
+  const listener = {
+    stopped: (reason: Error) => {
+      failure ??= reason;
+      look();
+      killGroup(group, "SIGTERM");
+      grace = setTimeout(giveUp, STOP_GRACE, reason);
+    },
+  };
+  run.stop?.add(listener);
+  const timer = setTimeout(() => {
+    giveUp(new TrunklineError("timeout", `'${called}' did not finish within ${run.timeout} ms`));
+  }, run.timeout);
+  const letGo = own(group);
   try {
-    const code = await ended(child);
+    const code = await ending;
     if (failure !== undefined) {
       await tree?.clear();
       throw failure;
     }
-    return { code, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString("utf8") };
+    return { code, stdout: stdout.bytes, stderr: stderr.bytes.toString("utf8") };
   } finally {
     clearTimeout(timer);
     clearTimeout(grace);
     run.stop?.remove(listener);
     letGo();
   }
-}
-
-function collect(stream: Readable | null, most: number, tooMuch: () => void): Buffer[] {
-  const chunks: Buffer[] = [];
-  let left = most;
-  stream?.on("data", (chunk: Buffer) => {
-    if (left > 0) chunks.push(chunk.subarray(0, left));
-    if (chunk.length > left) tooMuch();
-    left = Math.max(0, left - chunk.length);
-  });
-  stream?.on("error", () => {});
-  return chunks;
 }
 
 function ended(child: ChildProcess): Promise<number | NodeJS.Signals> {

@@ -15,8 +15,11 @@ const TYPES: Readonly<Record<string, string>> = {
   WORKER: "worker thread",
 };
 
-/** The one child that is to live as long as this process: it ends what is left when that dies. */
-const FOR_LIFE = "/src/base/process/watchdog.ts";
+/**
+ * Who starts children that may live as long as this process: one ends what is left when that dies,
+ * the others start programs.
+ */
+const FOR_LIFE = ["/src/base/process/watchdog.ts", "/src/git/program-shell.ts"];
 
 interface Handle {
   readonly type: string;
@@ -59,9 +62,7 @@ export class OpenHandles {
 
   /** The children that end with this process, and not before. */
   childrenForLife(): Set<number | undefined> {
-    const handles = [...this.#handles.values()].filter(({ made }) =>
-      made.stack?.includes(FOR_LIFE),
-    );
+    const handles = [...this.#handles.values()].filter(isForLife);
     return new Set(handles.map(({ resource }) => resource.pid));
   }
 
@@ -90,10 +91,14 @@ export class OpenHandles {
   #left(isMeant: (handle: Handle) => boolean, sockets = new Map<number, string>()): string[] {
     return [...this.#handles.values()]
       .filter(isMeant)
-      .filter(({ made }) => !made.stack?.includes(FOR_LIFE))
+      .filter((handle) => !isForLife(handle))
       .filter(({ resource }) => resource.hasRef?.() === true || sockets.has(resource.fd ?? -1))
       .map(({ type, made }) => `${TYPES[type]}${whereFrom(made)}`);
   }
+}
+
+function isForLife({ made: { stack = "" } }: Handle): boolean {
+  return FOR_LIFE.some((file) => stack.includes(file));
 }
 
 /** The sockets of this process by descriptor. Only Linux tells. */

@@ -1,7 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
 import { gitFailure, type GitAnswer } from "../git.ts";
-import { type ProgramEnd, runProgram } from "../run-program.ts";
+import type { ProgramEnd } from "../program.ts";
+import { runProgram } from "../run-program.ts";
 import { type Credentials, loginWith } from "./credentials.ts";
 import { pinConnection, type Pinned, type ResolveHost } from "./pin-connection.ts";
 import { lockIn, passLock } from "./stale-lock.ts";
@@ -133,6 +134,7 @@ export class ServerGit {
       timeout: call.timeout ?? TIMEOUT,
       maxOutput: call.maxOutput ?? MAX_OUTPUT,
       stop: call.stop,
+      isAlone: remote === undefined,
       ...(call.input === undefined ? {} : { input: call.input }),
       ...(login.secret === undefined ? {} : { secret: login.secret }),
     });

@@ -1,5 +1,6 @@
 import { parseRemoteUrl, type RemoteUrl } from "../../git/remote-url.ts";
-import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
+import type { ProgramEnd } from "../../git/program.ts";
+import { runProgram } from "../../git/run-program.ts";
 import { parseCredential } from "../credential/credential-text.ts";
 import { sshCommand } from "../git-settings.ts";
 import { hostText } from "../host.ts";

@@ -3,7 +3,12 @@ import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { usualVariables } from "../../base/process/environment.ts";
+import { runProgram } from "../../git/run-program.ts";
 import type { FileOwner, TreeRequest, WorkspaceDriver } from "./driver.ts";
+
+/** Milliseconds that the copy of a large base may take on a slow disk. */
+const LONGEST = 60 * 60_000;
 
 /** Copies the base; blocks are shared until they are changed, if the file system supports that. */
 export class CopyDriver implements WorkspaceDriver {
@@ -79,13 +84,16 @@ export async function canReflink(folder: string): Promise<boolean> {
   }
 }
 
-function run(command: string, args: readonly string[]): Promise<void> {
-  const { execFile } = process.getBuiltinModule("node:child_process");
-  return new Promise((resolve, reject) => {
-    execFile(command, [...args], (error, _, stderr) => {
-      if (error === null) return resolve();
-      const why = stderr.trim() || error.message;
-      return reject(new TrunklineError("unavailable", `Cannot copy the base: ${why}`));
-    });
+async function run(command: string, args: readonly string[]): Promise<void> {
+  const { code, stderr } = await runProgram({
+    command,
+    args,
+    env: usualVariables(),
+    timeout: LONGEST,
+    maxOutput: 0,
+    isAlone: true,
   });
+  if (code === 0) return;
+  const why = stderr.trim() || `'${command}' ended with ${code}`;
+  throw new TrunklineError("unavailable", `Cannot copy the base: ${why}`);
 }
