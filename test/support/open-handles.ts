@@ -97,8 +97,9 @@ export class OpenHandles {
   }
 }
 
-function isForLife({ made: { stack = "" } }: Handle): boolean {
-  return FOR_LIFE.some((file) => stack.includes(file));
+/** One that has something to do at the moment keeps this process alive, as any other. */
+function isForLife({ made: { stack = "" }, resource }: Handle): boolean {
+  return resource.hasRef?.() !== true && FOR_LIFE.some((file) => stack.includes(file));
 }
 
 /** The sockets of this process by descriptor. Only Linux tells. */
