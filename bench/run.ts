@@ -24,6 +24,7 @@ import { mcpHttp } from "./mcp-http.ts";
 import { mcpRounds } from "./mcp-rounds.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
 import { pluginMemory } from "./plugin-memory.ts";
+import { programStart } from "./program-start.ts";
 import { parseOptions } from "./options.ts";
 import { runMessages } from "./remote-run/messages.ts";
 import { runPush } from "./remote-run/push.ts";
@@ -64,6 +65,7 @@ const BENCHES = [
   busWholeWay,
   busRebind,
   pluginMemory,
+  programStart,
   fleetConnection,
   fleetEvents,
   fleetSessions,
