@@ -21,6 +21,7 @@ const NOT_STARTED = [126, 127];
 const idle: ProgramShell[] = [];
 let withoutShell = 0;
 let shells = 0;
+let isMissing = false;
 let ending: NodeJS.Timeout | undefined;
 
 /** A shell that can start this program. Undefined if it is better started without one. */
@@ -29,7 +30,10 @@ export function takeShell(run: ProgramRun): ProgramShell | undefined {
   for (let shell = idle.pop(); shell !== undefined; shell = idle.pop()) {
     if (!shell.isOver) return shell;
   }
-  return shells < MOST_SHELLS ? ProgramShell.start() : undefined;
+  if (shells >= MOST_SHELLS || isMissing) return undefined;
+  const shell = ProgramShell.start();
+  isMissing = shell === undefined;
+  return shell;
 }
 
 /** Takes a shell back whose program has ended. */
