@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+
+import { until } from "../../../test/support/until.ts";
 
 import { OwnedChild } from "./child-process.ts";
-import { processOf } from "./process-table.ts";
+import { processOf, processTable, wasGiven } from "./process-table.ts";
 
 const env = { PATH: process.env["PATH"] };
 const node = (script: string) => ({ command: process.execPath, args: ["-e", script], env });
@@ -30,11 +32,7 @@ function isAlive(pid: number): boolean {
 }
 
 async function gone(pid: number): Promise<void> {
-  const giveUp = performance.now() + 15_000;
-  while (isAlive(pid)) {
-    assert.ok(performance.now() < giveUp, `${pid} is still there`);
-    await sleep(10);
-  }
+  await until(() => !isAlive(pid));
 }
 
 /** A process that owns a child. */
@@ -59,6 +57,19 @@ class Owner implements AsyncDisposable {
       const { OwnedChild } = await import(${JSON.stringify(module)});
       const child = await OwnedChild.start({ ...${options}, env: process.env });
       ${last}`);
+  }
+
+  /** Of a shell that it does not tell the watchdog of. */
+  static ofUnregistered(command: string, env: NodeJS.ProcessEnv = {}): Owner {
+    const modules = import.meta.dirname;
+    return new Owner(`
+      const { startWatchdog } = await import(${JSON.stringify(join(modules, "watchdog.ts"))});
+      const { ownerMark } = await import(${JSON.stringify(join(modules, "process-tree.ts"))});
+      const { spawn } = await import("node:child_process");
+      startWatchdog();
+      const env = { ...process.env, ...ownerMark().env, ...${JSON.stringify(env)} };
+      const child = spawn("sh", ["-c", ${JSON.stringify(command)}], { env, detached: true });
+      console.log(child.pid);`);
   }
 
   /** The number that it says. */
@@ -221,8 +232,9 @@ describe("OwnedChild", { timeout: 600_000 }, () => {
     });
 
     it(`is ended with descendants that left its group, if its owner is ended by ${signal}`, async () => {
-      // One that stays when its input ends has a tree to be found by.
-      const stays = leaving({ env: "{}", last: STAYS });
+      // One that stays when its input ends has a tree to be found by. It says nothing more: without its
+      // owner, that would end it.
+      const stays = leaving({ env: "{}", last: "setInterval(() => {}, 1000)" });
       for (const how of NO_MARKS ? [stays] : [stays, leaving(), leaving({ isOrphan: true })]) {
         const says = "child.stdout.once('data', (pid) => console.log(parseInt(pid)));";
         await using owner = Owner.ofChild(how, says);
@@ -245,21 +257,26 @@ describe("OwnedChild", { timeout: 600_000 }, () => {
     "ends with an owner that is killed before it could register the child",
     { skip: NO_MARKS },
     async () => {
-      const modules = import.meta.dirname;
-      const script = `
-      const { startWatchdog } = await import(${JSON.stringify(join(modules, "watchdog.ts"))});
-      const { ownerMark } = await import(${JSON.stringify(join(modules, "process-tree.ts"))});
-      const { spawn } = await import("node:child_process");
-      startWatchdog();
-      const { env } = ownerMark();
-      const child = spawn("sleep", ["1000"], { env: { ...process.env, ...env }, detached: true });
-      console.log(child.pid);`;
-      await using owner = Owner.of(script);
+      await using owner = Owner.ofUnregistered("sleep 1000");
       const child = await owner.said();
       await owner.end("SIGKILL");
       await gone(child);
     },
   );
+
+  it("ends with an owner that is killed while it starts others", { skip: NO_MARKS }, async () => {
+    const own = randomUUID();
+    const starts = "while :; do setsid sleep 1000 & sleep 0.005; done";
+    await using owner = Owner.ofUnregistered(starts, { OF_TEST: own });
+    await owner.said();
+    const started = (): number => {
+      const all = [...processTable()].flat();
+      return all.filter(({ pid }) => wasGiven(pid, own)).length;
+    };
+    await until(() => started() > 5);
+    await owner.end("SIGKILL");
+    await until(() => started() === 0);
+  });
 
   it("does not keep its owner from exiting", async () => {
     const module = join(import.meta.dirname, "child-process.ts");

@@ -43,16 +43,23 @@ tree() {
   done
   echo "$found"
 }
+members=
 if [ -n "$live" ]; then
   # Before they are asked to end: whose parent is gone is only known by its mark.
   members=$(tree $live)
   for each in $live; do kill -s TERM -- "-$each"; done
   sleep 1
   for each in $live; do kill -s KILL -- "-$each"; done
-  for each in $members; do kill -s KILL "$each"; done
 fi
-# We may have been killed before a line could tell of a child.
-for each in $(tree $(marked)); do kill -s KILL "$each"; done
+# We may have been killed before a line could tell of a child. What is started while one looks is found
+# by looking again.
+for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  set -- $members $(marked)
+  [ $# -gt 0 ] || break
+  for each in $(tree "$@"); do kill -s KILL "$each"; done
+  members=
+  sleep 0.1 || sleep 1
+done
 `;
 
 let running: ChildProcess | undefined;
