@@ -66,4 +66,24 @@ describe("StreamReader", { skip: noNats, timeout: 60_000 }, () => {
       await nats.close();
     }
   });
+
+  it("does not wait for a server whose connection is lost while it ends", async () => {
+    await using server = await NatsServer.start();
+    const nats = await connect({ servers: server.url, maxReconnectAttempts: -1 });
+    try {
+      const { streams } = await jetstreamManager(nats);
+      await streams.add({ name: "S", subjects: ["s"] });
+      const reader = await StreamReader.open(nats, "S", ALL, OFTEN);
+      await server.pause();
+      const unanswered = nats.request("nobody", "", { timeout: 2_000 }).then(
+        () => "answered",
+        () => "unanswered",
+      );
+      const ending = reader[Symbol.asyncDispose]().then(() => "ended");
+      await server.kill();
+      assert.equal(await Promise.race([ending, unanswered]), "ended");
+    } finally {
+      await nats.close();
+    }
+  });
 });

@@ -42,7 +42,7 @@ export class StreamReader implements AsyncIterable<JsMsg>, AsyncDisposable {
   readonly #consumer: Consumer;
   readonly #messages: ConsumerMessages;
   readonly #statuses: Statuses;
-  #isLost = false;
+  readonly #lost = Promise.withResolvers<void>();
   /** Messages that the reader will deliver in any case, when it was opened. */
   readonly pending: number;
 
@@ -102,16 +102,16 @@ export class StreamReader implements AsyncIterable<JsMsg>, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#messages.stop();
-    this.#statuses.stop?.();
     const deleting = this.#consumer.delete().catch(() => false);
     // Without a connection it would wait for nothing. The server forgets the reader by itself.
-    if (!this.#isLost) await deleting;
+    await Promise.race([deleting, this.#lost.promise]);
+    this.#statuses.stop?.();
   }
 
   async #endWith(statuses: Statuses, types: ReadonlySet<string>): Promise<void> {
     for await (const { type } of statuses) {
       if (!types.has(type)) continue;
-      this.#isLost = true;
+      this.#lost.resolve();
       this.#messages.stop();
     }
   }
