@@ -113,9 +113,13 @@ export class Fleet implements AsyncDisposable {
     return this.#connection;
   }
 
-  /** Starts a node; one of the same name goes on with its data. */
-  async node(name: string, role: "gateway" | "worker" = "gateway"): Promise<FleetNode> {
-    const connection = await connectTo(this.nats.url, name);
+  /** Starts a node; one of the same name goes on with its data. `url` is another way to NATS. */
+  async node(
+    name: string,
+    role: "gateway" | "worker" = "gateway",
+    url: string = this.nats.url,
+  ): Promise<FleetNode> {
+    const connection = await connectTo(url, name);
     return FleetNode.start(this.folder(name), name, connection, role);
   }
 

@@ -4,8 +4,9 @@ import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 
+import { CutProxy } from "../../../test/support/chaos/cut-proxy.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
-import { Fleet } from "../../../test/support/shared-fleet.ts";
+import { Fleet, type FleetNode } from "../../../test/support/shared-fleet.ts";
 import { until } from "../../../test/support/until.ts";
 
 import { connectTo } from "../../../test/support/fleet-node.ts";
@@ -88,22 +89,12 @@ describe("Shared tokens", { skip: noNats }, () => {
 
   it("stay revoked where a node ended before it knew that they were shared", async () => {
     await using fleet = await Fleet.start();
-    let name = "";
-    let token: string | undefined;
-    // Its connection may be found dead before the message has left it.
-    await until(async () => {
-      name += "x";
-      token = await createUnheard(fleet, name);
-      return token !== undefined;
-    });
-    await fleet.tokens("a").revoke(name);
-    await using a = await fleet.node("a");
     await using b = await fleet.node("b");
-    await until(() => [a, b].every((node) => node.tokensShared?.status.isUpToDate === true));
-    const { token: next } = await a.tokens.create("next", GRANT);
-    await until(() => b.tokens.use(next) !== undefined);
-    await until(() => b.tokens.use(token ?? "") === undefined);
-    assert.equal(a.tokens.use(token ?? ""), undefined);
+    const token = await createUnheard(fleet, b);
+    await fleet.tokens("a").revoke("ci");
+    await using a = await fleet.node("a");
+    await until(() => b.tokens.use(token) === undefined);
+    assert.equal(a.tokens.use(token), undefined);
   });
 
   it("come back where a damaged file was removed", async () => {
@@ -194,31 +185,21 @@ describe("Shared stores", { skip: noNats }, () => {
   });
 });
 
-/**
- * Has a node create a token, and end before NATS has answered that it is shared. Undefined if the message
- * has not reached NATS.
- */
-async function createUnheard(fleet: Fleet, name: string): Promise<string | undefined> {
-  let before: number;
-  let created: Awaited<ReturnType<AccessTokens["create"]>>;
-  {
-    await using a = await fleet.node("a");
-    await until(() => a.tokensShared?.status.isUpToDate === true);
-    before = await fleet.messages();
-    await fleet.nats.pause();
-    created = await a.tokens.create(name, GRANT);
-    using base = await SharedBase.open(a.data, "tokens");
-    await until(async () => (await base.entries("token")).has(created.kept.id));
-    // Nothing was answered yet.
-    assert.equal((await base.entries("token")).get(created.kept.id)?.seq, 0);
-    // The message is on its way when the next one has failed.
-    await until(() => a.tokensShared?.status.problem !== undefined);
-  }
-  fleet.nats.resume();
-  for (const giveUp = performance.now() + 3_000; performance.now() < giveUp; await delay(10)) {
-    if ((await fleet.messages()) > before) return created.token;
-  }
-  return undefined;
+/** Has node a create the token `ci`, and end before it has heard from NATS that the token is shared. */
+async function createUnheard(fleet: Fleet, other: FleetNode): Promise<string> {
+  await using owned = new AsyncDisposableStack();
+  const network = await CutProxy.start(fleet.nats.port);
+  const a = owned.use(await fleet.node("a", "gateway", network.url));
+  // Its connection is lost before it ends, so it does not wait for answers.
+  owned.use(network);
+  const { token: first } = await other.tokens.create("first", GRANT);
+  await until(() => a.tokens.use(first) !== undefined);
+  network.mute();
+  const { token, kept } = await a.tokens.create("ci", GRANT);
+  await until(() => other.tokens.use(token) !== undefined);
+  using base = await SharedBase.open(a.data, "tokens");
+  assert.equal((await base.entries("token")).get(kept.id)?.seq, 0);
+  return token;
 }
 
 function namesOf(tokens: AccessTokens): string[] {

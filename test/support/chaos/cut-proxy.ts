@@ -10,6 +10,7 @@ export class CutProxy implements AsyncDisposable {
   readonly #to: number;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   #isCut = false;
+  #isMute = false;
 
   private constructor(to: number) {
     this.#to = to;
@@ -30,6 +31,12 @@ export class CutProxy implements AsyncDisposable {
   cut(): void {
     this.#isCut = true;
     for (const sockets of this.#pairs) for (const socket of sockets) socket.pause();
+  }
+
+  /** From now on the node hears nothing, while NATS gets what the node sends. */
+  mute(): void {
+    this.#isMute = true;
+    for (const [, far] of this.#pairs) far.pause();
   }
 
   /** `isReset`: the network has forgotten the connections; otherwise they continue where they were. */
@@ -56,7 +63,7 @@ export class CutProxy implements AsyncDisposable {
       from.on("data", (bytes) => {
         if (to.write(bytes)) return;
         from.pause();
-        to.once("drain", () => this.#isCut || from.resume());
+        to.once("drain", () => this.#isCut || (this.#isMute && from === far) || from.resume());
       });
       from.on("error", () => {});
       from.on("close", () => {
@@ -64,6 +71,7 @@ export class CutProxy implements AsyncDisposable {
         this.#pairs.delete(pair);
       });
     }
-    if (this.#isCut) for (const socket of pair) socket.pause();
+    if (this.#isCut) near.pause();
+    if (this.#isCut || this.#isMute) far.pause();
   }
 }
