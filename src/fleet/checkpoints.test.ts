@@ -101,4 +101,20 @@ describe("Checkpoints", { skip: noNats, timeout: 30_000 }, () => {
     await assert.rejects(late.save(RUN, Buffer.from("old")), /Another node has s1/);
     assert.equal(await late.load(RUN, false), undefined);
   });
+
+  it("keep that of the next holder, if the last one goes on after it was confirmed", async () => {
+    await using server = await NatsServer.start();
+    await using connection = await connect(server);
+    const next = new Checkpoints({ connection, node: "next", confirm: async () => {} });
+    const packed = randomBytes(300_000);
+    const confirm = (): Promise<void> => next.save(RUN, packed);
+    const late = new Checkpoints({ connection, node: "late", confirm });
+    for (let round = 1; round <= 2; round++) {
+      await assert.rejects(late.save(RUN, randomBytes(300_000)), /wrong last sequence/);
+      assert.deepEqual(await late.load(RUN, true), packed);
+    }
+    await next.remove(RUN.workspace);
+    await next.save(RUN, packed);
+    assert.deepEqual(await late.load(RUN, true), packed);
+  });
 });

@@ -62,8 +62,10 @@ export class Checkpoints {
    */
   async save({ workspace, session }: CarriedRun, packed: Buffer): Promise<void> {
     const { node, confirm } = this.#options;
+    const { stream, store } = await this.#open();
+    // A node that stands still after it was confirmed must not replace what the next holder has stored.
+    const after = (await store.info(workspace))?.revision ?? 0;
     await confirm(session);
-    const { stream } = await this.#open();
     const bucket = this.#options.connection.subjects.checkpoints;
     const own = `${workspace}.${nuid.next()}`;
     const chunks = Math.ceil(packed.length / CHUNK);
@@ -83,7 +85,8 @@ export class Checkpoints {
     const instead = headers();
     instead.set("Nats-Rollup", "sub");
     const subject = `$O.${bucket}.M.${paddedBase64Url(Buffer.from(workspace))}`;
-    await stream.publish(subject, JSON.stringify(info), { headers: instead });
+    const expect = { lastSubjectSequence: after };
+    await stream.publish(subject, JSON.stringify(info), { headers: instead, expect });
     await this.#purge(workspace, first);
   }
 
