@@ -1,9 +1,12 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
 /** References that lead from one to the next. */
 const MOST_STEPS = 20;
+/** Levels in which a document may be nested, as those of a message. YAML may also have something in itself. */
+const MOST_LEVELS = DEFAULT_LIMITS.maxDepth;
 
 /** An OpenAPI document of 3.0 or 3.1, and what its references lead to. */
 export class OpenApiDocument {
@@ -13,6 +16,7 @@ export class OpenApiDocument {
 
   constructor(value: unknown) {
     if (!isObject(value)) throw refused("is not an object");
+    if (isDeeper(value, MOST_LEVELS)) throw refused(`is nested in more than ${MOST_LEVELS} levels`);
     const { openapi, swagger, paths } = value;
     if (swagger !== undefined) {
       const next = "Convert it to OpenAPI 3, such as with `npx swagger2openapi FILE`";
@@ -60,6 +64,12 @@ export class OpenApiDocument {
 
 export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  return Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
 
 export function listOf(value: unknown): readonly unknown[] {

@@ -20,6 +20,11 @@ const servers = (url: string, variables?: object): object => ({
   servers: [{ url, ...(variables === undefined ? {} : { variables }) }],
 });
 
+/** JSON of so many levels. */
+function nested(levels: number): string {
+  return `${'{"items":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`;
+}
+
 describe("loadDocument()", () => {
   it("reads JSON and YAML, and finds the address of the API", async () => {
     assert.equal(await fromFile(servers("https://a.example/v1/")), "https://a.example/v1");
@@ -29,11 +34,18 @@ describe("loadDocument()", () => {
     assert.equal(await fromFile(servers("/v1"), "https://b.example/x/"), "https://b.example/x");
   });
 
+  it("reads a document that is nested as deeply as a message may be", async () => {
+    const document = `{"openapi":"3.1.0","servers":[{"url":"https://a.example"}],"a":${nested(255)}}`;
+    assert.equal(await fromFile(document), "https://a.example");
+  });
+
   it("says what is wrong with a document", async () => {
     for (const [document, says] of [
       [{ swagger: "2.0" }, /is of Swagger 2\.0\. Convert it to OpenAPI 3/],
       [{ openapi: "4.0.0" }, /does not say that it is of OpenAPI 3/],
       ["[1]", /is not an object/],
+      ["openapi: 3.1.0\na: &a {b: *a, c: *a}", /is nested in more than 256 levels/],
+      [`{"openapi":"3.1.0","a":${nested(10_000)}}`, /is nested in more than 256 levels/],
       ["a: [", /is neither JSON nor YAML/],
       ["{ broken", /is neither JSON nor YAML/],
       [servers("/v1"), /does not say where its API is .*Set 'url'/],
