@@ -21,6 +21,8 @@ export interface BuiltInAgentOptions {
   readonly reviews?: ReviewComments;
   /** Folders of the owner that may have `commands` and `skills`. */
   readonly userFolders?: readonly string[];
+  /** Files and folders of Trunkline itself, which no tool may read or write. */
+  readonly own?: readonly string[];
   /** Finds the identity under which commands run git. */
   readonly actsAs?: ActsAs;
   /** Opens the sandbox that commands run in. Without it, they run as they are. */

@@ -75,7 +75,7 @@ export class BuiltInSession implements AgentSession {
     const { models, data } = parts;
     this.#options = options;
     this.#parts = parts;
-    this.#workspace = new Workspace(cwd, additionalDirectories);
+    this.#workspace = new Workspace(cwd, additionalDirectories, parts.own);
     this.#journal = new Journal(data, sessionId);
     this.#sandbox = parts.sandbox?.(this.#workspace.roots);
     this.#log = log;

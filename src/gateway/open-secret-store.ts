@@ -1,7 +1,7 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 
 import type { SecretStore } from "../store/secret/secret-store.ts";
-import { userFile } from "./config/locations.ts";
+import { userKeyFile } from "./config/locations.ts";
 
 export interface SecretStoreOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -29,10 +29,4 @@ export async function openSecretStore(options: SecretStoreOptions): Promise<Secr
 /** Opens the place of keys of models and secrets of servers, as `trunkline models key set` stores them. */
 export function openKeys(data: string, env: NodeJS.ProcessEnv): () => Promise<SecretStore> {
   return () => openSecretStore({ env, file: join(data, "keys.enc"), keyFile: userKeyFile(env) });
-}
-
-/** The file with the key, beside the user's configuration: the data folder alone tells no secret. */
-export function userKeyFile(env: NodeJS.ProcessEnv): string {
-  const { path } = userFile({ cwd: process.cwd(), env, flags: {} });
-  return join(dirname(path), "token.key");
 }

@@ -35,6 +35,8 @@ export interface AgentRigOptions extends Partial<BuiltInAgentOptions> {
   readonly type?: ProviderType;
   /** The name of that provider's model. */
   readonly model?: string;
+  /** Used instead of one of its own. */
+  readonly agent?: BuiltInAgent;
   /** Starts the MCP servers of sessions for real. */
   readonly realServers?: boolean;
   readonly files?: Readonly<Record<string, string>>;
@@ -58,7 +60,7 @@ export class AgentRig implements AsyncDisposable {
 
   constructor(options: AgentRigOptions = {}) {
     const { llm, anthropic, type, model = "fake-1", realServers, ...rest } = options;
-    const { files = {}, cost = {}, ...parts } = rest;
+    const { files = {}, cost = {}, agent, ...parts } = rest;
     mkdirSync(this.cwd);
     for (const [name, text] of Object.entries(files)) this.write(name, text);
     const env: Record<string, string> = {};
@@ -75,13 +77,15 @@ export class AgentRig implements AsyncDisposable {
         ? { local: false, cost }
         : { local: false, cost, default: `fake/${model}`, providers: { fake } };
     const models = new Models({ find: (name) => env[name], settings, log, timeout: 2_000 });
-    this.agent = new BuiltInAgent({
-      models,
-      data: this.data,
-      ...(realServers === true ? { openServers: sessionServers({ data: this.data }) } : {}),
-      ...parts,
-      limits: { retry: QUICK, firstList: 2_000, ...parts.limits },
-    });
+    this.agent =
+      agent ??
+      new BuiltInAgent({
+        models,
+        data: this.data,
+        ...(realServers === true ? { openServers: sessionServers({ data: this.data }) } : {}),
+        ...parts,
+        limits: { retry: QUICK, firstList: 2_000, ...parts.limits },
+      });
   }
 
   async open(options: Partial<AgentOpenOptions> = {}): Promise<AgentSession> {

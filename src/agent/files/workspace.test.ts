@@ -68,6 +68,27 @@ describe("Workspace.find()", () => {
     for (const path of paths) await assert.rejects(at.workspace.find(path), DENIED, path);
   });
 
+  it("refuses what belongs to Trunkline itself, except where it is to work", async () => {
+    using at = rig();
+    const data = join(at.work, "data");
+    const tree = join(data, "tree");
+    mkdirSync(tree, { recursive: true });
+    symlinkSync("data", join(at.work, "link"));
+    const own = [data, join(at.work, "unborn.jsonc")];
+    const workspace = new Workspace(at.work, [], own);
+    for (const path of ["data", "data/new", "data/tree/x", "link/x", "unborn.jsonc"]) {
+      await assert.rejects(workspace.find(path), DENIED, path);
+    }
+    assert.equal((await workspace.find("database")).name, "database");
+    for (const roots of [[at.work, tree], [tree]]) {
+      const [cwd = "", ...more] = roots;
+      const inside = new Workspace(cwd, more, own);
+      assert.equal((await inside.find(join(tree, "x"))).path, join(tree, "x"));
+      await assert.rejects(inside.find(join(data, "x")), DENIED);
+    }
+    assert.equal((await new Workspace(data, [], own).find("x")).name, "x");
+  });
+
   it("refuses circular links", async () => {
     using at = rig();
     symlinkSync("two", join(at.work, "one"));

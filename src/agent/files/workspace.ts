@@ -21,10 +21,13 @@ export interface WorkspacePath {
 export class Workspace {
   readonly cwd: string;
   readonly roots: readonly string[];
+  readonly #own: readonly string[];
 
-  constructor(cwd: string, more: readonly string[] = []) {
+  /** `own` are Trunkline's files and folders. They are refused, except a root in or at one of them. */
+  constructor(cwd: string, more: readonly string[] = [], own: readonly string[] = []) {
     this.cwd = resolve(cwd);
     this.roots = [this.cwd, ...more.map((folder) => resolve(folder))];
+    this.#own = own;
   }
 
   /** Resolves a path. Throws "Permission denied" (-31701) if it leads outside, directly or by links. */
@@ -34,8 +37,10 @@ export class Workspace {
     const lexical = resolve(this.cwd, path);
     if (!isInside(lexical, this.roots)) throw denied(path, "it is outside of the workspace");
     const real = await followPath(lexical);
-    const roots = await Promise.all(this.roots.map((root) => realpath(root).catch(() => root)));
+    const roots = await realPaths(this.roots);
     if (!isInside(real, roots)) throw denied(path, "a link on it leads out of the workspace");
+    const isOwn = await this.own();
+    if (isOwn(real)) throw denied(path, "it belongs to Trunkline itself");
     return { path: lexical, real, name: this.nameOf(lexical) };
   }
 
@@ -44,6 +49,16 @@ export class Workspace {
     const target = await this.find(path);
     if (isGitOwned(target.path) || isGitOwned(target.real)) throw denied(path, FOR_GIT);
     return target;
+  }
+
+  /** Tells of a path without links whether it is one of Trunkline's. */
+  async own(): Promise<(real: string) => boolean> {
+    const [own, roots] = await Promise.all([realPaths(this.#own), realPaths(this.roots)]);
+    return (real) =>
+      own.some((one) => {
+        const isRoot = (root: string): boolean => isInside(root, [one]) && isInside(real, [root]);
+        return isInside(real, [one]) && !roots.some(isRoot);
+      });
   }
 
   nameOf(path: string): string {
@@ -61,6 +76,10 @@ export function isInside(path: string, roots: readonly string[]): boolean {
   return roots.some((root) => {
     return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
   });
+}
+
+function realPaths(paths: readonly string[]): Promise<string[]> {
+  return Promise.all(paths.map((path) => followPath(path).catch(() => path)));
 }
 
 const MOST_LINKS = 40;

@@ -1,3 +1,5 @@
+import { join } from "node:path";
+
 import { TrunklineError } from "../../base/errors.ts";
 import { walk } from "../files/walk.ts";
 import { type AgentTool, inputOf } from "./agent-tool.ts";
@@ -38,6 +40,8 @@ export const listFiles: AgentTool = {
       },
     );
     const rest = isCut ? `\n(Cut at ${names.length}; list a smaller part.)` : "";
-    return { text: names.length === 0 ? "(Nothing.)" : names.join("\n") + rest };
+    const isOwn = await files.workspace.own();
+    const shown = names.filter((name) => !isOwn(join(target.real, name)));
+    return { text: shown.length === 0 ? "(Nothing.)" : shown.join("\n") + rest };
   },
 };

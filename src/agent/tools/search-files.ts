@@ -1,3 +1,5 @@
+import { join } from "node:path";
+
 import { type Hit, searchText } from "../files/search-text.ts";
 import { type AgentTool, inputOf } from "./agent-tool.ts";
 
@@ -30,7 +32,7 @@ export const searchFiles: AgentTool = {
   async call(args, { files, stop }) {
     const input = args as unknown as Input;
     const target = await files.workspace.find(input.path ?? ".");
-    const hits = await searchText({
+    const found = await searchText({
       folder: target.real,
       pattern: input.pattern,
       literal: input.literal === true,
@@ -38,6 +40,8 @@ export const searchFiles: AgentTool = {
       glob: input.glob,
       stop,
     });
+    const isOwn = await files.workspace.own();
+    const hits = found.filter(({ path }) => !isOwn(join(target.real, path)));
     const prefix = target.name === "." ? "" : `${target.name}/`;
     const named = hits.slice(0, MOST).map((hit) => ({ ...hit, path: prefix + hit.path }));
     const locations = named.slice(0, 20).map(({ path, line }) => {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { dirname, isAbsolute, join, resolve, sep } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/environment.ts";
@@ -23,6 +23,26 @@ export function userFile({ cwd, env, flags }: ConfigInput): UserFile {
   }
   const folder = xdgFolder(env.XDG_CONFIG_HOME) ?? join(homeOf(env), ".config");
   return { path: join(folder, "trunkline", "config.jsonc") };
+}
+
+/** The file with the key of secrets, beside the user's configuration: the data folder alone tells no secret. */
+export function userKeyFile(env: NodeJS.ProcessEnv): string {
+  const { path } = userFile({ cwd: process.cwd(), env, flags: {} });
+  return join(dirname(path), "token.key");
+}
+
+/**
+ * Trunkline's own files and folders, which agents must not use: what the configuration names runs outside of
+ * their sandbox. The first of `files` is the user's configuration, which may be anywhere.
+ */
+export function ownPaths(
+  data: string,
+  files: readonly string[] | undefined,
+  env: NodeJS.ProcessEnv,
+): string[] {
+  const key = userKeyFile(env);
+  const [file = key] = files ?? [];
+  return [data, dirname(key), key, file, join(dirname(file), basename(key))];
 }
 
 /** Where a person keeps commands and skills for agents: for Trunkline, and for others. */

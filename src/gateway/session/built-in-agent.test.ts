@@ -1,15 +1,19 @@
-import { describe, it } from "node:test";
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
 
-import { reviewComments } from "./built-in-agent.ts";
+import { openBuiltInAgent, reviewComments } from "./built-in-agent.ts";
 import { JUGGLER_TOOLS } from "../../identity/tools/definitions.ts";
 import { ReviewCommands } from "../../review/review-commands.ts";
 import { REVIEW_TOOLS } from "../../review/tool-definitions.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { textResult } from "../../tool/tool.ts";
-import { AgentRig } from "../../../test/agent/agent-rig.ts";
+import { AgentRig, KEY } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
 import { REJECT } from "../../../test/agent/sample-turn.ts";
+import { SampleHome } from "../../../test/samples/sample-home.ts";
+import { House } from "../house.ts";
 
 const SOURCE = { by: "ada", source: "test" };
 
@@ -48,6 +52,45 @@ describe("/fix-comments, with real reviews", () => {
     assert.equal((await commands.show(vague.id)).state, "open");
     assert.equal((await commands.show(gone.id)).state, "open");
     assert.match((await rig.turn("/review")).turn.text, /Open review comments:\n.*why\?/);
+  });
+});
+
+describe("the file tools of the built-in agent", () => {
+  it("do not reach the user's configuration and Trunkline's data in the workspace", async () => {
+    await using home = await SampleHome.create();
+    const { project } = home;
+    const [file, data] = [join(project, "mine.jsonc"), join(project, "data")];
+    const text = '{ "models": { "local": false } } // s3cret';
+    await home.write(file, text);
+    await home.write(join(data, "tokens.json"), "s3cret");
+    await home.write(join(project, "token.key"), "s3cret");
+    await home.write(join(project, "a.txt"), "a s3cret of the project");
+    const own = ["mine.jsonc", "data/tokens.json", "token.key"];
+    const toolCalls = [
+      { name: "list_files", arguments: {} },
+      { name: "search_files", arguments: { pattern: "s3cret" } },
+      ...own.map((path) => ({ name: "read_file", arguments: { path } })),
+      ...own.map((path) => ({ name: "write_file", arguments: { path, content: "{}" } })),
+    ];
+    await using llm = await FakeLlm.start([{ toolCalls }, { content: "Done." }]);
+    const { config, files } = await home.load({ flags: { config: file, data } });
+    const paths = files.map(({ path }) => path);
+    const house = new House(config, { files: paths, load: async () => config });
+    const env = { HOME: home.path, OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${llm.url}/v1` };
+    const agent = openBuiltInAgent(house, {
+      offer: async () => new Offer(),
+      audit: { record: () => {} },
+      env,
+    });
+    await using rig = new AgentRig({ agent });
+    await rig.turnOf(await rig.open({ cwd: project }), "go");
+    const said = (llm.requests[1]?.messages ?? []).filter(({ role }) => role === "tool");
+    const [listed, found, ...refused] = said.map(({ content }) => String(content));
+    assert.equal(listed, ".git/\na.txt");
+    assert.equal(found, "a.txt:1: a s3cret of the project");
+    assert.equal(refused.length, 2 * own.length);
+    for (const each of refused) assert.match(each, /it belongs to Trunkline itself/);
+    assert.equal(await readFile(file, "utf8"), text);
   });
 });
 

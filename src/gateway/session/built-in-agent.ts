@@ -5,7 +5,7 @@ import { BuiltInAgent } from "../../agent/built-in-agent.ts";
 import type { ReviewComments } from "../../agent/commands/slash-command.ts";
 import { configuredModels } from "../../agent/models/model-commands.ts";
 import type { OpenServers } from "../../agent/session-tools.ts";
-import { userFolders } from "../config/locations.ts";
+import { ownPaths, userFolders } from "../config/locations.ts";
 import type { House } from "../house.ts";
 import { lazySandbox } from "./lazy-sandbox.ts";
 import { agentIdentity } from "../open-identities.ts";
@@ -39,6 +39,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
     openServers: lazyServers(house, options.audit),
     reviews: reviewComments(data),
     userFolders: userFolders(env),
+    own: ownPaths(data, house.reloading?.files, env),
     actsAs: agentIdentity(house, undefined, env),
     sandbox: house.config.agent.sandbox === "off" ? undefined : lazySandbox(house, env),
     web: { allowHosts: house.config.agent.egress.allowHosts },

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 
 import type { AskHost, CommandSandbox, Confinement } from "../../agent/files/command-sandbox.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -10,8 +10,8 @@ import { CommandSandbox as Sandbox, type FileRules } from "../../sandbox/command
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import { cacheVariables, homeRules } from "../../sandbox/home-rules.ts";
 import { systemProgram } from "../../sandbox/system-program.ts";
+import { ownPaths } from "../config/locations.ts";
 import type { House } from "../house.ts";
-import { userKeyFile } from "../open-secret-store.ts";
 import { gitRules } from "./git-rules.ts";
 
 const SETTING = "`agent.egress.allowHosts`";
@@ -150,10 +150,8 @@ export class LocalSandbox implements CommandSandbox {
     const { config, reloading } = this.#house;
     const { agent, data } = config;
     const home = homeRules(homeOf(this.#env), this.#env);
-    const key = userKeyFile(this.#env);
-    const [file = key] = reloading?.files ?? [];
-    // The files too: they may be in a folder of the session, and what they name runs outside of the sandbox.
-    const ours = [data, dirname(key), key, file, join(dirname(file), basename(key))];
+    // The files too: they may be in a folder of the session.
+    const own = ownPaths(data, reloading?.files, this.#env);
     return {
       write: [
         ...home.write,
@@ -162,7 +160,7 @@ export class LocalSandbox implements CommandSandbox {
         ...this.#folders,
       ],
       keep: [...home.keep, ...git.flatMap(({ keep }) => keep)],
-      hide: [...home.hide, ...agent.files.hide, ...ours],
+      hide: [...home.hide, ...agent.files.hide, ...own],
       show: [...home.show, ...agent.files.show],
     };
   }

@@ -12,7 +12,8 @@ import {
 } from "../../upstream/http/http-authorization.ts";
 import type { Login, LoginState, LoginStore } from "../../upstream/oauth/login.ts";
 import type { AddressSettings } from "../../upstream/settings.ts";
-import { openSecretStore, userKeyFile } from "../open-secret-store.ts";
+import { userKeyFile } from "../config/locations.ts";
+import { openSecretStore } from "../open-secret-store.ts";
 
 export interface ServerLoginsOptions {
   readonly data: string;
