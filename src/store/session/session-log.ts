@@ -19,8 +19,8 @@ import { REPLICAS } from "./session-replicas.ts";
 import { RULES, RULES_OF_PRINCIPALS } from "./session-rules.ts";
 import { USAGE } from "./session-usage.ts";
 
-/** The stored record of a session, without its events. */
-export interface SessionRecord {
+/** What is stored of a session beside its events. */
+export interface SessionFields {
   readonly id: string;
   readonly cwd: string;
   readonly agent: string;
@@ -31,6 +31,10 @@ export interface SessionRecord {
   readonly parent: string | undefined;
   /** Further data of its owner, as JSON. */
   readonly notes: Readonly<Record<string, unknown>>;
+}
+
+/** The stored record of a session, without its events. */
+export interface SessionRecord extends SessionFields {
   readonly isDeleted: boolean;
   /** A process, perhaps this one, has the session open. */
   readonly isHeld: boolean;
@@ -364,14 +368,7 @@ export class SessionLog implements AsyncDisposable {
   #recordOf(row: Readonly<Record<string, SQLOutputValue>>): SessionRecord {
     const holder = row.holder as string | null;
     return {
-      id: String(row.uuid),
-      cwd: String(row.cwd),
-      agent: String(row.agent),
-      title: (row.title as string | null) ?? undefined,
-      created: Number(row.created),
-      updated: Number(row.updated),
-      parent: (row.parent as string | null) ?? undefined,
-      notes: JSON.parse(String(row.notes)) as Record<string, unknown>,
+      ...fieldsOf(row),
       isDeleted: row.deleted !== null,
       isHeld: holder !== null && this.#holder.isAlive(holder),
     };
@@ -382,4 +379,17 @@ interface StoredSession {
   readonly key: number;
   readonly record: SessionRecord;
   readonly holder: string;
+}
+
+export function fieldsOf(row: Readonly<Record<string, SQLOutputValue>>): SessionFields {
+  return {
+    id: String(row.uuid),
+    cwd: String(row.cwd),
+    agent: String(row.agent),
+    title: (row.title as string | null) ?? undefined,
+    created: Number(row.created),
+    updated: Number(row.updated),
+    parent: (row.parent as string | null) ?? undefined,
+    notes: JSON.parse(String(row.notes)) as Record<string, unknown>,
+  };
 }

@@ -3,19 +3,11 @@ import { join } from "node:path";
 
 import { Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
-import { SESSION_MIGRATIONS } from "./session-log.ts";
+import { fieldsOf, SESSION_MIGRATIONS, type SessionFields } from "./session-log.ts";
 import { eventOf, type LoggedEvent, PAGE_SIZE } from "./session-pages.ts";
 
 /** A session as readers see it, without its events. */
-export interface ReadSession {
-  readonly id: string;
-  readonly cwd: string;
-  readonly agent: string;
-  readonly title: string | undefined;
-  readonly created: number;
-  readonly updated: number;
-  readonly parent: string | undefined;
-  readonly notes: Readonly<Record<string, unknown>>;
+export interface ReadSession extends SessionFields {
   /** Number of its last event. */
   readonly last: number;
   /** Id of the living process that has it open. */
@@ -186,14 +178,7 @@ export class SessionReader implements SessionReading {
   #sessionOf(row: Readonly<Record<string, SQLOutputValue>>): ReadSession {
     const holder = row.holder as string | null;
     return {
-      id: String(row.uuid),
-      cwd: String(row.cwd),
-      agent: String(row.agent),
-      title: (row.title as string | null) ?? undefined,
-      created: Number(row.created),
-      updated: Number(row.updated),
-      parent: (row.parent as string | null) ?? undefined,
-      notes: JSON.parse(String(row.notes)) as Record<string, unknown>,
+      ...fieldsOf(row),
       last: Number(row.last ?? 0),
       holder: holder !== null && this.#holder.isAlive(holder) ? holder : undefined,
     };
