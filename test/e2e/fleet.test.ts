@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 
 import { DRAINED } from "../../src/cli/worker/worker.ts";
 import type { Json } from "../support/acp-house.ts";
-import type { AcpSocket } from "../support/acp-socket.ts";
+import { promptOf } from "../support/acp-socket.ts";
 import { FleetRig } from "../support/fleet-rig.ts";
 import { noNats } from "../support/nats-server.ts";
 import { OtlpReceiver } from "../support/otlp-receiver.ts";
@@ -11,14 +11,6 @@ import type { ServedGateway } from "../support/served-gateway.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const SPAN = "b7ad6b7169203331";
-
-function promptOf(sessionId: string, text: string): object {
-  return { sessionId, prompt: [{ type: "text", text }] };
-}
-
-function questionsOf({ messages }: AcpSocket): Json[] {
-  return messages.filter(({ method }) => method === "session/request_permission");
-}
 
 // Each test leaves a worker to the next.
 describe("a fleet", { skip: noNats, timeout: 600_000 }, () => {
@@ -79,13 +71,12 @@ describe("a fleet", { skip: noNats, timeout: 600_000 }, () => {
     const { sessionId } = await client.ask("session/new", { cwd: rig.folder, mcpServers: [] });
     await rig.worker("w3");
     client.send("session/prompt", promptOf(sessionId, "permission"));
-    await client.until((each) => questionsOf(each)[0]);
+    await client.until((each) => each.questions[0]);
     await rig.kill("w2");
-    const again = await client.until((each) => questionsOf(each)[1]);
-    const result = { outcome: { outcome: "selected", optionId: "once" } };
-    client.socket.send(JSON.stringify({ jsonrpc: "2.0", id: again.id, result }));
+    const again = await client.until((each) => each.questions[1]);
+    client.choose(again, "once");
     await client.ask("session/prompt", promptOf(sessionId, "permission"));
-    assert.equal(questionsOf(client).length, 2);
+    assert.equal(client.questions.length, 2);
     assert.match(client.text, /"optionId":"once"/);
   });
 

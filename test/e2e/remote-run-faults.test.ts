@@ -8,7 +8,8 @@ import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { covers } from "../support/requirement.ts";
 import { leftInTheEnd } from "../support/remote-run/run-leftovers.ts";
-import { openingOf, promptOf, RunRig } from "../support/remote-run/run-rig.ts";
+import { promptOf } from "../support/acp-socket.ts";
+import { openingOf, RunRig } from "../support/remote-run/run-rig.ts";
 
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 
 import { DRAINED } from "../../src/cli/worker/worker.ts";
 import type { Json } from "../support/acp-house.ts";
-import type { AcpSocket } from "../support/acp-socket.ts";
+import { type AcpSocket, promptOf } from "../support/acp-socket.ts";
 import { FleetRig } from "../support/fleet-rig.ts";
 import { noNats } from "../support/nats-server.ts";
 import { TestCa } from "../support/quic-certificates.ts";
@@ -15,17 +15,9 @@ import { runInProcess } from "../support/run-in-process.ts";
 
 const COUNTED = { _meta: { trunkline: { sequence: true } } };
 
-function promptOf(sessionId: string, text: string): object {
-  return { sessionId, prompt: [{ type: "text", text }] };
-}
-
 /** The numbers of the events that a client was shown. */
 function numbersOf({ messages }: AcpSocket): number[] {
   return messages.flatMap(({ params }) => params?._meta?.trunkline?.seq ?? []);
-}
-
-function questionsOf({ messages }: AcpSocket): Json[] {
-  return messages.filter(({ method }) => method === "session/request_permission");
 }
 
 async function stateOf(client: AcpSocket, params: object): Promise<Json> {
@@ -132,19 +124,18 @@ describe("the nodes of a fleet", { skip: noNats, timeout: 600_000 }, () => {
     const place = { cwd: rig.folder, mcpServers: [] };
     const { sessionId } = await first.ask("session/new", place);
     first.send("session/prompt", promptOf(sessionId, "permission"));
-    await first.until((client) => questionsOf(client)[0]);
+    await first.until((client) => client.questions[0]);
     await rig.kill("g1");
     using second = await rig.client(two);
     await second.ask("session/load", { ...place, sessionId });
-    const still = await second.until((client) => questionsOf(client)[0]);
+    const still = await second.until((client) => client.questions[0]);
     await rig.worker("w2");
     await rig.kill("w1");
-    const again = await second.until((client) => questionsOf(client)[1]);
+    const again = await second.until((client) => client.questions[1]);
     assert.deepEqual(again.params.toolCall, still.params.toolCall);
-    const result = { outcome: { outcome: "selected", optionId: "once" } };
-    second.socket.send(JSON.stringify({ jsonrpc: "2.0", id: again.id, result }));
+    second.choose(again, "once");
     await second.ask("session/prompt", promptOf(sessionId, "permission"));
-    assert.equal(questionsOf(second).length, 2);
+    assert.equal(second.questions.length, 2);
     assert.match(second.text, /"optionId":"once"/);
   });
 

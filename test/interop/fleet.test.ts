@@ -8,7 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { DRAINED } from "../../src/cli/worker/worker.ts";
 import type { Json } from "../support/acp-house.ts";
-import { AcpSocket } from "../support/acp-socket.ts";
+import { AcpSocket, promptOf } from "../support/acp-socket.ts";
 import { FleetRig } from "../support/fleet-rig.ts";
 import { noNats } from "../support/nats-server.ts";
 
@@ -21,10 +21,6 @@ async function until<T>(find: () => Promise<T | undefined>): Promise<T> {
     if (found !== undefined) return found;
     await delay(50);
   }
-}
-
-function promptOf(sessionId: string, text: string): object {
-  return { sessionId, prompt: [{ type: "text", text }] };
 }
 
 describe("a fleet of processes", { skip: noNats, timeout: 600_000 }, () => {

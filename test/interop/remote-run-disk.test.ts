@@ -7,7 +7,8 @@ import { describe, it } from "node:test";
 
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
-import { openingOf, promptOf, RunRig } from "../support/remote-run/run-rig.ts";
+import { promptOf } from "../support/acp-socket.ts";
+import { openingOf, RunRig } from "../support/remote-run/run-rig.ts";
 
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");

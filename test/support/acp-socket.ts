@@ -69,6 +69,17 @@ export class AcpSocket implements Disposable {
     }
   }
 
+  /** The questions for permission that have come. */
+  get questions(): Json[] {
+    return this.messages.filter(({ method }) => method === "session/request_permission");
+  }
+
+  /** Answers a question with one of its options. */
+  choose({ id }: Json, optionId: string): void {
+    const result = { outcome: { outcome: "selected", optionId } };
+    this.socket.send(JSON.stringify({ jsonrpc: "2.0", id, result }));
+  }
+
   get text(): string {
     return this.messages.map(({ params }) => params?.update?.content?.text ?? "").join("");
   }
@@ -76,4 +87,9 @@ export class AcpSocket implements Disposable {
   [Symbol.dispose](): void {
     this.socket.terminate();
   }
+}
+
+/** The parameters of a prompt. */
+export function promptOf(sessionId: string, text: string): object {
+  return { sessionId, prompt: [{ type: "text", text }] };
 }

@@ -9,6 +9,7 @@ import type {
   Turn,
   TurnEnd,
 } from "../../src/session/agent.ts";
+import type { PermissionRequest } from "../../src/session/permission/permission.ts";
 
 export type Script = (turn: Turn, session: ScriptedSession) => Promise<TurnEnd | void>;
 
@@ -90,3 +91,25 @@ export function chunk(text: string): SessionUpdate {
 export function promptText(turn: Turn): string {
   return turn.prompt.map(({ text }) => (typeof text === "string" ? text : "")).join("");
 }
+
+/** A question of an agent, whose answer may be remembered. */
+export const REQUEST: PermissionRequest = {
+  toolCall: {
+    toolCallId: "tool-456",
+    title: "Run npm install",
+    status: "pending",
+    kind: "execute",
+    locations: [],
+  },
+  options: [
+    { optionId: "once", kind: "allow_once", name: "Allow once" },
+    { optionId: "always", kind: "allow_always", name: "Always allow" },
+    { optionId: "reject", kind: "reject_once", name: "Reject" },
+  ],
+  subject: "run npm install",
+};
+
+/** The answer that chooses an option of it. */
+export const choose = (optionId: string) => ({
+  result: { outcome: { outcome: "selected", optionId } },
+});

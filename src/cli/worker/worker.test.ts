@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import type { AcpSocket } from "../../../test/support/acp-socket.ts";
+import { type AcpSocket, promptOf } from "../../../test/support/acp-socket.ts";
 import type { Json } from "../../../test/support/acp-house.ts";
 import { FleetInProcess } from "../../../test/support/fleet-in-process.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
@@ -9,17 +9,9 @@ import { until } from "../../../test/support/until.ts";
 import type { Member } from "../../fleet/members/beat.ts";
 import type { Worker } from "../../gateway/fleet/worker.ts";
 
-const textOf = (sessionId: string, text: string): object => ({
-  sessionId,
-  prompt: [{ type: "text", text }],
-});
-
 /** Waits until a client was shown something. */
 const shown = (client: AcpSocket, what: RegExp): Promise<true> =>
   client.until(({ text }) => (what.test(text) ? true : undefined));
-
-const questionOf = ({ messages }: AcpSocket): Json =>
-  messages.find(({ method }) => method === "session/request_permission");
 
 /** What one worker knows of another. */
 const memberOf = ({ fleet }: Worker, name: string): Member | undefined =>
@@ -32,7 +24,7 @@ describe("a worker", { skip: noNats, timeout: 120_000 }, () => {
     const place = { cwd: fleet.folder, mcpServers: [] };
     using first = await fleet.client(await fleet.gateway("g1"));
     const { sessionId } = await first.ask("session/new", place);
-    await first.ask("session/prompt", textOf(sessionId, "say hello"));
+    await first.ask("session/prompt", promptOf(sessionId, "say hello"));
     assert.match(first.text, /hello/);
     using second = await fleet.client(await fleet.gateway("g2"));
     await second.ask("session/load", { sessionId, ...place });
@@ -42,7 +34,7 @@ describe("a worker", { skip: noNats, timeout: 120_000 }, () => {
       sessions.map((session: { sessionId: string }) => session.sessionId),
       [sessionId],
     );
-    await second.ask("session/prompt", textOf(sessionId, "say again"));
+    await second.ask("session/prompt", promptOf(sessionId, "say again"));
     await shown(first, /again/);
   });
 
@@ -61,8 +53,8 @@ describe("a worker", { skip: noNats, timeout: 120_000 }, () => {
     await fleet.worker("w3", { pool, label });
     await client.ask("session/new", labelled);
     await fleet.stop("w1");
-    await client.ask("session/prompt", textOf(sessionId, "say one"));
-    await client.ask("session/prompt", textOf(fork, "say other"));
+    await client.ask("session/prompt", promptOf(sessionId, "say one"));
+    await client.ask("session/prompt", promptOf(fork, "say other"));
     const list = await fleet.command("worker", "list", "--json", "--pool", pool);
     const { nodes } = JSON.parse(list.out) as { nodes: Json[] };
     assert.deepEqual(Object.fromEntries(nodes.map((node) => [node.name, node.sessions])), {
@@ -86,19 +78,18 @@ describe("a worker", { skip: noNats, timeout: 120_000 }, () => {
     await until(() => memberOf(other, "w1")?.used === 1);
     const { out: list } = await fleet.command("worker", "list");
     assert.match(list, /g1 +gateway[^]*w1 +worker +1 of 8[^]*w2 .*disk=fast/);
-    const running = client.answer("session/prompt", textOf(sessionId, "permission"));
-    const question = await client.until(questionOf);
+    const running = client.answer("session/prompt", promptOf(sessionId, "permission"));
+    const question = await client.until(({ questions }) => questions[0]);
     const draining = fleet.command("worker", "drain", "w1");
     await until(() => memberOf(other, "w1")?.isDraining === true);
-    const result = { outcome: { outcome: "selected", optionId: "once" } };
-    client.socket.send(JSON.stringify({ jsonrpc: "2.0", id: question.id, result }));
+    client.choose(question, "once");
     assert.deepEqual((await running).result, { stopReason: "end_turn" });
     await drained;
     await fleet.stop("w1");
     const { code, out, err } = await draining;
     assert.equal(code, 0, err);
     assert.match(out, /^w1 takes no new sessions\.\n[^]*w1 has ended\.\n$/);
-    await client.ask("session/prompt", textOf(sessionId, "say moved"));
+    await client.ask("session/prompt", promptOf(sessionId, "say moved"));
     assert.match(client.text, /"optionId":"once"[^]*moved/);
   });
 
@@ -110,8 +101,8 @@ describe("a worker", { skip: noNats, timeout: 120_000 }, () => {
     const place = { cwd: fleet.folder, mcpServers: [] };
     const { sessionId } = await client.ask("session/new", place);
     const other = await fleet.worker("w2");
-    client.send("session/prompt", textOf(sessionId, "permission"));
-    await client.until(questionOf);
+    client.send("session/prompt", promptOf(sessionId, "permission"));
+    await client.until(({ questions }) => questions[0]);
     const draining = fleet.command("worker", "drain", "w1");
     await until(() => memberOf(other, "w1")?.isDraining === true);
     await fleet.stop("w1");
@@ -120,7 +111,7 @@ describe("a worker", { skip: noNats, timeout: 120_000 }, () => {
     assert.match(err, /Cannot drain 'w1': it ended before all its sessions had moved\./);
     using later = await fleet.client(gateway);
     await later.ask("session/load", { sessionId, ...place });
-    await later.ask("session/prompt", textOf(sessionId, "say after"));
+    await later.ask("session/prompt", promptOf(sessionId, "say after"));
     assert.match(later.text, /after/);
   });
 

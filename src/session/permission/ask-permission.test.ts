@@ -2,25 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../../test/support/acp-house.ts";
-import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
-
-const REQUEST: PermissionRequest = {
-  toolCall: {
-    toolCallId: "tool-456",
-    title: "Run npm install",
-    status: "pending",
-    kind: "execute",
-    locations: [],
-  },
-  options: [
-    { optionId: "once", kind: "allow_once", name: "Allow once" },
-    { optionId: "always", kind: "allow_always", name: "Always allow" },
-    { optionId: "reject", kind: "reject_once", name: "Reject" },
-  ],
-  subject: "run npm install",
-};
-
-const choose = (optionId: string) => ({ result: { outcome: { outcome: "selected", optionId } } });
+import { choose, REQUEST } from "../../../test/support/scripted-agent.ts";
+import type { PermissionOutcome } from "./permission.ts";
 
 describe("a permission that several clients are asked for", { timeout: 30_000 }, () => {
   it("goes to all attached clients; the first answer counts and the others are told", async () => {

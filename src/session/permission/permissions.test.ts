@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../../test/support/acp-house.ts";
-import { chunk } from "../../../test/support/scripted-agent.ts";
+import { chunk, choose, REQUEST } from "../../../test/support/scripted-agent.ts";
 import type { Turn } from "../agent.ts";
-import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
+import type { PermissionOutcome } from "./permission.ts";
 
 const OPTIONS = [
   { optionId: "yes", name: "Yes", kind: "allow_once" },
@@ -17,24 +17,6 @@ const ask = (turn: Turn, toolCall: object): Promise<PermissionOutcome> =>
 const text = (said: string) => [{ type: "content", content: { type: "text", text: said } }];
 
 const allow = () => ({ result: { outcome: { outcome: "selected", optionId: "yes" } } });
-
-const REMEMBERED: PermissionRequest = {
-  toolCall: {
-    toolCallId: "tool-456",
-    title: "Run npm install",
-    status: "pending",
-    kind: "execute",
-    locations: [],
-  },
-  options: [
-    { optionId: "once", kind: "allow_once", name: "Allow once" },
-    { optionId: "always", kind: "allow_always", name: "Always allow" },
-    { optionId: "reject", kind: "reject_once", name: "Reject" },
-  ],
-  subject: "run npm install",
-};
-
-const choose = (optionId: string) => ({ result: { outcome: { outcome: "selected", optionId } } });
 
 describe("PermissionRequests", { timeout: 30_000 }, () => {
   it("show the whole action, up to the limit of the message", async () => {
@@ -133,7 +115,7 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
   it("remember 'always' for the workspace, until it is revoked", async () => {
     const outcomes: PermissionOutcome[] = [];
     await using house = await AcpHouse.open({
-      script: async (turn) => void outcomes.push(await turn.requestPermission(REMEMBERED)),
+      script: async (turn) => void outcomes.push(await turn.requestPermission(REQUEST)),
     });
     const { client, sessionId } = await house.client();
     client.answer = () => choose("always");

@@ -3,27 +3,8 @@ import { describe, it, mock } from "node:test";
 
 import { covers } from "../../../test/support/requirement.ts";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
-import { promptText } from "../../../test/support/scripted-agent.ts";
-import type { PermissionRequest } from "../permission/permission.ts";
+import { promptText, choose, REQUEST } from "../../../test/support/scripted-agent.ts";
 import { RunningTurn, type TurnHost } from "./running-turn.ts";
-
-const REQUEST: PermissionRequest = {
-  toolCall: {
-    toolCallId: "tool-456",
-    title: "Run npm install",
-    status: "pending",
-    kind: "execute",
-    locations: [],
-  },
-  options: [
-    { optionId: "once", kind: "allow_once", name: "Allow once" },
-    { optionId: "always", kind: "allow_always", name: "Always allow" },
-    { optionId: "reject", kind: "reject_once", name: "Reject" },
-  ],
-  subject: "run npm install",
-};
-
-const choose = (optionId: string) => ({ result: { outcome: { outcome: "selected", optionId } } });
 
 describe("a turn without progress", { timeout: 120_000 }, () => {
   it("is ended, but not while it waits for a person or a tool", async () => {

@@ -4,7 +4,8 @@ import { after, before, describe, it } from "node:test";
 
 import { probeSandbox } from "../../../src/sandbox/probe.ts";
 import { WITHOUT_SSHD } from "../../support/git-rig/ssh-server.ts";
-import { openingOf, promptOf, RunRig } from "../../support/remote-run/run-rig.ts";
+import { promptOf } from "../../support/acp-socket.ts";
+import { openingOf, RunRig } from "../../support/remote-run/run-rig.ts";
 import { chromiumPath, DashboardBrowser, NO_CHROMIUM } from "../../browser/dashboard-browser.ts";
 
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../../.cache/probe"));

@@ -172,7 +172,3 @@ async function certify(folder: string): Promise<void> {
 export function openingOf({ url, revision }: Project): object {
   return { cwd: "", mcpServers: [], _meta: { remote: { url, branch: "main", revision } } };
 }
-
-export function promptOf(sessionId: string, text: string): object {
-  return { sessionId, prompt: [{ type: "text", text }] };
-}

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { AcpSocket } from "../acp-socket.ts";
+import { type AcpSocket, promptOf } from "../acp-socket.ts";
 import { SeededRandom } from "../seeded-random.ts";
-import { openingOf, type Project, promptOf, type RunRig } from "./run-rig.ts";
+import { openingOf, type Project, type RunRig } from "./run-rig.ts";
 
 export interface Target {
   readonly branch: string;
