@@ -9,9 +9,34 @@ import { McpHttpServer } from "../support/mcp-http-server.ts";
 const ECHO = join(import.meta.dirname, "../support/echo-server.mjs");
 const DONE: Scripted = { content: "Done." };
 
+/** Has turns until the model is offered these tools: on a busy machine, servers may be late for the first. */
+async function offered(
+  editor: AgentEditor,
+  id: string,
+  llm: FakeLlm,
+  names: RegExp,
+  count: number,
+): Promise<string> {
+  let said = "";
+  while (llm.tools.filter((name) => names.test(name)).length < count) {
+    said += (await editor.say(id, "hello")).text;
+  }
+  return said;
+}
+
 describe("the MCP servers of a session", { timeout: 600_000 }, () => {
   it("are used on stdio in both forms; a dead one is reported once", async () => {
-    await using llm = await FakeLlm.start([
+    await using llm = await FakeLlm.start([DONE]);
+    await using editor = new AgentEditor({ llm });
+    const echo = (name: string): string[] => [ECHO, name, join(editor.folder, name)];
+    const mcpServers = [
+      { name: "dead", command: "/no/such/program", args: [], env: [] },
+      { name: "today", command: process.execPath, args: echo("today"), env: [] },
+      { name: "local", type: "local", command: [process.execPath, ...echo("local")] },
+    ];
+    const id = String((await editor.begin({ mcpServers })).sessionId);
+    const said = await offered(editor, id, llm, /^(?:today|local)_read$/, 2);
+    llm.play([
       {
         toolCalls: [
           { name: "today_read", arguments: { message: "one" } },
@@ -20,23 +45,15 @@ describe("the MCP servers of a session", { timeout: 600_000 }, () => {
       },
       DONE,
     ]);
-    await using editor = new AgentEditor({ llm });
-    const echo = (name: string): string[] => [ECHO, name, join(editor.folder, name)];
-    const mcpServers = [
-      { name: "dead", command: "/no/such/program", args: [], env: [] },
-      { name: "today", command: process.execPath, args: echo("today"), env: [] },
-      { name: "local", type: "local", command: [process.execPath, ...echo("local")] },
-    ];
-    const { sessionId } = await editor.begin({ mcpServers });
-    const { calls, text } = await editor.say(String(sessionId), "go");
+    const { calls, text } = await editor.say(id, "go");
     assert.equal(calls.length, 2);
     assert.ok(
       calls.every((each) => each.endsWith(": completed")),
       calls.join(),
     );
     assert.match(llm.seen(1), /tool: \d+ one[^]*tool: \d+ two/);
-    assert.match(text, /'dead' is not there.*no such program/i);
-    assert.doesNotMatch((await editor.say(String(sessionId), "again")).text, /dead/);
+    assert.match(said, /'dead' is not there.*no such program/i);
+    assert.doesNotMatch(text, /dead/);
   });
 
   it("are used over HTTP and SSE, with their headers", async () => {
@@ -48,22 +65,24 @@ describe("the MCP servers of a session", { timeout: 600_000 }, () => {
       { type: "http", name: "far", url: `${http.url}/mcp`, headers },
       { type: "sse", name: "old", url: `${http.url}/sse`, headers },
     ];
-    const { sessionId } = await editor.begin({ mcpServers });
-    const { text } = await editor.say(String(sessionId), "go");
-    assert.equal(text, "Done.", "nothing is amiss");
-    const names = llm.tools.filter((name) => name.includes("test_simple_text"));
-    assert.equal(names.length, 2, llm.tools.join());
+    const id = String((await editor.begin({ mcpServers })).sessionId);
+    const said = await offered(editor, id, llm, /test_simple_text/, 2);
+    // Nothing else is amiss.
+    assert.doesNotMatch(
+      said.replace(/.* is not there.*it has not answered yet.*/g, ""),
+      /not there/,
+    );
+    assert.equal((await editor.say(id, "go")).text, "Done.");
   });
 
   it("end with the session", async () => {
-    await using llm = await FakeLlm.start([
-      { toolCalls: [{ name: "echo_read", arguments: { message: "hi" } }] },
-      DONE,
-    ]);
+    await using llm = await FakeLlm.start([DONE]);
     await using editor = new AgentEditor({ llm });
     const args = [ECHO, "echo", join(editor.folder, "record")];
     const mcpServers = [{ name: "echo", command: process.execPath, args, env: [] }];
     const { sessionId } = await editor.begin({ mcpServers });
+    await offered(editor, String(sessionId), llm, /^echo_read$/, 1);
+    llm.play([{ toolCalls: [{ name: "echo_read", arguments: { message: "hi" } }] }, DONE]);
     await editor.say(String(sessionId), "go");
     const [, pid] = /tool: (\d+) hi/.exec(llm.seen(1)) ?? [];
     process.kill(Number(pid), 0);
