@@ -1,8 +1,9 @@
 import type { Span } from "../../../base/trace.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { readEnvelope } from "../../../rpc/message/envelope.ts";
+import { holdId, isId } from "../../../rpc/message/id.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { Channel, Room, Sink } from "../../../wire/channel.ts";
+import type { Channel, Room, Sink, Topic } from "../../../wire/channel.ts";
 import { acpDialect } from "../dialect.ts";
 import type { OldSessionParams } from "../schema.gen.ts";
 import { isObject, type JsonObject, objectOf, ours } from "../methods.ts";
@@ -29,6 +30,8 @@ export interface Joined {
   isIn: boolean;
   /** Messages of the client that came while there was no link. */
   readonly waiting: string[];
+  /** The link whose requests are sent again when there is another one. */
+  lost?: SessionLink | undefined;
   /** Resolves when the session is open again, or cannot be opened. */
   recovery?: Room;
   /** Updates for the client that wait until its request has been answered. */
@@ -244,6 +247,23 @@ export function numberOf(
   const [tail, seq] = SEQ.exec(text.slice(-SEQ_LENGTH)) ?? [];
   if (tail === undefined) return undefined;
   return { seq: Number(seq), bare: `${text.slice(0, -tail.length)}}}` };
+}
+
+/** Whether a request of the client waits until the session is open again. */
+export function isWaiting({ waiting, lost }: Joined, idText: string): boolean {
+  if (lost?.isAsked(idText) === true) return true;
+  return waiting.some((text) => {
+    const { id } = parsed(text);
+    return isId(id) && String(holdId(id, text)) === idText;
+  });
+}
+
+export function answerTo(request: string, errorCode?: unknown): Topic {
+  return {
+    request,
+    isAnswer: true,
+    ...(typeof errorCode === "number" ? { errorCode } : {}),
+  };
 }
 
 export function parsed(text: string): Readonly<Record<string, unknown>> {

@@ -1,120 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import type { Json } from "../../../../test/support/acp-house.ts";
-import { RecordingSink } from "../../../../test/support/recording-sink.ts";
-import { ScriptedHolder } from "../../../../test/support/scripted-holder.ts";
-import { background } from "../../../base/background.ts";
-import { TrunklineError } from "../../../base/errors.ts";
-import { OWNER } from "../../../base/principal.ts";
-import { SessionError } from "../../../session/session-error.ts";
-import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
-import { type Channel, ROOM, type Sink } from "../../../wire/channel.ts";
-import { memoryPair } from "../../../wire/channel/memory.ts";
-import { LazyLinks } from "./lazy-links.ts";
-import type { LinkedClient } from "./session-links.ts";
-
-/** A client, and its connection to this process. */
-class Rig implements AsyncDisposable {
-  /** The messages to the client. */
-  readonly client = new RecordingSink();
-  /** The messages that this process serves. */
-  readonly here = new RecordingSink();
-  readonly taken: { readonly sessionId: string; readonly after: number }[] = [];
-  /** What the client was told to resume. */
-  readonly lagged: { readonly sessionId: string; readonly after: number }[] = [];
-  readonly links: LazyLinks;
-  readonly #write: Channel<string>;
-  readonly holders = new Map<string, ScriptedHolder>();
-  end: EndOfTurn | undefined;
-  /** How a turn ended cannot be read. */
-  endFails = false;
-  /** The process that already has the session open when this one wants to take it over. */
-  holder: string | undefined;
-  countsEvents = false;
-  /** Resolves when this process can open the session. */
-  opening = async (): Promise<void> => {};
-  #sink: Sink<string> | undefined;
-
-  constructor() {
-    const [client, server] = memoryPair();
-    this.#write = client;
-    client.receive(this.client);
-    const linked: LinkedClient = {
-      principal: OWNER,
-      introduction: { protocolVersion: 1, _meta: { other: 1 } },
-      origin: "o1",
-      countsEvents: false,
-      takeOver: async ({ sessionId }, after) => {
-        await this.opening();
-        if (this.holder !== undefined) throw heldBy(this.holder);
-        this.taken.push({ sessionId, after });
-      },
-      lagged: (sessionId, after) => this.lagged.push({ sessionId, after }),
-      endOf: async () => {
-        if (this.endFails) throw new TrunklineError("unavailable", "NATS does not answer.");
-        return this.end;
-      },
-    };
-    const counts = () => this.countsEvents;
-    Object.defineProperty(linked, "countsEvents", { get: counts });
-    this.links = new LazyLinks({
-      reach: async (holder) => {
-        const found = this.holders.get(holder);
-        if (found === undefined) throw new TrunklineError("unavailable", "Nobody is there.");
-        return found.joining;
-      },
-      client: linked,
-      send: (text) => server.send(text),
-    });
-    const receive = server.receive.bind(server);
-    server.receive = (sink) => receive((this.#sink = sink));
-    this.links.through(server).receive(this.here);
-  }
-
-  holding(name: string, answers?: Readonly<Record<string, unknown>>): ScriptedHolder {
-    const process = new ScriptedHolder(answers);
-    this.holders.set(name, process);
-    return process;
-  }
-
-  async join(holder: string): Promise<unknown> {
-    const params = { sessionId: "s1", cwd: "/w", mcpServers: [] };
-    return await this.links.request(holder, "session/load", params);
-  }
-
-  say(message: object): void {
-    background(this.#write.send(JSON.stringify({ jsonrpc: "2.0", ...message })), "Saying");
-  }
-
-  /** Delivers a message at once; returns what the channel is asked to wait for. */
-  take(message: object): unknown {
-    return this.#sink?.message(JSON.stringify({ jsonrpc: "2.0", ...message }));
-  }
-
-  /** Waits for a matching message to the client. */
-  async sent(matches: (message: Json) => boolean): Promise<Json> {
-    const isIt = (text: string): boolean => matches(JSON.parse(text));
-    await this.client.until(({ messages }) => messages.some(isIt));
-    return JSON.parse(this.client.messages.find(isIt) ?? "");
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.links.close();
-    await this.#write[Symbol.asyncDispose]();
-  }
-}
-
-function heldBy(holder: string): SessionError {
-  const cause = Object.assign(new TrunklineError("conflict", "held"), { holder });
-  return new SessionError("session-locked", "held", {}, { cause });
-}
+import { LinksRig } from "../../../../test/support/links-rig.ts";
+import { ROOM } from "../../../wire/channel.ts";
 
 const LOADED = { "session/load": { _meta: { trunkline: { seq: 7 } } } };
 
 describe("SessionLinks", { timeout: 20_000 }, () => {
   it("initializes the holder as the client did, and forwards the answer", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     assert.deepEqual(await rig.join("h"), LOADED["session/load"]);
     const { params } = await holder.heard("initialize");
@@ -125,7 +19,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("forwards messages about the session, and serves others here", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", { ...LOADED, "session/prompt": { stopReason: "end_turn" } });
     await rig.join("h");
     rig.say({ id: 5, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
@@ -138,7 +32,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("hides the numbers of events from a client that has not asked for them", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     await rig.join("h");
     holder.update("one", 8);
@@ -151,7 +45,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("gives the requests of two holders different ids, and each its own answer", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const [one, two] = [rig.holding("one", LOADED), rig.holding("two", LOADED)];
     await rig.join("one");
     await rig.links.request("two", "session/load", { sessionId: "s2", cwd: "/w", mcpServers: [] });
@@ -173,7 +67,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("cancels requests of both sides under the right ids", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     await rig.join("h");
     holder.say({ id: 4, method: "session/request_permission", params: { sessionId: "s1" } });
@@ -188,7 +82,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("takes the session over after the last shown event, and answers the prompt as its turn ended", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     await rig.join("h");
     holder.update("one", 12);
@@ -211,7 +105,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("takes over a session and its fork, also after a fork that failed", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     await rig.join("h");
     const params = { sessionId: "s1", cwd: "/w", mcpServers: [] };
@@ -231,7 +125,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("reports an interrupted turn, and sends a prompt again whose turn never began", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     for (const end of [{ stopReason: "interrupted" } as const, undefined]) {
       const holder = rig.holding("h", LOADED);
       await rig.join("h");
@@ -249,7 +143,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("follows the session to another process that was faster", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     const next = rig.holding("next", { "session/resume": {}, "session/prompt": { ok: true } });
     await rig.join("h");
@@ -262,7 +156,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("tells the process that has the session open then that it may know the prompt, over and over", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     const second = rig.holding("second", { "session/resume": {} });
     const third = rig.holding("third", { "session/resume": {}, "session/prompt": { ok: true } });
@@ -287,7 +181,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("resumes once at the third process if the second ends before it answers", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     const second = rig.holding("second");
     const third = rig.holding("third", { "session/resume": {}, "session/prompt": { ok: true } });
@@ -305,7 +199,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("sends no prompt to the next process before that has opened the session", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const first = rig.holding("h", LOADED);
     const second = rig.holding("next", { "session/prompt": { stopReason: "end_turn" } });
     await rig.join("h");
@@ -323,8 +217,29 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
     await asked;
   });
 
+  it("cancels requests that wait until the session is open again, after they were sent", async () => {
+    await using rig = new LinksRig();
+    const first = rig.holding("h", LOADED);
+    const second = rig.holding("next");
+    await rig.join("h");
+    rig.say({ id: 4, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    await first.heard("session/prompt");
+    rig.holder = "next";
+    await first.die();
+    const { id } = await second.heard("session/resume");
+    rig.take({ id: 5, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    for (const requestId of [5, 4]) rig.take({ method: "$/cancel_request", params: { requestId } });
+    second.say({ id, result: {} });
+    await second.sink.until(({ messages }) => messages.length === 6);
+    const heard = second.sink.messages.slice(2).map((text) => JSON.parse(text));
+    assert.deepEqual(
+      heard.map((message) => message.id ?? message.params.requestId),
+      [4, 5, 5, 4],
+    );
+  });
+
   it("lets a client wait that sends much while the session is being taken over", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     await rig.join("h");
     const [begun, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -346,7 +261,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("tells a client after which event to resume a session that cannot be opened again", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     // Another process has the session, and refuses to show it.
     const next = rig.holding("next");
@@ -366,7 +281,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("answers a prompt also if it cannot be known how its turn ended", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", LOADED);
     await rig.join("h");
     rig.endFails = true;
@@ -378,7 +293,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("disconnects from a holder when its last session is closed", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     const holder = rig.holding("h", { ...LOADED, "session/close": {} });
     await rig.join("h");
     rig.say({ id: 1, method: "session/close", params: { sessionId: "s1" } });
@@ -389,7 +304,7 @@ describe("SessionLinks", { timeout: 20_000 }, () => {
   });
 
   it("rejects if the holder cannot be reached, or ends before it answers", async () => {
-    await using rig = new Rig();
+    await using rig = new LinksRig();
     await assert.rejects(rig.join("nobody"), { code: "unavailable" });
     const holder = rig.holding("h");
     const joining = rig.join("h");

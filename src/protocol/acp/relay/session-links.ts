@@ -8,14 +8,16 @@ import { holdId, isId } from "../../../rpc/message/id.ts";
 import { errorText, toRpcError } from "../../../rpc/rpc-error.ts";
 import { holderOf } from "../../../session/session-error.ts";
 import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
-import { type Channel, ROOM, type Room, type Sink, type Topic } from "../../../wire/channel.ts";
+import { type Channel, ROOM, type Room, type Sink } from "../../../wire/channel.ts";
 import type { SendText } from "../connection.ts";
 import { acpDialect } from "../dialect.ts";
 import { METHODS, objectOf, ours } from "../methods.ts";
 import type { OldSessionParams } from "../schema.gen.ts";
 import { interruptedTurn, toWire } from "../session-errors.ts";
 import {
+  answerTo,
   type Asked,
+  isWaiting,
   type Joined,
   numberOf,
   parsed,
@@ -208,8 +210,9 @@ export class SessionLinks {
     return this.#kept > MOST_KEPT ? (joined.recovery ?? ROOM) : ROOM;
   }
 
-  #forwardKept({ waiting }: Joined): void {
-    for (const text of waiting.splice(0)) {
+  #forwardKept(joined: Joined): void {
+    joined.lost = undefined;
+    for (const text of joined.waiting.splice(0)) {
       this.#kept -= text.length;
       background(this.take(text), "Forwarding a message");
     }
@@ -228,8 +231,10 @@ export class SessionLinks {
   }
 
   #cancel(idText: string, text: string): Room | undefined {
-    for (const { link } of this.#joined.values()) {
-      if (link?.isAsked(idText) === true) return link.pass(text);
+    for (const joined of this.#joined.values()) {
+      if (joined.link?.isAsked(idText) === true) return joined.link.pass(text);
+      // It follows the request that it cancels.
+      if (isWaiting(joined, idText)) return this.#keep(joined, text);
     }
     return undefined;
   }
@@ -300,6 +305,7 @@ export class SessionLinks {
     for (const [sessionId, joined] of this.#joined) {
       if (joined.link !== link) continue;
       joined.link = undefined;
+      joined.lost = link;
       // A client that was not accepted yet gets an error for its request, and retries.
       if (!joined.isIn) continue;
       joined.recovery = this.#recover(sessionId, joined, link);
@@ -388,12 +394,4 @@ export class SessionLinks {
     const answer = `{"jsonrpc":"2.0","id":${idText},"error":${errorText(error)}}`;
     background(this.#channel.send(answer, answerTo(idText, error.code)), "Answering a request");
   }
-}
-
-function answerTo(request: string, errorCode?: unknown): Topic {
-  return {
-    request,
-    isAnswer: true,
-    ...(typeof errorCode === "number" ? { errorCode } : {}),
-  };
 }
