@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
+import { runFromShell } from "../../test/support/run-from-shell.ts";
 import { Git } from "./git.ts";
 import { resolveRemoteRevision } from "./remote-revision.ts";
 
@@ -15,12 +15,7 @@ async function rig() {
   const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
   const git = (...args: string[]): string => {
     const who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
-    return execFileSync("git", [...who, ...args], {
-      cwd: folder.path,
-      env,
-      encoding: "utf8",
-      stdio: ["ignore", "pipe", "ignore"],
-    }).trim();
+    return runFromShell("git", [...who, ...args], { cwd: folder.path, env }).trim();
   };
   git("init", "--quiet", "--bare", "--initial-branch=main", remote);
   git("clone", "--quiet", remote, clone);

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import {
   appendFileSync,
   mkdirSync,
@@ -12,6 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
+import { runFromShell } from "../support/run-from-shell.ts";
 import type { Json, Message } from "../support/acp-house.ts";
 import { Program } from "../support/program.ts";
 import { initRepository } from "../support/stored-folder.ts";
@@ -179,7 +179,7 @@ export class AgentEditor implements AsyncDisposable {
   }
 
   git(...args: string[]): string {
-    return execFileSync("git", args, { cwd: this.cwd, encoding: "utf8" });
+    return runFromShell("git", args, { cwd: this.cwd });
   }
 
   /** Makes the workspace a repository with all that is in it. */

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import {
   appendFileSync,
   mkdirSync,
@@ -23,6 +22,7 @@ import type {
   TurnEnd,
 } from "../../src/session/agent.ts";
 import { sessionServers } from "../../src/gateway/session/session-servers.ts";
+import { runFromShell } from "../support/run-from-shell.ts";
 import { initRepository } from "../support/stored-folder.ts";
 import type { FakeLlm } from "./fake-llm.ts";
 import { SampleTurn, type SampleTurnOptions } from "./sample-turn.ts";
@@ -140,7 +140,7 @@ export class AgentRig implements AsyncDisposable {
       "-c",
       "init.defaultBranch=main",
     ];
-    return execFileSync("git", [...who, ...args], { cwd: this.cwd, encoding: "utf8" });
+    return runFromShell("git", [...who, ...args], { cwd: this.cwd });
   }
 
   /** Makes the workspace a repository with all that is in it. */

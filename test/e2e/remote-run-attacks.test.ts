@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
+import { runFromShell } from "../support/run-from-shell.ts";
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { GitRig } from "../support/git-rig/git-rig.ts";
@@ -74,7 +75,7 @@ describe("a hostile agent", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox 
     writeFileSync(join(clone, "plant.sh"), PLANT);
     writeFileSync(join(clone, "nest.sh"), NEST);
     const git = (...args: string[]): string =>
-      execFileSync("git", ["-C", clone, ...args], { env: rig.env, encoding: "utf8" }).trim();
+      runFromShell("git", ["-C", clone, ...args], { env: rig.env }).trim();
     git("add", ".");
     git("-c", "user.name=Ida", "-c", "user.email=ida@example.com", "commit", "-qm", "Begin");
     git("push", "--quiet", bare, "HEAD:main");
@@ -114,7 +115,7 @@ describe("a hostile agent", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox 
     assert.equal(end.trunkline.run, "pushed", end.said);
     const branch = `agent/${workspace}`;
     const inBare = (...args: string[]): string =>
-      execFileSync("git", ["--git-dir", bare, ...args], { encoding: "utf8" }).trim();
+      runFromShell("git", ["--git-dir", bare, ...args]).trim();
     assert.equal(inBare("show", `${branch}:planted.txt`), "planted");
     assert.equal(inBare("rev-parse", `${branch}^`), remote.revision);
     assert.doesNotMatch(inBare("log", "--format=%an %s", branch), /Mallory|Mine/);

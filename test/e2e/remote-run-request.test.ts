@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
+import { runFromShell } from "../support/run-from-shell.ts";
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { GitRig } from "../support/git-rig/git-rig.ts";
@@ -52,7 +52,7 @@ describe("the pull request of a remote run", { skip: WITHOUT_SSHD || noSandbox }
     rig.makeRepository(name);
     const clone = rig.makeClone(`run${repositories}`, rig.httpsUrl(name));
     const git = (...args: string[]): string =>
-      execFileSync("git", ["-C", clone, ...args], { env: rig.env, encoding: "utf8" }).trim();
+      runFromShell("git", ["-C", clone, ...args], { env: rig.env }).trim();
     writeFileSync(join(clone, "README.md"), "hello\n");
     git("add", ".");
     git("-c", "user.name=Ida", "-c", "user.email=ida@example.com", "commit", "-qm", "Begin");

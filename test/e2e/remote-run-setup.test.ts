@@ -4,6 +4,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync 
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
+import { runFromShell } from "../support/run-from-shell.ts";
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { GitRig } from "../support/git-rig/git-rig.ts";
@@ -96,7 +97,7 @@ describe(
       const clone = join(rig.root, "clones", name);
       if (!existsSync(clone)) rig.makeClone(name, url);
       const git = (...args: string[]): string =>
-        execFileSync("git", ["-C", clone, ...args], { env: rig.env, encoding: "utf8" }).trim();
+        runFromShell("git", ["-C", clone, ...args], { env: rig.env }).trim();
       for (const [path, text] of Object.entries(files)) {
         mkdirSync(dirname(join(clone, path)), { recursive: true });
         writeFileSync(join(clone, path), text);

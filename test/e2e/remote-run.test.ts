@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
+import { runFromShell } from "../support/run-from-shell.ts";
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { FakeLlm } from "../agent/fake-llm.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
@@ -67,7 +68,7 @@ describe("a remote run", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, 
     const url = way === "https" ? rig.httpsUrl(name) : rig.sshUrl(name);
     const clone = rig.makeClone(`run${repositories}`, url);
     const git = (...args: string[]): string =>
-      execFileSync("git", ["-C", clone, ...args], { env: rig.env, encoding: "utf8" }).trim();
+      runFromShell("git", ["-C", clone, ...args], { env: rig.env }).trim();
     const bare = join(rig.root, "repositories", `${name}.git`);
     writeFileSync(join(clone, "README.md"), "hello\n");
     git("add", ".");

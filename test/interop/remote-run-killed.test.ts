@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { runFromShell } from "../support/run-from-shell.ts";
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { GitRig } from "../support/git-rig/git-rig.ts";
@@ -48,7 +49,7 @@ describe(
       const clone = rig.makeClone("app", url);
       const bare = join(rig.root, "repositories/team/app.git");
       const git = (...args: string[]): string =>
-        execFileSync("git", ["-C", clone, ...args], { env: rig.env, encoding: "utf8" }).trim();
+        runFromShell("git", ["-C", clone, ...args], { env: rig.env }).trim();
       writeFileSync(join(clone, "README.md"), "hello\n");
       git("add", ".");
       git("-c", "user.name=Ida", "-c", "user.email=ida@example.com", "commit", "-qm", "Begin");

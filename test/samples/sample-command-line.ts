@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 
+import { runFromShell } from "../support/run-from-shell.ts";
 import { type Ran, runInProcess } from "../support/run-in-process.ts";
 import { initRepository } from "../support/stored-folder.ts";
 import { SampleHome } from "./sample-home.ts";
@@ -38,8 +38,7 @@ export class SampleCommandLine implements AsyncDisposable {
       "-c",
       "maintenance.auto=false",
     ];
-    const options = { cwd: home.project, env, encoding: "utf8", stdio: "pipe" } as const;
-    return execFileSync("git", [...author, ...args], options).trim();
+    return runFromShell("git", [...author, ...args], { cwd: home.project, env }).trim();
   }
 
   /** Runs `trunkline` with these arguments. Neither of its outputs is a terminal. */

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   mkdirSync,
@@ -12,6 +11,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { Git } from "../../src/git/git.ts";
+import { runFromShell } from "../support/run-from-shell.ts";
 import { initRepository } from "../support/stored-folder.ts";
 
 /** A home of its own for a test, with a repository in it, and git as it runs there. */
@@ -47,8 +47,7 @@ export class SampleRepository implements Disposable {
   }
 
   runWith(folder: string, env: NodeJS.ProcessEnv, ...args: string[]): string {
-    const options = { cwd: folder, env: { ...this.env, ...env }, encoding: "utf8" } as const;
-    return execFileSync("git", args, { ...options, stdio: ["ignore", "pipe", "pipe"] }).trimEnd();
+    return runFromShell("git", args, { cwd: folder, env: { ...this.env, ...env } }).trimEnd();
   }
 
   /** A first commit, by nobody in particular. */

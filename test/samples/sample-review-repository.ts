@@ -1,9 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { ReviewCommands } from "../../src/review/review-commands.ts";
+import { runFromShell } from "../support/run-from-shell.ts";
 import { initRepository } from "../support/stored-folder.ts";
 
 /** A repository for tests, in a folder whose name is hard on programs, and reviews of it. */
@@ -30,17 +30,12 @@ export class SampleRepository implements Disposable {
       "-c",
       "maintenance.auto=false",
     ];
-    const stdio = ["pipe", "pipe", "pipe"] as ["pipe", "pipe", "pipe"];
-    return execFileSync("git", [...identity, ...more, ...args], {
-      cwd: folder,
-      stdio,
-      encoding: "utf8",
-    }).trim();
+    return runFromShell("git", [...identity, ...more, ...args], { cwd: folder }).trim();
   }
 
   /** Runs git with an input. */
   gitWith(input: string, ...args: string[]): string {
-    return execFileSync("git", args, { cwd: this.root, input, encoding: "utf8" });
+    return runFromShell("git", args, { cwd: this.root, input });
   }
 
   write(path: string, content: string | Uint8Array): void {

@@ -1,7 +1,7 @@
-import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { runFromShell } from "./run-from-shell.ts";
 import type { AcpSocket } from "./acp-socket.ts";
 import { DashboardPage } from "./dashboard-page.ts";
 import type { GuardedGateway, GuardedHome } from "./guarded-gateway.ts";
@@ -27,7 +27,7 @@ export function repositoryIn(home: GuardedHome, name = "work"): string {
   writeFileSync(join(folder, "a.txt"), "one\ntwo\nthree\n");
   const git = (...args: string[]): void => {
     const who = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
-    execFileSync("git", [...who, ...args], { cwd: folder, stdio: "ignore" });
+    runFromShell("git", [...who, ...args], { cwd: folder });
   };
   git("init", "-b", "main");
   git("add", ".");

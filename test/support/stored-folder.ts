@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -11,6 +10,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+
+import { runFromShell } from "./run-from-shell.ts";
 
 interface StoredEntry {
   readonly path: string;
@@ -72,12 +73,7 @@ export function plainGit(cwd: string, ...args: string[]): string {
   // Git need not start another program after each commit to see whether there is rubbish.
   const eve = ["user.name=Eve", "user.email=eve@example.com", "maintenance.auto=false"];
   const settings = eve.flatMap((setting) => ["-c", setting]);
-  return execFileSync("git", [...settings, ...args], {
-    cwd,
-    env,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "pipe"],
-  }).trim();
+  return runFromShell("git", [...settings, ...args], { cwd, env }).trim();
 }
 
 const EMPTY = new StoredFolder((folder) => {

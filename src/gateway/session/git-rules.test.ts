@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { runFromShell } from "../../../test/support/run-from-shell.ts";
 import { gitRules } from "./git-rules.ts";
 
 const NONE = { write: [], keep: [] };
@@ -14,7 +14,7 @@ async function repository(): Promise<{ path: string; repo: string } & AsyncDispo
   const folder = await mkdtempDisposable(join(realpathSync(tmpdir()), "git-rules-"));
   const repo = join(folder.path, "repo");
   mkdirSync(repo);
-  const git = (...args: string[]): void => void execFileSync("git", args, { cwd: repo });
+  const git = (...args: string[]): void => void runFromShell("git", args, { cwd: repo });
   git("init", "-q");
   git("-c", "user.name=T", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "x");
   return { path: folder.path, repo, [Symbol.asyncDispose]: () => folder.remove() };
@@ -34,7 +34,7 @@ describe("gitRules()", () => {
   it("makes the folder that work trees share writable", async () => {
     await using at = await repository();
     const tree = join(at.path, "tree");
-    execFileSync("git", ["worktree", "add", "-q", tree], { cwd: at.repo, stdio: "ignore" });
+    runFromShell("git", ["worktree", "add", "-q", tree], { cwd: at.repo });
     const { write, keep } = gitRules(tree);
     assert.deepEqual(write, [join(at.repo, ".git"), join(at.repo, ".git/worktrees/tree")]);
     assert.ok(keep.includes(join(at.repo, ".git/hooks")));
@@ -65,7 +65,7 @@ describe("gitRules()", () => {
     writeFileSync(join(plain, ".git/commondir"), join(at.repo, ".git"));
     assert.deepEqual(gitRules(plain), NONE, "a folder that shares somebody else's repository");
     const tree = join(at.path, "tree");
-    execFileSync("git", ["worktree", "add", "-q", tree], { cwd: at.repo, stdio: "ignore" });
+    runFromShell("git", ["worktree", "add", "-q", tree], { cwd: at.repo });
     rmSync(join(plain, ".git"), { recursive: true });
     writeFileSync(join(plain, ".git"), `gitdir: ${join(at.repo, ".git/worktrees/tree")}\n`);
     assert.deepEqual(gitRules(plain), NONE, "the work tree of somebody else");

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +7,7 @@ import { describe, it } from "node:test";
 import { FAULT_META, type ToolResult } from "../../tool/tool.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { SampleContext } from "../../../test/samples/sample-context.ts";
+import { runFromShell } from "../../../test/support/run-from-shell.ts";
 import { loadConfig } from "../config/load.ts";
 import { House } from "../house.ts";
 import { offerIdentities } from "./identities-offer.ts";
@@ -45,7 +45,7 @@ class Sample implements Disposable {
   }
 
   git(...args: string[]): string {
-    return execFileSync("git", args, { cwd: this.repository, env: this.env }).toString().trim();
+    return runFromShell("git", args, { cwd: this.repository, env: this.env }).trim();
   }
 
   async call(name: string, args: object = {}, folder = this.repository): Promise<ToolResult> {
@@ -70,7 +70,7 @@ class Sample implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    execFileSync("gpgconf", ["--kill", "all"], { env: this.env });
+    runFromShell("gpgconf", ["--kill", "all"], { env: this.env });
     rmSync(this.home, { recursive: true, force: true, maxRetries: 3 });
   }
 }
@@ -265,9 +265,8 @@ describe("RemoteJuggler's tools", () => {
       "",
       "--quick-generate-key",
     ];
-    execFileSync("gpg", [...make, "Ada <ada@acme.test>", "ed25519", "sign", "1y"], {
+    runFromShell("gpg", [...make, "Ada <ada@acme.test>", "ed25519", "sign", "1y"], {
       env: sample.env,
-      stdio: "ignore",
     });
     assert.match(
       await sample.text("juggler_setup", { mode: "import_gpg" }),

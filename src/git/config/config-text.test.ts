@@ -1,18 +1,15 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { describe, it } from "node:test";
 
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
+import { runForBytes } from "../../../test/support/run-from-shell.ts";
 import { parseConfigList } from "./config-list.ts";
 import { ConfigText } from "./config-text.ts";
 import { sampleConfig } from "../../../test/samples/sample-config.ts";
 
 /** What git reads in a configuration file. */
 function gitReads(bytes: Buffer): string[] {
-  const out = execFileSync("git", ["config", "--file", "-", "-z", "--list"], {
-    input: bytes,
-    stdio: ["pipe", "pipe", "pipe"],
-  });
+  const out = runForBytes("git", ["config", "--file", "-", "-z", "--list"], { input: bytes });
   return parseConfigList(out.toString("latin1")).map(({ key, value }) => {
     return `${key}=${value?.replaceAll(/[\t\r ]/g, " ") ?? "(true)"}`;
   });

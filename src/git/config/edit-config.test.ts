@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { describe, it } from "node:test";
 
 import { rounds } from "../../../test/support/full-run.ts";
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
+import { runForBytes } from "../../../test/support/run-from-shell.ts";
 import { parseConfigList } from "./config-list.ts";
 import { ConfigText } from "./config-text.ts";
 import { checkEdited, editConfig, valuesIn } from "./edit-config.ts";
@@ -12,10 +12,7 @@ import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 
 /** What git reads in a configuration file. */
 function gitReads(bytes: Buffer): string[] {
-  const out = execFileSync("git", ["config", "--file", "-", "-z", "--list"], {
-    input: bytes,
-    stdio: ["pipe", "pipe", "pipe"],
-  });
+  const out = runForBytes("git", ["config", "--file", "-", "-z", "--list"], { input: bytes });
   return parseConfigList(out.toString("latin1")).map(({ key, value }) => {
     return `${key}=${value?.replaceAll(/[\t\r ]/g, " ") ?? "(true)"}`;
   });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Git } from "../../git/git.ts";
+import { runFromShell } from "../../../test/support/run-from-shell.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type IdentitySettings, resolveIdentities } from "../identity.ts";
 import { readGitContext } from "../detect/git-context.ts";
@@ -42,7 +42,7 @@ class Commands implements AsyncDisposable {
   }
 
   git(...args: string[]): void {
-    execFileSync("git", args, { cwd: this.repository, env: this.env });
+    runFromShell("git", args, { cwd: this.repository, env: this.env });
   }
 
   async ask(text: string, acting: string | undefined = "work") {

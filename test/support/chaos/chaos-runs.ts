@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { runFromShell } from "../run-from-shell.ts";
 import { GitRig } from "../git-rig/git-rig.ts";
 import { Program } from "../program.ts";
 import { checkBranches } from "../remote-run/check-branches.ts";
@@ -35,7 +35,7 @@ export class ChaosForge implements AsyncDisposable {
     rig.makeRepository(REPOSITORY);
     const clone = rig.makeClone("app", rig.httpsUrl(REPOSITORY));
     const git = (...args: string[]): string =>
-      execFileSync("git", ["-C", clone, ...args], { env: rig.env, encoding: "utf8" }).trim();
+      runFromShell("git", ["-C", clone, ...args], { env: rig.env }).trim();
     writeFileSync(join(clone, "README.md"), "hello\n");
     git("add", ".");
     git("-c", "user.name=Ida", "-c", "user.email=ida@example.com", "commit", "-qm", "Begin");

@@ -13,6 +13,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
+import { runFromShell } from "../run-from-shell.ts";
 import { PROGRAM_CACHE } from "../leftovers.ts";
 import { ForgeServer } from "./forge-server.ts";
 import { makeKey, SshServer } from "./ssh-server.ts";
@@ -127,8 +128,8 @@ export class GitRig implements AsyncDisposable {
   makeRepository(name: string): void {
     const path = join(this.root, "repositories", `${name}.git`);
     if (existsSync(path)) return;
-    execFileSync("git", ["init", "-q", "--bare", "-b", "main", path], { env: this.env });
-    execFileSync("git", ["-C", path, "config", "http.receivepack", "true"], { env: this.env });
+    runFromShell("git", ["init", "-q", "--bare", "-b", "main", path], { env: this.env });
+    runFromShell("git", ["-C", path, "config", "http.receivepack", "true"], { env: this.env });
     const log = join(this.root, "pushes");
     const line = `echo "\${RIG_ACCOUNT:-nobody} ${name} $new $ref" >> '${log}'`;
     script(join(path, "hooks/post-receive"), `while read old new ref; do ${line}; done`);
@@ -137,8 +138,8 @@ export class GitRig implements AsyncDisposable {
   /** A work tree with one commit, whose `origin` is `url`. */
   makeClone(name: string, url: string): string {
     const path = join(this.root, "clones", name);
-    execFileSync("git", ["init", "-q", path], { env: this.env });
-    execFileSync("git", ["-C", path, "remote", "add", "origin", url], { env: this.env });
+    runFromShell("git", ["init", "-q", path], { env: this.env });
+    runFromShell("git", ["-C", path, "remote", "add", "origin", url], { env: this.env });
     return path;
   }
 

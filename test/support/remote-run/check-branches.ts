@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 
+import { runFromShell } from "../run-from-shell.ts";
 import type { SoakTurn, Target } from "./soak-session.ts";
 
 /** A session of a remote run, as its client knows it. */
@@ -13,7 +13,7 @@ export interface RunSession {
 /** Checks that each session has one branch on the remote, with each finished turn on it once. */
 export function checkBranches(bare: string, sessions: readonly RunSession[]): void {
   const git = (...args: string[]): string =>
-    execFileSync("git", ["--git-dir", bare, ...args], { encoding: "utf8" }).trim();
+    runFromShell("git", ["--git-dir", bare, ...args]).trim();
   const branches = git("for-each-ref", "--format=%(refname:short)", "refs/heads/agent");
   const expected = sessions.map(({ target }) => String(target?.branch)).toSorted();
   assert.deepEqual(branches.split("\n").filter(Boolean).toSorted(), expected);

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { runFromShell } from "../run-from-shell.ts";
 import { AcpSocket } from "../acp-socket.ts";
 import { GitRig } from "../git-rig/git-rig.ts";
 import { readyOf } from "../owner-access.ts";
@@ -107,7 +108,7 @@ export class RunRig implements AsyncDisposable {
     const url = way === "https" ? rig.httpsUrl(`team/${name}`) : rig.sshUrl(`team/${name}`);
     const clone = rig.makeClone(name, url);
     const git = (...args: string[]): string =>
-      execFileSync("git", ["-C", clone, ...args], { env: rig.env, encoding: "utf8" }).trim();
+      runFromShell("git", ["-C", clone, ...args], { env: rig.env }).trim();
     const bare = join(rig.root, "repositories/team", `${name}.git`);
     for (const text of ["hello", "hello again"]) {
       writeFileSync(join(clone, "README.md"), `${text} from ${name}\n`);
