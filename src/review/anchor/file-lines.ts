@@ -17,10 +17,18 @@ export function linesOf(text: string): string[] {
   return lines.map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
 }
 
-const decoder = new TextDecoder();
+const BYTE_ORDER_MARK = 0xfeff;
 
-export function textOf(content: Uint8Array): string {
-  return decoder.decode(content);
+/** As `TextDecoder` has it, whose calls take longer than decoding a few lines. */
+export function textOf(content: Uint8Array, from = 0, to = content.length): string {
+  const text = asBuffer(content).toString("utf8", from, to);
+  return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
+}
+
+/** The same bytes. */
+export function asBuffer(content: Uint8Array): Buffer {
+  if (Buffer.isBuffer(content)) return content;
+  return Buffer.from(content.buffer, content.byteOffset, content.length);
 }
 
 /** Git's test: a NUL in the first 8000 bytes (git's xdiff-interface.c). */

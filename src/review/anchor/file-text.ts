@@ -1,12 +1,12 @@
-import { linesOf, textOf } from "./file-lines.ts";
+import { asBuffer, linesOf, textOf } from "./file-lines.ts";
 
 /** A text that is compared with others. Its lines are taken apart only if they are looked at. */
 export class FileText {
-  readonly content: Uint8Array;
+  readonly content: Buffer;
   #lines: readonly string[] | undefined;
 
   constructor(content: Uint8Array) {
-    this.content = content;
+    this.content = asBuffer(content);
   }
 
   static of(lines: readonly string[]): FileText {
@@ -26,6 +26,6 @@ export class FileText {
   /** The same as one text, with line ends. */
   between(from: number, to: number, starts: Int32Array): string {
     const start = starts[from];
-    return start === undefined ? "" : textOf(this.content.subarray(start, starts[to]));
+    return start === undefined ? "" : textOf(this.content, start, starts[to]);
   }
 }

@@ -226,7 +226,7 @@ function hashLine(content: Uint8Array, from: number): number {
   hashed[0] = high;
   hashed[1] = low;
   hashed[2] = letters / LETTER;
-  if (!isPlain) hashOther(textOf(content.subarray(from, at)));
+  if (!isPlain) hashOther(textOf(content, from, at));
   return at + 1;
 }
 
