@@ -3,6 +3,38 @@ const MOST_EDITS = 1_000;
 /** Pairs of an old and a new line that are compared one by one. */
 const FEW_PAIRS = 100;
 
+/** Bytes that are asked for at once. */
+const BLOCK = 256 * 1024;
+let block = new ArrayBuffer(0);
+let used = 0;
+
+/**
+ * Zeros, as a part of a larger block: comparing the files of a list takes thousands of arrays, and asking
+ * for the memory of each takes longer than most of what is done with it.
+ */
+export function ints(length: number): Int32Array<ArrayBuffer> {
+  const at = room(4 * length);
+  return at < 0 ? new Int32Array(length) : new Int32Array(block, at, length);
+}
+
+/** The same for bytes. */
+export function bytes(length: number): Uint8Array<ArrayBuffer> {
+  const at = room(length);
+  return at < 0 ? new Uint8Array(length) : new Uint8Array(block, at, length);
+}
+
+/** Where in the block there is room for some bytes; -1 if that is too many. */
+function room(size: number): number {
+  if (size > BLOCK / 8) return -1;
+  if (used + size > block.byteLength) {
+    block = new ArrayBuffer(BLOCK);
+    used = 0;
+  }
+  const at = used;
+  used += (size + 3) & ~3;
+  return at;
+}
+
 /** Lines from an index to before another, in both texts. Trimmed in place: there are many. */
 interface Span {
   oldFrom: number;
@@ -30,7 +62,7 @@ export function mapLines(oldLines: readonly string[], newLines: readonly string[
 
 /** The same for lines that are numbers below `size`; equal lines have equal numbers. */
 export function mapNumbers(before: Int32Array, after: Int32Array, size: number): Int32Array {
-  const map = new Int32Array(before.length).fill(-1);
+  const map = ints(before.length).fill(-1);
   const spans: Span[] = [{ oldFrom: 0, oldTo: before.length, newFrom: 0, newTo: after.length }];
   const unique = new UniqueLines(before, after, size);
   for (let span = spans.pop(); span !== undefined; span = spans.pop()) {
@@ -103,7 +135,7 @@ class UniqueLines {
     if (shared.length < 2 * size) shared = new Int32Array(4 * size).fill(NONE);
     this.#oldAt = shared.subarray(0, size);
     this.#newAt = shared.subarray(size, 2 * size);
-    this.#found = new Int32Array(before.length);
+    this.#found = ints(before.length);
   }
 
   newAt(oldAt: number): number {

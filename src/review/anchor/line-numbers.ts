@@ -1,5 +1,6 @@
 import type { FileText } from "./file-text.ts";
 import { textOf } from "./file-lines.ts";
+import { bytes, ints } from "./line-map.ts";
 import { keyOf } from "./line-words.ts";
 
 /** A text that is compared with others. */
@@ -26,11 +27,11 @@ const SEVERAL = -2;
 export class LineNumbers {
   readonly #texts = new Map<FileText, NumberedText>();
   #count = 0;
-  #high = new Int32Array(512);
-  #low = new Int32Array(512);
-  #letters = new Uint8Array(512);
+  #high = ints(512);
+  #low = ints(512);
+  #letters = bytes(512);
   /** Hash table: numbers, plus one. */
-  #table = new Int32Array(2048);
+  #table = ints(1024);
 
   /** How many numbers there are. */
   get size(): number {
@@ -114,7 +115,7 @@ export class LineNumbers {
 
 /** The index of each number that occurs once, of so many. */
 function onceIn(numbers: Int32Array, size: number): Int32Array {
-  const once = new Int32Array(size).fill(NONE);
+  const once = ints(size).fill(NONE);
   for (let at = 0; at < numbers.length; at++) {
     const number = numbers[at] ?? 0;
     once[number] = once[number] === NONE ? at : SEVERAL;

@@ -1,4 +1,5 @@
 import type { FileText } from "./file-text.ts";
+import { bytes } from "./line-map.ts";
 import { TELLING, type LineNumbers } from "./line-numbers.ts";
 import type { LinePosition } from "./line-position.ts";
 import { lineWords } from "./line-words.ts";
@@ -104,7 +105,7 @@ export class Settled {
 
   #knownLines(): Uint8Array {
     const { map, certain, now } = this.#tracks;
-    const isKnown = new Uint8Array(now.numbers.length);
+    const isKnown = bytes(now.numbers.length);
     for (let at = 0; at < map.length; at++) {
       if (certain[at] === 1 || this.#isLandmark(at)) isKnown[map[at] ?? 0] = 1;
     }

@@ -1,5 +1,5 @@
 import type { FileText } from "./file-text.ts";
-import { mapNumbers } from "./line-map.ts";
+import { bytes, ints, mapNumbers } from "./line-map.ts";
 import { LineNumbers, type NumberedText, TELLING } from "./line-numbers.ts";
 import { rewrapped } from "./rewrapped.ts";
 
@@ -46,7 +46,7 @@ export function trackLines(
   const length = now.numbers.length;
   const map = mapNumbers(before.numbers, now.numbers, numbers.size);
   const landmarks = landmarksOf(before, now, numbers);
-  const moved = new Uint8Array(map.length);
+  const moved = bytes(map.length);
   let runs = runsOf(map);
   if (dropStrays(map, runs, landmarks, length)) runs = runsOf(map);
   if (map.includes(-1)) {
@@ -55,7 +55,7 @@ export function trackLines(
   }
   const certain = certainIn(map, runs, landmarks, moved, length);
   const gaps = map.includes(-1) ? gapsOf(map, moved, length) : [];
-  const edited = new Uint8Array(map.length);
+  const edited = bytes(map.length);
   return { map, ends: map.slice(), certain, moved, edited, landmarks, before, now, gaps };
 }
 
@@ -70,7 +70,7 @@ function certainIn(
   moved: Uint8Array,
   length: number,
 ): Uint8Array {
-  const certain = new Uint8Array(map.length);
+  const certain = bytes(map.length);
   for (let n = 0; n < runs.length; n += 2) {
     const from = runs[n] ?? 0;
     const to = runs[n + 1] ?? 0;
@@ -139,7 +139,7 @@ function landmarksOf(
   now: NumberedText,
   numbers: LineNumbers,
 ): Int32Array {
-  const landmarks = new Int32Array(lines.length).fill(-1);
+  const landmarks = ints(lines.length).fill(-1);
   for (let at = 0; at < lines.length; at++) {
     const number = lines[at] ?? 0;
     const there = now.once[number] ?? -1;
@@ -285,7 +285,7 @@ function followMoves(
 
 /** The index in the old text of each new line; or -1. */
 function ownersIn(map: Int32Array, length: number): Int32Array {
-  const owner = new Int32Array(length).fill(-1);
+  const owner = ints(length).fill(-1);
   for (let at = 0; at < map.length; at++) {
     const to = map[at] ?? -1;
     if (to >= 0) owner[to] = at;
@@ -298,7 +298,7 @@ function ownersIn(map: Int32Array, length: number): Int32Array {
  * so a moved block may take them.
  */
 function looseEnds(map: Int32Array, runs: readonly number[], landmarks: Int32Array): Uint8Array {
-  const loose = new Uint8Array(map.length);
+  const loose = bytes(map.length);
   for (let n = 0; n < runs.length; n += 2) {
     const from = runs[n] ?? 0;
     if (from > 0) loose.fill(1, from, firstLandmark(from, runs[n + 1] ?? 0, map, landmarks));
