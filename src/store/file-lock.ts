@@ -1,6 +1,5 @@
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../base/errors.ts";
 
@@ -35,6 +34,8 @@ export class FileLock implements Disposable {
           throw new TrunklineError("unavailable", says, { cause: error });
         }
       }
+      // Loaded only here: most locks are free, and loading it takes almost a millisecond of each start.
+      const { setTimeout: delay } = await import("node:timers/promises");
       await delay(1 + Math.random() * 10);
     }
   }

@@ -1,5 +1,3 @@
-import { setImmediate, setTimeout } from "node:timers/promises";
-
 import {
   hasProc,
   processOf,
@@ -53,6 +51,8 @@ export class ProcessTree {
   /** Remembers who is in it, so that they are known when their parents are gone. */
   async look(): Promise<void> {
     const all: RunningProcess[] = [];
+    // Loaded only here: that takes almost a millisecond, and most programs start no others.
+    const { setImmediate } = await import("node:timers/promises");
     for (const part of processTable()) {
       all.push(...part);
       await setImmediate();
@@ -62,6 +62,7 @@ export class ProcessTree {
 
   /** Kills all but the root, until nobody is left. */
   async clear(): Promise<void> {
+    const { setTimeout } = await import("node:timers/promises");
     for (let round = 0; round < MOST_ROUNDS; round++) {
       await this.look();
       if (!this.#kill()) return;

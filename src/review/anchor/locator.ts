@@ -78,8 +78,6 @@ export class Locator {
   readonly #root: string;
   readonly #reviews: Reviews;
   readonly #cache: PositionCache | undefined;
-  readonly #renames: Renames;
-  readonly #history: FileHistory;
   readonly #index: LocatorOptions["index"];
   readonly #texts: LocatorOptions["texts"];
   readonly #present = new Map<string, Present | undefined>();
@@ -88,6 +86,9 @@ export class Locator {
   readonly #numbers = new Map<string, LineNumbers>();
   readonly #steps = new Map<string, LineMatcher>();
   #bytesLeft = MOST_BYTES;
+  /** Made when they are needed, as most files are neither renamed nor doubtful. */
+  #madeRenames: Renames | undefined;
+  #madeHistory: FileHistory | undefined;
   #repository: { readonly head: string | undefined } | undefined;
 
   constructor(root: string, reviews: Reviews, { cache, index, texts }: LocatorOptions = {}) {
@@ -96,8 +97,6 @@ export class Locator {
     this.#texts = texts;
     this.#root = root;
     this.#reviews = reviews;
-    this.#renames = new Renames(root);
-    this.#history = new FileHistory(root);
   }
 
   async locate(anchor: Anchor): Promise<LocatedLines> {
@@ -221,6 +220,14 @@ export class Locator {
     const matcher = new LineMatcher(before.text, now.text, numbers);
     this.#steps.set(key, matcher);
     return matcher;
+  }
+
+  get #renames(): Renames {
+    return (this.#madeRenames ??= new Renames(this.#root));
+  }
+
+  get #history(): FileHistory {
+    return (this.#madeHistory ??= new FileHistory(this.#root));
   }
 
   #head(): string | undefined {
