@@ -9,9 +9,13 @@ export interface LineWords {
   readonly lines: readonly number[];
 }
 
-/** Letters and digits are one word, every other character is one too. */
-const WORD = /[\p{L}\p{N}_$]+|[^\s'"`;,()]/gu;
-/** The same for ASCII. To compile the other one takes longer than to find the words of many lines. */
+/**
+ * Letters and digits are one word, every other character is one too. The pattern is made when it is needed:
+ * it costs a start half a millisecond, and to compile it takes longer than to find the words of many lines.
+ */
+const wordPattern = (): RegExp => (madePattern ??= /[\p{L}\p{N}_$]+|[^\s'"`;,()]/gu);
+let madePattern: RegExp | undefined;
+/** The same for ASCII. */
 const ASCII_WORD = /[A-Za-z0-9_$]+|[^\s'"`;,()]/g;
 const NOT_ASCII = /[\u0080-\uffff]/;
 /** The marks around a line of a comment, which re-wrapping moves to other words. */
@@ -22,7 +26,7 @@ export function lineWords(lines: readonly string[]): LineWords {
   const words: string[] = [];
   const of: number[] = [];
   for (const [at, line] of lines.entries()) {
-    const pattern = NOT_ASCII.test(line) ? WORD : ASCII_WORD;
+    const pattern = NOT_ASCII.test(line) ? wordPattern() : ASCII_WORD;
     for (const word of line.replace(MARK, "").match(pattern) ?? []) {
       words.push(word);
       of.push(at);
