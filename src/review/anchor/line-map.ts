@@ -69,8 +69,8 @@ export function mapNumbers(before: Int32Array, after: Int32Array, size: number):
     trimStart(before, after, span, map);
     const { oldTo, newTo } = span;
     if (span.oldFrom === oldTo || span.newFrom === newTo) continue;
-    const anchors = unique.in(span);
-    if (anchors.length === 0) {
+    const found = unique.in(span);
+    if (found === 0) {
       // Not earlier: the end of an inserted function looks like the end of the one above it, and
       // would be matched to it.
       trimEnd(before, after, span, map);
@@ -79,7 +79,7 @@ export function mapNumbers(before: Int32Array, after: Int32Array, size: number):
     }
     let { oldFrom, newFrom } = span;
     // By index, as all that is done for each line: an iterator makes an object for each.
-    for (let n = 0; n < anchors.length; n++) {
+    for (let n = 0; n < found; n++) {
       const oldAt = anchors[n] ?? 0;
       const newAt = unique.newAt(oldAt);
       map[oldAt] = newAt;
@@ -118,6 +118,8 @@ const SEVERAL = -2;
 
 /** Whoever writes to it makes it as it was before. */
 let shared = new Int32Array(4096).fill(NONE);
+/** What was found last: an array that grows is garbage several times over. */
+let anchors = new Int32Array(1024);
 
 /** Finds lines that occur once on each side of a span, and are in the same order on both. */
 class UniqueLines {
@@ -136,17 +138,18 @@ class UniqueLines {
     this.#oldAt = shared.subarray(0, size);
     this.#newAt = shared.subarray(size, 2 * size);
     this.#found = ints(before.length);
+    if (anchors.length < before.length) anchors = new Int32Array(2 * before.length);
   }
 
   newAt(oldAt: number): number {
     return this.#found[oldAt] ?? NONE;
   }
 
-  /** Indexes in the old text. */
-  in({ oldFrom, oldTo, newFrom, newTo }: Span): number[] {
+  /** Puts their indexes in the old text into `anchors`, and returns how many there are. */
+  in({ oldFrom, oldTo, newFrom, newTo }: Span): number {
     count(this.#before, oldFrom, oldTo, this.#oldAt);
     count(this.#after, newFrom, newTo, this.#newAt);
-    const found: number[] = [];
+    let found = 0;
     let last = NONE;
     let isRising = true;
     for (let at = oldFrom; at < oldTo; at++) {
@@ -156,11 +159,14 @@ class UniqueLines {
       this.#found[at] = there;
       isRising &&= there > last;
       last = there;
-      found.push(at);
+      anchors[found++] = at;
     }
     clear(this.#before, oldFrom, oldTo, this.#oldAt);
     clear(this.#after, newFrom, newTo, this.#newAt);
-    return isRising ? found : longestRising(found, this.#found);
+    if (isRising) return found;
+    const rising = longestRising([...anchors.subarray(0, found)], this.#found);
+    anchors.set(rising);
+    return rising.length;
   }
 }
 

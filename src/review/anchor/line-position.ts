@@ -161,8 +161,8 @@ function bestOf(line: string, others: readonly string[]): number | undefined {
   let best: number | undefined;
   let likeness = LEAST_LIKENESS;
   let isTied = false;
-  for (const [at, other] of others.entries()) {
-    const found = similarity(line, other);
+  for (let at = 0; at < others.length; at++) {
+    const found = similarity(line, others[at] ?? "");
     if (found < likeness) continue;
     isTied = best !== undefined && found === likeness;
     if (found > likeness || best === undefined) [best, likeness] = [at, found];

@@ -25,10 +25,13 @@ const MARK = /^\s*(?:\/\/+|\/?\*+\/?(?=\s|$)|#+(?=\s|$))|\*+\/\s*$/g;
 export function lineWords(lines: readonly string[]): LineWords {
   const words: string[] = [];
   const of: number[] = [];
-  for (const [at, line] of lines.entries()) {
+  // By index: an iterator makes an object for each word, and there are thousands.
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] ?? "";
     const pattern = NOT_ASCII.test(line) ? wordPattern() : ASCII_WORD;
-    for (const word of line.replace(MARK, "").match(pattern) ?? []) {
-      words.push(word);
+    const found = line.replace(MARK, "").match(pattern) ?? [];
+    for (let n = 0; n < found.length; n++) {
+      words.push(found[n] ?? "");
       of.push(at);
     }
   }

@@ -147,7 +147,7 @@ function isLeft(words: readonly string[], lines: string | undefined): boolean {
   const hasHalf = (text: string): boolean => {
     let left = 0;
     // A part of a word counts, too: taking the lines apart would take longer.
-    for (const word of words) if (text.includes(word)) left++;
+    for (let n = 0; n < words.length; n++) if (text.includes(words[n] ?? "")) left++;
     return left >= words.length * LEAST_LEFT;
   };
   // Mostly, all of the lines together do not have them.
