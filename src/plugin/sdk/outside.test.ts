@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Log } from "../../base/log.ts";
+import { Stopper } from "../../base/stop.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
 import { connect, listen } from "../../wire/quic/transport.ts";
+import { BusClient } from "../../protocol/bus/connect.ts";
 import { definePlugin } from "./define-plugin.ts";
 import { DefinedPlugin } from "./defined-plugin.ts";
+import { Outside } from "./outside.ts";
 import { RunningPlugin } from "./running-plugin.ts";
+import { retainedBy } from "../../../test/support/retained-heap.ts";
 import { SampleOrchestrator } from "../../../test/samples/sample-orchestrator.ts";
 
 const plugin = definePlugin({
@@ -88,5 +92,33 @@ describe("requests of a plugin to its orchestrator", { timeout: 60_000 }, () => 
     });
     assert.equal((await bus.ask(50)).result?.text, Array.from({ length: 50 }, () => "x").join(" "));
     assert.ok(most > 1 && most <= 8, `${most} at once`);
+  });
+});
+
+describe("the context of a handler", () => {
+  const dial = () => Promise.reject(new Error("Nobody is there"));
+  const client = new BusClient({ name: "It", dial });
+  const log = new Log("error", () => {});
+  const outside = new Outside({ id: "tools.sample", client, log, storageType: "" });
+
+  it("has its getters in copies, behind a proxy and below other objects too", () => {
+    const stop = new Stopper();
+    const context = outside.callContext(stop, { name: "t", project: "/p" });
+    const all = [context, { ...context }, new Proxy(context, {}), Object.create(context)];
+    for (const { signal, storage, caller, project } of all as (typeof context)[]) {
+      assert.equal(signal, stop.signal);
+      assert.equal(typeof storage.read, "function");
+      assert.deepEqual([caller, project], ["", "/p"]);
+    }
+    const names = ["callTool", "caller", "log", "project", "publish", "signal", "storage"];
+    assert.deepEqual(Object.keys(context).toSorted(), names);
+  });
+
+  it("is gone with its call after a collection of the young heap", () => {
+    const { bytes, limit } = retainedBy(
+      (words) => outside.callContext(new Stopper(), { name: "t", args: { words } }),
+      () => {},
+    );
+    assert.ok(bytes < limit, `${bytes} bytes are left`);
   });
 });
