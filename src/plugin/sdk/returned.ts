@@ -12,7 +12,7 @@ type ToolResponseInit = MessageInitShape<typeof ToolResponseSchema>;
 /** What a tool returned, as the bus has it. */
 export function returned(value: unknown): ToolResponseInit {
   if (value === undefined || value === null) return toToolResponse(textResult(""));
-  if (typeof value === "string") return toToolResponse(textResult(value));
+  if (typeof value === "string") return { success: true, result: { text: value } };
   if (typeof value !== "object") return toToolResponse(textResult(JSON.stringify(value) ?? ""));
   if (isFull(value)) return toToolResponse(value);
   if (Array.isArray(value)) {

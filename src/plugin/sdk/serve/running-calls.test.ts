@@ -32,6 +32,25 @@ describe("RunningCalls", { timeout: 30_000 }, () => {
     assert.equal(reason, "end");
   });
 
+  it("has the result of work that is done at once, or its failure, and is idle then", async () => {
+    const calls = new RunningCalls();
+    const caller = new Stopper();
+    let stops = 0;
+    const work = (stopper: Stopper) => {
+      stopper.add({ stopped: () => stops++ });
+      return "done";
+    };
+    assert.equal(calls.run({ stop: caller }, work), "done");
+    const fail = () => {
+      throw new Error("failed");
+    };
+    assert.throws(() => calls.run({ stop: caller }, fail), /failed/);
+    await calls.idle(600_000);
+    caller.stop(new Error("gone"));
+    calls.stopAll(new Error("end"));
+    assert.equal(stops, 0);
+  });
+
   it("is idle once all work has ended, also by failing, or after a time", async () => {
     const calls = new RunningCalls();
     await calls.idle(600_000);

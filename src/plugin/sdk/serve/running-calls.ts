@@ -19,19 +19,41 @@ export class RunningCalls {
   #idle: PromiseWithResolvers<void> | undefined;
   #reason: Error | undefined;
 
-  /** Runs until its work is done, or its caller has gone, or all is called off. */
-  async run<T>(call: Pick<BusCall, "stop">, work: (stopper: Stopper) => Promise<T>): Promise<T> {
+  /**
+   * Runs until its work is done, or its caller has gone, or all is called off. Work that is done at once
+   * has its result at once.
+   */
+  run<T>(call: Pick<BusCall, "stop">, work: (stopper: Stopper) => T): T {
     const running = new RunningCall();
     call.stop.add(running);
     this.#running.add(running);
     if (this.#reason !== undefined) running.stop(this.#reason);
+    let isLater = false;
     try {
-      return await work(running);
+      const result = work(running);
+      isLater = result instanceof Promise;
+      return isLater ? (this.#until(result as Promise<unknown>, call, running) as T) : result;
     } finally {
-      call.stop.remove(running);
-      this.#running.delete(running);
-      if (this.#running.size === 0) this.#idle?.resolve();
+      if (!isLater) this.#end(call, running);
     }
+  }
+
+  async #until<T>(
+    result: Promise<T>,
+    call: Pick<BusCall, "stop">,
+    running: RunningCall,
+  ): Promise<T> {
+    try {
+      return await result;
+    } finally {
+      this.#end(call, running);
+    }
+  }
+
+  #end(call: Pick<BusCall, "stop">, running: RunningCall): void {
+    call.stop.remove(running);
+    this.#running.delete(running);
+    if (this.#running.size === 0) this.#idle?.resolve();
   }
 
   /** Calls off all that runs and all that will. */

@@ -28,41 +28,81 @@ export interface ToolService {
 
 /** Answers calls of a plugin's tools. */
 export function serveTools(service: ToolService): BusHandlers {
-  const { tools, calls, log } = service;
+  const { tools, calls } = service;
   return {
     listTools: () => {
       const list = [...tools.values()].map(({ definition }) => toBusTool(definition));
       return { case: "listTools", value: { tools: list } };
     },
-    toolCall: async (request, call) => {
-      const value = await calls.run(call, async (stopper) => {
-        try {
-          return await answer(service, request, stopper);
-        } catch (error) {
-          reportThrown(log, request.toolName, error);
-          return thrownResponse(error);
-        }
-      });
-      return { case: "toolCall", value };
+    toolCall: (request, call) => {
+      const value = calls.run(call, (stopper) => answer(service, request, stopper));
+      if (!(value instanceof Promise)) return { case: "toolCall", value };
+      return value.then((later) => ({ case: "toolCall", value: later }));
     },
   };
 }
 
-async function answer(
-  { tools, outside }: ToolService,
+type ToolAnswer = MessageInitShape<typeof ToolResponseSchema>;
+
+/** What a tool returns at once is answered at once. */
+function answer(
+  service: ToolService,
   request: ToolRequest,
   stopper: Stopper,
-): Promise<MessageInitShape<typeof ToolResponseSchema>> {
-  const call = fromToolRequest(request);
-  const { name, args = {} } = call;
-  const tool = tools.get(name);
-  if (tool === undefined) return failure(FAILURE.toolNotFound, `tool "${name}" not found`);
-  const checking = problemOf(tool, args);
-  const problem = checking instanceof Promise ? await checking : checking;
+): ToolAnswer | Promise<ToolAnswer> {
+  try {
+    const { tools, outside } = service;
+    const call = fromToolRequest(request);
+    const { name, args = {} } = call;
+    const tool = tools.get(name);
+    if (tool === undefined) return failure(FAILURE.toolNotFound, `tool "${name}" not found`);
+    const problem = problemOf(tool, args);
+    if (problem instanceof Promise || tool.call === undefined) {
+      return answerLater(service, request, run(tool, call, outside, stopper, problem));
+    }
+    if (problem !== undefined) return failure(FAILURE.validation, problem);
+    const value = tool.call(args, outside.callContext(stopper, call));
+    if (!isThenable(value)) return returned(value);
+    return answerLater(service, request, Promise.resolve(value).then(returned));
+  } catch (error) {
+    return threw(service, request, error);
+  }
+}
+
+async function answerLater(
+  service: ToolService,
+  request: ToolRequest,
+  work: Promise<ToolAnswer>,
+): Promise<ToolAnswer> {
+  try {
+    return await work;
+  } catch (error) {
+    return threw(service, request, error);
+  }
+}
+
+async function run(
+  tool: ToolPart,
+  call: ToolCall,
+  outside: Outside,
+  stopper: Stopper,
+  checking: ReturnType<typeof problemOf>,
+): Promise<ToolAnswer> {
+  const problem = await checking;
   if (problem !== undefined) return failure(FAILURE.validation, problem);
   const context = outside.callContext(stopper, call);
-  if (tool.call !== undefined) return returned(await tool.call(args, context));
+  if (tool.call !== undefined) return returned(await tool.call(call.args ?? {}, context));
   return returned(await collect(tool, call, context, stopper));
+}
+
+function threw({ log }: ToolService, { toolName }: ToolRequest, error: unknown): ToolAnswer {
+  reportThrown(log, toolName, error);
+  return thrownResponse(error);
+}
+
+function isThenable(value: unknown): boolean {
+  const isObject = (typeof value === "object" && value !== null) || typeof value === "function";
+  return isObject && "then" in value && typeof value.then === "function";
 }
 
 /** What a handler threw on purpose is its answer; anything else is worth a look. */

@@ -60,6 +60,18 @@ describe("a tool that is called", () => {
     assert.equal((await nothing.call("tool")).text, "");
   });
 
+  it("answers later with what it promises, in whatever way it does", async () => {
+    await using promise = await returning(Promise.resolve("later"));
+    assert.equal((await promise.call("tool")).text, "later");
+    const later = Promise.resolve({ text: "taken" });
+    // As promises of other libraries are.
+    const foreign = new Map([["then", later.then.bind(later)]]);
+    await using other = await returning(Object.fromEntries(foreign));
+    assert.equal((await other.call("tool")).text, "taken");
+    await using failing = await returning(Promise.reject(new ToolError("busy", "not now")));
+    await assert.rejects(failing.call("tool"), { code: "busy", message: "not now" });
+  });
+
   it("names the part of an answer that is not JSON", async () => {
     await using harness = await returning({ when: { at: new Date() } });
     await assert.rejects(harness.call("tool"), {
