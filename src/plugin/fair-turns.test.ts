@@ -7,13 +7,14 @@ import { FairTurns } from "./fair-turns.ts";
 describe("FairTurns", () => {
   it("begins work at once, and some for everybody in each turn", async () => {
     const turns = new FairTurns();
+    const [busy, quiet] = [{}, {}];
     const begun: string[] = [];
-    for (let number = 0; number < 100; number++) turns.begin("busy", () => begun.push("busy"));
+    for (let number = 0; number < 100; number++) turns.begin(busy, () => begun.push("busy"));
     assert.equal(begun.length, 32);
-    turns.begin("quiet", () => begun.push("quiet"));
+    turns.begin(quiet, () => begun.push("quiet"));
     assert.equal(begun.at(-1), "quiet");
     await turn();
-    turns.begin("quiet", () => begun.push("quiet"));
+    turns.begin(quiet, () => begun.push("quiet"));
     assert.ok(begun.length <= 66, `${begun.length} were begun`);
     assert.equal(begun.at(-1), "quiet");
     while (begun.length < 102) await turn();
@@ -22,8 +23,9 @@ describe("FairTurns", () => {
 
   it("keeps the order of each guest's work", async () => {
     const turns = new FairTurns();
+    const guest = {};
     const begun: number[] = [];
-    for (let number = 0; number < 50; number++) turns.begin("a", () => begun.push(number));
+    for (let number = 0; number < 50; number++) turns.begin(guest, () => begun.push(number));
     while (begun.length < 50) await turn();
     assert.deepEqual(
       begun,
@@ -39,9 +41,37 @@ describe("FairTurns", () => {
       while (performance.now() < end);
       begun.push(number);
     };
-    turns.begin("slow", work(1));
-    turns.begin("slow", work(2));
+    const slow = {};
+    turns.begin(slow, work(1));
+    turns.begin(slow, work(2));
     assert.deepEqual(begun, [1]);
     while (begun.length < 2) await turn();
+  });
+
+  it("begins work at once that comes one by one, however much it is", async () => {
+    const turns = new FairTurns();
+    const guest = {};
+    let begun = 0;
+    for (let number = 1; number <= 100; number++) {
+      turns.begin(guest, () => begun++);
+      assert.equal(begun, number);
+      await turn();
+    }
+  });
+
+  it("counts the last few pieces of work of earlier turns too, and no others", async () => {
+    for (const [earlier, atOnce] of [
+      [7, 25],
+      [8, 32],
+    ] as const) {
+      const turns = new FairTurns();
+      const guest = {};
+      const begun: number[] = [];
+      for (let number = 0; number < earlier; number++) turns.begin(guest, () => begun.push(number));
+      await turn();
+      for (let number = 0; number < 50; number++) turns.begin(guest, () => begun.push(number));
+      assert.equal(begun.length, earlier + atOnce);
+      while (begun.length < earlier + 50) await turn();
+    }
   });
 });
