@@ -6,12 +6,38 @@ import { promisify } from "node:util";
 
 import {
   afterSending,
+  atTurnEnd,
   beforeSending,
   nextTurn,
   now,
   readTime,
   sendWithTurn,
 } from "./event-loop.ts";
+
+describe("atTurnEnd", () => {
+  it("runs all work of a turn after it, in its order and before anything goes on, and once", async () => {
+    const done: string[] = [];
+    const goOn = async (after: Promise<void>): Promise<void> => {
+      await after;
+      done.push("went on");
+    };
+    const first = Promise.withResolvers<void>();
+    atTurnEnd(() => {
+      done.push("first");
+      first.resolve();
+      atTurnEnd(() => done.push("of the next turn"));
+    });
+    beforeSending(() => done.push("due"));
+    atTurnEnd(() => done.push("last"));
+    const going = goOn(first.promise);
+    assert.deepEqual(done, []);
+    await going;
+    assert.deepEqual(done, ["first", "due", "last", "went on"]);
+    await nextTurn();
+    await nextTurn();
+    assert.deepEqual(done, ["first", "due", "last", "went on", "of the next turn"]);
+  });
+});
 
 describe("sendWithTurn", () => {
   it("sends at once where nothing is due, else when all of it is done", async () => {
@@ -30,17 +56,19 @@ describe("sendWithTurn", () => {
 
   it("sends the others when one throws, and reports that", async () => {
     const program = `
-      const { beforeSending, sendWithTurn } = await import(process.argv[1]);
+      const { atTurnEnd, beforeSending, sendWithTurn } = await import(process.argv[1]);
       process.on("uncaughtException", ({ message }) => console.log("uncaught: " + message));
       beforeSending(() => {});
       sendWithTurn(() => console.log("first"));
       sendWithTurn(() => { throw new Error("closed"); });
       sendWithTurn(() => console.log("last"));
+      atTurnEnd(() => { throw new Error("ended"); });
+      atTurnEnd(() => console.log("end"));
     `;
     const options = ["--input-type=module", "--eval", program];
     const module = join(import.meta.dirname, "event-loop.ts");
     const { stdout } = await promisify(execFile)(process.execPath, [...options, module]);
-    assert.equal(stdout, "first\nlast\nuncaught: closed\n");
+    assert.equal(stdout, "first\nlast\nend\nuncaught: closed\nuncaught: ended\n");
   });
 });
 

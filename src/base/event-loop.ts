@@ -40,6 +40,30 @@ function forgetTime(): void {
   readAt = NaN;
 }
 
+/** Work for the end of this turn. */
+const last: (() => void)[] = [];
+
+/**
+ * Runs work at the end of this turn of the event loop, when all that is ready was read, together with all
+ * other such work: an immediate for each costs more than most of it. Promises go on after all of it.
+ */
+export function atTurnEnd(work: () => void): void {
+  if (last.push(work) === 1) setImmediate(runAll, last);
+}
+
+function runAll(works: (() => void)[]): void {
+  for (const work of works.splice(0)) {
+    try {
+      work();
+    } catch (error) {
+      // The others are of other connections. Nobody catches it, as if it ran alone.
+      setImmediate(() => {
+        throw error;
+      });
+    }
+  }
+}
+
 /** Work that is due before the next bytes are sent. */
 const due: (() => void)[] = [];
 
@@ -49,7 +73,7 @@ const due: (() => void)[] = [];
  * sent, and all writes of one turn are one write.
  */
 export function beforeSending(work: () => void): void {
-  if (due.push(work) === 1) setImmediate(aboutToSend);
+  if (due.push(work) === 1) atTurnEnd(aboutToSend);
 }
 
 /** To be called by whatever hands bytes to the system. Work must not throw. */
@@ -66,7 +90,7 @@ const leaving: (() => void)[] = [];
  */
 export function sendWithTurn(send: () => void): void {
   if (due.length > 0 || leaving.length > 0) {
-    if (leaving.push(send) === 1) setImmediate(sendAll);
+    if (leaving.push(send) === 1) atTurnEnd(sendAll);
     return;
   }
   send();
@@ -75,16 +99,7 @@ export function sendWithTurn(send: () => void): void {
 
 function sendAll(): void {
   aboutToSend();
-  for (const send of leaving.splice(0)) {
-    try {
-      send();
-    } catch (error) {
-      // The others are answers of other connections. Nobody catches it, as if it were sent alone.
-      setImmediate(() => {
-        throw error;
-      });
-    }
-  }
+  runAll(leaving);
   justSent();
 }
 

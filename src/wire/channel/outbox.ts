@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 
-import { aboutToSend, justSent } from "../../base/event-loop.ts";
+import { aboutToSend, atTurnEnd, justSent } from "../../base/event-loop.ts";
 import type { Holding } from "../../base/limit/byte-budget.ts";
 import { type ChannelLimits, ROOM, type Room, SlowReaderError } from "../channel.ts";
 
@@ -46,7 +46,7 @@ export class Outbox {
     this.#text += framed;
     if (!this.#scheduled) {
       this.#scheduled = true;
-      setImmediate(this.#flush);
+      atTurnEnd(this.#flush);
     }
     if (this.#text.length > this.#limits.highWater && this.#room === undefined) this.#flush();
     return this.#room?.promise ?? ROOM;

@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import { aboutToSend } from "../../base/event-loop.ts";
+import { aboutToSend, atTurnEnd } from "../../base/event-loop.ts";
 import { HEADER, writeHeader } from "./control-frame.ts";
 
 const SLAB = 64 * 1024;
@@ -45,7 +45,7 @@ export class FrameWriter {
     }
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(this.flush);
+    atTurnEnd(this.flush);
   }
 
   /** Sends now what would be sent at the end of this turn. */
