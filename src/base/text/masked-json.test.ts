@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { mask } from "./mask.ts";
-import { maskedJson } from "./masked-json.ts";
+import { maskedJson, maskedJsonOf } from "./masked-json.ts";
 
 const X = "x".repeat(40);
 const NAMES = [
@@ -35,7 +35,9 @@ describe("maskedJson()", () => {
     ];
     for (const value of values) {
       const json = JSON.stringify(value);
-      assert.equal(maskedJson(json), JSON.stringify(mask(value)), json.slice(0, 200));
+      const expected = JSON.stringify(mask(value));
+      assert.equal(maskedJson(json), expected, json.slice(0, 200));
+      assert.equal(maskedJsonOf(value), expected, json.slice(0, 200));
     }
     const masked = values.filter((value) => JSON.stringify(mask(value)) !== JSON.stringify(value));
     assert.ok(
@@ -52,5 +54,34 @@ describe("maskedJson()", () => {
   it("leaves the text as it is where there is nothing to mask", () => {
     const json = '{ "path" : "src/a.ts","n":1.0,"list":[1,{"ключ":"значение"}] }';
     assert.equal(maskedJson(json), json);
+  });
+});
+
+describe("maskedJsonOf()", () => {
+  it("says what mask() says, of values that JSON has and of others", () => {
+    const circular: Record<string, unknown> = { text: "a" };
+    circular.self = circular;
+    const values: unknown[] = [
+      { text: "some words ".repeat(30), n: 1, list: [true, null, { a: -0, b: [] }] },
+      { maxTokens: 5, progressToken: "abc", tokens: 7, password: "", isPin: true },
+      { name: "password", value: "abc" },
+      { env: { name: "API_KEY", value: "abc" } },
+      { name: "something", value: "abc" },
+      JSON.parse('{"__proto__":{"text":"a"},"2":1,"1":2}'),
+      Array.from({ length: 20_000 }, (_, number) => number),
+      Object.fromEntries(Array.from({ length: 100 }, (_, number) => [`k${number}`, number])),
+      Array.from({ length: 16 }, () => Array(16).fill(Array(16).fill("a"))),
+      { at: new Date(0), bytes: Buffer.from("abc"), error: "e", map: new Map([["a", 1]]) },
+      { toJSON: () => ({ password: "abc" }) },
+      { left: undefined, list: [undefined, NaN, Infinity], big: 12n },
+      Object.assign(Object.create({ inherited: "abc" }), { own: 1 }),
+      circular,
+      "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+      "",
+      null,
+    ];
+    for (const [index, value] of values.entries()) {
+      assert.equal(maskedJsonOf(value), JSON.stringify(mask(value)), `${index}`);
+    }
   });
 });

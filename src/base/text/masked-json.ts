@@ -1,4 +1,4 @@
-import { mask } from "./mask.ts";
+import { isUnmasked, mask } from "./mask.ts";
 
 /** Longer texts are masked value by value: searching them for all signs at once takes longer. */
 const LONGEST = 160;
@@ -15,6 +15,16 @@ const MAY_BE_DEEP = /^(?:[^[{]*[[{]){12}/;
  * are: looking for signs of one costs far less than a copy.
  */
 export function maskedJson(json: string): string {
-  const isPlain = json.length <= LONGEST && !MAY_BE_SECRET.test(json) && !MAY_BE_DEEP.test(json);
-  return isPlain ? json : JSON.stringify(mask(JSON.parse(json)));
+  const isPlain = isSearched(json) && !MAY_BE_SECRET.test(json) && !MAY_BE_DEEP.test(json);
+  return isPlain ? json : maskedJsonOf(JSON.parse(json));
+}
+
+/** Whether it is looked for secrets in the text itself. What a longer one says is cheaper to look at. */
+export function isSearched(json: string): boolean {
+  return json.length <= LONGEST;
+}
+
+/** The JSON of a masked copy of a value. Most values hold no secret, and are not copied. */
+export function maskedJsonOf(value: unknown): string {
+  return JSON.stringify(isUnmasked(value) ? value : mask(value));
 }

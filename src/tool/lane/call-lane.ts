@@ -1,6 +1,5 @@
 import { readTime } from "../../base/event-loop.ts";
-import { mask } from "../../base/text/mask.ts";
-import { maskedJson } from "../../base/text/masked-json.ts";
+import { maskedJson, maskedJsonOf } from "../../base/text/masked-json.ts";
 import { timestamp } from "../audit.ts";
 import { auditEntry } from "../audit-entry.ts";
 import type { Fits } from "../schema/plain-schema.ts";
@@ -115,7 +114,7 @@ export class CallLane<C extends ToolContext = ToolContext> {
    */
   record(args: string | Arguments, started: number, ended: number, isError: boolean): boolean {
     if (this.#audit === undefined) return true;
-    const masked = typeof args === "string" ? maskedJson(args) : JSON.stringify(mask(args));
+    const masked = typeof args === "string" ? maskedJson(args) : maskedJsonOf(args);
     if (masked.length > LONGEST) return false;
     if (started !== this.#started || ended !== this.#ended) {
       this.#started = started;

@@ -1,5 +1,6 @@
 import { now, readTime } from "../../../base/event-loop.ts";
 import type { StopListener } from "../../../base/stop.ts";
+import { isSearched } from "../../../base/text/masked-json.ts";
 import { Call } from "../../../rpc/call.ts";
 import type { Held } from "../../../rpc/in-flight.ts";
 import type { HeldId } from "../../../rpc/message/id.ts";
@@ -10,7 +11,14 @@ import { isToolResult, TextResult } from "../../../tool/text-result.ts";
 import type { Arguments, PassedCall, ToolResult } from "../../../tool/tool.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
-import { callParts, heldId, ID_FIRST, ID_LAST, LONGEST_CALL_TEXT } from "./call-text.ts";
+import {
+  type CallParts,
+  callParts,
+  heldId,
+  ID_FIRST,
+  ID_LAST,
+  LONGEST_CALL_TEXT,
+} from "./call-text.ts";
 import type { JsonObject } from "../json-object.ts";
 import { shapeLater } from "./serve-tools.ts";
 import type { McpToolContext, Requested } from "./tool-context.ts";
@@ -80,7 +88,7 @@ export class CallLanes {
     const held = lane.pass === undefined && peer.isIdle ? id : heldId(id);
     if (!peer.admits(held)) return undefined;
     if (lane.pass !== undefined) {
-      const call = new PassedText(peer, held, lane, json, meta);
+      const call = new PassedText(peer, held, lane, parts);
       if (lane.pass(call, args)) {
         peer.hold(call);
         return TAKEN;
@@ -147,24 +155,21 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
   readonly json: string;
   readonly #peer: Peer<Connection>;
   readonly #lane: Lane;
+  /** As they were read; nobody changes them. */
+  readonly #args: Arguments;
   readonly #started = readTime();
   #isAnswered = false;
   #call: Call<Connection> | undefined;
   #context: McpToolContext | undefined;
   #listener: StopListener | undefined;
 
-  constructor(
-    peer: Peer<Connection>,
-    id: HeldId,
-    lane: Lane,
-    json: string,
-    meta: JsonObject | undefined,
-  ) {
+  constructor(peer: Peer<Connection>, id: HeldId, lane: Lane, { json, args, meta }: CallParts) {
     this.meta = meta;
     this.#peer = peer;
     this.id = id;
     this.#lane = lane;
     this.json = json;
+    this.#args = args as Arguments;
   }
 
   get call(): Call<Connection> {
@@ -214,7 +219,8 @@ class PassedText implements PassedCall, Held<Connection>, Requested {
       this.becomes(Promise.resolve(new TextResult(result, isError)));
       return;
     }
-    this.#lane.record(this.json, this.#started, readTime(), isError);
+    const args = isSearched(this.json) ? this.json : this.#args;
+    this.#lane.record(args, this.#started, readTime(), isError);
     this.#peer.answer(this, result);
   }
 
