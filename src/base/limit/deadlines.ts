@@ -1,4 +1,5 @@
 import { Chain, type Link } from "../chain.ts";
+import { now } from "../event-loop.ts";
 
 /** One running limit of time. */
 export interface Deadline extends Link<Deadline> {
@@ -19,7 +20,7 @@ export class Deadlines {
   #wakeAt = Infinity;
 
   start(milliseconds: number, expire: () => void): Deadline {
-    const at = performance.now() + milliseconds;
+    const at = now() + milliseconds;
     const deadline: Deadline = { at, expire, before: undefined, after: undefined };
     this.#running.add(deadline);
     this.#wakeBy(deadline.at);
@@ -28,7 +29,7 @@ export class Deadlines {
 
   /** Counts again from now: the work has shown progress. */
   restart(deadline: Deadline, milliseconds: number): void {
-    deadline.at = performance.now() + milliseconds;
+    deadline.at = now() + milliseconds;
     this.#wakeBy(deadline.at);
   }
 
@@ -48,7 +49,7 @@ export class Deadlines {
     if (at >= this.#wakeAt) return;
     this.#wakeAt = at;
     clearTimeout(this.#timer);
-    const wait = Math.min(Math.max(0, at - performance.now()), LONGEST_TIMER);
+    const wait = Math.min(Math.max(0, at - now()), LONGEST_TIMER);
     this.#timer = setTimeout(this.#sweep, wait);
     this.#timer.unref();
   }
@@ -56,17 +57,17 @@ export class Deadlines {
   readonly #sweep = (): void => {
     this.#timer = undefined;
     this.#wakeAt = Infinity;
-    const now = performance.now();
+    const time = now();
     let next = Infinity;
     const expired: Deadline[] = [];
     for (const deadline of this.#running.all()) {
       // A timer may fire a fraction of a millisecond early.
-      if (deadline.at <= now + 1) expired.push(deadline);
+      if (deadline.at <= time + 1) expired.push(deadline);
       else if (deadline.at < next) next = deadline.at;
     }
     for (const deadline of expired.toSorted((a, b) => a.at - b.at)) {
       // One that expired before it may have stopped or restarted it.
-      if (deadline.at <= now + 1 && this.#running.delete(deadline)) deadline.expire();
+      if (deadline.at <= time + 1 && this.#running.delete(deadline)) deadline.expire();
     }
     if (next < Infinity) this.#wakeBy(next);
   };

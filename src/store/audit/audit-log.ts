@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { beforeSending } from "../../base/event-loop.ts";
+import { beforeSending, now as timeNow } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
 import { AuditSeals, cryptography } from "./audit-seals.ts";
 import { tryLock } from "./folder-lock.ts";
@@ -136,7 +136,7 @@ export class AuditLog implements Disposable {
 
   /** Writes all buffered entries, as far as the disk accepts them. */
   flush(): void {
-    clearTimeout(this.#retry);
+    if (this.#retry !== undefined) clearTimeout(this.#retry);
     this.#retry = undefined;
     try {
       this.#appendSeal();
@@ -299,7 +299,7 @@ export class AuditLog implements Disposable {
   /** The open file; rotated if it is full, reopened if another process has rotated it. */
   #current(): number {
     const { maxFile, checkEvery } = this.#options;
-    const now = performance.now();
+    const now = timeNow();
     if (this.#file !== undefined && now - this.#checkedAt >= checkEvery) {
       this.#checkedAt = now;
       this.#size = fstatSync(this.#file).size;
@@ -314,7 +314,7 @@ export class AuditLog implements Disposable {
     const file = openSync(this.#path, FLAGS, 0o600);
     this.#file = file;
     this.#size = fstatSync(file).size;
-    this.#checkedAt = performance.now();
+    this.#checkedAt = timeNow();
     this.#isTorn = this.#size > 0 && lastByte(file, this.#size) !== NEWLINE;
     if (this.#size < this.#options.maxFile) return file;
     return this.#setAside(file) ? this.#open() : file;
