@@ -34,6 +34,18 @@ describe("a run", () => {
     assert.deepEqual(rig.runs.repositories, [`file://${rig.remote}`]);
   });
 
+  it("is refused at its start if its result could not be pushed", async () => {
+    await using rig = await RunAgentRig.open();
+    // Only the program that takes pushes reads this, and ends.
+    git(rig.remote, "config", "receive.unpackLimit", "nonsense");
+    await assert.rejects(
+      rig.session(async () => {}),
+      /push/,
+    );
+    git(rig.remote, "config", "--unset", "receive.unpackLimit");
+    await using _session = await rig.session(async () => {});
+  });
+
   it("works on a revision that is not the newest of its branch", async () => {
     covers("run.git.fetch", "run.git.checkout", "run.remote.branch");
     await using rig = await RunAgentRig.open();

@@ -11,6 +11,7 @@ import { GitRig } from "../support/git-rig/git-rig.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
+import { covers } from "../support/requirement.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 /** Of this file alone: other tests run meanwhile, and all processes are looked at. */
@@ -109,6 +110,7 @@ describe("a hostile agent", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox 
   }
 
   it("cannot make the server run a planted program, or push the agent's own commits", async () => {
+    covers("run.new.method");
     const { ide, run, workspace } = await open();
     using _ = ide;
     const end = await run("sh", "plant.sh");

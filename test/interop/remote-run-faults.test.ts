@@ -6,7 +6,6 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
-import { covers } from "../support/requirement.ts";
 import { leftInTheEnd } from "../support/remote-run/run-leftovers.ts";
 import { promptOf } from "../support/acp-socket.ts";
 import { openingOf, RunRig } from "../support/remote-run/run-rig.ts";
@@ -42,7 +41,6 @@ describe("remote runs", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, (
     assert.ok(!abandoned.includes(spare ?? ""));
     await run.killAndRestart();
     using ide = await run.connect();
-    covers("run.target.responses");
     const resumed = await ide.ask("session/resume", { sessionId, cwd: "", mcpServers: [] });
     assert.equal(resumed._meta.target.branch, `agent/${spare}`);
     const loaded = await ide.ask("session/load", { sessionId, cwd: "", mcpServers: [] });
