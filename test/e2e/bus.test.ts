@@ -160,17 +160,30 @@ describe("a bus", { timeout: 600_000 }, () => {
       assert.deepEqual(result?.content, [{ type: "text", text: "0\n1\n2\n3\n" }]);
     });
 
+    /** Bridges whose client has begun with a revision. Later tests end each in another way. */
+    const begun = new Map<string, Bridge>();
+    after(async () => {
+      for (const one of begun.values()) await one[Symbol.asyncDispose]();
+    });
+    async function clientOf(revision: string): Promise<Bridge> {
+      const known = begun.get(revision);
+      if (known !== undefined) return known;
+      const one = home.bridge(orchestrator.addr);
+      begun.set(revision, one);
+      const params = { protocolVersion: revision, capabilities: {}, clientInfo: CLIENT };
+      const { result } = await one.ask("initialize", params);
+      assert.equal(result?.protocolVersion, revision);
+      assert.deepEqual(result?.serverInfo, { name: "orchestra", version: "1.0.0" });
+      one.program.write({ jsonrpc: "2.0", method: "notifications/initialized" });
+      return one;
+    }
+
     for (const revision of SESSIONS) {
       it(`serves a client of ${revision}`, async () => {
-        await using bridge = home.bridge(orchestrator.addr);
-        const params = { protocolVersion: revision, capabilities: {}, clientInfo: CLIENT };
-        const { result } = await bridge.ask("initialize", params);
-        assert.equal(result?.protocolVersion, revision);
-        assert.deepEqual(result?.serverInfo, { name: "orchestra", version: "1.0.0" });
-        bridge.program.write({ jsonrpc: "2.0", method: "notifications/initialized" });
-        const { result: list } = await bridge.ask("tools/list");
+        const one = await clientOf(revision);
+        const { result: list } = await one.ask("tools/list");
         assert.ok(list?.tools?.some(({ name }) => name === "create_project"));
-        const { result: called } = await bridge.ask("tools/call", CREATE);
+        const { result: called } = await one.ask("tools/call", CREATE);
         assert.deepEqual(called?.content, [CREATED]);
       });
     }
@@ -206,17 +219,20 @@ describe("a bus", { timeout: 600_000 }, () => {
 
     it("answers what was asked before its input ended", async () => {
       covers("bus.end.eof");
-      await using bridge = home.bridge(orchestrator.addr);
+      const bridge = await clientOf("2024-11-05");
       const asked = bridge.call("note", { message: "last words", ms: 300 });
       bridge.program.child.stdin.end();
       assert.match((await asked).result?.content?.[0]?.text ?? "", /last words$/);
       assert.equal(await bridge.program.exit, 0);
     });
 
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    for (const [signal, revision] of [
+      ["SIGINT", "2025-06-18"],
+      ["SIGTERM", "2025-11-25"],
+    ] as const) {
       it(`ends at once with ${signal}, and answers calls in flight`, async () => {
         covers("bus.end.signal");
-        await using bridge = home.bridge(orchestrator.addr);
+        const bridge = await clientOf(revision);
         const asked = bridge.call("hang");
         await bridge.connected();
         await bridge.ask("ping");
@@ -235,7 +251,7 @@ describe("a bus", { timeout: 600_000 }, () => {
         [["--certs-dir", home.certs], /Add '--orchestrator-addr'/],
         [["--orchestrator-addr", "nonsense"], /Cannot read the address 'nonsense'/],
       ] as const) {
-        const { code, err } = await home.run("mcp", ...args);
+        const { code, err } = await home.runInProcess("mcp", ...args);
         assert.equal(code, 2, err);
         assert.match(err, expected);
       }
@@ -256,17 +272,17 @@ describe("a bus", { timeout: 600_000 }, () => {
         '{"name":"A b"}',
       );
       assert.deepEqual([called.code, called.out], [0, "Created project: A b (slug: a-b)"]);
-      const failed = await orchestrator.startPlugin("call", "fail");
+      const failed = await orchestrator.plugin("call", "fail");
       assert.deepEqual(
         [failed.code, failed.out + failed.err],
         [1, "tool error: validation_error\n"],
       );
-      const { out: logs } = await orchestrator.startPlugin("logs", "tools.test");
+      const { out: logs } = await orchestrator.plugin("logs", "tools.test");
       assert.match(logs, /^booted with \{"greeting":"hi"\}$/m);
 
       // A call that is under way is answered by the plugin that has it.
       const long = JSON.stringify({ message: "drains", ms: 1_500 });
-      const draining = orchestrator.startPlugin("call", "note", "--args", long);
+      const draining = orchestrator.plugin("call", "note", "--args", long);
       await until(() => home.recorded().includes("note drains"));
       const restarted = await orchestrator.startPlugin("restart", "tools.test", "--json");
       const { out: drained, err } = await draining;
@@ -276,7 +292,8 @@ describe("a bus", { timeout: 600_000 }, () => {
       assert.notEqual(again.pid, up.pid);
     });
 
-    it("reports an unknown plugin or tool, or a missing orchestrator", async () => {
+    it("reports an unknown plugin or tool, or a missing orchestrator, as the bridge does", async () => {
+      covers("bus.ping.local", "bus.error.internal");
       for (const [args, expected] of [
         [["restart", "tools.tset"], /There is no plugin 'tools\.tset'\. Is it 'tools\.test'\?/],
         [["logs", "x"], /There is no plugin 'x'\. There are: tools\.test/],
@@ -291,7 +308,18 @@ describe("a bus", { timeout: 600_000 }, () => {
         assert.equal(code, 1, args.join(" "));
         assert.match(out + err, expected);
       }
-      await orchestrator.stop();
+      await using bridge = home.bridge(orchestrator.addr);
+      await bridge.connected();
+      const interrupted = bridge.call("note", { message: "interrupted", ms: 60_000 });
+      await until(() => home.recorded().includes("note interrupted"));
+      await orchestrator.kill();
+      const { error: lost } = await interrupted;
+      assert.equal(lost?.code, -32603);
+      assert.match(lost.message, new RegExp(`^The orchestrator at ${orchestrator.addr} was lost`));
+      const { error: down } = await bridge.call("create_project", { name: "x" });
+      assert.equal(down?.code, -32603);
+      assert.match(down.message, /is not reachable, and is tried again/);
+      assert.deepEqual((await bridge.ask("ping")).result, {});
       const { code, err } = await orchestrator.plugin("list");
       assert.equal(code, 1);
       assert.match(err, /Run `trunkline orchestrator`, or give --orchestrator-addr/);

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 
-import { covers } from "../support/requirement.ts";
 import { type Bridge, BusHome, type OrchestratorProgram, type Reply } from "../support/bus-home.ts";
 
 /** Processes by what they were started with: those that a program started, and they in turn. */
@@ -79,7 +78,6 @@ function load(bridge: Bridge, name: string): Load {
 
 describe("an orchestrator that is killed", { timeout: 600_000 }, () => {
   it("is reported to callers on the bridge, which reconnects with it", async () => {
-    covers("bus.ping.local", "bus.error.internal");
     await using home = new BusHome();
     const first = await home.orchestrator([home.testPlugin()]);
     await first.logged("plugin.up");
