@@ -18,7 +18,9 @@ import { PROGRAM } from "../../src/cli/commands.ts";
 import { run as runHere } from "../../src/cli/program.ts";
 import { parse } from "../../src/cli/shell/parse.ts";
 import { allPaths, last } from "../../src/cli/shell/command.ts";
+import { seeded } from "../fuzz/fuzz-run.ts";
 import { freePort } from "../support/free-port.ts";
+import { oneIn } from "../support/full-run.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -149,7 +151,10 @@ const AFTER: Readonly<Record<string, string>> = {
  * run in this one, which takes a tenth of the time; that the built program starts is shown by these.
  */
 const NEEDS_PROCESS =
-  /[|<>&]|^[A-Z]|^trunkline (?:--mode|mcp|acp|serve|orchestrator|chat|doctor|plugin|service|setup jetbrains --remote)\b/;
+  /[|<>&]|^[A-Z]|^trunkline (?:--mode|mcp|acp|serve|orchestrator|chat|doctor|plugin mcp|service install|setup jetbrains --remote)\b/;
+
+/** Of the commands that need a process one in so many, in `npm test`: others each day. */
+const PART = 3;
 
 describe("every command in the documents", { timeout: 600_000 }, () => {
   let orchestrator: ChildProcess | undefined;
@@ -173,16 +178,29 @@ describe("every command in the documents", { timeout: 600_000 }, () => {
     assert.ok(commands.length >= 15, `only found: ${commands.join("; ")}`);
   });
 
-  for (const command of commands) {
-    it(`succeeds: ${command}`, async () => {
-      const first = AFTER[command];
-      const env = environmentOf(command);
-      for (const each of first === undefined ? [command] : [first, command]) {
-        const { code, err } = await (NEEDS_PROCESS.test(each) ? start(each, env) : run(each, env));
-        assert.equal(code, 0, err);
-      }
-    });
+  const needsProcess = (command: string): boolean => NEEDS_PROCESS.test(command);
+
+  async function succeeds(command: string): Promise<void> {
+    const first = AFTER[command];
+    const env = environmentOf(command);
+    for (const each of first === undefined ? [command] : [first, command]) {
+      const { code, err } = await (needsProcess(each) ? start(each, env) : run(each, env));
+      assert.equal(code, 0, `${each}: ${err}`);
+    }
   }
+
+  for (const command of commands.filter((each) => !needsProcess(each))) {
+    it(`succeeds: ${command}`, () => succeeds(command));
+  }
+
+  it("succeeds as a program of its own", async (t) => {
+    const isTried = oneIn(PART, seeded(t));
+    const programs = commands.filter(needsProcess);
+    for (const command of programs.filter((_, place) => isTried(place))) {
+      t.diagnostic(command);
+      await succeeds(command);
+    }
+  });
 });
 
 /** What stands in backticks in README.md and docs/, and on lines of their own in examples. */

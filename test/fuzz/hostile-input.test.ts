@@ -11,8 +11,8 @@ import { bytesInUse } from "./memory.ts";
 import { PEER_VOCABULARY } from "./vocabulary-peer.ts";
 
 const MiB = 1024 * 1024;
-const ROUNDS = rounds({ few: 3, all: 12 });
-const TINY = rounds({ few: 200_000, all: 1_000_000 });
+const ROUNDS = rounds({ few: 2, all: 12 });
+const TINY = rounds({ few: 100_000, all: 1_000_000 });
 
 const prototypes = () =>
   [Object, Array, Function, String, Number].map(({ prototype }) => Reflect.ownKeys(prototype));
@@ -78,7 +78,7 @@ describe("a peer under hostile input", { timeout: 600_000 }, () => {
     await using fuzzed = new FuzzedPeer({ limits: { maxMessage: LARGEST }, keep: true });
     await fuzzed.settled();
     const before = bytesInUse();
-    for (const [name, id, line] of denseMessages(LARGEST, oneIn(5, seeded(t, 9)))) {
+    for (const [name, id, line] of denseMessages(LARGEST, oneIn(10, seeded(t, 9)))) {
       fuzzed.answers.length = 0;
       fuzzed.push(line);
       await fuzzed.settled();
