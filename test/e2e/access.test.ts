@@ -4,12 +4,18 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { WebSocket } from "ws";
 
 import { readAudit } from "../support/read-audit.ts";
 import { BOTH_TYPES, EventReader } from "../support/mcp-http-server.ts";
-import { bearer, GuardedHome, ownAddress, PING } from "../support/guarded-gateway.ts";
+import {
+  bearer,
+  type GuardedGateway,
+  GuardedHome,
+  ownAddress,
+  PING,
+} from "../support/guarded-gateway.ts";
 import { covers } from "../support/requirement.ts";
 
 const NOTES = join(import.meta.dirname, "../support/notes-server.mjs");
@@ -68,10 +74,20 @@ describe("trunkline token", { timeout: 600_000 }, () => {
 });
 
 describe("trunkline serve on an address that others can reach", { timeout: 600_000 }, () => {
+  /** For all tests but those that configure their own, or send more wrong tokens than it takes. */
+  let home: GuardedHome;
+  let gateway: GuardedGateway;
+  before(async () => {
+    home = new GuardedHome();
+    gateway = await home.serve(...OPEN);
+  });
+  after(async () => {
+    await gateway[Symbol.asyncDispose]();
+    home[Symbol.dispose]();
+  });
+
   it("requires a token for everything except /healthz", async () => {
-    using home = new GuardedHome();
-    const token = await home.createToken("laptop", ...ALL);
-    await using gateway = await home.serve(...OPEN);
+    const token = await home.createToken("first", ...ALL);
     await gateway.program.says(/tokens travel in clear text/);
     const health = await gateway.get("/healthz");
     assert.deepEqual([health.status, health.body], [200, `{"status":"ok"}`]);
@@ -105,9 +121,7 @@ describe("trunkline serve on an address that others can reach", { timeout: 600_0
 
   it("accepts a token from one Authorization header, and from nowhere else", async () => {
     covers("mcp.authorization.header-only");
-    using home = new GuardedHome();
-    const token = await home.createToken("laptop", ...ALL);
-    await using gateway = await home.serve(...OPEN);
+    const token = await home.createToken("header", ...ALL);
     for (const query of [
       `access_token=${token}`,
       `token=${token}`,
@@ -145,9 +159,7 @@ describe("trunkline serve on an address that others can reach", { timeout: 600_0
   });
 
   it("keeps a session for the token that began it", async () => {
-    using home = new GuardedHome();
     const [mine, theirs] = [await home.createToken("mine"), await home.createToken("theirs")];
-    await using gateway = await home.serve(...OPEN);
     const session = await gateway.begin(bearer(mine));
     for (const method of ["POST", "GET", "DELETE"]) {
       const headers = { ...BOTH_TYPES, ...session, ...bearer(theirs) };
@@ -166,10 +178,8 @@ describe("trunkline serve on an address that others can reach", { timeout: 600_0
   });
 
   it("refuses a revoked token at once, and closes what it has open", async () => {
-    using home = new GuardedHome();
     const token = await home.createToken("laptop", ...ALL);
     const other = bearer(await home.createToken("other", ...ALL));
-    await using gateway = await home.serve(...OPEN);
     const session = await gateway.begin(bearer(token));
     const headers = { ...bearer(token), ...session, accept: "text/event-stream" };
     const stream = await fetch(`http://${gateway.authority}/mcp`, { headers });
@@ -192,9 +202,7 @@ describe("trunkline serve on an address that others can reach", { timeout: 600_0
   });
 
   it("opens no WebSocket without a token", async () => {
-    using home = new GuardedHome();
-    const token = await home.createToken("laptop", ...ALL);
-    await using gateway = await home.serve(...OPEN);
+    const token = await home.createToken("socket", ...ALL);
     for (const headers of [{}, bearer("tlk_wrong")]) {
       const upgrade = new WebSocket(gateway.acp, { headers });
       assert.match(String(await once(upgrade, "error")), /401/);

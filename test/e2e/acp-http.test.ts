@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { WebSocket } from "ws";
 
 import { bearer, GuardedHome } from "../support/guarded-gateway.ts";
@@ -74,8 +74,13 @@ class Gateway implements AsyncDisposable {
 }
 
 describe("ACP on HTTP", { timeout: 600_000 }, () => {
+  let gateway: Gateway;
+  before(async () => {
+    gateway = await Gateway.start();
+  });
+  after(() => gateway[Symbol.asyncDispose]());
+
   it("answers on the streams that the client opens, also what was sent before", async () => {
-    await using gateway = await Gateway.start();
     const connection = await gateway.connect();
     const params = { cwd: gateway.folder };
     const created = await gateway.post(
@@ -116,7 +121,6 @@ describe("ACP on HTTP", { timeout: 600_000 }, () => {
   });
 
   it("refuses invalid requests, and says why", async () => {
-    await using gateway = await Gateway.start();
     const connection = await gateway.connect();
     const ping = { jsonrpc: "2.0", id: 2, method: "session/list", params: {} };
     const status = async (response: Promise<Response>): Promise<number> => {
@@ -142,7 +146,6 @@ describe("ACP on HTTP", { timeout: 600_000 }, () => {
   });
 
   it("answers requests with ids that no number can represent, on the right stream", async () => {
-    await using gateway = await Gateway.start();
     const id = "12345678901234567890";
     const hello = await gateway.post(JSON.stringify(HELLO).replace('"id":1', `"id":${id}`));
     assert.ok((await hello.text()).includes(`"id":${id}`));
@@ -159,7 +162,6 @@ describe("ACP on HTTP", { timeout: 600_000 }, () => {
   });
 
   it("reads slowly if every message is wrong", async () => {
-    await using gateway = await Gateway.start();
     const connection = await gateway.connect();
     const wrong = { jsonrpc: "2.0", id: 2, method: "nothing/at_all", params: {} };
     const started = performance.now();
@@ -171,7 +173,6 @@ describe("ACP on HTTP", { timeout: 600_000 }, () => {
   });
 
   it("gives every WebSocket its own id with the handshake", async () => {
-    await using gateway = await Gateway.start();
     const ids = new Set<unknown>();
     for (let at = 0; at < 2; at++) {
       const socket = new WebSocket(gateway.url.replace("http", "ws"), { headers: gateway.owner });

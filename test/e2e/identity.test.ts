@@ -87,6 +87,13 @@ class Home implements Disposable {
     return runInProcess(["identity", ...args], { env: this.env, cwd });
   }
 
+  /** The same for words that must succeed; gives what it prints. */
+  async does(words: string): Promise<string> {
+    const { code, out, err } = await this.identity(words.split(" "));
+    assert.equal(code, 0, `${words}\n${out}${err}`);
+    return out;
+  }
+
   /** Two identities, as somebody would make them (ADD_WORK, ADD_HOME). */
   async addBoth(): Promise<void> {
     for (const words of [ADD_WORK, ADD_HOME]) {
@@ -143,10 +150,10 @@ describe("trunkline identity", { timeout: 600_000 }, () => {
   it("reports at once that the keys of an identity are missing", async () => {
     using home = new Home();
     await home.addBoth();
-    const { err } = await home.run("trunkline identity switch work");
+    const { err } = await home.identity(["switch", "work"]);
     assert.match(err, /^Note: The SSH key '.*id_work' does not exist/m);
     for (const line of ["switch home --dry-run", "switch home"]) {
-      const said = (await home.run(`trunkline identity ${line}`)).err;
+      const said = (await home.identity(line.split(" "))).err;
       assert.match(said, /^Note: Cannot read the SSH key '.*id_home\.pub'/m);
     }
   });
@@ -155,7 +162,7 @@ describe("trunkline identity", { timeout: 600_000 }, () => {
     using home = new Home();
     await home.addBoth();
     await home.must("git remote add origin https://github.com/acme/app.git");
-    const plan = await home.must("trunkline identity switch work --dry-run --json");
+    const plan = await home.does("switch work --dry-run --json");
     const { dryRun, changes } = JSON.parse(plan) as { dryRun: boolean; changes: { key: string }[] };
     assert.equal(dryRun, true);
     assert.ok(changes.every(({ key }) => !key.startsWith("remote.")));
@@ -202,9 +209,9 @@ describe("trunkline identity", { timeout: 600_000 }, () => {
     const file = ".config/trunkline/config.jsonc";
     home.write(file, '// my file\n{\n  "log": { "level": "warn" }, // quiet\n}\n');
     await home.addBoth();
-    await home.must("trunkline identity edit work --email new@acme.example --organization a");
-    await home.must("trunkline identity edit work --ssh-host= --token-source env:WORK_TOKEN");
-    await home.must("trunkline identity remove home");
+    await home.does("edit work --email new@acme.example --organization a");
+    await home.does("edit work --ssh-host= --token-source env:WORK_TOKEN");
+    await home.does("remove home");
     const text = home.read(file);
     assert.match(text, /^\/\/ my file\n\{\n {2}"log": \{ "level": "warn" \}, \/\/ quiet\n/);
     const { identities } = JSON.parse(await home.must("trunkline config show --json")) as {
@@ -245,8 +252,8 @@ describe("trunkline identity", { timeout: 600_000 }, () => {
     };
     home.write("juggler.json", JSON.stringify(config));
     assert.equal(await home.must("trunkline identity import ~/juggler.json"), "Imported work.\n");
-    assert.deepEqual(JSON.parse(await home.must("trunkline identity export")), config);
-    await home.must("trunkline identity switch work");
+    assert.deepEqual(JSON.parse(await home.does("export")), config);
+    await home.does("switch work");
     assert.equal(await home.must("git config gpg.format"), "openpgp\n");
     const again = await home.run("trunkline identity import ~/juggler.json");
     assert.equal(again.code, 2);
@@ -266,14 +273,14 @@ describe("trunkline identity", { timeout: 600_000 }, () => {
     using home = new Home();
     await home.addBoth();
     home.write(".ssh/config", "Host x\r\n  User y");
-    const plan = await home.must("trunkline identity sync --dry-run");
+    const plan = await home.does("sync --dry-run");
     assert.match(plan, /\+ managed block = Host gh-work/);
     assert.equal(home.read(".ssh/config"), "Host x\r\n  User y");
-    await home.must("trunkline identity sync");
+    await home.does("sync");
     assert.match(home.read(".ssh/config"), /Host gh-work\r\n/);
-    await home.must("trunkline identity sync --remove");
+    await home.does("sync --remove");
     assert.equal(home.read(".ssh/config"), "Host x\r\n  User y");
-    await home.must("trunkline identity undo --global");
+    await home.does("undo --global");
     assert.match(home.read(".ssh/config"), /Host gh-work\r\n/);
   });
 
@@ -285,7 +292,7 @@ describe("trunkline identity", { timeout: 600_000 }, () => {
     const { code, out } = await home.run(line, "gitlab\nada\nada@example.com\n\n");
     assert.equal(code, 0, out);
     assert.match(out, /Provider \(github, gitlab, bitbucket, other\): /);
-    const listed = await home.must("trunkline identity list --json");
+    const listed = await home.does("list --json");
     const { identities } = JSON.parse(listed) as { identities: object[] };
     assert.deepEqual(identities, [
       { ...identities[0], name: "asked", provider: "gitlab", email: "ada@example.com" },
