@@ -67,7 +67,7 @@ const NAMES: readonly (readonly [RegExp, Trouble])[] = [
   [/NO_APPLICATION_PROTOCOL/, "wrong-alpn"],
   [/CERT|BAD_CERTIFICATE|INVALID_PURPOSE/, "bad-certificate"],
   [/ECONNREFUSED|ENOTFOUND/, "refused"],
-  [/ETIMEDOUT/, "timeout"],
+  [/ETIMEDOUT|HANDSHAKE_TIMEOUT/, "timeout"],
   [/ECONN|EPIPE|EHOST|ENET/, "network"],
 ];
 

@@ -40,6 +40,22 @@ describe("strangers that connect and say nothing", () => {
     assert.deepEqual(await ask(known, HELLO), HELLO);
   });
 
+  test("are cut off over TLS when the time for a handshake is over", async () => {
+    await using pair = await TestPair.open({ scheme: "tls", limits: { handshakeTimeout: 100 } });
+    // Nothing, a header, and a part of the record that it tells of (RFC 8446 § 5.1).
+    for (const length of [0, 5, 5_000]) {
+      const bytes = Buffer.alloc(length);
+      bytes.set([22, 3, 1, 0x40, 0].slice(0, length));
+      const stranger = connectTcp(pair.listener.port, "127.0.0.1");
+      stranger.on("error", () => {}).write(bytes);
+      await once(stranger.resume(), "close");
+    }
+    assert.deepEqual(
+      pair.refusals.map(({ trouble }) => trouble),
+      ["timeout", "timeout", "timeout"],
+    );
+  });
+
   test("do not over QUIC, in the middle of their handshakes", async () => {
     await using pair = await TestPair.open({ scheme: "quic", limits: { maxConnections: 2 } });
     const engine = new QuicEngine();

@@ -46,7 +46,11 @@ export class TlsListener implements Listener {
     });
     this.#server.on("connection", (socket: Socket) => this.#arrived(socket));
     this.#server.on("secureConnection", (socket) => this.#accept(socket, alpn));
-    this.#server.on("tlsClientError", (error) => this.#refuse(error));
+    this.#server.on("tlsClientError", (error, socket) => {
+      // After its timeout Node tells of it only, and leaves the connection open.
+      socket.destroy();
+      this.#refuse(error);
+    });
     this.#sweep = setInterval(() => this.#dropStale(), this.#limits.requestIdle / 2);
     this.#sweep.unref();
   }
