@@ -100,7 +100,8 @@ describe("a bus", { timeout: 600_000 }, () => {
 
   it("ends removed plugins, and restarts changed ones after their last call", async () => {
     const changed = home.testPlugin("changed");
-    await bus.configure([home.testPlugin("well"), home.testPlugin("gone"), changed]);
+    const plugins = [home.testPlugin("well"), home.testPlugin("gone"), changed];
+    await bus.configure(plugins, { shutdown: 60_000 });
     const up = ({ state }: { state: string }): boolean => state === "up";
     const [kept, gone, before] = await Promise.all(
       ["well", "gone", "changed"].map((id) => bus.until(id, up)),
