@@ -104,6 +104,8 @@ describe("acpx with the built-in agent", { timeout: 300_000 }, () => {
       await using acpx = new Acpx({
         [`${provider}_API_KEY`]: "none",
         [`${provider}_BASE_URL`]: `${llm.url}/v1`,
+        // What runs in a sandbox does not run in a terminal of the client.
+        TRUNKLINE_AGENT_SANDBOX: "off",
       });
       const asked = ["session/request_permission"];
       const wrote = await acpx.methods("--approve-all", "exec", "write it");
