@@ -44,19 +44,27 @@ export interface OtherAgent {
 
 const MODEL = { limit: { context: 100_000, output: 4_000 } };
 
-/** The package of an agent for this machine: of those for others, npm does not have all. */
-async function install(folder: string, ...program: string[]): Promise<string | undefined> {
-  if (process.platform !== "linux" || process.arch !== "x64") return undefined;
+/** Where in its package the program of an agent is, for each processor that npm has it for. */
+type Programs = Partial<Record<NodeJS.Architecture, string>>;
+
+async function install(folder: string, programs: Programs): Promise<string | undefined> {
+  const program = programs[process.arch];
+  if (process.platform !== "linux" || program === undefined) return undefined;
   const packages = new Packages(folder);
   await packages.install();
-  const path = packages.path(...program);
+  const path = packages.path(program);
   if (existsSync(path)) return path;
   throw new Error(`Cannot find ${path}: npm did not install it. Remove ${folder}/node_modules.`);
 }
 
+/** A script, with packages for both processors. */
+function onBoth(program: string): Programs {
+  return { x64: program, arm64: program };
+}
+
 /** Why it cannot be tried, and what to do about it. */
 export function notHere({ name }: OtherAgent): string {
-  return `${name} is installed on Linux with x64 only; to try it here, add its package for ${process.platform} on ${process.arch} to test/interop/${name}/package.json`;
+  return `${name} is not installed for ${process.platform} on ${process.arch}; where npm has a package for it, add that to test/interop/${name}/package.json`;
 }
 
 /** The command line of an agent that is a script. */
@@ -67,7 +75,10 @@ function script(path: string): { command: string; args: string[] } {
 export const claude: OtherAgent = {
   name: "claude-agent-acp",
   install: () =>
-    install("test/interop/claude-agent-acp", "@agentclientprotocol/claude-agent-acp/dist/index.js"),
+    install(
+      "test/interop/claude-agent-acp",
+      onBoth("@agentclientprotocol/claude-agent-acp/dist/index.js"),
+    ),
   entry: (path, llm) => ({
     ...script(path),
     env: {
@@ -100,7 +111,8 @@ function patch(...lines: readonly string[]): ScriptedCall {
 
 export const codex: OtherAgent = {
   name: "codex-acp",
-  install: () => install("test/interop/codex-acp", "@agentclientprotocol/codex-acp/dist/index.js"),
+  install: () =>
+    install("test/interop/codex-acp", onBoth("@agentclientprotocol/codex-acp/dist/index.js")),
   entry: (path, llm) => ({
     ...script(path),
     env: {
@@ -140,8 +152,12 @@ export const codex: OtherAgent = {
 
 export const opencode: OtherAgent = {
   name: "opencode",
-  // Runs on processors without AVX2, too.
-  install: () => install("test/interop/opencode", "opencode-linux-x64-baseline", "bin", "opencode"),
+  install: () =>
+    install("test/interop/opencode", {
+      // Runs on processors without AVX2, too.
+      x64: "opencode-linux-x64-baseline/bin/opencode",
+      arm64: "opencode-linux-arm64/bin/opencode",
+    }),
   entry: (command, llm) => ({
     command,
     args: ["acp"],
@@ -178,7 +194,7 @@ export const opencode: OtherAgent = {
 
 export const goose: OtherAgent = {
   name: "goose",
-  install: () => install("test/interop/goose", "@aaif/goose-binary-linux-x64", "bin", "goose"),
+  install: () => install("test/interop/goose", { x64: "@aaif/goose-binary-linux-x64/bin/goose" }),
   entry: (command, llm) => ({
     command,
     args: ["acp"],
