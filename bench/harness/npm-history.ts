@@ -5,7 +5,6 @@ import { gunzipSync } from "node:zlib";
 
 import { ROOT } from "./program.ts";
 
-const REGISTRY = process.env.npm_config_registry ?? "https://registry.npmjs.org/";
 const FOLDER = join(ROOT, ".cache/bench/histories");
 const AT_ONCE = 8;
 
@@ -33,7 +32,8 @@ export async function npmHistory(
   if (existsSync(repository)) return repository;
   if (isOffline) return undefined;
   process.stderr.write(`Downloading the releases of ${name} …\n`);
-  const { versions } = (await (await download(new URL(name, REGISTRY).href)).json()) as Manifest;
+  const registry = execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" }).trim();
+  const { versions } = (await (await download(new URL(name, registry).href)).json()) as Manifest;
   const wanted = Object.keys(versions)
     .filter((version) => /^\d+\.\d+\.\d+$/.test(version))
     .toSorted(inOrder)
