@@ -29,7 +29,7 @@ export function dependenciesInstalled() {
 
 export async function installDependencies(say) {
   say(`Installing dependencies (${existsSync(RECORD) ? "they have changed" : "first run"}) …`);
-  const [command, ...args] = npm();
+  const [command, ...args] = npmCommand();
   const packages = packagesOf(LOCK);
   const { code, output } = await withProgress(
     (seconds) => {
@@ -48,7 +48,7 @@ export async function installDependencies(say) {
 }
 
 /** Runs npm with the current Node: the one in node_modules is about to be replaced. */
-function npm() {
+export function npmCommand() {
   const { npm_execpath: script, npm_node_execpath: node } = process.env;
   return script?.endsWith("npm-cli.js") && node !== undefined ? [node, script] : ["npm"];
 }

@@ -12,6 +12,7 @@ import { capture, run } from "./run.mjs";
 import { testFiles } from "./test-files.mjs";
 import { testFolder } from "./test-folder.mjs";
 import { groupTests } from "./test-groups.mjs";
+import { installTestPackages, missingTestPackages } from "./test-packages.mjs";
 
 const FORMAT = ["node_modules/oxfmt/bin/oxfmt"];
 const LINT = ["node_modules/oxlint/bin/oxlint"];
@@ -71,17 +72,25 @@ async function main([name, ...args]) {
     );
   }
   process.chdir(ROOT);
-  await setUp({ programs: name.startsWith("test") });
+  await setUp({ tests: name.startsWith("test") });
   return task(args);
 }
 
-async function setUp({ programs }) {
-  const isReady = () => dependenciesInstalled() && (!programs || missingPrograms().length === 0);
-  if (isReady()) return;
+async function setUp({ tests }) {
+  const missing = () => (tests ? [...missingPrograms(), ...missingTestPackages()] : []);
+  if (dependenciesInstalled() && missing().length === 0) return;
   const install = async () => {
     if (!dependenciesInstalled()) await installDependencies(say);
-    const missing = programs ? missingPrograms() : [];
-    if (missing.length > 0) await installPrograms(missing, say);
+    if (!tests) return;
+    const programs = missingPrograms();
+    if (programs.length > 0) await installPrograms(programs, say);
+    const folders = missingTestPackages();
+    if (folders.length === 0) return;
+    say(`Installing packages of ${folders.join(", ")} …`);
+    await withProgress(
+      (seconds) => `Installing packages of tests, ${seconds} s …`,
+      () => Promise.all(folders.map((folder) => installTestPackages(folder))),
+    );
   };
   await withLock(join(ROOT, ".cache/setup.lock"), install, () => {
     say("Waiting for another task that is installing …");
