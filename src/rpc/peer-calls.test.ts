@@ -76,17 +76,26 @@ describe("Peer, with calls in flight", { timeout: 20_000 }, () => {
     );
   });
 
-  it("answers a call that takes too long with a timeout, counted from its last progress", async () => {
+  it("answers a call that takes too long with a timeout, counted from its last progress", async (t) => {
+    let seconds = 0;
+    t.mock.method(process, "uptime", () => seconds);
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const pass = (time: number): void => {
+      seconds += time;
+      t.mock.timers.tick(time * 1_000);
+    };
     const slow = heldRoute();
-    const limited = { ...slow.route, timeout: 60 };
-    await using tap = new WireTap(routes(limited));
-    const started = performance.now();
+    await using tap = new WireTap(routes(echoRoute, { ...slow.route, timeout: 60_000 }));
     tap.write(ask(1, "held"));
-    await new Promise((resolve) => setTimeout(resolve, 40));
+    await tap.exchange([ask(2, "echo", { text: "b" })]);
+    pass(40);
     slow.calls[0]?.call.progressed();
-    await tap.until(({ messages }) => messages.length === 1);
-    assert.ok(performance.now() - started >= 95, "progress did not extend the limit");
-    assert.equal(JSON.parse(tap.messages[0] ?? "").error.code, -32001);
+    pass(59);
+    await tap.exchange([ask(3, "echo", { text: "b" })]);
+    assert.equal(tap.messages.length, 2, "progress did not extend the limit");
+    pass(1);
+    await tap.until(({ messages }) => messages.length === 3);
+    assert.equal(JSON.parse(tap.messages[2] ?? "").error.code, -32001);
     assert.equal(slow.calls[0]?.call.signal.aborted, true);
   });
 

@@ -13,6 +13,7 @@ import {
   GuardedHome,
   INITIALIZE,
 } from "../support/guarded-gateway.ts";
+import { until } from "../support/until.ts";
 
 const MB = 1_000_000;
 const MANY = 60;
@@ -64,14 +65,6 @@ class UnfinishedBody implements Disposable {
   }
 }
 
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  const giveUp = performance.now() + 30_000;
-  while (!isSo()) {
-    assert.ok(performance.now() < giveUp, what);
-    await sleep(20);
-  }
-}
-
 /** The gateway still does its work. */
 async function works(gateway: GuardedGateway): Promise<void> {
   assert.equal((await gateway.post(INITIALIZE, gateway.owner)).status, 200);
@@ -89,7 +82,7 @@ describe("many clients that send at once and never end", { timeout: 600_000, ski
       const before = memoryOf(pid);
       const bodies = Array.from({ length: MANY }, () => new UnfinishedBody(gateway, path, LARGE));
       let most = 0;
-      await until("the bodies were not taken", () => {
+      await until(() => {
         most = Math.max(most, memoryOf(pid));
         return bodies.every(({ isSettled }) => isSettled);
       });
@@ -138,7 +131,7 @@ describe("many clients that send at once and never end", { timeout: 600_000, ski
       }
     }
     let most = 0;
-    await until("the fragments were not taken", () => {
+    await until(() => {
       most = Math.max(most, memoryOf(pid));
       const open = sockets.filter(({ readyState }) => readyState === WebSocket.OPEN);
       const areTaken = open.every(({ bufferedAmount }) => bufferedAmount === 0);
@@ -163,7 +156,7 @@ describe("many clients that send at once and never end", { timeout: 600_000, ski
     const token = bearer(await home.createToken("other", "--scope", "tools"));
     await using gateway = await home.serve();
     const bodies = Array.from({ length: 8 }, () => new UnfinishedBody(gateway, "/mcp", 900_000));
-    await until("none was refused", () => bodies.some(({ status }) => status === 503));
+    await until(() => bodies.some(({ status }) => status === 503));
     for (let times = 0; times < 20; times++) {
       assert.equal((await gateway.post(INITIALIZE, token)).status, 200);
     }

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { bearer, type GuardedGateway, GuardedHome } from "../support/guarded-gateway.ts";
 import { runningAt } from "../support/running-at.ts";
+import { until } from "../support/until.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const STUBBORN = join(import.meta.dirname, "../support/stubborn-server.mjs");
@@ -174,13 +175,8 @@ describe("a revoked token", { timeout: 600_000 }, () => {
       gateway.post({ jsonrpc: "2.0", id: method, method, params }, { ...ann, ...session });
     await ask("tools/list", {});
     const answer = ask("tools/call", { name: "wait_long", arguments: {} }).catch(() => undefined);
-    const heard = async (method: string): Promise<void> => {
-      const giveUp = performance.now() + 10_000;
-      while (!readFileSync(log, "utf8").includes(method)) {
-        assert.ok(performance.now() < giveUp, `the server did not hear ${method}`);
-        await sleep(10);
-      }
-    };
+    const heard = (method: string): Promise<void> =>
+      until(() => readFileSync(log, "utf8").includes(method));
     await heard("tools/call");
     await home.runInProcess("token", "revoke", "ann");
     await heard("notifications/cancelled");

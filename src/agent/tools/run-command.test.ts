@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { call } from "../../../test/agent/call-tools.ts";
 import { ALLOW, REJECT } from "../../../test/agent/sample-turn.ts";
+import { until } from "../../../test/support/until.ts";
 import type { AskHost, CommandSandbox } from "../files/command-sandbox.ts";
 
 describe("run_command", () => {
@@ -33,13 +34,15 @@ describe("run_command", () => {
 });
 
 describe("run_command in a sandbox", () => {
-  /** Stands for a real one: says that it was there, and asks about a host once the command runs. */
+  /** Stands for a real one: says that it was there, and asks about a host once the command has told that it runs. */
   function sandbox(host?: string): () => CommandSandbox {
     const confine = (ask: AskHost): ((program: object) => never) => {
       return (program) => {
-        const later = sleep(50).then(() => host !== undefined && ask(host));
-        later.catch(() => {});
-        const { env } = program as { env: object };
+        const { env, cwd } = program as { env: object; cwd: string };
+        if (host !== undefined) {
+          const running = until(() => existsSync(join(cwd, "running")));
+          running.then(() => ask(host)).catch(() => {});
+        }
         return { ...program, env: { ...env, WHERE: "inside" } } as never;
       };
     };
@@ -78,28 +81,27 @@ describe("run_command in a sandbox", () => {
   });
 
   it("has the time of a command stand still while a person is asked about a host", async () => {
-    const command = "until [ -e answered ]; do sleep 0.02; done; echo finished";
+    const command = "> running; until [ -e answered ]; do sleep 0.02; done; echo finished";
     let folder = "";
-    const decided = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
     const { answers, turn } = await call(
-      [{ name: "run_command", arguments: { command, timeout_ms: 300 } }],
+      [{ name: "run_command", arguments: { command, timeout_ms: 1_500 } }],
       {
         sandbox: sandbox("x.example"),
         prepare: (rig) => (folder = rig.cwd),
         turn: {
           decide: async ({ toolCall }) => {
             if (toolCall.title !== "Connect to x.example") return ALLOW;
-            await sleep(600);
+            await sleep(2_000);
             writeFileSync(join(folder, "answered"), "");
-            await sleep(50);
-            decided.resolve();
+            // The command may end before its answer comes.
+            await ended.promise;
             return REJECT;
           },
         },
       },
     );
-    // The command may end before its answer comes.
-    await decided.promise;
+    ended.resolve();
     assert.match(answers[0] ?? "", /^finished\n/);
     assert.equal(turn.asked[1]?.subject, "connect to x.example");
   });

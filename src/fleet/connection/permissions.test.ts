@@ -189,7 +189,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     await manager.streams.purge(subjects.eventStreamOf("t"), { filter: subjects.event("t") });
     const { consumers } = jetstream(connection.nats);
     const consumer = await consumers.get(subjects.eventStreamOf("s"));
-    const event = await consumer.next({ expires: 1_000 });
+    const event = await consumer.next({ expires: 60_000 });
     assert.equal(event?.string(), "one");
     await until(() => heard.has("s"));
     const kv = await new Kvm(nats).open(subjects.sessions);

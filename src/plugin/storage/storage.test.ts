@@ -216,7 +216,8 @@ for (const kind of KINDS) {
         for (let n = (metadata?.n ?? 0) + 1; ; n++) {
           const content = Buffer.from((n + " ").repeat(20_000));
           version = await storage.write("k.md", { content, metadata: { n } }, version);
-          console.log(n + " " + version);
+          // Nothing more is written before this can be read, however late that is.
+          await new Promise((said) => process.stdout.write(n + " " + version + "\\n", said));
         }`;
       for (let round = 0; round < KILLS; round++) {
         const child = sample.spawn(program);
