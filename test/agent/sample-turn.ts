@@ -10,6 +10,7 @@ import type {
   PermissionOutcome,
   PermissionRequest,
 } from "../../src/session/permission/permission.ts";
+import { QUICK } from "../acp/oracle.ts";
 import { Packages } from "../support/packages.ts";
 
 const packages = new Packages("test/agent");
@@ -21,7 +22,7 @@ async function schemaCheck(): Promise<NonNullable<typeof check>> {
   await packages.install();
   const file = packages.path("@agentclientprotocol/sdk/schema/v1/schema.json");
   const { $defs } = JSON.parse(readFileSync(file, "utf8")) as { $defs: object };
-  const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
+  const ajv = new Ajv2020({ ...QUICK, strict: false, validateFormats: false, logger: false });
   const validate = ajv.compile({ $defs, $ref: "#/$defs/SessionUpdate" });
   const permission = ajv.compile({ $defs, $ref: "#/$defs/RequestPermissionRequest" });
   check = (value) => {
