@@ -22,7 +22,7 @@ export async function checkPort(
     const next = "Set `server.host` and `server.port` to an address of this machine.";
     return { state: "fail", what, says: `cannot listen on ${where}: ${problem}`, next };
   }
-  const late = AbortSignal.timeout(patience * SHARE);
+  const late = AbortSignal.timeout(Math.round(patience * SHARE));
   const enough = AbortSignal.any([signal, late]);
   const name = await nameAt(host, port, config.serve.tls === undefined ? "http" : "https", enough);
   if (name !== undefined) return { state: "ok", what, says: `${name} is running on ${where}` };
