@@ -238,8 +238,9 @@ function wordsOf(text: string): string[] {
 let edits = 0;
 
 function environmentOf(command: string): Record<string, string> {
-  // What serves does so beside the bus that is there, on ports of its own.
-  const ports = { TRUNKLINE_SERVER_PORT: "0", TRUNKLINE_BUS_LISTEN: "localhost:0" };
+  // The usual port may be somebody's who works on this machine, and there is a bus already.
+  const port = { TRUNKLINE_SERVER_PORT: "0" };
+  const busPort = { TRUNKLINE_BUS_LISTEN: "localhost:0" };
   // What is added is not started by the commands that follow: they would download it.
   const isEditing =
     /trunkline (?:config (?:un)?set|(?:server|agent|plugin|models) (?:add|remove)) /.test(command);
@@ -248,7 +249,8 @@ function environmentOf(command: string): Record<string, string> {
   return {
     ...ENV,
     ...(isOnBus ? WITH_BUS : {}),
-    ...(SERVING.test(command) ? ports : {}),
+    ...(SERVING.test(command) || /\bdoctor\b/.test(command) ? port : {}),
+    ...(SERVING.test(command) ? busPort : {}),
     ...(isEditing ? own : {}),
   };
 }

@@ -35,14 +35,18 @@ interface Report {
   readonly fixed?: readonly { readonly outcome: string }[];
 }
 
-/** What it reports when each check had the time it needs: on a busy machine that may take several runs. */
+/**
+ * What it reports when each check had the time it needs: on a busy machine that may take several runs.
+ * The usual port may be somebody's who works on this machine.
+ */
 async function doctor(
   args: readonly string[],
   options: ProgramOptions,
 ): Promise<Report & { readonly code: unknown }> {
   const fixed: { readonly outcome: string }[] = [];
   for (;;) {
-    await using program = new Program(["doctor", "--json", ...args], options);
+    const env = { ...options.env, TRUNKLINE_SERVER_PORT: "0" };
+    await using program = new Program(["doctor", "--json", ...args], { ...options, env });
     program.child.stdin.end();
     const code = await program.exit;
     assert.equal(program.stderr, "");
