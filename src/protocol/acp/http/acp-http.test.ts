@@ -151,4 +151,14 @@ describe("AcpHttp", { timeout: 30_000 }, () => {
     assert.equal(served.acp.size, 2);
     await streams[1]?.body?.cancel();
   });
+
+  it("limits the connections of one client, and closes none of others for it", async () => {
+    await using served = await Served.open({ maxConnections: 4 });
+    const hers = await served.connect("ann");
+    const first = await served.connect("eve");
+    for (let count = 0; count < 4; count++) await served.connect("eve");
+    assert.equal(served.acp.size, 4);
+    assert.equal(await served.status("POST", hers, LIST), 202);
+    assert.equal(await served.status("POST", first, LIST), 404);
+  });
 });
