@@ -52,8 +52,8 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
   it("lets git push with the token of the active identity, and with no other", async () => {
     const { cwd, pushers } = makeClone();
     for (const name of ["alice", "bob"]) {
-      await rig.must(`trunkline identity switch ${name} && ${COMMIT}`, { cwd });
-      await rig.must("git push -q origin main", { cwd });
+      await rig.inProcess([`identity switch ${name}`], { cwd });
+      await rig.must(`${COMMIT} && git push -q origin main`, { cwd });
     }
     assert.deepEqual(pushers(), ["alice", "bob"]);
   });
@@ -106,7 +106,7 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
     await rig.must("trunkline identity token set alice", { env, input: ALICES });
     await rig.must("git push -q origin main", { cwd });
     assert.deepEqual(pushers(), ["alice"]);
-    await rig.must("trunkline identity token clear alice", { env });
+    await rig.inProcess(["identity token clear alice"], { env });
     assert.equal((await helpers()).out, "");
   });
 
@@ -132,11 +132,11 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
   it("keeps tokens out of files, the audit, output and other processes", async () => {
     const { cwd } = makeClone();
     const printed = [
-      await rig.must("trunkline identity token get alice --json"),
-      await rig.must("trunkline identity switch alice", { cwd }),
       await rig.must("trunkline identity token verify alice --json"),
       ...(await rig.inProcess(
         [
+          "identity token get alice --json",
+          "identity switch alice",
           "identity list --json",
           "identity env alice",
           "identity switch alice --dry-run",
@@ -152,7 +152,7 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
     for (const text of [...printed, ...filesUnder(rig.root)]) {
       assert.ok(!text.includes(ALICES) && !text.includes(BOBS), text.slice(0, 200));
     }
-    assert.match(printed[0] ?? "", /"toke••••••••cdef"/);
+    assert.match(printed[1] ?? "", /"toke••••••••cdef"/);
     assert.equal(statSync(join(rig.root, "data/identity/tokens.enc")).mode & 0o777, 0o600);
   });
 

@@ -58,7 +58,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
     assert.deepEqual(pushes(), [
       { account: "alice", repository: name, head, ref: "refs/heads/main" },
     ]);
-    assert.equal((await rig.run("trunkline identity guard status", { cwd })).code, 0);
+    await rig.inProcess(["identity guard status"], { cwd });
   });
 
   it("makes gpg ask again for each commit in the mode of maximum security", async () => {
@@ -70,10 +70,12 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
     await rig.inProcess(GUARD_ALICE, { cwd });
     const remember = `echo | gpg --batch --pinentry-mode loopback --passphrase secret -u ${key} -s -o /dev/null --yes`;
     const set = (mode: string) =>
-      `trunkline tools call juggler_security_mode --args '{"mode":"${mode}"}'`;
-    await rig.must(`${set("maximum_security")} && ${remember}`, { cwd });
+      rig.inProcess([`tools call juggler_security_mode --args {"mode":"${mode}"}`], { cwd });
+    await set("maximum_security");
+    await rig.must(remember, { cwd });
     assert.notEqual((await rig.run(COMMIT, { cwd })).code, 0);
-    await rig.must(`${set("developer_workflow")} && ${remember} && ${COMMIT}`, { cwd });
+    await set("developer_workflow");
+    await rig.must(`${remember} && ${COMMIT}`, { cwd });
   });
 
   it("refuses a commit by the wrong author, however it is set, and says what to do", async () => {
@@ -142,7 +144,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
     const recorded = () => Array.fromAsync(readAudit(join(rig.root, "data")));
     const earlier = (await recorded()).length;
     const wrong = "git -c user.email=bob@rig.test commit -q --allow-empty -m x";
-    await rig.must("trunkline identity guard allow --once --reason 'pairing'", { cwd });
+    await rig.inProcess(["identity guard allow --once --reason pairing"], { cwd });
     // What is right does not use it up.
     await rig.must(COMMIT, { cwd });
     const passed = await rig.run(wrong, { cwd });
@@ -193,7 +195,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
       writeFileSync(join(hooks, name), text);
       chmodSync(join(hooks, name), 0o755);
     }
-    await rig.must("trunkline identity guard install && trunkline identity guard install", { cwd });
+    await rig.inProcess(["identity guard install", "identity guard install"], { cwd });
     await rig.must(`${COMMIT} && git push -q origin main`, { cwd });
     const [first = "", second = ""] = readFileSync(log, "utf8").trim().split("\n");
     assert.match(first, /^pre-commit/);
@@ -202,7 +204,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
     writeFileSync(join(hooks, "pre-commit.before-trunkline"), "#!/bin/sh\nexit 3\n");
     assert.notEqual((await rig.run(COMMIT, { cwd })).code, 0);
     writeFileSync(join(hooks, "pre-commit.before-trunkline"), texts.get("pre-commit") ?? "");
-    await rig.must("trunkline identity guard remove", { cwd });
+    await rig.inProcess(["identity guard remove"], { cwd });
     for (const [name, text] of texts) assert.equal(readFileSync(join(hooks, name), "utf8"), text);
     assert.ok(!existsSync(join(hooks, "pre-merge-commit")));
     await rig.must("git -c user.email=x@y commit -q --allow-empty -m free", { cwd });
@@ -232,7 +234,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
       ...here,
       cwd: other,
     });
-    await rig.must("trunkline identity guard remove", here);
+    await rig.inProcess(["identity guard remove"], here);
     assert.equal(await rig.must("git config core.hooksPath", here), shared);
     assert.equal((await rig.run("git config --local core.hooksPath", here)).code, 1);
     await rig.must(wrong, here);
