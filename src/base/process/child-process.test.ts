@@ -120,7 +120,7 @@ describe("OwnedChild", { timeout: 600_000 }, () => {
   });
 
   it("is terminated if the end of its input does not end it", async () => {
-    const child = await OwnedChild.start({ ...node(STAYS), grace: 50 });
+    const child = await OwnedChild.start({ ...node(STAYS), grace: 1_000 });
     await firstLine(child);
     await child.end();
     assert.equal(await child.exit, "SIGTERM");
