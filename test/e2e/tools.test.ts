@@ -272,13 +272,19 @@ describe("trunkline doctor", { timeout: 600_000 }, () => {
     const wrong = report.findings.filter(({ state, says }) => state !== "ok" && !isSlow.test(says));
     assert.deepEqual(wrong, []);
     assert.ok(report.findings.some(({ says }) => says.startsWith("answers 'initialize' after ")));
-    for (const word of ["Node", "Configuration", "Data", "stdout", "Port", "notes"]) {
+    for (const word of ["Node", "Configuration", "Data", "stdout", "Port", "Access", "notes"]) {
       assert.equal(stateOf(report, word), "ok", word);
     }
+    // A warning is no failure.
+    chmodSync(home.data, 0o755);
+    home.write(".trunkline.jsonc", '{ "mcpServers": {} }');
     const { code, out } = await home.run("trunkline doctor --deep");
-    assert.equal(code, 0);
+    assert.equal(code, 0, out);
+    assert.match(out, /^warn Data folder: /m);
+    assert.match(out, /^warn Configuration: .* is not trusted/m);
     // Advice is on a line of its own, and set in.
-    assert.equal(out.match(/^\S/gm)?.length, report.findings.length);
+    assert.equal(out.match(/^(?:ok|warn) +\S/gm)?.length, report.findings.length + 1);
+    assert.ok((out.match(/^ +\S/gm) ?? []).length >= 2, out);
   });
 
   it("reports an invalid configuration", async () => {
@@ -288,27 +294,6 @@ describe("trunkline doctor", { timeout: 600_000 }, () => {
     assert.equal(report.code, 1);
     assert.equal(report.ok, false);
     assert.equal(stateOf(report, "Configuration"), "fail");
-  });
-
-  it("warns about a data folder that others can read, and an untrusted project", async () => {
-    using home = new Home();
-    mkdirSync(home.data);
-    chmodSync(home.data, 0o755);
-    home.write(".trunkline.jsonc", '{ "mcpServers": {} }');
-    const report = await examine(home);
-    assert.equal(report.code, 0);
-    assert.equal(stateOf(report, "Data folder"), "warn");
-    assert.equal(stateOf(report, "is not trusted"), "warn");
-  });
-
-  it("fails for a data folder that is a file, and for a server that does not start", async () => {
-    using home = new Home({ mcpServers: { gone: { command: "./no-such-program" } } });
-    const report = await examine(home);
-    assert.equal(report.code, 1);
-    assert.equal(stateOf(report, "MCP server 'gone'"), "fail");
-    rmSync(home.data, { recursive: true });
-    writeFileSync(home.data, "");
-    assert.equal(stateOf(await examine(home), "Data folder"), "fail");
   });
 
   it("fails if something else writes to stdout", async () => {

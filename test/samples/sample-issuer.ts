@@ -1,3 +1,7 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -60,5 +64,41 @@ export class SampleIssuer {
   answer(path: string): Json | undefined {
     if (path === "/.well-known/oauth-authorization-server") return this.metadata;
     return path === "/keys" ? this.jwks : undefined;
+  }
+}
+
+/** One that is really there, on a port of its own. */
+export class AuthorizationServer implements AsyncDisposable {
+  readonly issuer: SampleIssuer;
+  readonly #server: Server;
+
+  private constructor(issuer: SampleIssuer, server: Server) {
+    this.issuer = issuer;
+    this.#server = server;
+  }
+
+  static async start(alg = "RS256"): Promise<AuthorizationServer> {
+    const server = createServer((call, response) => {
+      const found = issuer.answer(call.url ?? "");
+      response.writeHead(found === undefined ? 404 : 200, { "content-type": "application/json" });
+      response.end(JSON.stringify(found ?? {}));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const issuer = await SampleIssuer.create(`http://127.0.0.1:${port}`, alg);
+    return new AuthorizationServer(issuer, server);
+  }
+
+  /** Of a gateway at that address, which trusts it. */
+  configuration(publicUrl: string, more: object = {}): object {
+    const oauth = { authorizationServers: [this.issuer.issuer], ...more };
+    return { serve: { publicUrl, oauth } };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
   }
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleCommandLine } from "../../../../test/samples/sample-command-line.ts";
+import { AuthorizationServer } from "../../../../test/samples/sample-issuer.ts";
 import { defaultConfig } from "../../../gateway/config/config.ts";
 import type { Config } from "../../../gateway/config/config.ts";
 import { AccessTokens } from "../../../store/access/access-tokens.ts";
@@ -60,14 +61,20 @@ describe("checkAccess()", () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
     const [found] = await check(folder.path, "127.0.0.1", { publicUrl: "not an address" });
     assert.match(found ?? "", /^fail .*publicUrl/);
+    const oauth = { authorizationServers: ["https://login.example.com"] };
+    const [alone] = await check(folder.path, "127.0.0.1", { oauth });
+    assert.match(alone ?? "", /^fail `serve\.oauth` needs `serve\.publicUrl`/);
   });
 
-  it("fails for an authorization server whose keys it cannot find", async () => {
+  it("fails for an authorization server whose keys it cannot find, and for no other", async () => {
+    await using server = await AuthorizationServer.start("ES256");
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
-    const found = await check(folder.path, "127.0.0.1", {
+    const [, keys, none, ...others] = await check(folder.path, "127.0.0.1", {
       publicUrl: "https://tools.example.com",
-      oauth: { authorizationServers: ["http://127.0.0.1:1"] },
+      oauth: { authorizationServers: [server.issuer.issuer, "http://127.0.0.1:1"] },
     });
-    assert.match(found.at(-1) ?? "", /^fail cannot find the keys of http:\/\/127\.0\.0\.1:1: /);
+    assert.match(keys ?? "", /^ok .*publishes its keys at .*\/keys$/);
+    assert.match(none ?? "", /^fail cannot find the keys of http:\/\/127\.0\.0\.1:1: /);
+    assert.deepEqual(others, []);
   });
 });
