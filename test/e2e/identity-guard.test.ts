@@ -1,58 +1,31 @@
 import assert from "node:assert/strict";
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
 import { readAudit } from "../support/read-audit.ts";
-import { GitRig } from "../support/git-rig/git-rig.ts";
+import type { GitRig } from "../support/git-rig/git-rig.ts";
+import {
+  COMMIT,
+  COMMIT_PAST_IT,
+  GUARD_ALICE,
+  GuardClones,
+} from "../support/git-rig/guard-clones.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 
-const COMMIT = "git commit -q --allow-empty -m change";
-
-/** Makes what comes later possible, and is not what is tried: the guard is not asked. */
-const COMMIT_PAST_IT = `${COMMIT} --no-verify`;
-
-const GUARD_ALICE = ["identity switch alice", "identity guard install"];
-
 describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
+  let clones: GuardClones;
   let rig: GitRig;
-  /** Switched to alice and guarded. */
-  let first: string;
-  let clones = 0;
 
   before(async () => {
-    rig = await GitRig.start();
-    rig.configure({ identities: rig.identities() });
-    first = rig.makeClone("first", rig.sshUrl("alice/first"));
-    const cwd = first;
-    await rig.inProcess(GUARD_ALICE, { cwd });
+    clones = await GuardClones.start();
+    ({ rig } = clones);
   });
 
-  after(async () => {
-    await rig[Symbol.asyncDispose]();
-  });
-
-  /** A repository of this owner's that nobody has pushed to, and a clone of it. */
-  function makeClone(owner = "alice") {
-    const name = `${owner}/app${++clones}`;
-    rig.configure({ identities: rig.identities() });
-    rig.makeRepository(name);
-    const pushes = () => rig.pushes().filter(({ repository }) => repository === name);
-    return { name, cwd: rig.makeClone(`app${clones}`, rig.sshUrl(name)), pushes };
-  }
-
-  /** One that is switched to alice and guarded: by what that made of another. */
-  function guarded(owner?: string) {
-    const { cwd, ...rest } = makeClone(owner);
-    const url = readFileSync(join(cwd, ".git/config"), "utf8").match(/url = .*/)?.[0] ?? "";
-    const config = readFileSync(join(first, ".git/config"), "utf8");
-    cpSync(join(first, ".git/hooks"), join(cwd, ".git/hooks"), { recursive: true });
-    writeFileSync(join(cwd, ".git/config"), config.replace(/url = .*/, url));
-    return { cwd, ...rest };
-  }
+  after(() => clones[Symbol.asyncDispose]());
 
   it("lets the right identity commit and push, with hooks that are found (RemoteJuggler defect 8)", async () => {
-    const { name, cwd, pushes } = guarded();
+    const { name, cwd, pushes } = clones.guarded();
     await rig.must(`${COMMIT} && git push -q origin main`, { cwd });
     const head = await rig.must("git rev-parse HEAD", { cwd });
     assert.deepEqual(pushes(), [
@@ -62,7 +35,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
   });
 
   it("makes gpg ask again for each commit in the mode of maximum security", async () => {
-    const { cwd } = makeClone();
+    const { cwd } = clones.make();
     const key = await rig.makeGpgKey("alice", "secret");
     rig.configure({
       identities: rig.identities({ alice: { signing: { format: "openpgp", key } } }),
@@ -79,7 +52,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
   });
 
   it("refuses a commit by the wrong author, however it is set, and says what to do", async () => {
-    const { cwd } = guarded();
+    const { cwd } = clones.guarded();
     const lines = [
       "git -c user.email=bob@rig.test commit -q --allow-empty -m x",
       "git commit -q --allow-empty -m x --author='Bob <bob@rig.test>'",
@@ -102,7 +75,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
   });
 
   it("refuses a push of commits that bypassed it, by another identity or a stranger", async () => {
-    const { cwd, pushes } = guarded();
+    const { cwd, pushes } = clones.guarded();
     for (const email of ["bob@rig.test", "op@laptop"]) {
       await rig.must(`git -c user.email=${email} ${COMMIT_PAST_IT.slice(4)}`, { cwd });
     }
@@ -113,34 +86,8 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
     assert.deepEqual(pushes(), []);
   });
 
-  it("refuses a push with the wrong account: another's key, or any key of an agent", async () => {
-    const { cwd, pushes } = guarded("team");
-    await rig.must(COMMIT_PAST_IT, { cwd });
-    const wrong = { GIT_SSH_COMMAND: `ssh -i ${rig.ssh.keyOf("bob")} -o IdentitiesOnly=yes` };
-    const { code, err } = await rig.run("git push -q origin main", { cwd, env: wrong });
-    assert.notEqual(code, 0);
-    assert.match(err, /ssh would offer '.*id_bob' instead of the key of 'alice'/);
-    const any = { GIT_SSH_COMMAND: `ssh -i ${rig.ssh.keyOf("alice")}` };
-    const loose = await rig.run("git push -q origin main", { cwd, env: any });
-    assert.notEqual(loose.code, 0);
-    assert.match(loose.err, /the agent's keys before the key of 'alice'/);
-    assert.deepEqual(pushes(), []);
-  });
-
-  it("refuses a push to a repository of another identity", async () => {
-    const { cwd } = guarded();
-    const theirs = makeClone("team");
-    rig.configure({ identities: rig.identities({ bob: { organizations: ["team"] } }) });
-    await rig.must(COMMIT_PAST_IT, { cwd });
-    const { code, err } = await rig.run(`git push -q ${rig.sshUrl(theirs.name)} main`, { cwd });
-    assert.notEqual(code, 0);
-    assert.match(err, /The push is for identity 'bob', but 'alice' is active/);
-    assert.match(err, /One commit is made as 'alice'/);
-    assert.deepEqual(theirs.pushes(), []);
-  });
-
   it("allows one commit or push on request, once, and records it", async () => {
-    const { cwd } = guarded();
+    const { cwd } = clones.guarded();
     const recorded = () => Array.fromAsync(readAudit(join(rig.root, "data")));
     const earlier = (await recorded()).length;
     const wrong = "git -c user.email=bob@rig.test commit -q --allow-empty -m x";
@@ -168,7 +115,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
   });
 
   it("refuses if it is broken", async () => {
-    const { cwd } = guarded();
+    const { cwd } = clones.guarded();
     writeFileSync(join(rig.root, "config.jsonc"), "{ not json");
     assert.equal((await rig.run(COMMIT, { cwd })).code, 1);
     rig.configure({ identities: {} });
@@ -183,7 +130,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
   });
 
   it("runs the previous hooks, with their input, and restores them", async () => {
-    const { name: repository, cwd } = makeClone();
+    const { name: repository, cwd } = clones.make();
     await rig.inProcess(["identity switch alice"], { cwd });
     const log = join(cwd, "hooks.log");
     const hooks = join(cwd, ".git/hooks");
@@ -210,38 +157,8 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
     await rig.must("git -c user.email=x@y commit -q --allow-empty -m free", { cwd });
   });
 
-  it("leaves a shared hooks folder alone, and runs its hooks", async () => {
-    const { cwd } = makeClone();
-    const shared = join(rig.home, "hooks");
-    mkdirSync(shared);
-    const log = join(cwd, "hooks.log");
-    for (const name of ["pre-commit", "commit-msg"]) {
-      writeFileSync(join(shared, name), `#!/bin/sh\necho ${name} >> ${log}\n`);
-      chmodSync(join(shared, name), 0o755);
-    }
-    const GIT_CONFIG_GLOBAL = join(shared, "gitconfig");
-    writeFileSync(GIT_CONFIG_GLOBAL, `[core]\n\thooksPath = ${shared}\n`);
-    const here = { cwd, env: { GIT_CONFIG_GLOBAL } };
-    await rig.inProcess(GUARD_ALICE, here);
-    await rig.must(COMMIT, here);
-    assert.equal(readFileSync(log, "utf8"), "pre-commit\ncommit-msg\n");
-    assert.doesNotMatch(readFileSync(join(shared, "pre-commit"), "utf8"), /Trunkline/);
-    const wrong = "git -c user.email=bob@rig.test commit -q --allow-empty -m x";
-    assert.equal((await rig.run(wrong, here)).code, 1);
-    // Another repository is not guarded.
-    const other = rig.makeClone("other", rig.sshUrl("alice/app"));
-    await rig.must(`git -c user.name=x -c user.email=x@y commit -q --allow-empty -m x`, {
-      ...here,
-      cwd: other,
-    });
-    await rig.inProcess(["identity guard remove"], here);
-    assert.equal(await rig.must("git config core.hooksPath", here), shared);
-    assert.equal((await rig.run("git config --local core.hooksPath", here)).code, 1);
-    await rig.must(wrong, here);
-  });
-
   it("guards every work tree, each for its own identity", async () => {
-    const { cwd } = guarded("team");
+    const { cwd } = clones.guarded("team");
     await rig.must(`${COMMIT_PAST_IT} && git worktree add -q ../second`, { cwd });
     const second = join(cwd, "../second");
     await rig.inProcess(["identity switch bob"], { cwd: second });
@@ -256,7 +173,7 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
   });
 
   it("allows other people's work by cherry-pick and merge", async () => {
-    const { cwd, pushes } = guarded();
+    const { cwd, pushes } = clones.guarded();
     await rig.must(`${COMMIT_PAST_IT} && git checkout -q -b theirs`, { cwd });
     const theirs = "git -c user.name=Carol -c user.email=carol@else.test";
     const make = (file: string) =>

@@ -3,13 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import {
-  commentsIn,
-  readKilledOnAnswers,
-  readWhileKilled,
-  ReviewHome,
-  ReviewServer,
-} from "./review-server.ts";
+import { commentsIn, readWhileKilled, ReviewHome, ReviewServer } from "./review-server.ts";
 import { covers } from "../support/requirement.ts";
 
 const NASTY = "\"; $(touch x) `touch y` ' \\ $HOME é\nsecond line";
@@ -186,17 +180,6 @@ describe("trunkline review", { timeout: 600_000 }, () => {
         own,
         Array.from({ length: COMMENTS }, (_, n) => `${file} ${n}`),
       );
-    }
-  });
-
-  it("delivers a comment at most once more if killed on its answer, and never if acknowledged", async () => {
-    using home = new ReviewHome();
-    for (const acknowledges of [false, true]) {
-      const reader = acknowledges ? "acknowledges" : "does not";
-      const times = await readKilledOnAnswers(home, acknowledges ? 3 : 2, reader, acknowledges);
-      const most = Math.max(...times.values());
-      assert.ok(acknowledges ? most === 1 : most <= 2, `${reader}: ${most}`);
-      assert.ok(times.size >= 2, "all came");
     }
   });
 });
