@@ -19,6 +19,7 @@ import {
   type Served,
   SseClient,
 } from "../support/project-home.ts";
+import { until } from "../support/until.ts";
 
 type Era = "legacy" | "modern";
 
@@ -32,7 +33,7 @@ const SWITCH = ["juggler_switch", { identity: "work" }] as const;
 const HOW = /Give its absolute path as 'repoPath', or configure one folder as the client's root/;
 
 describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
-  // For the tests that need neither a configuration nor comments of their own.
+  // For the tests that need no configuration of their own. Those that leave comments come last.
   let home: ProjectHome;
   let own: string;
   let server: ProjectServer;
@@ -152,10 +153,8 @@ describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
   });
 
   it("get the comments of their own repository, and claim no others", async () => {
-    using home = new ProjectHome();
-    const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
+    const [b, c] = [newFolder(), newFolder()];
     const id = await home.comment(b, "in b");
-    await using server = await home.serve(own);
     const silent = new ModernClient(server, "silent");
     assert.match(await silent.call("check_lazygit_messages"), /does not come back/);
     for (const era of ERAS) {
@@ -175,13 +174,11 @@ describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
   });
 
   it("cannot work in a folder that their token does not allow", async () => {
-    using home = new ProjectHome();
-    const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
+    const [b, c] = [newFolder(), newFolder()];
     const id = await home.comment(c, "in c");
     const scopes = ["--scope", "tools", "--scope", "review"];
     const said = await home.prepare(["token", "create", "laptop", ...scopes, "--folder", b], own);
     const [token = ""] = /\btlk_\S+/.exec(said) ?? [];
-    await using server = await home.serve(own);
     for (const era of ERAS) {
       const laptop = server.as(token);
       const inB = await client(laptop, era, [b]);
@@ -197,13 +194,28 @@ describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
     }
     assert.equal(home.emailOf(c), undefined);
   });
+});
+
+describe("clients, as the policy has it,", { timeout: 600_000 }, () => {
+  const rules = [
+    { tool: "review_*", project: "b", decision: "deny" },
+    { tool: "juggler_*", project: "link", decision: "deny" },
+  ];
+  let home: ProjectHome;
+  let server: ProjectServer;
+  let c: string;
+  before(async () => {
+    home = new ProjectHome({ policy: { tools: { rules } } });
+    c = home.folder("c");
+    server = await home.serve(home.folder("own"));
+  });
+  after(async () => {
+    await server[Symbol.asyncDispose]();
+    home[Symbol.dispose]();
+  });
 
   it("are subject to the rules for the repository of a thread, wherever they are", async () => {
-    const rule = { tool: "review_*", project: "b", decision: "deny" };
-    using home = new ProjectHome({ policy: { tools: { rules: [rule] } } });
-    const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
-    const id = await home.comment(b, "in b");
-    await using server = await home.serve(own);
+    const id = await home.comment(home.folder("b"), "in b");
     for (const era of ERAS) {
       const inC = await client(server, era, [c]);
       for (const [tool, more] of [
@@ -219,28 +231,24 @@ describe("clients of one `trunkline serve`", { timeout: 600_000 }, () => {
   });
 
   it("are subject to the rules for a project, also through a link, and recorded with it", async () => {
-    const rule = { tool: "juggler_*", project: "link", decision: "deny" };
-    using home = new ProjectHome({ policy: { tools: { rules: [rule] } } });
-    const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
-    symlinkSync(b, join(home.path, "link"));
-    {
-      await using server = await home.serve(own);
-      for (const era of ERAS) {
-        const inB = await client(server, era, [b]);
-        assert.match(await inB.call(...SWITCH), /^The policy does not let/);
-        assert.match(await inB.call("juggler_list_identities"), /^The policy does not let/);
-        const inC = await client(server, era, [c]);
-        assert.match(await inC.call("juggler_list_identities"), /- work/);
-        const repoPath = join(home.path, "link");
-        const sly = await inC.call("juggler_switch", { identity: "work", repoPath });
-        assert.match(sly, /^The policy does not let/);
-      }
+    const linked = home.folder("linked");
+    symlinkSync(linked, join(home.path, "link"));
+    for (const era of ERAS) {
+      const inside = await client(server, era, [linked]);
+      assert.match(await inside.call(...SWITCH), /^The policy does not let/);
+      assert.match(await inside.call("juggler_list_identities"), /^The policy does not let/);
+      const inC = await client(server, era, [c]);
+      assert.match(await inC.call("juggler_list_identities"), /- work/);
+      const repoPath = join(home.path, "link");
+      const sly = await inC.call("juggler_switch", { identity: "work", repoPath });
+      assert.match(sly, /^The policy does not let/);
     }
-    assert.equal(home.emailOf(b), undefined);
+    assert.equal(home.emailOf(linked), undefined);
+    await until(() => home.record("juggler_switch").length >= 4);
     const entries = home.record("juggler_switch");
     assert.deepEqual(
       entries.map(({ project, outcome }) => [project, outcome]),
-      Array.from({ length: 4 }, () => [b, "refused"]),
+      Array.from({ length: 4 }, () => [linked, "refused"]),
     );
     const clients = new Set(entries.map((entry) => entry.client));
     assert.equal(clients.size, 3, "each session is a client, and all requests of one name are");
@@ -251,12 +259,26 @@ describe("plugins", { timeout: 600_000 }, () => {
   const command = process.execPath;
   const args = [join(import.meta.dirname, "../support/project-plugin.ts")];
   const plugins = { "tools.where": { command, args } };
+  const rules = [
+    { tool: "where", project: "denied", decision: "deny" },
+    { tool: "juggler_*", caller: "bus", project: "b", decision: "deny" },
+  ];
+  let home: ProjectHome;
+  let own: string;
+  let server: ProjectServer;
+  before(async () => {
+    const policy = { tools: { rules } };
+    home = new ProjectHome({ bus: { listen: "localhost:0", plugins }, policy });
+    own = home.folder("own");
+    server = await home.serve(own);
+  });
+  after(async () => {
+    await server[Symbol.asyncDispose]();
+    home[Symbol.dispose]();
+  });
 
   it("get the project of their caller, and work only there", async () => {
-    const policy = { tools: { rules: [{ tool: "where", project: "denied", decision: "deny" }] } };
-    using home = new ProjectHome({ bus: { listen: "localhost:0", plugins }, policy });
-    const [own, denied] = [home.folder("own"), home.folder("denied")];
-    await using server = await home.serve(own);
+    const denied = home.folder("denied");
     for (const era of ERAS) {
       const b = home.folder(era);
       const inB = await client(server, era, [b]);
@@ -293,21 +315,18 @@ describe("plugins", { timeout: 600_000 }, () => {
   });
 
   it("are subject to the rules for the project that they are called for", async () => {
-    const rule = { tool: "juggler_*", caller: "bus", project: "b", decision: "deny" };
-    const policy = { tools: { rules: [rule] } };
-    using home = new ProjectHome({ bus: { listen: "localhost:0", plugins }, policy });
-    const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
-    {
-      await using server = await home.serve(own);
-      const inB = await client(server, "legacy", [b]);
-      await inB.untilOffered("act");
-      assert.match(await inB.call("act"), /The policy does not let tools\.where call/);
-      const inC = await client(server, "legacy", [c]);
-      assert.match(await inC.call("act"), new RegExp(`\nRepository: ${c}\n`));
-    }
+    const [b, c] = [home.folder("b"), home.folder("c")];
+    const inB = await client(server, "legacy", [b]);
+    await inB.untilOffered("act");
+    assert.match(await inB.call("act"), /The policy does not let tools\.where call/);
+    const inC = await client(server, "legacy", [c]);
+    assert.match(await inC.call("act"), new RegExp(`\nRepository: ${c}\n`));
     assert.equal(home.emailOf(b), undefined);
+    const recorded = () =>
+      home.record("juggler_switch").filter(({ project }) => project === b || project === c);
+    await until(() => recorded().length >= 2);
     assert.deepEqual(
-      home.record("juggler_switch").map((entry) => [entry.door, entry.principal, entry.project]),
+      recorded().map((entry) => [entry.door, entry.principal, entry.project]),
       [b, c].map((folder) => ["bus", "bus tools.where", folder]),
     );
   });
