@@ -12,7 +12,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { test } from "node:test";
+import { before, describe, it, test } from "node:test";
 import { LAYERS } from "../../layers.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -28,51 +28,11 @@ const FORMS = {
   dynamic: (path: string) => `export const y = await import("${path}");\n`,
 };
 
-test("layers() forbids every import that the map does not allow, in every form", async () => {
-  await using project = await Project.create();
-  const expected: string[] = [];
-  for (const [layer, allowed] of Object.entries(LAYERS)) {
-    for (const other of Object.keys(LAYERS)) {
-      if (other === layer || allowed.includes(other)) continue;
-      const file = `${layer}/to-${other.replace("/", "-")}.ts`;
-      await project.write(file, FORMS.value(pathTo(other, layer)));
-      expected.push(file);
-    }
-    const stranger = Object.keys(LAYERS).find((name) => name !== layer && !allowed.includes(name));
-    assert.ok(stranger !== undefined, `${layer} may import everything`);
-    for (const [form, write] of Object.entries(FORMS)) {
-      await project.write(`${layer}/${form}.ts`, write(pathTo(stranger, layer)));
-      await project.write(`${layer}/a/b/${form}.ts`, write(pathTo(stranger, `${layer}/a/b`)));
-      expected.push(`${layer}/${form}.ts`, `${layer}/a/b/${form}.ts`);
-    }
-  }
-  const found = await project.lint();
-  assert.deepEqual([...found.keys()].toSorted(), expected.toSorted());
-  assert.equal(found.get("rpc/to-agent.ts"), "rpc/ may import only: base, wire/channel.ts");
-});
-
-test("layers() allows what the map allows, at every depth", async () => {
-  await using project = await Project.create();
-  for (const [layer, allowed] of Object.entries(LAYERS)) {
-    for (const [depth, folder] of [layer, `${layer}/a`, `${layer}/a/b`].entries()) {
-      const own = `${"../".repeat(depth) || "./"}own.ts`;
-      const others = allowed.map((name) => pathTo(name, folder));
-      const lines = [own, ...others, "node:fs", "ws"].map((path) => `import "${path}";\n`);
-      await project.write(`${folder}/allowed.ts`, lines.join(""));
-    }
-  }
-  assert.deepEqual(await project.lint(), new Map());
-});
-
-test("layers() forbids all of a layer except the one file that is allowed", async () => {
-  await using project = await Project.create();
-  await project.write("rpc/peer.ts", 'import "../wire/channel/stream.ts";\n');
-  assert.deepEqual([...(await project.lint()).keys()], ["rpc/peer.ts"]);
-});
-
-test("layers() forbids paths that leave src/ or make detours, and folders not in the map", async () => {
-  await using project = await Project.create();
-  const files = {
+describe("layers()", () => {
+  /** What is written for each test, by file. The linter reads all of it at once, since each start takes long. */
+  const denied = deniedByMap();
+  const allowed = allowedByMap();
+  const outside = {
     "rpc/out.ts": "../../scripts/build.ts",
     "rpc/dot.ts": "./../agent/x.ts",
     "rpc/detour.ts": "./x/../../agent/x.ts",
@@ -80,17 +40,78 @@ test("layers() forbids paths that leave src/ or make detours, and folders not in
     "drawer/x.ts": "../base/x.ts",
     "protocol/x.ts": "../base/x.ts",
   };
-  for (const [file, path] of Object.entries(files))
-    await project.write(file, `import "${path}";\n`);
-  assert.deepEqual([...(await project.lint()).keys()].toSorted(), Object.keys(files).toSorted());
+  const tests = {
+    "base/x.test.ts": 'import "../gateway/x.ts";\n',
+    "protocol/mcp/x.test.ts": 'import "../acp/x.ts";\n',
+  };
+  const besides = { "rpc/peer.ts": 'import "../wire/channel/stream.ts";\n' };
+  let found: Map<string, string>;
+  before(async () => {
+    await using project = await Project.create();
+    const all = { ...denied, ...allowed, ...tests, ...besides };
+    for (const [file, text] of Object.entries(all)) await project.write(file, text);
+    for (const [file, path] of Object.entries(outside)) {
+      await project.write(file, `import "${path}";\n`);
+    }
+    found = await project.lint();
+  });
+  const foundOf = (files: object): string[] => Object.keys(files).filter((file) => found.has(file));
+
+  it("forbids every import that the map does not allow, in every form", () => {
+    assert.deepEqual(foundOf(denied), Object.keys(denied));
+    assert.equal(found.get("rpc/to-agent.ts"), "rpc/ may import only: base, wire/channel.ts");
+    assert.equal(found.size, Object.keys({ ...denied, ...outside, ...besides }).length);
+  });
+
+  it("allows what the map allows, at every depth", () => {
+    assert.ok(Object.keys(allowed).length > 0);
+    assert.deepEqual(foundOf(allowed), []);
+  });
+
+  it("forbids all of a layer except the one file that is allowed", () => {
+    assert.deepEqual(foundOf(besides), Object.keys(besides));
+  });
+
+  it("forbids paths that leave src/ or make detours, and folders not in the map", () => {
+    assert.deepEqual(foundOf(outside), Object.keys(outside));
+  });
+
+  it("lets test files import anything", () => {
+    assert.deepEqual(foundOf(tests), []);
+  });
 });
 
-test("layers() lets test files import anything", async () => {
-  await using project = await Project.create();
-  await project.write("base/x.test.ts", 'import "../gateway/x.ts";\n');
-  await project.write("protocol/mcp/x.test.ts", 'import "../acp/x.ts";\n');
-  assert.deepEqual(await project.lint(), new Map());
-});
+/** Files with an import that the map does not allow. */
+function deniedByMap(): Record<string, string> {
+  const files: Record<string, string> = {};
+  for (const [layer, allowed] of Object.entries(LAYERS)) {
+    for (const other of Object.keys(LAYERS)) {
+      if (other === layer || allowed.includes(other)) continue;
+      files[`${layer}/to-${other.replace("/", "-")}.ts`] = FORMS.value(pathTo(other, layer));
+    }
+    const stranger = Object.keys(LAYERS).find((name) => name !== layer && !allowed.includes(name));
+    assert.ok(stranger !== undefined, `${layer} may import everything`);
+    for (const [form, write] of Object.entries(FORMS)) {
+      files[`${layer}/${form}.ts`] = write(pathTo(stranger, layer));
+      files[`${layer}/a/b/${form}.ts`] = write(pathTo(stranger, `${layer}/a/b`));
+    }
+  }
+  return files;
+}
+
+/** Files that import all that the map allows. */
+function allowedByMap(): Record<string, string> {
+  const files: Record<string, string> = {};
+  for (const [layer, allowed] of Object.entries(LAYERS)) {
+    for (const [depth, folder] of [layer, `${layer}/a`, `${layer}/a/b`].entries()) {
+      const own = `${"../".repeat(depth) || "./"}own.ts`;
+      const others = allowed.map((name) => pathTo(name, folder));
+      const lines = [own, ...others, "node:fs", "ws"].map((path) => `import "${path}";\n`);
+      files[`${folder}/allowed.ts`] = lines.join("");
+    }
+  }
+  return files;
+}
 
 test("layers() lists every folder of src/", async () => {
   const folders = (await readdir(join(ROOT, "src"), { withFileTypes: true }))
