@@ -15,56 +15,60 @@ const NOT_HERE = CAN_LIST_PROCESSES
   : "only Linux lists the processes and sockets of others";
 
 /** What a test might leave, as the body of one, and what is said of it. */
-const LEFT: Record<string, { body: string; says: RegExp; skip?: string | false }> = {
-  "a child process": {
-    body: `spawn("sleep", ["1000"]);`,
-    says: /process \d+: sleep 1000\n[^]*child process\n +at .*\.test\.mjs/,
-    skip: NOT_HERE,
-  },
-  "an orphan in a session of its own, with an empty environment": {
-    body: `spawnSync("sh", ["-c", "env -i setsid sleep 1001 >/dev/null 2>&1 &"], { cwd: tmpdir() });`,
-    says: /process \d+: sleep 1001/,
-    skip: NOT_HERE,
-  },
-  "an orphan that went to another folder": {
-    body: `spawn("sh", ["-c", "cd / && setsid sleep 1002 >/dev/null 2>&1 &"], { env: { PATH: process.env.PATH } });`,
-    says: /process \d+: sleep 1002/,
-    skip: NOT_HERE,
-  },
-  "a listening socket": {
-    body: `createServer().listen(0);`,
-    says: /listening socket\n +at .*\.test\.mjs/,
-  },
-  "a connection that would let the process end": {
-    body: `const server = createServer((socket) => socket.unref()).listen(0).unref();
+const LEFT: Record<string, { body: string; says: RegExp; skip?: string | false; grace?: number }> =
+  {
+    "a child process": {
+      body: `spawn("sleep", ["1000"]);`,
+      says: /process \d+: sleep 1000\n[^]*child process\n +at .*\.test\.mjs/,
+      skip: NOT_HERE,
+    },
+    "an orphan in a session of its own, with an empty environment": {
+      body: `spawnSync("sh", ["-c", "env -i setsid sleep 1001 >/dev/null 2>&1 &"], { cwd: tmpdir() });`,
+      says: /process \d+: sleep 1001/,
+      skip: NOT_HERE,
+    },
+    "an orphan that went to another folder": {
+      body: `spawn("sh", ["-c", "cd / && setsid sleep 1002 >/dev/null 2>&1 &"], { env: { PATH: process.env.PATH } });`,
+      says: /process \d+: sleep 1002/,
+      skip: NOT_HERE,
+    },
+    "a listening socket": {
+      body: `createServer().listen(0);`,
+      says: /listening socket\n +at .*\.test\.mjs/,
+    },
+    "a connection that would let the process end": {
+      body: `const server = createServer((socket) => socket.unref()).listen(0).unref();
       await once(server, "listening");
       const socket = connect(server.address().port).unref();
       await once(server, "connection");`,
-    says: /socket\n +at .*\.test\.mjs/,
-    skip: NOT_HERE,
-  },
-  "a timer": {
-    body: `setTimeout(() => {}, 300);`,
-    says: /timer\n +at .*\.test\.mjs/,
-  },
-  "an interval": {
-    body: `setInterval(() => {}, 10);`,
-    says: /timer\n +at .*\.test\.mjs/,
-  },
-  "a temporary folder": {
-    body: `mkdtempSync(join(tmpdir(), "mine-"));`,
-    says: /in the temporary folder: mine-/,
-  },
-  "a temporary folder of a child with an environment of its own": {
-    body: `const child = spawn("sh", ["-c", "mktemp -d $TMPDIR/theirs-XXXXXX"], { env: { PATH: process.env.PATH } });
+      says: /socket\n +at .*\.test\.mjs/,
+      skip: NOT_HERE,
+    },
+    "a timer": {
+      // It would run out in the time that others have to end, which no timer is given.
+      body: `setTimeout(() => {}, 5_000);`,
+      says: /timer\n +at .*\.test\.mjs/,
+      grace: 10_000,
+    },
+    "an interval": {
+      body: `setInterval(() => {}, 10);`,
+      says: /timer\n +at .*\.test\.mjs/,
+    },
+    "a temporary folder": {
+      body: `mkdtempSync(join(tmpdir(), "mine-"));`,
+      says: /in the temporary folder: mine-/,
+    },
+    "a temporary folder of a child with an environment of its own": {
+      body: `const child = spawn("sh", ["-c", "mktemp -d $TMPDIR/theirs-XXXXXX"], { env: { PATH: process.env.PATH } });
       await once(child, "close");`,
-    says: /in the temporary folder: theirs-/,
-  },
-};
+      says: /in the temporary folder: theirs-/,
+    },
+  };
 
 describe("a test file", { timeout: 600_000 }, () => {
   it("passes that leaves nothing", async () => {
-    const { code, out } = await run(`
+    const { code, out } = await run(
+      `
       const server = createServer((socket) => socket.pipe(socket)).listen(0);
       await once(server, "listening");
       const socket = connect(server.address().port);
@@ -77,14 +81,16 @@ describe("a test file", { timeout: 600_000 }, () => {
       await once(child, "close");
       socket.destroy();
       server.close();
-    `);
+    `,
+      60_000,
+    );
     assert.equal(code, 0, out);
     assert.doesNotMatch(out, /left behind/);
   });
 
-  for (const [what, { body, says, skip = false }] of Object.entries(LEFT)) {
+  for (const [what, { body, says, skip = false, grace }] of Object.entries(LEFT)) {
     it(`fails that leaves ${what}`, { skip }, async () => {
-      const { code, out } = await run(body);
+      const { code, out } = await run(body, grace);
       assert.equal(code, 1, out);
       assert.match(out, /have left behind:/);
       assert.match(out, says);
@@ -100,7 +106,7 @@ it("watches every test file that npm runs", async () => {
 });
 
 /** A test file with one test, run as scripts/task.mjs does. */
-async function run(body: string): Promise<{ code: unknown; out: string }> {
+async function run(body: string, grace = 500): Promise<{ code: unknown; out: string }> {
   await using folder = await mkdtempDisposable(join(tmpdir(), "left-"));
   const file = join(folder.path, "sample.test.mjs");
   await writeFile(
@@ -116,7 +122,7 @@ async function run(body: string): Promise<{ code: unknown; out: string }> {
   );
   // A run inside a run: without this the inner one would report to ours.
   const { NODE_TEST_CONTEXT: _, ...outer } = process.env;
-  const env = { ...outer, TRUNKLINE_TEST_GRACE: "500" };
+  const env = { ...outer, TRUNKLINE_TEST_GRACE: String(grace) };
   const args = ["--test", `--import=${PRELOAD}`, "--test-reporter=spec", file];
   const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "inherit"] });
   const [out, [code]] = await Promise.all([text(child.stdout), once(child, "close")]);
