@@ -75,7 +75,7 @@ describe("StreamReader", { skip: noNats, timeout: 60_000 }, () => {
       await streams.add({ name: "S", subjects: ["s"] });
       const reader = await StreamReader.open(nats, "S", ALL, OFTEN);
       await server.pause();
-      const unanswered = nats.request("nobody", "", { timeout: 2_000 }).then(
+      const unanswered = nats.request("nobody", "", { timeout: 4_000 }).then(
         () => "answered",
         () => "unanswered",
       );

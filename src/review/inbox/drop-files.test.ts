@@ -160,7 +160,7 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     covers("review.file.rapid");
     await using dropping = new Dropping();
     mkdirSync(dirname(dropping.file), { recursive: true });
-    dropping.begin(300);
+    dropping.begin(2_000);
     dropping.drop(`${dropping.record("one")}\n${dropping.record("two")}\n`);
     await dropping.threads(2);
     const aside = readdirSync(dirname(dropping.file)).find((name) => name.includes(".taken-"))!;
