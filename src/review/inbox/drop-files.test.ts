@@ -9,6 +9,7 @@ import {
   readdirSync,
   renameSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
@@ -242,6 +243,20 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     const comments = (await dropping.threads(3)).map(({ comment }) => comment);
     assert.deepEqual(comments.toSorted(), ["left behind", "new", "older"]);
     await dropping.left(dirname(dropping.file));
+  });
+
+  it("takes over files of several dead processes in the order in which they were written", async () => {
+    await using dropping = new Dropping();
+    const written = ["9", "1", "5", "3"].map((id, at) => {
+      const file = `${dropping.file}.taken-${id}-${crypto.randomUUID()}-1`;
+      dropping.drop(dropping.record(`comment ${at}`), file);
+      utimesSync(file, at + 1, at + 1);
+      return `comment ${at}`;
+    });
+    dropping.drop(dropping.record("new"));
+    dropping.begin();
+    const comments = (await dropping.threads(5)).map(({ comment }) => comment);
+    assert.deepEqual(comments, [...written, "new"]);
   });
 
   it("leaves files of another process alone, until that is killed", async () => {

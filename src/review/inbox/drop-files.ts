@@ -91,9 +91,10 @@ export class DropFiles implements AsyncDisposable {
 
   #look(path: string): void {
     // Renamed files are older than the present one.
-    for (const name of list(dirname(path))) {
-      if (name.startsWith(`${basename(path)}${TAKEN}`)) this.#adopt(join(dirname(path), name));
-    }
+    const taken = list(dirname(path))
+      .filter((name) => name.startsWith(`${basename(path)}${TAKEN}`))
+      .map((name) => join(dirname(path), name));
+    for (const file of oldestFirst(taken)) this.#adopt(file);
     if (existsSync(path)) this.#take(path);
   }
 
@@ -239,6 +240,14 @@ function list(folder: string): string[] {
   } catch {
     return [];
   }
+}
+
+/** By when they were written: several processes may have renamed them, and died. */
+function oldestFirst(files: readonly string[]): string[] {
+  return files
+    .map((file) => ({ file, at: statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
+    .toSorted((one, other) => one.at - other.at)
+    .map(({ file }) => file);
 }
 
 /** Which process holds a renamed file, by the id in its name. */
