@@ -16,15 +16,25 @@ interface Kill {
   readonly after?: number;
 }
 
-/** Counts the calls of git, and kills the program that makes one of them before or after it. */
+/**
+ * Counts the calls of git, and kills the program that makes one of them before or after it. Between
+ * the two there may be a shell that starts git for the program.
+ */
 function gitScript(git: string, count: string, { before = 0, after = 0 }: Kill): string {
   return `#!/bin/sh
+kill_program() {
+  pid=$PPID
+  until [ "$(readlink /proc/$pid/exe)" = '${process.execPath}' ]; do
+    pid=$(sed -n 's/^PPid:[^0-9]*//p' /proc/$pid/status)
+  done
+  kill -9 $pid
+}
 count=$(($(cat '${count}' 2>/dev/null || echo 0) + 1))
 echo $count > '${count}'
-if [ $count = ${before} ]; then kill -9 $PPID; exit 1; fi
+if [ $count = ${before} ]; then kill_program; exit 1; fi
 '${git}' "$@"
 code=$?
-if [ $count = ${after} ]; then kill -9 $PPID; fi
+if [ $count = ${after} ]; then kill_program; fi
 exit $code
 `;
 }
