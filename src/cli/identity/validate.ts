@@ -30,7 +30,7 @@ export async function validate(invocation: Invocation<Validating>): Promise<numb
   const found = await commands.validate(names, {
     testAuth: values.offline !== true,
     checkGPG: values.signing === true,
-    timeout: timeout * 1000,
+    timeout: Math.ceil(timeout * 1000),
   });
   if (values.json) out(toJson({ identities: found }));
   else {
