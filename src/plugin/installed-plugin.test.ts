@@ -67,6 +67,7 @@ describe("askManifest()", () => {
         'console.log(JSON.stringify({ id: process.argv.includes("--manifest") && "tools.x" }))',
       "loud.mjs": `console.log("hello");\nconsole.log('{"id":"tools.y"}')`,
       "bad.mjs": 'console.error("no such flag"); process.exit(2)',
+      "lone.mjs": 'import "no-such-package"',
       "odd.mjs": 'console.log("hello")',
       "null.mjs": `console.log('{"id":"x","permissions":null}')`,
       "text.mjs": `console.log('{"id":"x","permissions":{"read":"/"}}')`,
@@ -76,6 +77,10 @@ describe("askManifest()", () => {
     assert.equal((await askManifest(program("good.mjs"))).id, "tools.x");
     assert.equal((await askManifest(program("loud.mjs"))).id, "tools.y");
     await assert.rejects(askManifest(program("bad.mjs")), /: no such flag\. If .* with --id\.$/);
+    await assert.rejects(
+      askManifest(program("lone.mjs")),
+      /: Cannot find package 'no-such-package'/,
+    );
     for (const name of ["odd.mjs", "null.mjs", "text.mjs", "tool.mjs"]) {
       await assert.rejects(askManifest(program(name)), /has no id\. If .* with --id\.$/, name);
     }

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 
 import { TrunklineError } from "../base/errors.ts";
 import { usualVariables } from "../base/process/environment.ts";
+import { LastWords } from "../base/process/stderr-log.ts";
 import { LOOKING_ONLY, type PluginPermissions } from "./plugin/permission-flags.ts";
 import type { PermissionRequest } from "./sdk/definition.ts";
 
@@ -106,7 +107,9 @@ export async function askManifest({ command, args = [] }: PluginProgram): Promis
     text = (await promisify(execFile)(command, [...first, ...args, "--manifest"], options)).stdout;
   } catch (error) {
     const { stderr = "", message } = error as Error & { stderr?: string };
-    const why = stderr.trim().split("\n").at(-1) || message;
+    const words = new LastWords();
+    for (const line of stderr.trim().split("\n")) words.add(line);
+    const why = words.line || message;
     throw unusable(file, `it does not print its manifest: ${why}. ${GIVE_ID}`, error);
   }
   const manifest = readManifest(text);

@@ -140,7 +140,8 @@ const AFTER: Readonly<Record<string, string>> = {
   "trunkline identity undo": "trunkline identity switch work",
   "trunkline identity guard status": "trunkline identity guard install",
   "trunkline config unset log.level": "trunkline config set log.level debug",
-  "trunkline server remove files": "trunkline server add files -- npx -y @modelcontextprotocol/server-filesystem .",
+  "trunkline server remove files":
+    "trunkline server add files -- npx -y @modelcontextprotocol/server-filesystem .",
   "trunkline models remove local": "trunkline models add local --base-url http://127.0.0.1:8000/v1",
   "trunkline plugin remove tools.greet": "trunkline plugin add ./greet.mjs",
   "trunkline agent remove gemini": "trunkline agent add gemini -- gemini --acp",

@@ -43,9 +43,10 @@ export class StderrLog {
   }
 }
 
-/** What Node ends with when an error ends it. */
-const FOOTER = /^Node\.js v\d/;
-const ERROR = /^(?:Uncaught )?\w*Error\b/;
+/** What Node and npm end with when an error ends them. */
+const FOOTER = /^(?:Node\.js v\d|npm error A complete log)/;
+/** An error of Node, or the line in which npm says what it could not get. Its advice is no error. */
+const ERROR = /^(?:(?:Uncaught )?\w*Error\b|npm error (?:request|\d{3} [A-Z]\w+ (?!that)))/;
 
 /** The line on a child's stderr that tells most of why it ended: its last, or the error above it. */
 export class LastWords {
