@@ -194,3 +194,14 @@ for (const [name, shell] of Object.entries({ bash, zsh, fish })) {
     }
   });
 }
+
+test("only `help` is completed with the commands of the program", () => {
+  const commands = new Set(allPaths([PROGRAM]).map(callOf));
+  const others = completionStates(PROGRAM).filter(({ path }) => !commands.has(path));
+  for (const { path } of others) assert.match(path, /^trunkline help /);
+});
+
+test("a plugin is completed as a file", () => {
+  const state = completionStates(PROGRAM).find(({ path }) => path === "trunkline plugin add");
+  assert.equal(state?.args[0]?.value.kind, "files");
+});

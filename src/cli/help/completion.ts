@@ -76,7 +76,7 @@ function statesUnder(path: Path, program: Command): State[] {
   const commands = command.commands ?? [];
   const options = Object.entries(optionsOf(command)).map(([name, spec]) => optionOf(name, spec));
   const state = { path: callOf(path), commands: commands.map(wordOf), options, args: [] };
-  if (command.args?.[0]?.name === "COMMAND") return topics(state, program);
+  if (state.path === "trunkline help") return topics(state, program);
   const args = (command.args ?? []).map(argumentOf);
   return [
     { ...state, args },
@@ -121,6 +121,7 @@ function argumentOf({
 
 function valueOf(label: string, choices: readonly string[] | undefined): Value {
   if (choices !== undefined) return { label, kind: "words", words: choices };
-  const kind = label === "FILE" ? "files" : label === "DIR" ? "folders" : "anything";
+  const isFile = label === "FILE" || label === "PLUGIN";
+  const kind = isFile ? "files" : label === "DIR" ? "folders" : "anything";
   return { label, kind, words: [] };
 }

@@ -26,7 +26,7 @@ interface TestValues extends Values {
   readonly verbose?: boolean;
 }
 
-/** `trunkline plugin test --addr HOST:PORT|COMMAND…` */
+/** `trunkline plugin test --addr HOST:PORT|PLUGIN…` */
 export async function run(invocation: Invocation<TestValues>): Promise<number> {
   const { values, out } = invocation;
   await using subject = await open(invocation);
