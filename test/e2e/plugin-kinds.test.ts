@@ -89,7 +89,7 @@ describe("trunkline plugin dev", { timeout: 600_000 }, () => {
     await using program = new Program(["plugin", "dev", file, "--data", home.data]);
     for (const [at, word] of ["first", "second"].entries()) {
       await program.until(({ lines }) => {
-        const starts = lines.filter((line) => line === "tools.dev | up, with 1 tools").length;
+        const starts = lines.filter((line) => line === "tools.dev | up, with 1 tool").length;
         return starts > at && lines.includes(`tools.dev | ${word} begins`);
       });
       const { code, out, err } = await home.runInProcess("plugin", "call", "word");

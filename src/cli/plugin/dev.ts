@@ -16,11 +16,8 @@ export async function run(invocation: Invocation<{ readonly id?: string }>): Pro
   const path = resolve(cwd, where);
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined) {
-    const why = "only files and folders are watched";
-    throw new TrunklineError(
-      "usage",
-      `Cannot develop the package '${where}': ${why}. Name its folder.`,
-    );
+    const why = "there is no such file or folder. Of an installed package, name the folder";
+    throw new TrunklineError("not-found", `Cannot watch '${where}': ${why}.`);
   }
   const tried = (): Promise<TriedPlugin> => triedPlugin(positionals, cwd, values.id);
   const first = await tried();

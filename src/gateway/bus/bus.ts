@@ -1,5 +1,6 @@
 import { join } from "node:path";
 
+import type { BackoffLimits } from "../../base/limit/backoff.ts";
 import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import type { BusTransport, Orchestrator } from "../../plugin/orchestrator.ts";
@@ -57,6 +58,8 @@ export interface OpenBusOptions {
   readonly offer: Offer;
   readonly log: Log;
   readonly data: string;
+  /** When to start plugins again that failed; soon by default. */
+  readonly retries?: BackoffLimits;
 }
 
 /** A bus that runs. */
@@ -66,7 +69,7 @@ export interface OpenedBus extends AsyncDisposable {
 
 /** Runs a bus. Plugins are being started when it resolves. */
 export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<OpenedBus> {
-  const { offer, log, data } = options;
+  const { offer, log, data, retries } = options;
   const [{ Orchestrator }, { BusStorage }] = await Promise.all([
     import("../../plugin/orchestrator.ts"),
     import("./bus-storage.ts"),
@@ -79,7 +82,13 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
   const orchestrator = opening.use(
     await Orchestrator.open({
       ...plan,
-      ...{ offer, log, transport, storage: storage.handlers, limits: { call: callTimeout } },
+      ...{
+        offer,
+        log,
+        transport,
+        storage: storage.handlers,
+        limits: { call: callTimeout, ...retries },
+      },
       folder: busFolder(data),
       confine: lazyConfine({ sandbox, data, log }),
     }),

@@ -55,6 +55,6 @@ describe("devPlugin()", () => {
     await writeFile(file, "throw new Error('a slip');");
     await told("changed: it is started again");
     await told("a slip");
-    await told(/^down: It ended .* after saying: a slip$/);
+    await told(/^down: It ended .* after saying: a slip\. A change of its files starts it again$/);
   });
 });

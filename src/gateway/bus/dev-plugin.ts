@@ -23,6 +23,9 @@ export interface DevPluginOptions {
 
 /** Milliseconds without a further change: an editor writes several times. */
 const QUIET = 100;
+const DAY = 24 * 3_600_000;
+/** A plugin that failed fails again until somebody changes it: to start it meanwhile repeats its errors. */
+const UNTIL_CHANGED = { firstWait: DAY, longestWait: DAY, mostFailures: Infinity, rest: DAY };
 /** What changes without anybody having changed the plugin. */
 const IGNORED = /(?:^|[\\/])(?:node_modules|\.[^\\/]*)(?:[\\/]|$)/;
 
@@ -37,7 +40,8 @@ export async function devPlugin(options: DevPluginOptions): Promise<AsyncDisposa
     ...busPlan(config),
     ...{ plugins: [plugin], listen: "localhost:0", certsDir: certs.path },
   };
-  const bus = opening.use(await openBus(plan, { offer: new Offer(), log, data: config.data }));
+  const opened = { offer: new Offer(), log, data: config.data, retries: UNTIL_CHANGED };
+  const bus = opening.use(await openBus(plan, opened));
   let present = plugin;
   const restart = async (): Promise<void> => {
     tell("changed: it is started again");
@@ -85,6 +89,7 @@ interface LogLine {
 function tellOf(text: string, tell: (line: string) => void): void {
   const { event, line = "", tools = 0, why } = JSON.parse(text) as LogLine;
   if (event === "plugin.said") tell(line);
-  else if (event === "plugin.up") tell(`up, with ${tools} tools`);
+  else if (event === "plugin.up") tell(`up, with ${tools === 1 ? "1 tool" : `${tools} tools`}`);
+  else if (event === "plugin.down") tell(`down: ${why}. A change of its files starts it again`);
   else if (why !== undefined) tell(`${event.replace("plugin.", "")}: ${why}`);
 }
