@@ -38,9 +38,9 @@ export const plugin: Command = {
   name: "plugin",
   summary: "Create and add plugins, and manage those that are running",
   description:
-    "`new` creates a plugin, `add` adds one to the configuration. The other commands talk to a " +
-    "running bus: `trunkline orchestrator`, or " +
-    "`trunkline serve` with plugins in its configuration.",
+    "`new` creates a plugin, `dev` runs it while you write it, and `add` adds it to the " +
+    "configuration. `list`, `call`, `logs` and `restart` talk to a running bus: `plugin dev`, " +
+    "`trunkline orchestrator`, or `trunkline serve` with plugins in its configuration.",
   examples: [
     { run: "trunkline plugin new greeter", explains: "Create a plugin with a test." },
     { run: "trunkline plugin list", explains: "Show the state of the plugins." },
@@ -172,7 +172,7 @@ export const plugin: Command = {
         "called only if you name one that may be called. The exit code is 1 if a rule does not hold.",
       args: [
         {
-          name: "COMMAND",
+          name: "PLUGIN",
           describe: "File, folder or command of a plugin, and its arguments after `--`",
           optional: true,
           variadic: true,

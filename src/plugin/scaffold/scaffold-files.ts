@@ -107,19 +107,20 @@ npm test
 node plugin.ts --manifest   # what it offers, as JSON
 \`\`\`
 
-To have its tools in every assistant, name it in the configuration of Trunkline:
+Start it again with each change, and call its tool from another terminal:
 
-\`\`\`jsonc
-{
-  "bus": {
-    "plugins": {
-      ${JSON.stringify(name)}: { "command": ${JSON.stringify(node)}, "args": [${JSON.stringify(`${folder}/plugin.ts`)}] },
-    },
-  },
-}
+\`\`\`sh
+trunkline plugin dev .
+trunkline plugin call greet --args '{"name":"Ada"}'
 \`\`\`
 
-or in a \`plugins.yaml\`, for \`trunkline orchestrator --config plugins.yaml\`:
+To have its tools in every assistant, add it to the configuration of Trunkline:
+
+\`\`\`sh
+trunkline plugin add .
+\`\`\`
+
+or to a \`plugins.yaml\`, for \`trunkline orchestrator --config plugins.yaml\`:
 
 \`\`\`yaml
 plugins:

@@ -24,7 +24,7 @@ export async function scaffoldPlugin(folder: string, name: string): Promise<stri
   if (found.length > 0) {
     const shown = found.slice(0, 3).join(", ");
     const what = `it is not empty (${shown}${found.length > 3 ? ", …" : ""})`;
-    throw new TrunklineError("usage", `Cannot make a plugin in '${path}': ${what}. Name another`);
+    throw new TrunklineError("usage", `Cannot make a plugin in '${path}': ${what}. Name another.`);
   }
   const { isSea } = process.getBuiltinModule("node:sea");
   // The standalone executable has no folder that npm could install from.
@@ -76,8 +76,9 @@ function nextSteps(path: string, name: string): string {
   cd ${shellWord(folder)}
   npm install
   npm test
+  trunkline plugin dev .
 
-It needs Node 26.1 or later. README.md says how to run it.
+It needs Node 26.1 or later. README.md says more.
 `;
 }
 
