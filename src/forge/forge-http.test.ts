@@ -4,6 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 
+import { TrunklineError } from "../base/errors.ts";
 import { ForgeHttp, type ForgeHttpOptions, ForgeRefusal, webPage } from "./forge-http.ts";
 
 /** A test server in place of a forge. */
@@ -42,9 +43,19 @@ describe("ForgeHttp", () => {
       isAsked = true;
       response.end("{}");
     });
-    const addresses = () => Promise.reject(new Error("not a public address"));
-    await assert.rejects(forge.http({ addresses }).call("GET", "/user"), /not a public address/);
+    const addresses = () => Promise.reject(new TrunklineError("untrusted", "not a public address"));
+    const refused = { code: "untrusted", message: "not a public address" };
+    await assert.rejects(forge.http({ addresses }).call("GET", "/user"), refused);
     assert.equal(isAsked, false);
+  });
+
+  it("says that a name has no address, as without a network", async () => {
+    const addresses = () => Promise.reject(new Error("getaddrinfo ENOTFOUND forge.test"));
+    const api = "https://forge.test/api";
+    await assert.rejects(new ForgeHttp({ api, headers: {}, addresses }).call("GET", "/user"), {
+      code: "unavailable",
+      message: /^Cannot find forge\.test: getaddrinfo ENOTFOUND forge\.test\.$/,
+    });
   });
 
   it("follows no redirect, which would send the token to another host", async () => {

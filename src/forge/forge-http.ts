@@ -115,6 +115,17 @@ export class ForgeHttp {
     throw new TrunklineError("unavailable", `${url.host} answered with something other than JSON.`);
   }
 
+  async #addresses(host: string): Promise<readonly string[]> {
+    try {
+      return await this.#options.addresses();
+    } catch (cause) {
+      if (cause instanceof TrunklineError) throw cause;
+      throw new TrunklineError("unavailable", `Cannot find ${host}: ${messageOf(cause)}.`, {
+        cause,
+      });
+    }
+  }
+
   async #exchange(
     method: string,
     url: URL,
@@ -122,7 +133,7 @@ export class ForgeHttp {
   ): Promise<{ status: number; text: string; headers: IncomingHttpHeaders }> {
     const { headers, timeout = TIMEOUT, signal } = this.#options;
     const limit = AbortSignal.timeout(timeout);
-    const addresses = await this.#options.addresses();
+    const addresses = await this.#addresses(url.host);
     const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const options: RequestOptions = {
       method,
