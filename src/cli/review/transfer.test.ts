@@ -48,6 +48,19 @@ describe("trunkline review import", () => {
     assert.match((await there.run("review", "list")).out, / a\.txt:2 +Louder\n$/);
   });
 
+  it("says where threads are that another clone on this machine has", async () => {
+    await using line = await setUp();
+    await line.run("review", "add", "--file", "a.txt", "--line", "2", "-c", "Louder");
+    const { out } = await line.run("review", "export");
+    const clone = join(line.home.project, "clone");
+    line.git("init", "-q", clone);
+    await line.home.write(join(clone, "threads.json"), out);
+    const imported = await line.run("review", "import", "clone/threads.json", "--repo", clone);
+    assert.equal(imported.code, 1);
+    assert.match(imported.err, /^Thread r\w+ is in .* already\.\n$/);
+    assert.ok(imported.err.includes(` ${line.home.project} `));
+  });
+
   for (const [file, content, why] of [
     ["none.json", undefined, /Cannot read 'none\.json'/],
     ["bad.json", "{", /./],

@@ -44,7 +44,7 @@ export async function importReviews(commands: ReviewCommands, text: string): Pro
   if (isTransfer(value)) {
     const repository = await recognised(commands.reviews, commands.here);
     const { threads, refused } = readTransfer(value, repository);
-    return { ...countOf(await commands.reviews.addAll(threads)), refused };
+    return counted(commands, await commands.reviews.addAll(threads), refused);
   }
   const remote = readRemote(value);
   if (remote !== undefined) {
@@ -57,7 +57,7 @@ export async function importReviews(commands: ReviewCommands, text: string): Pro
       "GitHub or discussions of GitLab";
     throw new TrunklineError("config", `Cannot import the file: ${why}.`);
   }
-  const added: { isNew: boolean }[] = [];
+  const added: Added[] = [];
   const refused: string[] = [];
   for (const finding of readSarif(value)) {
     try {
@@ -67,7 +67,7 @@ export async function importReviews(commands: ReviewCommands, text: string): Pro
       refused.push(error.message);
     }
   }
-  return { ...countOf(added), refused };
+  return counted(commands, added, refused);
 }
 
 /** What the API of a forge answered; undefined if it is something else. */
@@ -78,9 +78,27 @@ function readRemote(value: object): RemoteThreads | undefined {
   return nodes === undefined ? undefined : readGitHubThreads(nodes);
 }
 
-function countOf(added: readonly { readonly isNew: boolean }[]): { added: number; known: number } {
-  const count = added.filter(({ isNew }) => isNew).length;
-  return { added: count, known: added.length - count };
+interface Added {
+  readonly id: string;
+  readonly isNew: boolean;
+}
+
+/** A thread is in one repository: that of another clone on this machine is not imported a second time. */
+async function counted(
+  { reviews, here }: ReviewCommands,
+  all: readonly Added[],
+  refused: readonly string[],
+): Promise<Imported> {
+  const old = await Promise.all(all.filter(({ isNew }) => !isNew).map(({ id }) => reviews.get(id)));
+  const elsewhere = old.filter(({ repository }) => repository.gitDir !== here.gitDir);
+  const why = elsewhere.map(
+    ({ id, repository }) => `Thread ${id} is in ${repository.root} already.`,
+  );
+  return {
+    added: all.length - old.length,
+    known: old.length - elsewhere.length,
+    refused: [...refused, ...why],
+  };
 }
 
 function parsed(text: string): object {
