@@ -184,6 +184,12 @@ describe("Database", { timeout: 60_000 }, () => {
     await assert.rejects(Database.open(join(path, "y.db"), STEPS), { code: "unavailable" });
   });
 
+  it("reports a folder in which nothing can be made", async () => {
+    const path = "/proc/trunkline/x.db";
+    const message = /^Cannot open '\/proc\/trunkline\/x\.db': ENOENT: .* mkdir '\/proc\/trunkline'/;
+    await assert.rejects(Database.open(path, STEPS), { message });
+  });
+
   it("reports that it was closed", async () => {
     await using folder = await SampleFolder.create();
     const database = await Database.open(join(folder.path, "x.db"), STEPS);

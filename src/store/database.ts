@@ -1,8 +1,9 @@
-import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { chmodSync, closeSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 import { isDiskFull, TrunklineError } from "../base/errors.ts";
+import { makeFolder } from "../base/file/path.ts";
 import { LoopBudget } from "./loop-budget.ts";
 
 /**
@@ -192,7 +193,7 @@ function rollBack(database: DatabaseSync): void {
  * file: closing it would release SQLite's POSIX locks on it in this process.
  */
 function makeFile(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path), 0o700);
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch (error) {

@@ -35,7 +35,8 @@ export function isInside(path: string, folder: string): boolean {
 
 /**
  * Makes a folder and those above it; gives the first that was not there yet. Node's own way never
- * ends in a folder that the system makes up, such as `/proc`, where nothing can be made.
+ * ends in a folder that the system makes up, such as `/proc`, where nothing can be made, and says of
+ * a read-only disk that there is no such file.
  */
 export function makeFolder(path: string, mode = 0o777): string | undefined {
   try {

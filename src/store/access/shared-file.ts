@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { makeFolder } from "../../base/file/path.ts";
 import { replaceFile, withLock } from "../replace-file.ts";
 
 export interface SharedFileOptions<T> {
@@ -52,7 +52,7 @@ export class SharedFile<T> {
     change: (value: T) => { readonly value: unknown; readonly result: R },
   ): Promise<R> {
     try {
-      await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
+      makeFolder(dirname(this.path), 0o700);
     } catch (error) {
       const { message } = error as Error;
       throw new TrunklineError("unavailable", `Cannot write '${this.path}': ${message}`, {

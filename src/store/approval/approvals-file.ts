@@ -1,8 +1,9 @@
-import { type FSWatcher, mkdirSync, watch } from "node:fs";
-import { mkdir, readFile } from "node:fs/promises";
+import { type FSWatcher, watch } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { makeFolder } from "../../base/file/path.ts";
 import { type Approval, isApproval, keyOf } from "./approval.ts";
 import { approvalsPath } from "../store-files.ts";
 import { replaceFile, withLock } from "../replace-file.ts";
@@ -48,7 +49,7 @@ export class ApprovalsFile {
   /** Changes the file under its lock. Resolves to its new content. */
   async update(change: (all: Map<string, Approval>) => void): Promise<Map<string, Approval>> {
     try {
-      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+      makeFolder(this.#folder, 0o700);
     } catch (error) {
       const { message } = error as Error;
       throw new TrunklineError("config", `Cannot write '${this.path}': ${message}`, {
@@ -79,7 +80,7 @@ export class ApprovalsFile {
       this.#timer = setInterval(look, LOOK_EVERY).unref();
     };
     try {
-      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      makeFolder(this.#folder, 0o700);
       const own = basename(this.path);
       // Watches the folder, since each write replaces the file.
       this.#watcher = watch(this.#folder, { persistent: false }, (_, name) => {

@@ -75,7 +75,7 @@ describe("setValue()", () => {
     await assert.rejects(readFile(home.userFile), { code: "ENOENT" });
     await home.write(join(home.path, "file"), "");
     const flags = { data: join(home.path, "file/below") };
-    await assert.rejects(set(home, "log.level", "debug", { flags }), /Choose another folder with/);
+    await assert.rejects(set(home, "log.level", "debug", { flags }), /Choose another with --data/);
   });
 
   it("mends a value that is wrong in the file, but leaves a file that is no JSON alone", async () => {

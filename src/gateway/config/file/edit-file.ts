@@ -1,7 +1,6 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
-import { TrunklineError } from "../../../base/errors.ts";
+import { openData } from "../data-folder.ts";
 import { keepBackup } from "./keep-backup.ts";
 import { textOf, userLayer, valuesOf } from "./files.ts";
 import { parseFile } from "./parse-file.ts";
@@ -47,7 +46,7 @@ export async function editConfigFile(
   edits: readonly ConfigFileEdit[] | DecideEdits,
   { env, data, mode = 0o600, check = (text) => checkUserFile(file, text, env) }: EditOptions,
 ): Promise<EditedFile> {
-  await makeData(data);
+  openData(data);
   return await withLock(join(data, "config.lock"), async () => {
     const now = await readCurrent(file, mode);
     const before = now.bytes === undefined ? undefined : textOf(file, now.bytes);
@@ -69,17 +68,6 @@ export async function editConfigFile(
     await replace(change, id);
     return { before, after, ...(backup === undefined ? {} : { backup }) };
   });
-}
-
-async function makeData(data: string): Promise<void> {
-  try {
-    await mkdir(data, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    const says = `Cannot keep state in '${data}': ${(error as Error).message}`;
-    throw new TrunklineError("config", `${says}. Choose another folder with --data.`, {
-      cause: error,
-    });
-  }
 }
 
 async function checkUserFile(file: string, text: string, env: NodeJS.ProcessEnv): Promise<void> {
