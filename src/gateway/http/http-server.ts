@@ -181,7 +181,7 @@ export class HttpServer {
     try {
       const replaced = await server.#admission.prepare();
       if (replaced !== undefined) house.log.warn("access.owner-token", { says: replaced });
-      await listen(server.#server, server.#serving);
+      await listen(server.#server, server.#serving, house.config.data);
       const { port } = server.#server.address() as AddressInfo;
       server.#own = { scheme: server.#scheme, port };
       background(server.#dashboard.prepare(), "Reading the files of the dashboard");

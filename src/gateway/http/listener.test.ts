@@ -9,6 +9,7 @@ import { describe, it } from "node:test";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { sampleServing } from "../../../test/samples/sample-serving.ts";
 import { Log } from "../../base/log.ts";
+import { announceGateway } from "../../store/access/running-gateways.ts";
 import { createListener, listen } from "./listener.ts";
 
 const log = new Log("error", () => {});
@@ -23,14 +24,19 @@ describe("listen()", () => {
     const message = new RegExp(
       `^Cannot listen on 127.0.0.1:${port}: another program listens there`,
     );
-    await assert.rejects(listen(server, serving), { code: "unavailable", message });
+    await using home = await SampleHome.create();
+    const again = () => listen(server, serving, home.path);
+    await assert.rejects(again(), { code: "unavailable", message });
+    const url = `http://127.0.0.1:${port}`;
+    using _gateway = await announceGateway(home.path, { url, browser: url, listens: url });
+    await assert.rejects(again(), /: a gateway of this data folder does already, .* --port/);
     taken.close();
   });
 
   it("reports that the machine has no such address", async () => {
     const serving = { ...sampleServing("192.0.2.1"), port: 0 };
     const { server } = createListener(serving, log, () => {});
-    await assert.rejects(listen(server, serving), /this machine has no such address/);
+    await assert.rejects(listen(server, serving, "/nowhere"), /this machine has no such address/);
   });
 });
 

@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from "node:https";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { Serving } from "../access/serving.ts";
+import { runningGateways } from "../../store/access/running-gateways.ts";
 import { watchFiles } from "../config/watch-files.ts";
 import { readTls } from "./tls-files.ts";
 
@@ -28,19 +29,26 @@ export function createListener(
   return { server, scheme: "https" };
 }
 
-/** Listens on the configured address. */
-export function listen(server: Server, { host, port }: Serving): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => reject(explain(error, host, port)));
-    server.listen(port, host, resolve);
-  });
+/** Listens on the configured address. The data folder says which gateways run already. */
+export async function listen(server: Server, { host, port }: Serving, data: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject).listen(port, host, resolve);
+  try {
+    await promise;
+  } catch (error) {
+    const running = await runningGateways(data);
+    const isOurs = running.some(({ listens }) => listens?.endsWith(`:${port}`));
+    throw explain(error as NodeJS.ErrnoException, `${host}:${port}`, isOurs);
+  }
 }
 
-function explain(error: NodeJS.ErrnoException, host: string, port: number): TrunklineError {
-  const where = `${host}:${port}`;
+function explain(error: NodeJS.ErrnoException, where: string, isOurs: boolean): TrunklineError {
+  const who = isOurs
+    ? "a gateway of this data folder does already, which `trunkline open` opens"
+    : "another program listens there";
   const why =
     error.code === "EADDRINUSE"
-      ? "another program listens there. Stop it, or choose another with --port (0 picks a free one)."
+      ? `${who}. Stop it, or choose another port with --port (0 picks a free one).`
       : error.code === "EACCES"
         ? "ports below 1024 need special rights. Choose another with --port."
         : error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND"
