@@ -39,8 +39,8 @@ export class OpenSession {
   }
 
   async open(): Promise<void> {
-    await this.#load();
-    if (this.#isClosed) return;
+    const isThere = await this.#load();
+    if (this.#isClosed || !isThere) return;
     listen({
       session: this.id,
       last: () => this.conversation.last,
@@ -107,17 +107,18 @@ export class OpenSession {
     if (detail !== undefined) this.detail.value = { ...detail, settings };
   }
 
-  async #load(): Promise<void> {
+  /** False if there is no such session, of which no event will come. */
+  async #load(): Promise<boolean> {
     try {
       const [detail, log] = await Promise.all([
         get<SessionDetail>(this.path),
         get<EventLog>(`${this.path}/events?limit=${PAGE}`),
       ]);
-      if (this.#isClosed) return;
+      if (this.#isClosed) return true;
       const conversation = new Conversation();
       conversation.append(log.events);
       await this.#catchUp(conversation);
-      if (this.#isClosed) return;
+      if (this.#isClosed) return true;
       conversation.plan ??= detail.plan;
       this.shown.value = { conversation };
       this.detail.value = detail;
@@ -125,9 +126,11 @@ export class OpenSession {
       this.failed.value = undefined;
       sessions.put(detail.row);
       this.#changed();
+      return true;
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       this.failed.value = error.message;
+      return error.status !== 404;
     }
   }
 

@@ -160,6 +160,25 @@ describe(
       watched.expectClean();
     });
 
+    it("says of a link to a session that is gone that it is, and stays live", async () => {
+      await using other = await browser.open({
+        storageState: await watched.page.context().storageState(),
+      });
+      const { page } = other;
+      const asked: string[] = [];
+      page.on("request", (request) => asked.push(request.url()));
+      await page.goto(`${gateway.ready.url}/#/sessions/gone`);
+      await page.getByText("There is no session 'gone'.").waitFor();
+      await page.getByRole("link", { name: "All sessions" }).click();
+      await page.getByRole("heading", { name: "Sessions" }).waitFor();
+      await page.getByText("live", { exact: true }).waitFor();
+      assert.deepEqual(
+        asked.filter((url) => url.includes("/api/events?session=gone")),
+        [],
+      );
+      other.expectClean(/404/);
+    });
+
     it("undoes what the built-in agent changed, and the changes follow", async () => {
       const { page } = watched;
       const folder = repositoryIn(home, "undo");
