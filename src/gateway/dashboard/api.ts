@@ -288,7 +288,8 @@ export interface ToolCalls {
 /** `GET /api/servers` → `{servers}`. `POST /api/servers/NAME/restart` needs `admin` → `Done`. */
 export interface ServerRow {
   readonly name: string;
-  readonly state: "up" | "starting" | "down" | "off";
+  /** `idle`: it is started when it is first needed. */
+  readonly state: "up" | "starting" | "down" | "idle";
   readonly says?: string;
   readonly tools: number;
   /** How it is reached: the command or the address, secrets masked. */

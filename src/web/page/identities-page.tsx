@@ -104,7 +104,7 @@ export function IdentitiesPage(): JSX.Element {
         keyOf={({ name }) => name}
         empty={
           <Empty title="No identities">
-            <Command run="trunkline identity detect" />
+            <Command run="trunkline identity add NAME --provider github --user USER --email EMAIL" />
           </Empty>
         }
       />

@@ -10,7 +10,7 @@ import { clock, money, plural } from "../text/format.ts";
 import { parseDiff } from "../text/unified-diff.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { Counts, DiffView } from "../view/diff-view.tsx";
-import { Ago, Badge, Empty, PageHead, type Tone, useLoaded } from "../view/parts.tsx";
+import { Ago, Badge, Command, Empty, PageHead, type Tone, useLoaded } from "../view/parts.tsx";
 
 const TONES: Readonly<Record<RunRow["stage"], Tone>> = {
   queued: "plain",
@@ -96,9 +96,11 @@ export function RunsPage({ id }: { readonly id: string | undefined }): JSX.Eleme
         onOpen={(row) => go(linkTo("runs", row.id))}
         empty={
           <Empty title={typeof state === "object" ? "The runs cannot be loaded" : "No remote runs"}>
-            {typeof state === "object"
-              ? state.failed
-              : "Runs of the editors that work remotely appear here."}
+            {typeof state === "object" ? (
+              state.failed
+            ) : (
+              <Command run='trunkline run . "Fix the failing test"' />
+            )}
           </Empty>
         }
       />

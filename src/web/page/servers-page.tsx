@@ -17,7 +17,6 @@ const TONES: Readonly<Record<ServerRow["state"] | PluginRow["state"], Tone>> = {
   down: "bad",
   stopped: "plain",
   idle: "plain",
-  off: "plain",
 };
 
 function Restart({ path, name }: { path: string; name: string }): JSX.Element | null {
@@ -38,7 +37,14 @@ const SERVERS: readonly Column<ServerRow>[] = [
   {
     name: "State",
     width: "6rem",
-    cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>,
+    cell: ({ state }) => (
+      <Badge
+        tone={TONES[state]}
+        title={state === "idle" ? "It is started when it is first needed." : ""}
+      >
+        {state}
+      </Badge>
+    ),
   },
   {
     name: "Server",

@@ -111,7 +111,7 @@ export class Services {
 
 function stateOf(state: string | undefined): ServerRow["state"] {
   if (state === "up" || state === "starting") return state;
-  return state === undefined || state === "idle" ? "off" : "down";
+  return state === undefined || state === "idle" ? "idle" : "down";
 }
 
 function linesOf(lines: readonly string[]): string[] {
