@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 
+import { isLoopback } from "../../../base/private-address.ts";
+import { TOKEN_PREFIX } from "../../../store/access/access-token.ts";
 import type { Places } from "../places.ts";
 import { readProgramFile } from "../program-file.ts";
 import { isMap, valueAt } from "../format/format.ts";
@@ -75,7 +77,14 @@ function nameOf(item: unknown): string {
 
 /** Trunkline as a server of itself would offer every tool twice. */
 function isOurs(server: OwnServer | undefined): boolean {
-  if (server === undefined || !("command" in server)) return false;
+  if (server === undefined) return false;
+  // What `setup --http` writes: a gateway of this machine, and a token of ours.
+  if ("url" in server) {
+    const url = URL.parse(server.url);
+    const sent = Object.values(server.headers ?? {});
+    const isOurToken = sent.some((value) => value.startsWith(`Bearer ${TOKEN_PREFIX}`));
+    return isOurToken && url !== null && isLoopback(url);
+  }
   const words = [server.command, ...(server.args ?? [])];
   return words.some((word) => /(?:^|[\\/])trunkline(?:\.js|\.exe|\.cmd)?$/.test(word));
 }

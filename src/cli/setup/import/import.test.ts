@@ -36,6 +36,8 @@ enabled = false
   developer: {enabled: true, type: builtin, name: developer}
   notes: {enabled: true, type: stdio, name: notes, cmd: notes, args: [--stdio], envs: {}, env_keys: [NOTES_KEY]}
 `,
+  ".gemini/settings.json": `{ "mcpServers": {
+    "gateway": { "httpUrl": "http://127.0.0.1:4180/mcp", "headers": { "Authorization": "Bearer tlk_x" } } } }`,
   ".config/opencode/opencode.json": `{ "mcp": { "files": { "type": "local", "command": ["npx", "-y", "server-filesystem", "."] },
     "search": { "type": "remote", "url": "https://search.example.com/mcp", "headers": { "Authorization": "Bearer {env:KEY}" } } } }`,
   ".continue/config.yaml": `mcpServers:
