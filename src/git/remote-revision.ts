@@ -37,7 +37,7 @@ export async function resolveRemoteRevision(
     if (parseRemoteUrl(repository).transport !== "file" || repository.startsWith("file:")) {
       return await onRemote(list, repository, wanted);
     }
-    const says = `There is no folder '${repository}', and it is not the address of a repository, such as https://example.com/team/app.git`;
+    const says = `There is no folder '${repository}', and it is not the address of a repository, such as https://example.com/team/app.git.`;
     throw new TrunklineError("not-found", says);
   }
   const git = new Git(folder);
@@ -50,13 +50,13 @@ export async function resolveRemoteRevision(
 async function addressOf(git: Git): Promise<string> {
   const { code } = await git.run(["rev-parse", "--git-dir"], { accepts: [0, 128] });
   if (code !== 0) {
-    const says = `'${git.folder}' is not in a git repository. Name a folder that is, or an address`;
+    const says = `'${git.folder}' is not in a git repository. Name a folder that is, or an address.`;
     throw new TrunklineError("not-found", says);
   }
   const [remote] = remotesOf(await GitConfig.read(git));
   const address = remote?.push[0] ?? remote?.fetch[0];
   if (address !== undefined) return address.effective;
-  const says = `The repository in '${git.folder}' has no remote, and a server cannot fetch from here. Add one with \`git remote add\`, or name an address`;
+  const says = `The repository in '${git.folder}' has no remote, and a server cannot fetch from here. Add one with \`git remote add\`, or name an address.`;
   throw new TrunklineError("not-found", says);
 }
 
@@ -78,8 +78,8 @@ async function onRemote(
   const revision = found.get(ref ?? "");
   if (ref === undefined || revision === undefined) {
     const what = wanted === undefined ? "no commits" : `no branch or tag '${wanted}'`;
-    const next = wanted === undefined ? "" : ". A commit is named by its full hash";
-    throw new TrunklineError("not-found", `There is ${what} in '${url}'${next}`);
+    const next = wanted === undefined ? "" : " A commit is named by its full hash.";
+    throw new TrunklineError("not-found", `There is ${what} in '${url}'.${next}`);
   }
   const target = ref === "HEAD" ? /^ref: (\S+)\tHEAD$/m.exec(listed)?.[1] : ref;
   const branch = target?.startsWith("refs/heads/") ? target.slice("refs/heads/".length) : "";

@@ -56,7 +56,8 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     ),
   });
   const lost = session.ended.then((): never => {
-    throw new Error("The server closed the connection. The turn goes on there.");
+    const says = "The server closed the connection. The turn goes on there.";
+    throw new TrunklineError("unavailable", says);
   });
   background(
     untilSignal().then(() => session.cancel()),

@@ -62,4 +62,17 @@ describe("ownAcpChannel()", { timeout: 20_000 }, () => {
     });
     await assert.rejects(attaching, { code: "unavailable", message: /Session not found/ });
   });
+
+  it("tells a person what failed, without the name of the code on the wire", async () => {
+    await using home = await SampleHome.create();
+    const { config } = await home.load();
+    const house = new House({ ...config, log: { level: "error", verbose: false } });
+    await using opened = new AsyncDisposableStack();
+    const handlers = { update: () => assert.fail(), permit: () => assert.fail() };
+    const wanted = { cwd: home.project, agent: "none" };
+    const attaching = attachTo(ownAcpChannel(house, opened), wanted, handlers);
+    await assert.rejects(attaching, {
+      message: "Cannot find agent 'none'. Configured: trunkline.",
+    });
+  });
 });

@@ -145,10 +145,14 @@ export async function answerAt(
   }
 }
 
+/** What the codes are called on the wire that every failure gets; a person is told the failure. */
+const CODE_NAME = /^(?:Internal error|Invalid params): /;
+
 /** What was answered as an error, for a person to read. */
 function inWords(error: unknown): never {
   if (!(error instanceof RpcError)) throw error;
   const { details } = (error.data ?? {}) as { readonly details?: unknown };
-  const says = typeof details === "string" ? `${error.message}. ${details}` : error.message;
+  const message = error.message.replace(CODE_NAME, "");
+  const says = typeof details === "string" ? `${message}. ${details}` : message;
   throw new TrunklineError("unavailable", says, { cause: error });
 }
