@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 
 import { runFromShell } from "../../test/support/run-from-shell.ts";
 import { Git } from "./git.ts";
-import { resolveRemoteRevision } from "./remote-revision.ts";
+import { hasUncommitted, resolveRemoteRevision } from "./remote-revision.ts";
 
 /** A repository with a branch and a tag, and a clone of it. */
 async function rig() {
@@ -78,5 +78,16 @@ describe("resolveRemoteRevision()", () => {
     it.git("-C", it.clone, "remote", "remove", "origin");
     await assert.rejects(it.find(it.clone), /has no remote/);
     await assert.rejects(it.find(dirname(it.clone)), /is not in a git repository/);
+  });
+});
+
+describe("hasUncommitted()", () => {
+  it("tells of new and changed files in a folder, and of none at an address", async () => {
+    await using it = await rig();
+    const { clone, url } = it;
+    assert.equal(await hasUncommitted(clone, "/"), false);
+    assert.equal(await hasUncommitted(url, clone), false);
+    await writeFile(join(clone, "b"), "b");
+    assert.equal(await hasUncommitted(".", clone), true);
   });
 });

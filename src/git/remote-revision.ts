@@ -47,6 +47,12 @@ export async function resolveRemoteRevision(
   return { url, branch: "", revision };
 }
 
+/** Whether a folder has changes that no commit has, so that nobody can fetch them. */
+export async function hasUncommitted(repository: string, cwd: string): Promise<boolean> {
+  const folder = resolve(cwd, repository);
+  return existsSync(folder) && (await new Git(folder).text(["status", "--porcelain"])) !== "";
+}
+
 async function addressOf(git: Git): Promise<string> {
   const { code } = await git.run(["rev-parse", "--git-dir"], { accepts: [0, 128] });
   if (code !== 0) {

@@ -2,6 +2,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { findRevision } from "../../gateway/runs/find-revision.ts";
+import { hasUncommitted } from "../../git/remote-revision.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
 import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
 import { openChannel } from "../session/open-channel.ts";
@@ -37,6 +38,9 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   }
   const house = await quietHouse(invocation, { noSandbox });
   const remote = await findRevision(house, repository, values.revision, cwd);
+  if (values.revision === undefined && (await hasUncommitted(repository, cwd))) {
+    err("The agent does not get your changes that are not committed.\n");
+  }
   const show = values.json === true ? () => {} : out;
   show(`Working on ${visibleLine(remote.url)} at ${remote.revision.slice(0, 12)} …\n`);
   const text = new SessionText(color);
