@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { verifyAudit } from "../../store/audit/verify-audit.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
+import { counted } from "../shell/layout.ts";
 
 /** `trunkline audit verify` */
 export async function verify(
@@ -15,8 +16,8 @@ export async function verify(
   const { problems, sealed, unsealed, older, damaged, cut, writers } = verdict;
   if (values.json === true) out(`${JSON.stringify(verdict, null, 2)}\n`);
   else {
-    const by = `${writers} ${writers === 1 ? "process" : "processes"}`;
-    out(`${sealed} entries of ${by} match their seals.\n`);
+    const by = counted(writers, "process", "processes");
+    out(`${counted(sealed, "entry", "entries")} of ${by} match their seals.\n`);
     if (unsealed > 0) {
       out(`${unsealed} have no seal yet: their process runs, or was killed just after them.\n`);
     }

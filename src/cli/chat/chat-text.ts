@@ -1,5 +1,5 @@
 import { visibleLine } from "../../base/text/visible.ts";
-import { firstLine } from "../shell/layout.ts";
+import { counted, firstLine } from "../shell/layout.ts";
 import { paint, paintLines } from "../shell/style.ts";
 import { diffLines } from "../../base/text/diff-lines.ts";
 import { MarkdownText } from "./markdown-text.ts";
@@ -94,7 +94,7 @@ export class ChatText {
     const lines = aroundChanges(diffLines(linesOf(oldText), linesOf(newText)));
     const shown = lines.slice(0, MOST_LINES).map((line) => this.#colored(line));
     const more = lines.length - shown.length;
-    const rest = more > 0 ? [this.#dim(`  … ${more} more lines`)] : [];
+    const rest = more > 0 ? [this.#dim(`  … ${counted(more, "more line")}`)] : [];
     return [this.#dim(`  ${visibleLine(wordsOf(path))}`), ...shown, ...rest];
   }
 

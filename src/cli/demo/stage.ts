@@ -9,6 +9,7 @@ import { usualVariables } from "../../base/process/environment.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { visibleLine } from "../../base/text/visible.ts";
+import { counted } from "../shell/layout.ts";
 
 export interface StageOptions {
   /** Takes a line that a person sees. */
@@ -73,7 +74,7 @@ export class Stage implements AsyncDisposable {
     const exit = await child.exit;
     this.#children.delete(child);
     for (const line of printed.slice(0, shown)) this.say(`  ${line}`);
-    if (printed.length > shown) this.say(`  … ${printed.length - shown} more lines`);
+    if (printed.length > shown) this.say(`  … ${counted(printed.length - shown, "more line")}`);
     this.#options.signal.throwIfAborted();
     if (exit === code) return printed.join("\n");
     const what = `'${words.slice(0, 3).join(" ")}' ended with ${exit}, not ${code}`;

@@ -69,7 +69,7 @@ describe("trunkline plugin list, call, logs and restart", () => {
     const options = { offer: new Offer(), log: new Log("error"), data: config.data };
     await using _bus = await openBus({ ...plan, listen: "tls://localhost:0" }, options);
     const { out } = await line.run("plugin", "list");
-    assert.match(out, /^plugin +state +tools +calls +waiting +timeout +restarts +hosts +health\n/);
+    assert.match(out, /^PLUGIN +STATE +TOOLS +CALLS +WAITING +TIMEOUT +RESTARTS +HOSTS +HEALTH\n/);
     assert.match(out, /^limited +\w+ +0 +0 of 3 +0 of 5 +2 s +\d/m);
     assert.match(out, /^other +\w+ +0 +0 of 128 +0 of 2048 +600 s +\d/m);
   });

@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { BusControl } from "../../gateway/bus/bus-control.ts";
 import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
 import type { Invocation, Values } from "../shell/command.ts";
-import { table } from "../shell/layout.ts";
+import { counted, table } from "../shell/layout.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { printResult, readArguments } from "../tools/tool-result.ts";
@@ -42,8 +42,8 @@ export async function list(invocation: Invocation<BusValues>): Promise<number> {
 }
 
 const HEADINGS = [
-  ...["plugin", "state", "tools", "calls", "waiting", "timeout", "restarts"],
-  ...["hosts", "health"],
+  ...["PLUGIN", "STATE", "TOOLS", "CALLS", "WAITING", "TIMEOUT", "RESTARTS"],
+  ...["HOSTS", "HEALTH"],
 ];
 
 /** What is in use now, and how much may be. */
@@ -82,7 +82,7 @@ export async function logs(invocation: Invocation<BusValues>): Promise<number> {
   const { values, out, err } = invocation;
   if (values.json === true) out(`${JSON.stringify({ lines }, null, 2)}\n`);
   else if (lines.length === 0) err("It has logged nothing.\n");
-  else for (const line of lines) out(`${line}\n`);
+  else for (const line of lines) out(`${visibleLine(line)}\n`);
   return 0;
 }
 
@@ -92,7 +92,8 @@ export async function restart(invocation: Invocation<BusValues>): Promise<number
   const plugin = await bus.restart(invocation.positionals[0] ?? "");
   const { values, out } = invocation;
   if (values.json === true) out(`${JSON.stringify({ plugin }, null, 2)}\n`);
-  else out(`${visibleLine(plugin.id)} is ${plugin.state}, with ${plugin.tools} tools.\n`);
+  else
+    out(`${visibleLine(plugin.id)} is ${plugin.state}, with ${counted(plugin.tools, "tool")}.\n`);
   return plugin.state === "up" ? 0 : 1;
 }
 

@@ -31,10 +31,10 @@ describe("trunkline review import", () => {
     await using line = await setUp();
     const first = await line.run("review", "import", "lint.sarif");
     assert.equal(first.code, 0);
-    assert.equal(first.out, "Opened 1 threads; 0 existed already; 1 were refused.\n");
+    assert.equal(first.out, "Opened 1 thread; refused 1.\n");
     assert.match(first.err, /out\.txt/);
     const again = await line.run("review", "import", "lint.sarif");
-    assert.equal(again.out, "Opened 0 threads; 1 existed already; 1 were refused.\n");
+    assert.equal(again.out, "Opened 0 threads; 1 existed already; refused 1.\n");
   });
 
   it("accepts the output of export, on another machine", async () => {

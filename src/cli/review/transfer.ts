@@ -10,7 +10,7 @@ import { referenceOfPage } from "../../review/transfer/remote-reference.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { firstLine } from "../shell/layout.ts";
+import { counted, firstLine } from "../shell/layout.ts";
 import { exportPull, type ForgeValues, importPull, namedReview } from "./pull-request.ts";
 import { openCommands, type RepoValues } from "./open-reviews.ts";
 
@@ -58,11 +58,12 @@ export async function importFile(
   if (values.json === true) out(`${JSON.stringify(imported, null, 2)}\n`);
   else {
     const more = [
-      ...(replies > 0 ? [`${replies} new replies`] : []),
-      ...(general > 0 ? [`${general} on no file were left out`] : []),
+      ...(known > 0 ? [`${known} existed already`] : []),
+      ...(replies > 0 ? [counted(replies, "new reply", "new replies")] : []),
+      ...(general > 0 ? [`left out ${general} on no file`] : []),
+      ...(refused.length > 0 ? [`refused ${refused.length}`] : []),
     ];
-    const all = [`Opened ${added} threads`, `${known} existed already`, ...more];
-    out(`${[...all, `${refused.length} were refused`].join("; ")}.\n`);
+    out(`${[`Opened ${counted(added, "thread")}`, ...more].join("; ")}.\n`);
   }
   return refused.length > 0 && added + known === 0 ? 1 : 0;
 }

@@ -1,5 +1,6 @@
 import { visibleLine } from "../../base/text/visible.ts";
 import type { Ended } from "../../protocol/acp/attach.ts";
+import { counted } from "../shell/layout.ts";
 
 interface Target {
   readonly url: string;
@@ -87,6 +88,7 @@ function diffstat(changes: readonly FileChange[]): string {
   });
   const sum = (of: "added" | "removed"): number =>
     changes.reduce((total, change) => total + change[of], 0);
-  const files = `${changes.length} ${changes.length === 1 ? "file" : "files"} changed`;
-  return `${lines.join("")} ${files}, ${sum("added")} lines added, ${sum("removed")} removed\n`;
+  const files = `${counted(changes.length, "file")} changed`;
+  const added = `${counted(sum("added"), "line")} added`;
+  return `${lines.join("")} ${files}, ${added}, ${sum("removed")} removed\n`;
 }

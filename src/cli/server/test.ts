@@ -4,7 +4,7 @@ import { House } from "../../gateway/house.ts";
 import { openTools } from "../../gateway/tool/open-tools.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Invocation } from "../shell/command.ts";
-import { firstLine } from "../shell/layout.ts";
+import { counted, firstLine } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { namedServer } from "./named-server.ts";
 
@@ -40,7 +40,9 @@ export async function test(invocation: Invocation<{ readonly json?: boolean }>):
   }
   const count = offered.length + held.length;
   const speaks = status.revision === undefined ? "" : `, MCP ${status.revision}`;
-  out(`'${visibleLine(name)}' works: ${count} tools after ${milliseconds} ms${speaks}.\n`);
+  out(
+    `'${visibleLine(name)}' works: ${counted(count, "tool")} after ${milliseconds} ms${speaks}.\n`,
+  );
   for (const { definition } of offered) out(toolLine(definition));
   for (const { tool } of held) out(toolLine(tool.definition, "(held) "));
   if (held.length > 0) err("Check held tools with `trunkline tools diff`.\n");

@@ -1,6 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { AMOUNTS, type Amount, amountText, type Budget } from "../../base/limit/budget.ts";
 import type { PrincipalLimits } from "../../base/principal.ts";
+import { counted } from "../shell/layout.ts";
 
 /** The options of `trunkline token create` that limit what a token may use. */
 export interface BudgetValues {
@@ -35,9 +36,7 @@ export function budgetText({ budget = {}, concurrent }: PrincipalLimits): string
   });
   return [
     ...(amounts.length === 0 ? [] : [`${amounts.join(", ")} a day`]),
-    ...(concurrent === undefined
-      ? []
-      : [`${concurrent} session${concurrent === 1 ? "" : "s"} at once`]),
+    ...(concurrent === undefined ? [] : [`${counted(concurrent, "session")} at once`]),
   ];
 }
 

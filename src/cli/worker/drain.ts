@@ -5,6 +5,7 @@ import type { Member } from "../../fleet/members/beat.ts";
 import type { Fleet } from "../../gateway/fleet/fleet.ts";
 import type { Invocation } from "../shell/command.ts";
 import { type FleetValues, observeFleet } from "./observe-fleet.ts";
+import { counted } from "../shell/layout.ts";
 
 /** `trunkline worker drain` */
 export async function run(invocation: Invocation<FleetValues>): Promise<number> {
@@ -15,7 +16,7 @@ export async function run(invocation: Invocation<FleetValues>): Promise<number> 
   // A worker without sessions may be gone before its answer is read.
   const gone = untilGone(fleet, worker, (left) => {
     if (isJson) return;
-    invocation.out(`${name} has ${left} ${left === 1 ? "session" : "sessions"} left.\n`);
+    invocation.out(`${name} has ${counted(left, "session")} left.\n`);
   });
   await askNode(fleet.connection, worker, "drain", {});
   if (!isJson) invocation.out(`${name} takes no new sessions.\n`);

@@ -1,6 +1,6 @@
 import type { Member } from "../../fleet/members/beat.ts";
 import type { Invocation } from "../shell/command.ts";
-import { table } from "../shell/layout.ts";
+import { counted, table } from "../shell/layout.ts";
 import { type FleetValues, observeFleet } from "./observe-fleet.ts";
 
 /** `trunkline worker list` */
@@ -28,7 +28,7 @@ function useOf({ role, used, slots }: Member): string {
 
 function detailOf({ version, labels, isDraining, sessions, url }: Member): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
-  const draining = isDraining ? [`draining, ${sessions} sessions left`] : [];
+  const draining = isDraining ? [`draining, ${counted(sessions, "session")} left`] : [];
   return [`version ${version}`, ...(url === undefined ? [] : [url]), ...pairs, ...draining].join(
     ", ",
   );

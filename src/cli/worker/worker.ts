@@ -7,6 +7,7 @@ import { Worker } from "../../gateway/fleet/worker.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
 import { openTools } from "../../gateway/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
+import { counted } from "../shell/layout.ts";
 
 interface WorkerValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
@@ -44,7 +45,7 @@ export async function run(invocation: Invocation<WorkerValues>): Promise<number>
     out(`${JSON.stringify({ ready: true, name: self.name, pid: process.pid })}\n`);
   } else {
     const { fleet } = config;
-    const places = `${fleet.slots} ${fleet.slots === 1 ? "slot" : "slots"}`;
+    const places = counted(fleet.slots, "slot");
     out(`Worker ${self.name} has ${places} for pool '${fleet.pool}'. Stop it with Ctrl-C.\n`);
   }
   const drained = worker.drained.then(() => DRAINED);

@@ -6,6 +6,7 @@ import { clearTextWarning, resolveServing, type Serving } from "../../../gateway
 import type { Config } from "../../../gateway/config/config.ts";
 import { OwnerToken } from "../../../store/access/owner-token.ts";
 import { byCommand, type Finding } from "../finding.ts";
+import { counted } from "../../shell/layout.ts";
 
 const what = "Access";
 
@@ -28,7 +29,7 @@ export async function checkAccess(config: Config): Promise<Finding[]> {
 
 function entryFinding(serving: Serving, data: string): Finding {
   const count = new AccessTokens(data).list().length;
-  const ways = ["the owner's token", `${count} other ${count === 1 ? "token" : "tokens"}`];
+  const ways = ["the owner's token", counted(count, "other token")];
   if (serving.oauth !== undefined) ways.push("OAuth");
   const who = serving.isOpen ? "other machines" : "programs on this machine";
   return { state: "ok", what, says: `${who} can log in with ${ways.join(", ")}` };

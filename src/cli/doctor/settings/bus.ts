@@ -5,6 +5,7 @@ import type { Config } from "../../../gateway/config/config.ts";
 import { byFix, FIX_COMMAND, type Finding } from "../finding.ts";
 import { silentHouse } from "../silent-house.ts";
 import { setAside } from "../state/set-aside.ts";
+import { counted } from "../../shell/layout.ts";
 
 const BUS = "Plugin bus";
 
@@ -47,7 +48,7 @@ async function pluginFindings(bus: BusControl): Promise<Finding[]> {
   if (plugins.length === 0) return [{ state: "ok", what: BUS, says: "is running without plugins" }];
   return plugins.map(({ id, state, tools, lastError }): Finding => {
     if (state === "up")
-      return { state: "ok", what: BUS, says: `'${id}' is up, with ${tools} tools` };
+      return { state: "ok", what: BUS, says: `'${id}' is up, with ${counted(tools, "tool")}` };
     const next = `See \`trunkline plugin logs ${id}\`.`;
     return {
       state: "fail",

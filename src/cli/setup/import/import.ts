@@ -12,6 +12,7 @@ import { placesOf } from "../places.ts";
 import { TARGETS } from "../targets.ts";
 import { type Candidate, collectServers } from "./collect.ts";
 import type { OwnServer } from "./foreign-server.ts";
+import { counted } from "../../shell/layout.ts";
 
 type ImportValues = {
   readonly "dry-run"?: boolean;
@@ -66,7 +67,7 @@ async function agrees(
   }
   if (values["dry-run"] === true) return false;
   if (values.yes === true) return true;
-  if (process.stdin.isTTY) return confirm(`Add ${fresh.length} servers to ${file}?`);
+  if (process.stdin.isTTY) return confirm(`Add ${counted(fresh.length, "server")} to ${file}?`);
   const says = "Cannot ask whether to import: this is not a terminal. Agree with --yes.";
   throw new TrunklineError("usage", says);
 }
