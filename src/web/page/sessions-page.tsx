@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 
 import type { SessionRow } from "../../gateway/dashboard/session-api.ts";
 import { go, linkTo } from "../client/router.ts";
-import { readMarks, sessions, waitingCount } from "../client/state.ts";
+import { me, overview, readMarks, sessions, waitingCount } from "../client/state.ts";
 import { money, shortPath } from "../text/format.ts";
 import { type Column, DataTable } from "../view/data-table.tsx";
 import { Ago, Command, Empty, PageHead, SearchField } from "../view/parts.tsx";
@@ -147,11 +147,16 @@ export function SessionsPage(): JSX.Element {
           ) : (
             <Empty title="No sessions yet">
               <p>Sessions of editors appear here. In a terminal:</p>
-              <Command run="trunkline chat" />
+              <Command run={`trunkline chat${fleetOption()}`} />
             </Empty>
           )
         }
       />
     </>
   );
+}
+
+/** In a fleet, a chat without an address is of its own data folder, and is not listed here. */
+function fleetOption(): string {
+  return me.value?.fleet === undefined ? "" : ` --url ${overview.value?.urls.acp ?? "URL"}`;
 }
