@@ -15,8 +15,15 @@ export interface HardenedCall {
 
 /** The file system monitor is a hook. Git works without it. */
 const ALWAYS = ["core.fsmonitor=false"];
-/** For the summary, git would run in each submodule, with that submodule's configuration. */
-const READING = ["core.hooksPath=/dev/null", "status.submoduleSummary=false"];
+/**
+ * For the summary, git would run in each submodule, with that submodule's configuration. Names with
+ * umlauts are read as they are: `"\\303\\274.js"` is a name to neither a person nor a model.
+ */
+const READING = [
+  "core.hooksPath=/dev/null",
+  "status.submoduleSummary=false",
+  "core.quotePath=false",
+];
 /** A submodule has a configuration of its own, in which git would run. */
 const FILES = ["core.hooksPath=/dev/null", "submodule.recurse=false"];
 

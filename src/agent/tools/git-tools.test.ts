@@ -42,6 +42,26 @@ describe("git tools", () => {
     );
   });
 
+  it("name a file as it is called, in any script", async () => {
+    await call(
+      [
+        { name: "git_diff", arguments: {} },
+        { name: "git_status", arguments: {} },
+      ],
+      {
+        files: { "größe.js": "1\n" },
+        prepare: (rig) => {
+          rig.commitAll();
+          rig.write("größe.js", "2\n");
+        },
+        check: (_rig, { answers }) => {
+          assert.match(answers[0] ?? "", /^\+\+\+ b\/größe\.js$/m);
+          assert.match(answers[1] ?? "", / M größe\.js/);
+        },
+      },
+    );
+  });
+
   it("say why a commit failed, in git's words or those of a hook", async () => {
     const commit = { name: "git_commit", arguments: { message: "m", paths: ["a"] } };
     for (const [hook, says] of [
