@@ -45,6 +45,24 @@ describe("trunkline audit", () => {
     assert.equal((await line.run("audit", "search", "--limit", "0")).code, 2);
   });
 
+  it("shows of a permission who chose what, and for what", async () => {
+    await using line = await SampleCommandLine.create();
+    const { config } = await line.home.load();
+    {
+      using log = new AuditLog(config.data);
+      const outcome = { outcome: "selected", optionId: "allow", kind: "allow_once" };
+      log.record({
+        time: CALL.time,
+        event: "permission",
+        title: "Create a.txt",
+        outcome,
+        by: "zed",
+      });
+    }
+    const { out } = await line.run("audit", "search");
+    assert.match(out, / zed +permission +allow_once +Create a\.txt\n$/);
+  });
+
   it("says whether the entries match their seals", async () => {
     const { line, file } = await commandLine({ audit: { anchor: "anchor" } });
     await using _ = line;

@@ -36,16 +36,26 @@ const HEADINGS = ["TIME", "CALLER", "WHAT", "OUTCOME", "DETAILS"];
 const LONGEST = 80;
 
 function rowOf(entry: Entry): string[] {
-  const { time, caller, tool, event, outcome, reason, arguments: args } = entry;
-  const details = visibleLine(textOf(reason ?? args));
+  const { time, caller, tool, event, outcome, reason, arguments: args, by, title } = entry;
+  const details = visibleLine(textOf(reason ?? args ?? title));
   const shown = details.length > LONGEST ? `${details.slice(0, LONGEST - 1)}…` : details;
   return [
     textOf(time).slice(0, 19).replace("T", " "),
-    visibleLine(textOf(caller)),
+    visibleLine(textOf(caller ?? by)),
     visibleLine(textOf(tool ?? event)),
-    visibleLine(textOf(outcome)),
+    visibleLine(textOf(chosen(outcome))),
     shown,
   ];
+}
+
+/** A permission has what was chosen, such as `allow_once`, or that nobody chose. */
+function chosen(outcome: unknown): unknown {
+  if (typeof outcome !== "object" || outcome === null) return outcome;
+  const { kind, outcome: what } = outcome as {
+    readonly kind?: unknown;
+    readonly outcome?: unknown;
+  };
+  return kind ?? what;
 }
 
 function textOf(value: unknown): string {
