@@ -92,6 +92,13 @@ describe("sessionTable()", () => {
 
   it("marks open sessions, and sessions without a prompt", () => {
     const text = sessionTable([{ ...SESSION, state: "open" }], 80);
-    assert.match(text, / open {2}trunkline {2}\(no prompt yet\) /);
+    assert.match(text, /^ID +LAST USED +STATE +AGENT +TITLE +FOLDER\n/);
+    assert.match(text, / open {3}trunkline {2}\(no prompt yet\) /);
+  });
+
+  it("names the repository of a remote run, not the folder it works in", () => {
+    const run = { url: "https://git.test/app.git" };
+    const text = sessionTable([{ ...SESSION, state: "closed", notes: { run } }], 100);
+    assert.match(text, / closed .* https:\/\/git\.test\/app\.git\n$/);
   });
 });

@@ -120,8 +120,7 @@ function planOf(entries: unknown): string {
 }
 
 const LONGEST_TITLE = 40;
-/** Where the column of branches is. */
-const BRANCH = 4;
+const HEADINGS = ["ID", "LAST USED", "STATE", "AGENT", "BRANCH", "TITLE", "FOLDER"];
 
 function branchText({ branch, commits, uncommitted, isMissing }: WorktreeState): string {
   if (isMissing) return `${branch} (no folder)`;
@@ -140,7 +139,7 @@ export interface ListedSession extends SessionRecord {
 
 /** One line per session. */
 export function sessionTable(sessions: readonly ListedSession[], width: number): string {
-  const rows = sessions.map(({ id, agent, title, updated, cwd, state, worktree }) => [
+  const rows = sessions.map(({ id, agent, title, updated, cwd, state, worktree, notes }) => [
     // Ids of sessions that agents began themselves all begin alike.
     readForeignId(id) === undefined ? id.slice(0, 8) : id,
     new Date(updated).toISOString().slice(0, 16).replace("T", " "),
@@ -148,18 +147,20 @@ export function sessionTable(sessions: readonly ListedSession[], width: number):
     visibleLine(agent),
     worktree === undefined ? "" : visibleLine(branchText(worktree)),
     firstLine(title ?? "(no prompt yet)").slice(0, LONGEST_TITLE),
-    visibleLine(cwd),
+    visibleLine(runOf(notes)?.url ?? cwd),
   ]);
-  rows.unshift(["ID", "LAST USED", "", "AGENT", "BRANCH", "TITLE", "FOLDER"]);
-  // Most people have no session with a work tree.
-  const isBranched = sessions.some(({ worktree }) => worktree !== undefined);
-  if (!isBranched) for (const row of rows) row.splice(BRANCH, 1);
-  const widths =
-    rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0))) ?? [];
-  const lines = rows.map((row) => {
-    const cells = row.map((cell, at) => cell.padEnd(widths[at] ?? 0));
-    const line = cells.filter((_, at) => widths[at] !== 0).join("  ");
+  // Most people have no session with a work tree, and no remote run.
+  const used = HEADINGS.map((_, at) => rows.some((row) => row[at] !== ""));
+  const shown = [HEADINGS, ...rows].map((row) => row.filter((_, at) => used[at]));
+  const widths = shown[0]?.map((_, at) => Math.max(...shown.map((row) => row[at]?.length ?? 0)));
+  const lines = shown.map((row) => {
+    const line = row.map((cell, at) => cell.padEnd(widths?.[at] ?? 0)).join("  ");
     return `${line.slice(0, Math.max(width, 80)).trimEnd()}\n`;
   });
   return lines.join("");
+}
+
+/** The repository of a remote run; its folder, in the data folder, says nothing to a person. */
+function runOf(notes: ListedSession["notes"]): { readonly url?: string } | undefined {
+  return notes.run as { readonly url?: string } | undefined;
 }
