@@ -16,6 +16,16 @@ const FORMAT_WORDS: Readonly<Record<string, string>> = {
   uri: "a URI",
 };
 
+/** Patterns that many fields have. One that only some field has is described there, by `x-form`. */
+const PATTERN_WORDS: Readonly<Record<string, string>> = {
+  "^https?://": "must begin with http:// or https://",
+  "^https://": "must begin with https://",
+  "^(nats|tls)://": "must begin with nats:// or tls://",
+  "^(?:/|~/|[A-Za-z]:[\\\\/])": "must be an absolute path, or begin with ~/",
+  "^/[^*]*$": "must be an absolute path without *",
+  "^[A-Za-z_][A-Za-z0-9_]*$": "must be the name of an environment variable",
+};
+
 /** Endings of a sentence that begins with a field's name. */
 export const sentences = {
   missing: "is missing",
@@ -30,7 +40,9 @@ export const sentences = {
   },
   format: (format: string): string => `must be ${FORMAT_WORDS[format] ?? format}`,
   pattern: (pattern: string, form?: string): string =>
-    form === undefined ? `must match the pattern ${pattern}` : `must be ${form}`,
+    form === undefined
+      ? (PATTERN_WORDS[pattern] ?? `must match the pattern ${pattern}`)
+      : `must be ${form}`,
   minimum: (limit: number): string => `must be at least ${limit}`,
   maximum: (limit: number): string => `must be at most ${limit}`,
   minLength: (limit: number): string =>

@@ -182,7 +182,7 @@ describe("loadConfig() refuses", () => {
     ],
     [
       '{ "mcpServers": { "a": { "url": "ftp://x" } } }',
-      "1:33: 'mcpServers.a.url' must match the pattern ^https?://",
+      "1:33: 'mcpServers.a.url' must begin with http:// or https://",
     ],
     [
       '{ "mcpServers": { "a": { "command": "x", "args": ["y", 1] } } }',

@@ -1426,7 +1426,7 @@ export const checkOtlpSettings: Check = (value) => {
   if (endpoint !== undefined) {
     if (typeof endpoint !== "string") return { path: ["endpoint"], says: "must be a string" };
     if (!pattern1.test(endpoint)) {
-      return { path: ["endpoint"], says: "must match the pattern ^https?://" };
+      return { path: ["endpoint"], says: "must begin with http:// or https://" };
     }
     if (!isUri(endpoint)) return { path: ["endpoint"], says: "must be a URI" };
   }
@@ -1484,7 +1484,7 @@ export const checkServeSettings: Check = (value) => {
       return { path: ["publicUrl"], says: "must be a string" };
     }
     if (!pattern1.test(publicUrl)) {
-      return { path: ["publicUrl"], says: "must match the pattern ^https?://" };
+      return { path: ["publicUrl"], says: "must begin with http:// or https://" };
     }
     if (!isUri(publicUrl)) return { path: ["publicUrl"], says: "must be a URI" };
   }
@@ -1514,7 +1514,7 @@ export const checkServeSettings: Check = (value) => {
         return { path: ["allowedOrigins", i2], says: "must be a string" };
       }
       if (!pattern1.test(item2)) {
-        return { path: ["allowedOrigins", i2], says: "must match the pattern ^https?://" };
+        return { path: ["allowedOrigins", i2], says: "must begin with http:// or https://" };
       }
       if (!isUri(item2)) return { path: ["allowedOrigins", i2], says: "must be a URI" };
     }
@@ -1577,7 +1577,7 @@ export const checkServeSettings: Check = (value) => {
         return { path: ["oauth", "authorizationServers", i3], says: "must be a string" };
       }
       if (!pattern1.test(item3)) {
-        return { path: ["oauth", "authorizationServers", i3], says: "must match the pattern ^https?://" };
+        return { path: ["oauth", "authorizationServers", i3], says: "must begin with http:// or https://" };
       }
       if (!isUri(item3)) {
         return { path: ["oauth", "authorizationServers", i3], says: "must be a URI" };
@@ -1955,7 +1955,7 @@ export const checkRepositorySetup: Check = (value) => {
       const item2: unknown = secrets[i];
       if (typeof item2 !== "string") return { path: ["secrets", i], says: "must be a string" };
       if (!pattern6.test(item2)) {
-        return { path: ["secrets", i], says: "must match the pattern ^[A-Za-z_][A-Za-z0-9_]*$" };
+        return { path: ["secrets", i], says: "must be the name of an environment variable" };
       }
     }
   }
@@ -2027,7 +2027,7 @@ export const checkFleetSettings: Check = (value) => {
     if (typeof url !== "string") return { path: ["url"], says: "must be a string" };
     if (url === "") return { path: ["url"], says: "must not be empty" };
     if (!pattern10.test(url)) {
-      return { path: ["url"], says: "must match the pattern ^(nats|tls)://" };
+      return { path: ["url"], says: "must begin with nats:// or tls://" };
     }
   }
   const pool: unknown = value.pool;
@@ -2358,7 +2358,7 @@ export const checkNotificationSettings: Check = (value) => {
       return { path: ["webhook", "url"], says: "must be a string" };
     }
     if (!pattern1.test(url)) {
-      return { path: ["webhook", "url"], says: "must match the pattern ^https?://" };
+      return { path: ["webhook", "url"], says: "must begin with http:// or https://" };
     }
     if (!isUri(url)) return { path: ["webhook", "url"], says: "must be a URI" };
     const headers: unknown = webhook.headers;
@@ -3041,7 +3041,9 @@ export const checkMcpAddress: Check = (value) => {
 
 const checkMcpAddress_1: Check = (value) => {
   if (typeof value !== "string") return { path: [], says: "must be a string" };
-  if (!pattern1.test(value)) return { path: [], says: "must match the pattern ^https?://" };
+  if (!pattern1.test(value)) {
+    return { path: [], says: "must begin with http:// or https://" };
+  }
   if (!isUri(value)) return { path: [], says: "must be a URI" };
   return undefined;
 };
@@ -3074,7 +3076,7 @@ export const checkOAuthSettings: Check = (value) => {
   if (issuer !== undefined) {
     if (typeof issuer !== "string") return { path: ["issuer"], says: "must be a string" };
     if (!pattern1.test(issuer)) {
-      return { path: ["issuer"], says: "must match the pattern ^https?://" };
+      return { path: ["issuer"], says: "must begin with http:// or https://" };
     }
     if (!isUri(issuer)) return { path: ["issuer"], says: "must be a URI" };
   }
@@ -3096,7 +3098,7 @@ export const checkOAuthSettings: Check = (value) => {
       return { path: ["clientMetadataUrl"], says: "must be a string" };
     }
     if (!pattern16.test(clientMetadataUrl)) {
-      return { path: ["clientMetadataUrl"], says: "must match the pattern ^https://" };
+      return { path: ["clientMetadataUrl"], says: "must begin with https://" };
     }
     if (!isUri(clientMetadataUrl)) {
       return { path: ["clientMetadataUrl"], says: "must be a URI" };
@@ -3506,7 +3508,7 @@ export const checkModelProvider: Check = (value) => {
   if (baseUrl !== undefined) {
     if (typeof baseUrl !== "string") return { path: ["baseUrl"], says: "must be a string" };
     if (!pattern1.test(baseUrl)) {
-      return { path: ["baseUrl"], says: "must match the pattern ^https?://" };
+      return { path: ["baseUrl"], says: "must begin with http:// or https://" };
     }
     if (!isUri(baseUrl)) return { path: ["baseUrl"], says: "must be a URI" };
   }
@@ -3516,7 +3518,7 @@ export const checkModelProvider: Check = (value) => {
       return { path: ["keyVariable"], says: "must be a string" };
     }
     if (!pattern6.test(keyVariable)) {
-      return { path: ["keyVariable"], says: "must match the pattern ^[A-Za-z_][A-Za-z0-9_]*$" };
+      return { path: ["keyVariable"], says: "must be the name of an environment variable" };
     }
   }
   const headers: unknown = value.headers;
@@ -3618,7 +3620,7 @@ export const checkIdentitySettings: Check = (value) => {
   if (sshKey !== undefined) {
     if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
     if (!pattern23.test(sshKey)) {
-      return { path: ["sshKey"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
+      return { path: ["sshKey"], says: "must be an absolute path, or begin with ~/" };
     }
   }
   const signing: unknown = value.signing;
@@ -3770,7 +3772,7 @@ export const checkMatchRule: Check = (value) => {
   if (path !== undefined) {
     if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
     if (!pattern23.test(path)) {
-      return { path: ["path"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
+      return { path: ["path"], says: "must be an absolute path, or begin with ~/" };
     }
   }
   const remote: unknown = value.remote;
@@ -4979,7 +4981,7 @@ export const checkPluginPermissions: Check = (value) => {
       const item2: unknown = read[i2];
       if (typeof item2 !== "string") return { path: ["read", i2], says: "must be a string" };
       if (!pattern26.test(item2)) {
-        return { path: ["read", i2], says: "must match the pattern ^/[^*]*$" };
+        return { path: ["read", i2], says: "must be an absolute path without *" };
       }
     }
   }
@@ -4990,7 +4992,7 @@ export const checkPluginPermissions: Check = (value) => {
       const item3: unknown = write[i3];
       if (typeof item3 !== "string") return { path: ["write", i3], says: "must be a string" };
       if (!pattern26.test(item3)) {
-        return { path: ["write", i3], says: "must match the pattern ^/[^*]*$" };
+        return { path: ["write", i3], says: "must be an absolute path without *" };
       }
     }
   }
