@@ -91,8 +91,8 @@ export async function logout(invocation: Invocation<{ readonly json?: boolean }>
     return 0;
   }
   const ended = isRevoked ? `, and ${known?.issuer} has ended its tokens` : "";
-  const text = wasThere ? `The login is removed${ended}.` : "There was no login.";
-  out(`Logged out of '${visibleLine(name)}'. ${text}\n`);
+  const at = visibleLine(name);
+  out(wasThere ? `Logged out of '${at}'${ended}.\n` : `There is no login at '${at}'.\n`);
   return 0;
 }
 

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { UpstreamStatus } from "../../../upstream/upstream.ts";
 import { openTools } from "../../../gateway/tool/open-tools.ts";
 import type { Config } from "../../../gateway/config/config.ts";
+import { shellWord } from "../../../base/text/shell-word.ts";
 import { visibleLine } from "../../../base/text/visible.ts";
 import { silentHouse } from "../silent-house.ts";
 import type { Finding } from "../finding.ts";
@@ -50,7 +51,7 @@ function findingOf({ name, state, lastError, said }: UpstreamStatus, wait: numbe
   }
   // The error of a server that wants a login says what to run.
   const isSaid = lastError?.includes("`trunkline ") === true;
-  const next = "Run its command by hand to see why, or remove it from `mcpServers`.";
+  const next = `See more with \`trunkline server test ${shellWord(name)}\`, or remove it from \`mcpServers\`.`;
   const why = lastError === undefined ? "" : `: ${visibleLine(lastError)}`;
   return { state: "fail", what, says: `${state}${why}`, ...(isSaid ? {} : { next }) };
 }
