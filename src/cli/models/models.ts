@@ -28,7 +28,8 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
     err("To use a model found on this machine, set `models.default`.\n");
   }
   if (models.length === 1 && Object.keys(unanswered).length === 0) {
-    err("There is no language model. Store a provider's key, or start a model on this machine.\n");
+    const how = "`trunkline models key set ANTHROPIC_API_KEY`, or start a model on this machine";
+    err(`There is no language model. Store a provider's key, such as with ${how}.\n`);
   }
   return 0;
 }

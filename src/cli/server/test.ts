@@ -4,7 +4,7 @@ import { House } from "../../gateway/house.ts";
 import { openTools } from "../../gateway/tool/open-tools.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Invocation } from "../shell/command.ts";
-import { counted, firstLine } from "../shell/layout.ts";
+import { counted, firstLine, table } from "../shell/layout.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { namedServer } from "./named-server.ts";
 
@@ -43,8 +43,11 @@ export async function test(invocation: Invocation<{ readonly json?: boolean }>):
   out(
     `'${visibleLine(name)}' works: ${counted(count, "tool")} after ${milliseconds} ms${speaks}.\n`,
   );
-  for (const { definition } of offered) out(toolLine(definition));
-  for (const { tool } of held) out(toolLine(tool.definition, "(held) "));
+  const rows = [
+    ...offered.map(({ definition }) => toolRow(definition)),
+    ...held.map(({ tool }) => toolRow(tool.definition, "(held) ")),
+  ];
+  out(table(rows));
   if (held.length > 0) err("Check held tools with `trunkline tools diff`.\n");
   return 0;
 }
@@ -71,10 +74,10 @@ function failureText(name: string, status: UpstreamStatus | undefined): string {
   return `'${visibleLine(name)}' does not work: ${visibleLine(why)}\n${heard}`;
 }
 
-function toolLine(
+function toolRow(
   { name, title, description }: { name: string; title?: unknown; description?: unknown },
   mark = "",
-): string {
+): string[] {
   const says = [title, description].find((text) => typeof text === "string");
-  return `  ${visibleLine(name)}  ${mark}${firstLine(says ?? "")}`.trimEnd() + "\n";
+  return [`  ${name}`, `${mark}${firstLine(says ?? "")}`];
 }

@@ -98,6 +98,6 @@ async function parse(text: string): Promise<Json> {
     return yaml.parse(text, { maxAliasCount: 1_000 }) as Json;
   } catch (error) {
     const [line = ""] = (error as Error).message.split("\n");
-    throw refused(`is neither JSON nor YAML: ${line}`);
+    throw refused(`is neither JSON nor YAML: ${line.replace(/:$/, "")}`);
   }
 }
