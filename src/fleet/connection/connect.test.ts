@@ -183,6 +183,9 @@ describe("FleetConnection", { skip: noNats, timeout: 300_000 }, () => {
       const url = `tls://${host}:${server.port}`;
       await using _connection = await open({ url, tls: { caFile, certFile, keyFile } });
     }
+    // The first server of the list is down: the certificate is that of the second.
+    const several = `tls://127.0.0.9:1,tls://127.0.0.1:${server.port}`;
+    await using _second = await open({ url: several, tls: { caFile, certFile, keyFile } });
     const { url } = server;
     const advice = / Name the authority of its certificate in `fleet.tls.caFile`/;
     await assert.rejects(open({ url, tls: { caFile: strange, certFile, keyFile } }), advice);

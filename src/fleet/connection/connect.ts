@@ -201,16 +201,26 @@ function natsOptions(
 }
 
 function tlsOptions({ caFile, certFile, keyFile }: FleetTls, servers: readonly string[]): object {
-  const [host = ""] = (servers[0] ?? "").split(/:\d+$/);
+  const hosts = servers.map((server) => server.replace(/:\d+$/, "").replace(/^\[|\]$/g, ""));
   return {
     ...(caFile !== undefined && { caFile }),
     ...(certFile !== undefined && { certFile }),
     ...(keyFile !== undefined && { keyFile }),
-    // The library names no server if the address is an IP, and Node would expect `localhost` then.
-    ...(isIP(host) !== 0 && {
-      checkServerIdentity: (_: string, peer: PeerCertificate) => checkServerIdentity(host, peer),
+    ...(hosts.some((host) => isIP(host) !== 0) && {
+      checkServerIdentity: (name: string, peer: PeerCertificate) => misfit(name, peer, hosts),
     }),
   };
+}
+
+/**
+ * Why a certificate is none of a server's. The library names no server whose address is an IP, and Node
+ * says `localhost` then: any of our addresses may be meant.
+ */
+function misfit(name: string, peer: PeerCertificate, hosts: readonly string[]): Error | undefined {
+  const meant = hosts.filter((host) => isIP(host) !== 0 || host === name);
+  const names = name === "localhost" ? meant : [name];
+  const problems = names.map((each) => checkServerIdentity(each, peer));
+  return problems.includes(undefined) ? undefined : problems[0];
 }
 
 async function requireJetStream(nats: NatsConnection, where: string): Promise<void> {
