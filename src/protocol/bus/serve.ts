@@ -25,7 +25,7 @@ export interface BusCall {
   send(answer: NonNullable<Answer>): Promise<void>;
 }
 
-/** A call of a tool that is passed on. One of these is called, once. */
+/** A call of a tool that is passed on. Either `said` or `becomes` is called, once. */
 export interface PassedExchange extends BusCall {
   /** Answers with one text. */
   said(text: string): void;
@@ -58,7 +58,7 @@ export interface Guard {
 const UNREADABLE = 2;
 /** What a part of a message takes once it is read, besides its bytes. */
 const PART = 64;
-/** Frames that may follow a request on its stream; there is one that says anything. */
+/** Frames that may follow a request on its stream. Only one of them, `streamCancel`, has a meaning. */
 const MOST_FURTHER = 16;
 
 /** Answers what comes on one stream. Whatever it is, only this stream suffers. */
@@ -73,8 +73,8 @@ export async function serveExchange(
     const reading = readFrames(stream, exchange);
     if (reading !== undefined) await reading;
   } catch (error) {
-    // Whoever has asked may go as it likes: its answer learns of it. One that goes before has
-    // asked nothing.
+    // Once the request has come, `stop` tells its handler that the stream has failed. A connection
+    // that ends before has asked nothing, so only what cannot be read is answered here.
     if (!exchange.isAsked && !(error instanceof ConnectionError)) {
       await exchange.unread(error as Error);
     }
@@ -154,7 +154,7 @@ class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
 
   further(body: Buffer): void {
     if (++this.#further > MOST_FURTHER) throw new Error("Too many frames follow the request");
-    // Whoever asked says so on the same stream; nothing else is said there.
+    // A caller cancels on the stream of its request. Other kinds are ignored there.
     if (decodesTo(body, "streamCancel")) {
       this.#stopper.stop(new Error("The caller cancelled the stream"));
     }
@@ -175,7 +175,7 @@ class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
     this.#stopper.stop(reason);
   }
 
-  /** What came is no request: says so, where the other side still listens. */
+  /** Answers what is not a request with a failure, if the other side still listens. */
   async unread(error: Error): Promise<void> {
     const { message } = error;
     this.#report("bus.unreadable", { error: message });
@@ -194,25 +194,25 @@ class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
       this.#ledger?.run(this);
       this.#isRunning = true;
     } catch (error) {
-      this.#after(this.unread(error as Error));
+      this.#endAfter(this.unread(error as Error));
       return;
     }
     const request = this.#read(body);
     if (request instanceof Error) {
-      this.#after(this.unread(request));
+      this.#endAfter(this.unread(request));
       return;
     }
     try {
       if (this.#isPassed(request)) return;
     } catch (error) {
-      this.#after(this.#send(this.#failed(error)));
+      this.#endAfter(this.#send(this.#failed(error)));
       return;
     }
-    this.#after(this.#answer(() => this.#handle(request)));
+    this.#endAfter(this.#answer(() => this.#handle(request)));
   }
 
-  /** Once that is done, the request no longer runs. */
-  #after(answering: Promise<void>): void {
+  /** Ends the request when its answer is sent. */
+  #endAfter(answering: Promise<void>): void {
     answering.then(
       () => {
         this.#leave();
@@ -250,11 +250,11 @@ class Exchange implements FrameTaker, PassedExchange, StopListener, Begun {
 
   said(text: string): void {
     const value = { success: true, result: { text } };
-    this.#after(this.#sendLast({ case: "toolCall", value }));
+    this.#endAfter(this.#sendLast({ case: "toolCall", value }));
   }
 
   becomes(answer: Promise<Answer>): void {
-    this.#after(this.#answer(() => answer));
+    this.#endAfter(this.#answer(() => answer));
   }
 
   async #answer(work: () => Answer | Promise<Answer>): Promise<void> {
