@@ -54,6 +54,7 @@ describe("probeSandbox()", { skip }, () => {
     const names = findings.map(({ part }) => part);
     assert.deepEqual(names, ["bubblewrap", "seccomp", "landlock", "cgroup", "users"]);
     assert.equal(parts.landlock, findings[2]?.isInForce);
+    assert.match(findings[3]?.detail ?? "", /^memory, processes and CPU are /);
     assert.equal(findings[4]?.isInForce, process.getuid?.() === 0);
     return undefined;
   });

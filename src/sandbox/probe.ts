@@ -55,7 +55,7 @@ export async function probeSandbox(data: string, env = process.env): Promise<San
   const limits = { memory: 64 << 20, processes: 16, cpus: 1 };
   const group = await ControlGroup.create(`probe-${process.pid}`, limits);
   const noGroup = "memory, processes and CPU are not bounded: no control group can be created here";
-  found("cgroup", group !== undefined, group?.folders.join(", ") ?? noGroup);
+  found("cgroup", group !== undefined, group ? "memory, processes and CPU are bounded" : noGroup);
   await group?.[Symbol.asyncDispose]();
   const isRoot = process.getuid?.() === 0;
   const oneUser = "all sessions run as the user that runs Trunkline, who is not root";
