@@ -60,7 +60,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     ),
   });
   const lost = session.ended.then((): never => {
-    const says = "The server closed the connection. The turn goes on there.";
+    const says = "The server closed the connection. If it still runs, the turn goes on there.";
     throw new TrunklineError("unavailable", says);
   });
   background(

@@ -158,8 +158,10 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
         </ol>
       </section>
       <section aria-label="Changes">
-        <h2>Changes against {shown.branch}</h2>
-        {detail.missing === undefined ? null : <p class="note">{detail.missing}</p>}
+        <h2>Changes against {shown.branch || shown.revision.slice(0, 10)}</h2>
+        {detail.missing === undefined && detail.files.length > 0 ? null : (
+          <p class="note">{detail.missing ?? "Nothing is pushed yet."}</p>
+        )}
         {parseDiff(diff?.diff ?? "").map((file) => (
           <details class="file" key={file.path} open={detail.files.length <= 5}>
             <summary>
