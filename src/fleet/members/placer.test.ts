@@ -42,6 +42,18 @@ describe("Placer", { skip: noNats, timeout: 60_000 }, () => {
     while ((await queued(gateway)) > 0);
   });
 
+  it("says that NATS is gone, not that there are no workers", async () => {
+    await using server = await NatsServer.start();
+    await using gateway = await GatewayNode.start(server.url, "g");
+    await assert.rejects(gateway.placer.place({}, never), /has no worker\.$/);
+    await server.kill();
+    await until(() => !gateway.connection.isConnected);
+    await assert.rejects(gateway.placer.place({}, never), {
+      code: "unavailable",
+      message: "Cannot open the session: the connection to NATS is lost.",
+    });
+  });
+
   it("gives a slot to who waits before it gives one to who comes", async () => {
     await using server = await NatsServer.start();
     await using worker = await WorkerNode.start(server.url, "w", { slots: 1 });

@@ -100,7 +100,10 @@ export class Placer {
       const placement = placeSession(view, request);
       if (!("refusal" in placement)) return placement.workers;
       // A gateway that has just started has not heard of all workers yet.
-      if (members.isReady) throw cannotPlace(placement.refusal);
+      if (members.isReady) {
+        const isLost = !connection.isConnected;
+        throw cannotPlace(isLost ? "the connection to NATS is lost" : placement.refusal);
+      }
       await members.next(signal);
     }
   }
