@@ -36,7 +36,8 @@ export async function installDependencies(say) {
       const { present, expected } = countPackages(ROOT, packages);
       return `Installing dependencies: ${present} of ${expected} packages, ${seconds} s …`;
     },
-    () => capture(command, [...args, "ci"], { cwd: ROOT }).catch(noNpm),
+    // Warnings, such as that this Node is old, would hide why it fails: it needs no newer one.
+    () => capture(command, [...args, "ci", "--loglevel=error"], { cwd: ROOT }).catch(noNpm),
   );
   if (code !== 0) throw new Failure(`${output}Cannot install the dependencies: npm ci failed.`);
   if (!existsSync(NODE)) {
