@@ -13,6 +13,7 @@ describe("Questions", () => {
   it("asks again if the answer is not an option", async () => {
     const { questions, printed, never } = setUp();
     const asked = questions.ask("Go on?", ["Yes", "No"], never);
+    assert.equal(printed(), "\n? Go on?\n  1) Yes\n  2) No\n  Type a number from 1 to 2.\n");
     for (const line of ["9", "0", "yes", "", "-1", "1e0"]) questions.answer(line);
     assert.match(printed(), /There is no option '9'. Type a number from 1 to 2/);
     assert.equal(questions.isOpen, true);

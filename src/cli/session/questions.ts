@@ -59,13 +59,9 @@ export class Questions {
   answer(line: string): void {
     const [question] = this.#open;
     if (question === undefined) return;
-    const { length } = question.options;
     const at = /^\d{1,3}$/.test(line.trim()) ? Number(line) : 0;
-    if (at >= 1 && at <= length) this.#end(question, at - 1);
-    else
-      this.#out(
-        `  There is no option '${visibleLine(line)}'. Type a number from 1 to ${length}.\n`,
-      );
+    if (at >= 1 && at <= question.options.length) this.#end(question, at - 1);
+    else this.#out(`  There is no option '${visibleLine(line)}'.${how(question)}`);
   }
 
   /** The input has ended: no question can be answered from now on. */
@@ -74,9 +70,10 @@ export class Questions {
     if (this.isOpen) this.#unanswerable.resolve();
   }
 
-  #print({ text, options }: Question): void {
+  #print(question: Question): void {
+    const { text, options } = question;
     const names = options.map((name, at) => `  ${at + 1}) ${visibleLine(name)}\n`);
-    this.#out(`\n? ${text}\n${names.join("")}`);
+    this.#out(`\n? ${text}\n${names.join("")} ${how(question)}`);
   }
 
   #end(question: Question, option: number | undefined): void {
@@ -87,6 +84,10 @@ export class Questions {
     const [next] = this.#open;
     if (at === 0 && next !== undefined) this.#print(next);
   }
+}
+
+function how({ options }: Question): string {
+  return ` Type a number from 1 to ${options.length}.\n`;
 }
 
 type Json = Readonly<Record<string, unknown>>;
