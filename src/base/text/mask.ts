@@ -3,7 +3,10 @@ export const MASK = "•••";
 const MAX_DEPTH = 12;
 const MAX_ITEMS = 10_000;
 const MAX_TEXT = 4096;
-/** Of what has the shape of a secret, but for passwords and tokens in a URL. */
+/**
+ * Characters of the shortest secret that its shape gives away: `Basic` and what follows it. A password
+ * or token in a URL may be shorter.
+ */
 const SHORTEST = 14;
 /** How far back a text may be cut so as not to leave the first half of a secret. */
 const LONGEST_WORD = 256;
