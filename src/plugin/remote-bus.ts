@@ -66,7 +66,7 @@ export class RemoteBus implements AsyncDisposable {
   offerIn(offer: Offer): void {
     this.#tools = new Published((_, tool) => offer.tools.add(tool));
     this.#prompts = new Published((name, prompt) => offer.prompts.add(name, prompt));
-    offer.waitFor(() => this.#refresh());
+    offer.waitFor({ known: () => this.#refresh() });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

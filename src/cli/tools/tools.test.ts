@@ -6,6 +6,8 @@ import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts"
 
 const SERVER = join(import.meta.dirname, "../../../test/support/notes-server.mjs");
 
+const SDK = new URL("../../plugin/sdk/trunkline-plugin.ts", import.meta.url).href;
+
 /** A configuration with a server that has the tools `read_note` and `fail`. */
 const setUp = (policy: object = {}): Promise<SampleCommandLine> => {
   const notes = { command: process.execPath, args: [SERVER] };
@@ -78,6 +80,19 @@ describe("trunkline tools list --profile and --cost", () => {
 });
 
 describe("trunkline tools call", () => {
+  it("waits for the plugin that has the tool", async () => {
+    await using line = await SampleCommandLine.create();
+    const file = join(line.home.path, "plugin.mjs");
+    const tools = '{ hello: { description: "Greets", call: () => "Hello" } }';
+    const plugin = `{ id: "tools.hello", version: "1.0.0", tools: ${tools} }`;
+    const program = `import { definePlugin } from ${JSON.stringify(SDK)};\ndefinePlugin(${plugin});\n`;
+    await line.home.write(file, program);
+    const bus = { sandbox: "off", plugins: { "tools.hello": { module: file } } };
+    await line.home.write(line.home.userFile, JSON.stringify({ bus }));
+    const { code, out, err } = await line.run("tools", "call", "hello");
+    assert.deepEqual([code, out], [0, "Hello\n"], err);
+  });
+
   it("prints the tool's answer, and exits with 1 if it fails", async () => {
     await using line = await setUp();
     const { code, out } = await line.run("tools", "call", "read_note", "--args", '{"name":"x"}');

@@ -94,7 +94,8 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
     }),
   );
   await orchestrator.configure(plan.plugins);
-  offer.waitFor(() => orchestrator.known());
+  const known = (): Promise<void> | undefined => orchestrator.known();
+  offer.waitFor({ known, arrival: known });
   const open = opening.move();
   return { orchestrator, [Symbol.asyncDispose]: () => open.disposeAsync() };
 }

@@ -35,8 +35,10 @@ describe("lazyBus()", { timeout: 30_000 }, () => {
     await home.write(`${home.data}/certs`, "");
     const { offer, bus, events } = await openWith(home, { p: { command: "/nonexistent" } });
     await using _bus = bus;
-    await offer.known();
+    // A call of an unknown tool waits for it too, but not again and again.
+    await offer.arrival();
     assert.ok(events.includes("bus.not-opened"), events.join());
+    assert.equal(offer.arrival(), undefined);
     events.length = 0;
     await offer.known();
     assert.ok(events.includes("bus.not-opened"), events.join());

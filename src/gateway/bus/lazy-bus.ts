@@ -20,29 +20,30 @@ export function lazyBus(
 ): AsyncDisposable {
   let bus: Promise<ConfiguredBus> | undefined;
   let isWanted = hasPlugins(config);
-  const load = async (now: Pick<Config, "bus" | "data">): Promise<ConfiguredBus> => {
-    const { ConfiguredBus } = await import("./configured-bus.ts");
-    return new ConfiguredBus({ config: now, log, offer, reloading, listen: "localhost:0" });
-  };
+  let isTried = false;
   const open = async (now: Pick<Config, "bus" | "data"> = config): Promise<void> => {
     try {
-      bus ??= load(now);
+      bus ??= import("./configured-bus.ts").then(
+        ({ ConfiguredBus: Bus }) =>
+          new Bus({ config: now, log, offer, reloading, listen: "localhost:0" }),
+      );
       const loaded = await bus;
       isWanted = loaded.isWanted;
       if (isWanted) await (await loaded.open()).orchestrator.known();
     } catch (error) {
       log.error("bus.not-opened", { error });
     }
+    isTried = true;
   };
-  const timer = setTimeout(() => {
-    if (isWanted) background(open(), "Opening the bus");
-  }, SOON).unref();
+  const known = (): Promise<void> | undefined => (isWanted ? open() : undefined);
+  const timer = setTimeout(() => background(known(), "Opening the bus"), SOON).unref();
   // Once it is loaded, the bus follows the configuration by itself.
   const stop = followConfig(reloading, log, async (changed) => {
     isWanted = hasPlugins(changed);
     if (bus === undefined && isWanted) await open({ ...config, bus: changed.bus });
   });
-  offer.waitFor(() => (isWanted ? open() : undefined));
+  // A call of a tool that nobody knows waits for them once: a bus that cannot be opened has none.
+  offer.waitFor({ known, arrival: () => (isTried ? undefined : known()) });
   return {
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);

@@ -64,9 +64,11 @@ export class ReviewsOffer implements AsyncDisposable {
     }
     offer.resources.add(this.#provider());
     // Whoever asks for a list, or hears the news, stays for longer.
-    offer.waitFor(() => {
-      this.#beginSoon();
-      return undefined;
+    offer.waitFor({
+      known: () => {
+        this.#beginSoon();
+        return undefined;
+      },
     });
     offer.notices.whenHeard(() => this.#beginSoon());
     this.#ends.push(offer.clients.onGone((client) => this.#gone(client)));

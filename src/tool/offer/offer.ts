@@ -70,7 +70,7 @@ export class Offer implements Required<ToolSources> {
   }
 
   /** Lists, and calls of tools that are not known yet, wait for these sources. */
-  waitFor(sources: ToolSources | ToolSources["known"]): void {
-    this.#sources.push(typeof sources === "function" ? { known: sources } : sources);
+  waitFor(sources: ToolSources): void {
+    this.#sources.push(sources);
   }
 }
