@@ -28,19 +28,19 @@ describe("LastWords", () => {
 
   it("is what npm could not get, not where its log is", () => {
     const missing = `npm error code E404
-npm error 404 Not Found - GET https://registry.npmjs.org/no-such-server
+npm error 404 Not Found - GET https://registry.example/no-such-server
 npm error 404
 npm error 404  The requested resource 'no-such-server@*' could not be found
 npm error 404
 npm error 404 Note that you can also install from a
 npm error 404 tarball, folder, http url, or git url.
 npm error A complete log of this run can be found in: /home/ada/.npm/_logs/debug-0.log`;
-    const url = "https://registry.npmjs.org/no-such-server";
+    const url = "https://registry.example/no-such-server";
     assert.equal(lastOf(missing), `npm error 404 Not Found - GET ${url}`);
     const offline = `npm error code EAI_AGAIN
 npm error syscall getaddrinfo
 npm error errno EAI_AGAIN
-npm error request to ${url} failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org
+npm error request to ${url} failed, reason: getaddrinfo EAI_AGAIN registry.example
 npm error A complete log of this run can be found in: /home/ada/.npm/_logs/debug-0.log`;
     assert.match(lastOf(offline) ?? "", /^npm error request to \S+ failed, reason: getaddrinfo/);
   });
