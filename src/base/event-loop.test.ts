@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
 import {
+  aboutToSend,
   afterSending,
   atTurnEnd,
   beforeSending,
@@ -16,6 +17,9 @@ import {
 
 describe("atTurnEnd", () => {
   it("runs all work of a turn after it, in its order and before anything goes on, and once", async () => {
+    // After several messages in a turn it waits for the end of the next one, whatever was before.
+    atTurnEnd(() => aboutToSend(2));
+    await nextTurn();
     const done: string[] = [];
     const goOn = async (after: Promise<void>): Promise<void> => {
       await after;
@@ -36,6 +40,74 @@ describe("atTurnEnd", () => {
     await nextTurn();
     await nextTurn();
     assert.deepEqual(done, ["first", "due", "last", "went on", "of the next turn"]);
+  });
+});
+
+describe("atTurnEnd, for messages one by one", () => {
+  /** Sends messages at the end of a turn. Whether that was before what was to be done at its end. */
+  const sendsEarly = async (messages: number): Promise<boolean> => {
+    const done: string[] = [];
+    setImmediate(() => done.push("end"));
+    atTurnEnd(() => {
+      done.push("work");
+      aboutToSend(messages);
+    });
+    assert.deepEqual(done, []);
+    await nextTurn();
+    return done[0] === "work";
+  };
+  const sendEarly = async (times: number): Promise<number> => {
+    let early = 0;
+    for (let time = 0; time < times; time++) if (await sendsEarly(1)) early++;
+    return early;
+  };
+
+  it("waits for the end of a turn only now and then, and less often the longer they are alone", async () => {
+    await sendsEarly(2);
+    for (const times of [0, 1, 3, 7, 15, 31, 31]) {
+      assert.equal(await sendsEarly(1), false);
+      assert.equal(await sendEarly(times), times);
+    }
+    assert.equal(await sendsEarly(1), false);
+  });
+
+  it("waits again once several are sent, together or beside it", async () => {
+    await sendEarly(64);
+    assert.equal(await sendsEarly(2), true);
+    assert.equal(await sendsEarly(2), false);
+    assert.equal(await sendEarly(4), 1);
+    aboutToSend(1);
+    assert.equal(await sendsEarly(1), true);
+    assert.equal(await sendEarly(2), 0);
+  });
+
+  it("runs work that begins other such work no more than so often in a turn", async () => {
+    await sendEarly(64);
+    const begun = { times: 0 };
+    const again = (): void => {
+      if (begun.times++ < 1_000) atTurnEnd(again);
+    };
+    again();
+    await nextTurn();
+    assert.ok(begun.times > 2 && begun.times < 40, String(begun.times));
+    while (begun.times < 1_000) await nextTurn();
+    await nextTurn();
+  });
+
+  it("lets promises go on first that wait for what was read", async () => {
+    await sendEarly(2);
+    const done: string[] = [];
+    const answer = async (text: string, read: Promise<unknown>): Promise<void> => {
+      await read;
+      atTurnEnd(() => done.push(`sent ${text}`));
+      done.push(text);
+    };
+    const read = Promise.withResolvers<void>();
+    const answers = ["one", "two"].map((text) => answer(text, read.promise));
+    read.resolve();
+    await Promise.all(answers);
+    await nextTurn();
+    assert.deepEqual(done, ["one", "two", "sent one", "sent two"]);
   });
 });
 

@@ -42,13 +42,52 @@ function forgetTime(): void {
 
 /** Work for the end of this turn. */
 const last: (() => void)[] = [];
+/** How often in a row work need not wait, at most, after a turn in which at most one message was sent. */
+const MOST_EARLY = 31;
+let early = 0;
+/** How often it need not after the next such turn: the longer messages are alone, the more often. */
+let trust = 0;
+/** Messages that were sent since such work was last done. */
+let sent = 0;
+const SETTLED = Promise.resolve();
 
 /**
  * Runs work at the end of this turn of the event loop, when all that is ready was read, together with all
  * other such work: an immediate for each costs more than most of it. Promises go on after all of it.
+ *
+ * Where messages are sent one by one, there is nothing to wait for, and an immediate makes one more turn
+ * of the loop. Then work runs as soon as promises have gone on that wait for what was just read. Now and
+ * then it waits all the same, to see whether more than one message is sent in a turn.
  */
 export function atTurnEnd(work: () => void): void {
-  if (last.push(work) === 1) setImmediate(runAll, last);
+  if (last.push(work) !== 1) return;
+  if (early === 0) {
+    setImmediate(endTurn);
+  } else {
+    early--;
+    SETTLED.then(endEarly, endEarly);
+  }
+}
+
+function endTurn(): void {
+  runAll(last);
+  early = trust;
+  trust = Math.min(2 * trust + 1, MOST_EARLY);
+  countSent();
+}
+
+function endEarly(): void {
+  runAll(last);
+  countSent();
+}
+
+/** Where several messages were sent, the next turns are waited for. */
+function countSent(): void {
+  if (sent > 1) {
+    early = 0;
+    trust = 0;
+  }
+  sent = 0;
 }
 
 function runAll(works: (() => void)[]): void {
@@ -73,11 +112,16 @@ const due: (() => void)[] = [];
  * sent, and all writes of one turn are one write.
  */
 export function beforeSending(work: () => void): void {
-  if (due.push(work) === 1) atTurnEnd(aboutToSend);
+  if (due.push(work) === 1) atTurnEnd(sendNothing);
 }
 
-/** To be called by whatever hands bytes to the system. Work must not throw. */
-export function aboutToSend(): void {
+function sendNothing(): void {
+  aboutToSend(0);
+}
+
+/** To be called by whatever hands messages to the system. Work must not throw. */
+export function aboutToSend(messages: number): void {
+  sent += messages;
   if (due.length > 0) for (const work of due.splice(0)) work();
 }
 
@@ -98,7 +142,7 @@ export function sendWithTurn(send: () => void): void {
 }
 
 function sendAll(): void {
-  aboutToSend();
+  aboutToSend(leaving.length);
   runAll(leaving);
   justSent();
 }

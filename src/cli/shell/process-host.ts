@@ -39,7 +39,7 @@ export class PlainOutput implements Output {
   }
 
   write(text: string | Uint8Array): void {
-    aboutToSend();
+    aboutToSend(1);
     if (this.#stream !== undefined) {
       this.#stream.write(text);
       return;

@@ -16,6 +16,7 @@ export class Outbox {
   /** Counted where the reader is a stranger, who may leave any amount unread. */
   readonly #holding: Holding | undefined;
   #text = "";
+  #messages = 0;
   #scheduled = false;
   #closed = false;
   #ended: Promise<void> | undefined;
@@ -44,6 +45,7 @@ export class Outbox {
   send(framed: string): Room {
     if (this.#closed) return ROOM;
     this.#text += framed;
+    this.#messages++;
     if (!this.#scheduled) {
       this.#scheduled = true;
       atTurnEnd(this.#flush);
@@ -88,7 +90,8 @@ export class Outbox {
     if (this.#text === "") return;
     const text = this.#text;
     this.#text = "";
-    aboutToSend();
+    aboutToSend(this.#messages);
+    this.#messages = 0;
     this.#write(text);
     justSent();
     const unsent = this.#writable.writableLength;

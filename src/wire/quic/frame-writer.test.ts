@@ -29,6 +29,31 @@ describe("FrameWriter", () => {
     assert.equal(output.taken[0]?.length, 2 * HEADER + 6);
   });
 
+  it("sends at once what follows one message in a turn, and not what follows several", async () => {
+    let written = 0;
+    const write = (chunk: Buffer, _: string, done: () => void): void => {
+      written += chunk.length;
+      done();
+    };
+    const writer = new FrameWriter(new Writable({ write }));
+    const isSentAtOnce = async (frames: number): Promise<boolean> => {
+      for (let id = 1; id <= frames; id++) writer.send(COMMAND.write, 0, id);
+      await Promise.resolve();
+      const atOnce = written;
+      await nextTurn();
+      assert.equal(written, frames * HEADER);
+      written = 0;
+      return atOnce > 0;
+    };
+    await isSentAtOnce(2);
+    assert.equal(await isSentAtOnce(1), false);
+    assert.equal(await isSentAtOnce(1), false);
+    assert.equal(await isSentAtOnce(1), true);
+    assert.equal(await isSentAtOnce(1), false);
+    assert.equal(await isSentAtOnce(2), true);
+    assert.equal(await isSentAtOnce(1), false);
+  });
+
   it("has done before it sends what is due before, once for all that it sends", async () => {
     const output = new SlowOutput();
     const writer = new FrameWriter(output);

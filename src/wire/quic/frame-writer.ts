@@ -15,6 +15,7 @@ export class FrameWriter {
   #parts: Uint8Array[] = [];
   #isScheduled = false;
   #gathered = 0;
+  #frames = 0;
 
   constructor(output: Writable) {
     this.#output = output;
@@ -36,6 +37,7 @@ export class FrameWriter {
     if (lead !== undefined) this.#slab.writeUInt32LE(lead, this.#to + HEADER);
     this.#to += ahead;
     this.#gathered += ahead + length;
+    this.#frames++;
     if (payload !== undefined && isLarge) {
       this.#closePart();
       this.#parts.push(payload);
@@ -57,7 +59,8 @@ export class FrameWriter {
     this.#parts = [];
     if (this.#output.destroyed) return;
     // What an answer tells is on record before it leaves: once for all that leaves together.
-    aboutToSend();
+    aboutToSend(this.#frames);
+    this.#frames = 0;
     if (parts.length > 1) this.#output.cork();
     for (const part of parts) this.#output.write(part);
     if (parts.length > 1) this.#output.uncork();
