@@ -33,6 +33,9 @@ export interface Audit {
 /** When the text was made, by `now()`. */
 let madeAt = -Infinity;
 let text = "";
+/** The second that it is in, and its text up to the point. */
+let second = NaN;
+let upToPoint = "";
 
 /**
  * The present time as ISO text, which is less than a millisecond old: reading and formatting it cost more
@@ -41,7 +44,17 @@ let text = "";
 export function timestamp(at = now()): string {
   if (at - madeAt >= 1) {
     madeAt = at;
-    text = new Date().toISOString();
+    text = isoText(Date.now());
   }
   return text;
+}
+
+/** The same as `Date.toISOString()`, which is mostly called for the same second again. */
+export function isoText(time: number): string {
+  const milliseconds = time % 1000;
+  if (time - milliseconds !== second) {
+    second = time - milliseconds;
+    upToPoint = new Date(second).toISOString().slice(0, -4);
+  }
+  return `${upToPoint}${String(1000 + milliseconds).slice(1)}Z`;
 }

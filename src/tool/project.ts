@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from "node:path";
 
+import { readTime } from "../base/event-loop.ts";
 import type { Principal } from "../base/principal.ts";
 import { realPath } from "../base/file/path.ts";
 import type { Arguments, ToolContext } from "./tool.ts";
@@ -145,16 +146,14 @@ function distinct(roots: readonly string[]): string[] {
 }
 
 /**
- * The folder whose real path was looked up in this callback of the event loop, with that path. Calls
- * that are read at the same time are made in the same place.
+ * The folder whose real path was looked up last, when that was, and the path. Calls that are read at the
+ * same time are made in the same place.
  */
-let last: readonly string[] = [];
+let lookedUp: readonly [folder: string, at: number, real: string] = ["", NaN, ""];
 
 function only(folder: string, source: "argument" | "folder"): Project {
-  if (last[0] !== folder) {
-    last = [folder, realPath(folder)];
-    queueMicrotask(() => (last = []));
-  }
-  const real = last[1] as string;
+  const at = readTime();
+  if (lookedUp[1] !== at || lookedUp[0] !== folder) lookedUp = [folder, at, realPath(folder)];
+  const real = lookedUp[2];
   return { folder: real, folders: [real], source };
 }

@@ -54,7 +54,6 @@ const MiB = 1024 * 1024;
 const LOAD_AFTER = 10;
 const NEWLINE = 0x0a;
 const LINE_END = Buffer.from("\n");
-const NOTHING = Buffer.alloc(0);
 /** Appended to by several processes. */
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND;
 
@@ -281,15 +280,16 @@ export class AuditLog implements Disposable {
       const file = this.#current();
       while (end < lines.length) {
         // A partly written line stays in the file; it is written again after a line end.
-        const mend = this.#isTorn ? LINE_END : NOTHING;
+        const mend = this.#isTorn ? 1 : 0;
         const rest =
-          end === 0 && !this.#isTorn ? lines : Buffer.concat([mend, lines.subarray(end)]);
+          mend + end === 0 ? lines : Buffer.concat([LINE_END, lines.subarray(end)].slice(1 - mend));
         const bytesWritten = this.#options.write(file, rest);
         if (bytesWritten === 0) throw new Error("The disk takes nothing");
         this.#size += bytesWritten;
         this.#isTorn = rest[bytesWritten - 1] !== NEWLINE;
         // The last line end that was written; where there is none, nothing more is whole.
-        end += Math.max(0, rest.lastIndexOf(NEWLINE, bytesWritten - 1) + 1 - mend.length);
+        const whole = this.#isTorn ? rest.lastIndexOf(NEWLINE, bytesWritten - 1) + 1 : bytesWritten;
+        end += Math.max(0, whole - mend);
       }
     } finally {
       appended(end);
