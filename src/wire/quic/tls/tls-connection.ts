@@ -8,7 +8,7 @@ import { readPeerCertificate } from "../peer-certificate.ts";
 import type { Ending } from "../settings.ts";
 import { HeldBytes } from "../stream/held-bytes.ts";
 import { StreamTable } from "../stream/stream-table.ts";
-import { readInto } from "./read-into.ts";
+import { readInto } from "../../channel/read-into.ts";
 import {
   type FrameCarrier,
   MultiplexedStream,
