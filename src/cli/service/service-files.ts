@@ -28,7 +28,6 @@ export function unitText({ command, path, kept }: ServiceWords): string {
   return `# Written by \`trunkline service install\`; it will be overwritten.
 [Unit]
 Description=Trunkline gateway
-Documentation=https://www.npmjs.com/package/trunkline
 StartLimitIntervalSec=60
 StartLimitBurst=5
 ${KEPT}=${JSON.stringify(kept)}
