@@ -4,6 +4,7 @@ import { ReviewCommands } from "../../review/review-commands.ts";
 import type { ThreadView } from "../../review/thread-view.ts";
 import { findRepository, placeOf } from "../../review/repository.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
+import { Reviews } from "../../store/review/reviews.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { dataOf, folderOf, openCommands, type RepoValues } from "./open-reviews.ts";
@@ -43,13 +44,15 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
     print(before.list.table);
     return 0;
   }
-  using commands = await ReviewCommands.open(data, folderOf(invocation));
   if (before !== undefined) {
+    // The store is as it was when the repository was recognised.
+    using commands = new ReviewCommands(await Reviews.open(data), folderOf(invocation));
     const list = await lookedForAgain(commands, before.list, before.stale);
     print(list.table, list.moves);
     kept?.keep(list, before.stale);
     return 0;
   }
+  using commands = await ReviewCommands.open(data, folderOf(invocation));
   const gitDir = values.everywhere === true ? undefined : commands.here.gitDir;
   const states = values.state ?? (values.all === true ? undefined : UNRESOLVED);
   // A renamed file is found by its current name and by its name when the comment was made.
