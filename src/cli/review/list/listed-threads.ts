@@ -74,16 +74,7 @@ export async function lookedForAgain(
   const searched: OpenedThreads[] = [];
   for (const { place, opened: text } of places) {
     if (!stale.has(place)) continue;
-    const numbers = numbersIn(text);
-    const opened: { line?: number; end?: number }[] = [];
-    const threads: number[] = [];
-    for (let n = 0; n < numbers.length; n += 3) {
-      // By index: destructuring an array runs its iterator, thousands of times.
-      const line = numbers[n + 1] ?? 0;
-      const end = numbers[n + 2] ?? 0;
-      threads.push(numbers[n] ?? 0);
-      opened.push(line === 0 || end === 0 ? {} : { line, end });
-    }
+    const { threads, opened } = openedIn(text);
     indexes.set(place, threads);
     searched.push({ place, opened, idOf: (which) => idAt(threads[which] ?? -1) });
   }
@@ -106,6 +97,24 @@ export async function lookedForAgain(
   const next = places.map((listed) => ({ ...listed, ...found.get(listed.place) }));
   const width = next.reduce((most, { longest }) => Math.max(most, longest), 0);
   return { table, moves: { wheres, width }, places: next };
+}
+
+/**
+ * The indexes of the threads of a place, and their lines. A function of its own, because V8 compiles the
+ * whole function that a long loop is in, and the process would wait for that at its end.
+ */
+function openedIn(text: string): { threads: number[]; opened: { line?: number; end?: number }[] } {
+  const numbers = numbersIn(text);
+  const opened: { line?: number; end?: number }[] = [];
+  const threads: number[] = [];
+  for (let n = 0; n < numbers.length; n += 3) {
+    // By index: destructuring an array runs its iterator, thousands of times.
+    const line = numbers[n + 1] ?? 0;
+    const end = numbers[n + 2] ?? 0;
+    threads.push(numbers[n] ?? 0);
+    opened.push(line === 0 || end === 0 ? {} : { line, end });
+  }
+  return { threads, opened };
 }
 
 /** What `opened` of a place has. */
