@@ -36,22 +36,19 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const data = await dataOf(invocation);
   const kept = keptIn(data, invocation);
   const before = kept?.read();
-  const textOf = (table: ThreadTable, moves?: Moves): string => {
-    if (values.menu !== true) return tableText(table, invocation.width, moves);
-    return menuText(moves === undefined ? table : withPositions(table, moves));
+  const print = (table: ThreadTable, moves?: Moves): void => {
+    if (values.menu !== true) out(tableText(table, invocation.width, moves));
+    else out(menuText(moves === undefined ? table : withPositions(table, moves)));
   };
   if (before?.stale.size === 0) {
-    out(textOf(before.list.table));
+    print(before.list.table);
     return 0;
   }
   if (before !== undefined) {
     // The store is as it was when the repository was recognised.
     using commands = new ReviewCommands(await Reviews.open(data), folderOf(invocation));
-    const { list, text } = await unoptimised(before.stale.size, async () => {
-      const list = await lookedForAgain(commands, before.list, before.stale);
-      return { list, text: textOf(list.table, list.moves) };
-    });
-    out(text);
+    const list = await lookedForAgain(commands, before.list, before.stale);
+    print(list.table, list.moves);
     kept?.keep(list, before.stale);
     return 0;
   }
@@ -74,31 +71,11 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
     return 0;
   }
   const table = threadTable(wanted);
-  out(textOf(table));
+  print(table);
   // A claim lapses with time.
   const isLasting = !threads.some(({ state }) => state === "claimed");
   if (isLasting) kept?.keep(listedThreads(table, threads, views));
   return 0;
-}
-
-/** Files. For more, optimised code would be used for long enough. */
-const MOST_UNOPTIMISED = 200;
-
-/**
- * Runs something short without V8's slower compiler, whose code does not pay off in that time: it works in
- * other threads, which take the processor from this one, and the process waits at its end for what is
- * being compiled. It is turned on again before anything is written, as the process may end with that, and
- * code that is kept for the next start is kept for the same settings.
- */
-async function unoptimised<T>(files: number, run: () => Promise<T>): Promise<T> {
-  if (files > MOST_UNOPTIMISED) return run();
-  const { setFlagsFromString } = process.getBuiltinModule("node:v8");
-  setFlagsFromString("--no-turbofan");
-  try {
-    return await run();
-  } finally {
-    setFlagsFromString("--turbofan");
-  }
 }
 
 /** The list as it was printed last; undefined for lists that are not kept. */
