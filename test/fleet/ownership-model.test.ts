@@ -5,8 +5,8 @@ import { rounds } from "../support/full-run.ts";
 import { explore } from "./model/explore.ts";
 import type { Act } from "./model/world.ts";
 
-const RANDOM = rounds({ few: 1_500, all: 120_000 });
-const COURSES = rounds({ few: 200, all: 10_000 });
+const RANDOM = rounds({ few: 500, all: 120_000 });
+const COURSES = rounds({ few: 70, all: 10_000 });
 /** Runs within which a protocol with a hole must be found out. */
 const FOUND_WITHIN = 1_000;
 
