@@ -64,6 +64,8 @@ class Room implements AsyncDisposable {
   #terminal!: TerminalMember;
   #dashboard = new DashboardMember();
   #turns = 0;
+  /** What the turn before asked when it was interrupted. It is withdrawn when the next one begins. */
+  #unanswered = "";
 
   private constructor(seed: number) {
     this.#random = new SeededRandom(seed);
@@ -90,15 +92,20 @@ class Room implements AsyncDisposable {
   async kill(target: (typeof TARGETS)[number]): Promise<void> {
     const isQuestion = this.#random.below(3) === 0;
     const tag = `t${++this.#turns}`;
-    const asker = this.#random.pick(MEMBERS);
+    // What is typed in a terminal that asks something is an answer.
+    const free = this.#unanswered === "" ? MEMBERS : MEMBERS.filter((name) => name !== "terminal");
+    const asker = this.#random.pick(free);
     const words = `${isQuestion ? "permission" : "forever"} ${tag}`;
     // Who is killed itself never hears how it ended.
     const ended = this.#member(asker)
       .prompt(words)
       .catch((error: unknown): Outcome => ({ error }));
     const title = `Run ${tag}`;
-    if (isQuestion) await this.#all(({ asked }) => asked.open.has(title), `asked ${tag}`);
+    const isAsked = ({ asked }: Member): boolean => asked.open.has(title);
+    if (isQuestion) await this.#all(isAsked, `asked ${tag}`);
     else await this.#said(`${tag}:${this.#random.below(60)}`);
+    const left = this.#unanswered;
+    await this.#all(({ asked }) => !asked.open.has(left), `withdrawn ${left}, ${words}`);
 
     const holder = await this.#holder();
     const dies = target === "holder" ? this.#nameOf(holder) : target;
@@ -111,11 +118,10 @@ class Room implements AsyncDisposable {
     if (wasHolder) await this.#takenOver(dies, since);
     else if (!isQuestion) this.#survivor(dies).cancel();
     await this.#start(dies);
-    if (wasHolder && isQuestion) {
-      // Nobody is asked any more, and the same prompt asks everybody again.
-      await this.#all(({ asked }) => !asked.open.has(title), `withdrawn, ${says}`);
-    } else if (isQuestion) {
-      await this.#all(({ asked }) => asked.open.has(title), `asked again, ${says}`);
+    // Also by whoever has the session next: an answer counts for the next turn that asks the same.
+    this.#unanswered = wasHolder ? title : "";
+    if (isQuestion) await this.#all(isAsked, `asked again, ${says}`);
+    if (isQuestion && !wasHolder) {
       this.#member(this.#random.pick(MEMBERS)).allow(title);
     }
     await this.#same(says);

@@ -68,8 +68,8 @@ export class SessionActions {
   async answer(principal: Principal, session: ReadSession, body: AnswerBody): Promise<void> {
     const { rows, clients } = this.#options;
     const digest = await rows.digests.of(session);
-    const pending = digest.pending.find(({ requestId }) => requestId === body.id);
-    if (pending === undefined || session.holder === undefined) {
+    const pending = digest.asked(session).find(({ requestId }) => requestId === body.id);
+    if (pending === undefined) {
       const client = await clients.known(principal, session.id);
       if (client?.answer(body.id, body.result ?? { action: "cancel" }) === true) return;
       throw new TrunklineError(

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
 import type { SessionEvent } from "../../../session/event.ts";
 import { SessionLog } from "../../../store/session/session-log.ts";
-import { SessionReader } from "../../../store/session/session-reader.ts";
+import { type ReadSession, SessionReader } from "../../../store/session/session-reader.ts";
 import { SessionDigest, SessionDigests } from "./session-digest.ts";
 
 const PROMPT: SessionEvent = { kind: "prompt", turnId: "t", prompt: [], by: "zed" };
@@ -33,6 +33,11 @@ function digestOf(...events: SessionEvent[]): SessionDigest {
   return digest;
 }
 
+/** As much of a session as tells what is asked. */
+function held(notes: object): ReadSession {
+  return { notes, holder: "h" } as unknown as ReadSession;
+}
+
 function told(says: string, meta: object): SessionEvent {
   const content = { type: "text", text: says };
   return {
@@ -43,10 +48,26 @@ function told(says: string, meta: object): SessionEvent {
 
 describe("what the events of a session say", () => {
   it("has a permission until it is answered or its turn ends", () => {
-    assert.equal(digestOf(PROMPT, ASK, CHUNK).pending.length, 1);
-    assert.equal(digestOf(PROMPT, ASK, ANSWER).pending.length, 0);
-    assert.equal(digestOf(PROMPT, ASK, END).pending.length, 0);
-    assert.equal(digestOf(PROMPT, ASK, { ...PROMPT, steers: true }).pending.length, 1);
+    const asked = (...events: SessionEvent[]): number =>
+      digestOf(...events).asked(held({ turn: "t" })).length;
+    assert.equal(asked(PROMPT, ASK, CHUNK), 1);
+    assert.equal(asked(PROMPT, ASK, ANSWER), 0);
+    assert.equal(asked(PROMPT, ASK, END), 0);
+    assert.equal(asked(PROMPT, ASK, { ...PROMPT, steers: true }), 1);
+    const left = { ...held({ turn: "t" }), holder: undefined };
+    assert.equal(digestOf(PROMPT, ASK).asked(left).length, 0);
+  });
+
+  it("has a permission again that nobody had answered when its turn was interrupted", () => {
+    const interrupted = [PROMPT, ASK, { ...END, stopReason: "interrupted" }] as const;
+    const asked = (notes: object, ...more: SessionEvent[]): number =>
+      digestOf(...interrupted, ...more).asked(held(notes)).length;
+    const again = { permission: { requestId: "r" } };
+    assert.equal(asked(again), 1);
+    assert.equal(asked(again, ANSWER), 0);
+    assert.equal(asked({ ...again, turn: "t2" }, { ...PROMPT, turnId: "t2" }), 0);
+    assert.equal(asked({}), 0);
+    assert.equal(asked({ permission: { requestId: "another" } }), 0);
   });
 
   it("has the last client, usage, plan, mode and end", () => {
@@ -121,10 +142,11 @@ describe("what the events of a session say", () => {
     const at = async () => {
       const found = await reader.find(id);
       assert.ok(found !== undefined);
-      return digests.of(found);
+      const digest = await digests.of(found);
+      return digest.asked({ ...found, holder: "h" }).length;
     };
-    assert.equal((await at()).pending.length, 1);
+    assert.equal(await at(), 1);
     await add(ANSWER);
-    assert.equal((await at()).pending.length, 0);
+    assert.equal(await at(), 0);
   });
 });

@@ -1,5 +1,6 @@
 import type { SessionEvent } from "../../../session/event.ts";
 import type { PermissionRequest } from "../../../session/permission/permission.ts";
+import type { UnansweredRequest } from "../../../session/permission/permissions.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
 import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 import type { ConfigOption, PlanEntry, SessionRow } from "../session-api.ts";
@@ -44,8 +45,13 @@ export class SessionDigest {
   pullRequest: string | undefined;
   readonly #pending = new Map<string, PendingRequest>();
 
-  get pending(): readonly PendingRequest[] {
-    return [...this.#pending.values()];
+  /** The permissions that people are asked for now: by the running turn, or again after an interruption. */
+  asked({ holder, notes }: ReadSession): readonly PendingRequest[] {
+    if (holder === undefined) return [];
+    const pending = [...this.#pending.values()];
+    if (typeof notes.turn === "string") return pending;
+    const { requestId: again } = (notes.permission ?? {}) as Partial<UnansweredRequest>;
+    return pending.filter(({ requestId }) => requestId === again);
   }
 
   read({ seq, at, message }: LoggedEvent): void {
@@ -80,7 +86,7 @@ export class SessionDigest {
         return;
       case "end":
         this.ended = event.stopReason;
-        this.#pending.clear();
+        if (event.stopReason !== "interrupted") this.#pending.clear();
         return;
       case "update":
         this.#update(event.update);
@@ -202,7 +208,7 @@ export class SessionDigests {
       await this.#continue(known, id, last);
       return known;
     }
-    const digest = await this.#begin(id, last, typeof notes.turn === "string");
+    const digest = await this.#begin(id, last, mayAsk(notes));
     this.#digests.delete(id);
     this.#digests.set(id, digest);
     for (const oldest of this.#digests.keys()) {
@@ -220,8 +226,8 @@ export class SessionDigests {
     }
   }
 
-  /** A turn that runs is read from its prompt on, since what it asks may be far back. */
-  async #begin(id: string, last: number, isRunning: boolean): Promise<SessionDigest> {
+  /** A turn that may ask something is read from its prompt on, since that may be far back. */
+  async #begin(id: string, last: number, isAsking: boolean): Promise<SessionDigest> {
     const events: LoggedEvent[] = [];
     let before = last + 1;
     while (before > 1 && events.length < LONGEST_TAIL) {
@@ -229,13 +235,18 @@ export class SessionDigests {
       events.unshift(...more);
       before = more[0]?.seq ?? 1;
       const hasPrompt = events.some(({ message }) => isTurnStart(message as SessionEvent));
-      if (!isRunning || hasPrompt) break;
+      if (!isAsking || hasPrompt) break;
     }
     const digest = new SessionDigest();
     for (const event of events) digest.read(event);
     digest.last = Math.max(digest.last, last);
     return digest;
   }
+}
+
+/** Whether a turn runs, or the last one was interrupted with a question that is asked again. */
+export function mayAsk({ turn, permission }: ReadSession["notes"]): boolean {
+  return typeof turn === "string" || permission !== undefined;
 }
 
 function isTurnStart(event: SessionEvent): boolean {

@@ -108,9 +108,7 @@ export class SessionRoutes {
   async asks(principal: Principal, session: ReadSession): Promise<readonly Ask[]> {
     const client = await this.#options.clients.known(principal, session.id);
     const digest = await this.#options.rows.digests.of(session);
-    const isOpen = session.holder !== undefined && typeof session.notes.turn === "string";
-    const permissions = isOpen ? digest.pending.map(askOf) : [];
-    return [...permissions, ...(client?.asks ?? [])];
+    return [...digest.asked(session).map(askOf), ...(client?.asks ?? [])];
   }
 
   /** A bounded batch of events from a number on. */

@@ -8,7 +8,12 @@ import type { Page } from "../api.ts";
 import type { Ask, SessionRow } from "../session-api.ts";
 import { Places } from "./places.ts";
 import { type IdentityOf, SessionIdentities } from "./session-identities.ts";
-import { type PendingRequest, type SessionDigest, SessionDigests } from "./session-digest.ts";
+import {
+  mayAsk,
+  type PendingRequest,
+  type SessionDigest,
+  SessionDigests,
+} from "./session-digest.ts";
 
 export interface SessionRowsOptions {
   readonly reader: SessionReading;
@@ -66,7 +71,7 @@ export class SessionRows {
   async waiting(principal: Principal): Promise<SessionRow[]> {
     const rows: SessionRow[] = [];
     for (const session of await this.reader.held()) {
-      if (typeof session.notes.turn !== "string" || !maySeeSession(principal, session)) continue;
+      if (!mayAsk(session.notes) || !maySeeSession(principal, session)) continue;
       const row = await this.row(session);
       if (row.state === "waiting") rows.push(row);
     }
@@ -89,7 +94,7 @@ export class SessionRows {
     const { id, title, cwd, agent, created, updated, parent, notes, last, holder } = session;
     const { owner, run, turn } = notes;
     const isRunning = holder !== undefined && typeof turn === "string";
-    const waiting = isRunning ? waitingFor(digest, notes) : undefined;
+    const waiting = holder === undefined ? undefined : waitingFor(digest.asked(session), notes);
     const state = waiting !== undefined ? "waiting" : isRunning ? "running" : "idle";
     const chosen = (notes.chosen ?? {}) as { modelId?: string; modeId?: string };
     return defined({
@@ -125,7 +130,7 @@ function isLocal({ notes }: ReadSession): boolean {
 
 /** The permission or question that was asked first and is not answered. */
 function waitingFor(
-  { pending: [first] }: SessionDigest,
+  [first]: readonly PendingRequest[],
   { turn, question }: ReadSession["notes"],
 ): SessionRow["waiting"] {
   if (first !== undefined) {
