@@ -51,7 +51,7 @@ async function install(
 }
 
 /** The files of the installed build: they have the launcher's date. */
-async function installedBuild(folder: string, launcher: string): Promise<Set<string>> {
+export async function installedBuild(folder: string, launcher: string): Promise<Set<string>> {
   const names = new Set<string>();
   const date = await dateOf(join(folder, launcher));
   for (const name of await filesIn(folder)) {

@@ -13,6 +13,7 @@ import {
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import packageJson from "../../package.json" with { type: "json" };
+import { installedBuild } from "../install-build.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const WORK = join(ROOT, ".cache/executable");
@@ -48,9 +49,12 @@ chmodSync(base, 0o755);
 if (values.platform.startsWith("linux")) strip(base);
 
 const assets: Record<string, string> = { "main.js": join(import.meta.dirname, "main.js") };
+const current = await installedBuild(join(ROOT, "dist"), "trunkline.js");
 for (const entry of readdirSync(join(ROOT, "dist"), { withFileTypes: true })) {
   const { name } = entry;
-  if (entry.isFile() && !name.endsWith(".d.mts")) assets[name] = join(ROOT, "dist", name);
+  // What earlier builds have left is for programs that still run. Compiled code is that of a script.
+  const isCurrent = current.has(name.replace(/\.cjs\.v.*$/, ".cjs"));
+  if (isCurrent && !name.endsWith(".d.mts")) assets[name] = join(ROOT, "dist", name);
 }
 // Where the program looks for the dashboard.
 for (const name of readdirSync(join(ROOT, "dist/web"))) {
