@@ -127,8 +127,8 @@ async function test(args, { tests, isFull }) {
   // Tests beside the sources run the sources; the others run the built program.
   if (files.some((file) => !file.startsWith(SOURCES))) await build();
   // By default Node leaves one processor free. These tests wait for programs, disks and timers half of
-  // the time, so three more files than processors keep all processors busy.
-  const concurrency = `--test-concurrency=${availableParallelism() + 3}`;
+  // the time, so four more files than processors keep all processors busy.
+  const concurrency = `--test-concurrency=${availableParallelism() + 4}`;
   const env = { ...process.env, NODE_COMPILE_CACHE: join(ROOT, COMPILE_CACHE) };
   // See test/support/full-run.ts.
   env.TRUNKLINE_TEST_FULL = isFull ? "1" : "0";
