@@ -64,13 +64,12 @@ writeFileSync(
   const greet = { description: "Greets", input, call: () => "Hello" };
   definePlugin({ id: "tools.greet", version: "1.0.0", tools: { greet } });`,
 );
+const NOTES = { command: process.execPath, args: [join(ROOT, "test/support/notes-server.mjs")] };
 const config = {
   mcpServers: {
-    notes: {
-      command: process.execPath,
-      args: [join(ROOT, "test/support/notes-server.mjs")],
-      env: { NOTES_INSTRUCTIONS: "Read a note before you write one." },
-    },
+    notes: { ...NOTES, env: { NOTES_INSTRUCTIONS: "Read a note before you write one." } },
+    // In place of the server that the documents add under this name, which would be downloaded.
+    files: NOTES,
   },
   agents: {
     helper: { command: process.execPath, args: [join(ROOT, "test/support/acp-agent.mjs")] },

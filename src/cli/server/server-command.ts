@@ -13,7 +13,7 @@ export const server: Command = {
       run: "trunkline server add files -- npx -y @modelcontextprotocol/server-filesystem .",
       explains: "Add a program.",
     },
-    { run: "trunkline server test notes", explains: "Start it and list its tools." },
+    { run: "trunkline server test files", explains: "Start it and list its tools." },
   ],
   commands: [
     {
@@ -93,7 +93,7 @@ export const server: Command = {
       args: [NAME],
       options: { json },
       examples: [
-        { run: "trunkline server test notes", explains: "Exits with 1 if it does not work." },
+        { run: "trunkline server test files", explains: "Exits with 1 if it does not work." },
       ],
       load: async () => ({ run: (await import("./test.ts")).test }),
     },
