@@ -259,6 +259,19 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     assert.deepEqual(comments, [...written, "new"]);
   });
 
+  it("takes the others where one is a link that leads to itself", async () => {
+    await using dropping = new Dropping();
+    const asideOf = (id: number): string => `${dropping.file}.taken-${id}-${crypto.randomUUID()}-1`;
+    dropping.drop(dropping.record("old"), asideOf(1));
+    const loop = asideOf(2);
+    symlinkSync(loop, loop);
+    dropping.drop(dropping.record("new"));
+    dropping.begin();
+    const comments = (await dropping.threads(2)).map(({ comment }) => comment);
+    assert.deepEqual(comments, ["old", "new"]);
+    await dropping.left(dirname(dropping.file), 1);
+  });
+
   it("leaves files of another process alone, until that is killed", async () => {
     await using dropping = new Dropping();
     const folder = dirname(dropping.file);

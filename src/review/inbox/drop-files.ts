@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -245,9 +245,19 @@ function list(folder: string): string[] {
 /** By when they were written: several processes may have renamed them, and died. */
 function oldestFirst(files: readonly string[]): string[] {
   return files
-    .map((file) => ({ file, at: statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
+    .map((file) => ({ file, at: writtenAt(file) }))
     .toSorted((one, other) => one.at - other.at)
     .map(({ file }) => file);
+}
+
+/** Of a link itself: what it leads to may be out of reach. */
+function writtenAt(file: string): number {
+  try {
+    return lstatSync(file).mtimeMs;
+  } catch {
+    // It was removed at this moment, or its folder cannot be entered: taking it says so.
+    return 0;
+  }
 }
 
 /** Which process holds a renamed file, by the id in its name. */
