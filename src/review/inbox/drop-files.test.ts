@@ -272,6 +272,16 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     await dropping.left(dirname(dropping.file), 1);
   });
 
+  it("loses none of several files that it cannot read, though it renames them at once", async () => {
+    await using dropping = new Dropping();
+    mkdirSync(dirname(dropping.file), { recursive: true });
+    for (let id = 1; id <= 20; id++) {
+      symlinkSync("nowhere", `${dropping.file}.taken-${id}-${crypto.randomUUID()}-1`);
+    }
+    dropping.begin();
+    await dropping.left(dirname(dropping.file), 20);
+  });
+
   it("leaves files of another process alone, until that is killed", async () => {
     await using dropping = new Dropping();
     const folder = dirname(dropping.file);

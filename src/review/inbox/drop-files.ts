@@ -186,7 +186,8 @@ export class DropFiles implements AsyncDisposable {
   #setAside(aside: string, name: string, error: unknown): void {
     // The file was removed, or we are closing while the store is unavailable.
     if ((error as NodeJS.ErrnoException).code === "ENOENT" || isStores(error)) return;
-    const unread = `${name}.unreadable-${Date.now()}-${this.#count}`;
+    // Two may be renamed in the same millisecond. The name that each had is unique.
+    const unread = `${name}.unreadable-${aside.slice(name.length + TAKEN.length)}`;
     renameSync(aside, unread);
     const why = `${(error as Error).message}; the file was renamed`;
     this.#options.report("review.drop-file", { file: unread, why });
