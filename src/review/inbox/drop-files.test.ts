@@ -282,6 +282,17 @@ describe("DropFiles", { timeout: 60_000 }, () => {
     await dropping.left(dirname(dropping.file), 20);
   });
 
+  it("does not wait for the time of a file that is in the future", async () => {
+    await using dropping = new Dropping();
+    const file = `${dropping.file}.taken-1-${crypto.randomUUID()}-1`;
+    dropping.drop(dropping.record("from tomorrow"), file);
+    const tomorrow = Date.now() / 1000 + 86_400;
+    utimesSync(file, tomorrow, tomorrow);
+    dropping.begin();
+    await dropping.threads(1);
+    await dropping.left(dirname(dropping.file));
+  });
+
   it("leaves files of another process alone, until that is killed", async () => {
     await using dropping = new Dropping();
     const folder = dirname(dropping.file);

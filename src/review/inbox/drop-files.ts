@@ -168,7 +168,8 @@ export class DropFiles implements AsyncDisposable {
   async #finish(before: Taken): Promise<void> {
     const { patience = PATIENCE } = this.#options;
     const age = Date.now() - statSync(before.aside).mtimeMs;
-    if (before.kept !== "" && age < patience) await this.#pause(patience - age);
+    // A time in the future says nothing about how long somebody may still write.
+    if (before.kept !== "" && age < patience) await this.#pause(patience - Math.max(0, age));
     const { aside, name, kept, isGood } = await this.#read(before);
     if (kept !== "" && isGood) {
       rmSync(aside, { force: true });
