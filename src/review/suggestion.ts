@@ -2,6 +2,7 @@ import { realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:
 import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { lineName } from "../base/text/patch-names.ts";
 import { isGitOwned } from "../git/git-owned.ts";
 import type { Anchor, Suggestion } from "../store/review/review-thread.ts";
 import { written } from "./anchor/anchor.ts";
@@ -124,16 +125,6 @@ function patchOf(
   const oldCount = stop - start;
   const newCount = oldCount - (to - from) + added.length;
   const at = (count: number): string => `${count === 0 ? start : start + 1},${count}`;
-  const head = `--- ${quoted(`a/${path}`)}\n+++ ${quoted(`b/${path}`)}\n`;
+  const head = `--- ${lineName(`a/${path}`)}\n+++ ${lineName(`b/${path}`)}\n`;
   return `${head}@@ -${at(oldCount)} +${at(newCount)} @@\n${body.join("")}`;
-}
-
-/** Quotes a name as git does in patches (git's quote.c). */
-function quoted(name: string): string {
-  if (!/[\p{Cc}"\\]/u.test(name)) return name.includes(" ") ? `${name}\t` : name;
-  const escaped = name.replaceAll(/[\p{Cc}"\\]/gu, (letter) => {
-    const known: Readonly<Record<string, string>> = { "\n": "n", "\t": "t", '"': '"', "\\": "\\" };
-    return `\\${known[letter] ?? letter.charCodeAt(0).toString(8).padStart(3, "0")}`;
-  });
-  return `"${escaped}"`;
 }

@@ -15,4 +15,12 @@ describe("/review", () => {
     assert.match(turn.text, /b\.ts:2: looks like a secret/);
     assert.doesNotMatch(turn.text, /a\.ts:1:/);
   });
+
+  it("names a file as it is called", async () => {
+    await using rig = new AgentRig({ files: { 'quo"te.ts': "const a = 1;\n" } });
+    rig.commitAll();
+    rig.write('quo"te.ts', "const a = 1;\nconsole.log(a);\n");
+    const { turn } = await rig.turn("/review");
+    assert.match(turn.text, /^quo"te\.ts:2: debugging code/m);
+  });
 });

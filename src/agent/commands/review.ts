@@ -1,4 +1,5 @@
 import { maskText } from "../../base/text/mask.ts";
+import { unquotedName } from "../../base/text/patch-names.ts";
 import { git } from "../tools/git-tools.ts";
 import type { Location, ToolWork } from "../tools/agent-tool.ts";
 import { readProject } from "./project.ts";
@@ -104,7 +105,7 @@ function addedLines(diff: string): { name: string; line: number; text: string }[
     } else if (left > 0 && text.startsWith("+")) {
       added.push({ name, line: line++, text: text.slice(1) });
       left--;
-    } else if (left === 0 && text.startsWith("+++ ")) name = text.slice(4).replace(/\t$/, "");
+    } else if (left === 0 && text.startsWith("+++ ")) name = unquotedName(text.slice(4));
   }
   return added;
 }

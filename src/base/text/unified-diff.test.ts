@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { partsOfPatch } from "./patch-names.ts";
 import { unifiedDiff } from "./unified-diff.ts";
 
 /** What git makes of a text with a diff. */
@@ -40,6 +41,20 @@ describe("a unified diff", () => {
       assert.equal(applied(before, unifiedDiff("a.txt", before, after)), after);
     });
   }
+
+  it("is about one file, whatever that is called", () => {
+    const path = "a\n+++ b/other b.txt";
+    const parts = partsOfPatch(unifiedDiff(path, "one\n", "two\n"));
+    assert.deepEqual(
+      parts.map((part) => part.path),
+      [path],
+    );
+    assert.deepEqual(unifiedDiff("a b", "one\n", "two\n").split("\n").slice(0, 3), [
+      "diff --git a/a b b/a b",
+      "--- a/a b\t",
+      "+++ b/a b\t",
+    ]);
+  });
 
   it("is empty where nothing has changed", () => {
     assert.equal(unifiedDiff("a.txt", "one\n", "one\n"), "");

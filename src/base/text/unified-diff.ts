@@ -1,4 +1,5 @@
 import { diffLines } from "./diff-lines.ts";
+import { lineName, quotedName } from "./patch-names.ts";
 
 /** Unchanged lines around a change. */
 const CONTEXT = 3;
@@ -13,11 +14,11 @@ export function unifiedDiff(
   after: string | undefined,
 ): string {
   if (before === after) return "";
-  const head = [`diff --git a/${path} b/${path}`];
+  const head = [`diff --git ${quotedName(`a/${path}`)} ${quotedName(`b/${path}`)}`];
   if (before === undefined) head.push("new file mode 100644");
   if (after === undefined) head.push("deleted file mode 100644");
-  head.push(`--- ${before === undefined ? "/dev/null" : `a/${path}`}`);
-  head.push(`+++ ${after === undefined ? "/dev/null" : `b/${path}`}`);
+  head.push(`--- ${before === undefined ? "/dev/null" : lineName(`a/${path}`)}`);
+  head.push(`+++ ${after === undefined ? "/dev/null" : lineName(`b/${path}`)}`);
   const lines = diffLines(linesOf(before), linesOf(after));
   return `${[...head, ...hunksOf(lines)].join("\n")}\n`;
 }

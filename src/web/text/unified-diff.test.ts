@@ -74,3 +74,23 @@ test("parseDiff() tells new, deleted, renamed and binary files apart", () => {
     ],
   );
 });
+
+test("parseDiff() shows a change below a line with other line ends, and names as files are called", () => {
+  const [first, second, third] = parseDiff(
+    [
+      ...['diff --git "a/q\\"\\303\\274" "b/q\\"\\303\\274"', '--- "a/q\\"\\303\\274"'],
+      ...['+++ "b/q\\"\\303\\274"', "@@ -9 +9 @@ function a() { //\u2028", "-a", "+b"],
+      ...["@@ -19 +19 @@ b\rc", "-- a/README.md", "+++ b/README.md"],
+      ...['diff --git "a/p\\nq" "b/p\\nq"', "Binary files differ"],
+      ...["diff --git a/x b/y b/x b/y", "Binary files differ", ""],
+    ].join("\n"),
+  );
+  assert.deepEqual([first?.path, second?.path, third?.path], ['q"ü', "p\nq", "x b/y"]);
+  assert.deepEqual(
+    first?.hunks.map(({ lines }) => lines.map(({ text }) => text)),
+    [
+      ["a", "b"],
+      ["- a/README.md", "++ b/README.md"],
+    ],
+  );
+});

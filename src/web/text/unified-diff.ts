@@ -22,7 +22,8 @@ export interface DiffLine {
   readonly new?: number;
 }
 
-const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/;
+// The heading is a line of the file, which may have characters that end a line for an expression.
+const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/s;
 
 export function parseDiff(diff: string): DiffFile[] {
   const files: { path: string; from?: string; isBinary: boolean; hunks: DiffHunk[] }[] = [];
@@ -42,7 +43,7 @@ export function parseDiff(diff: string): DiffFile[] {
       file.hunks.push(parsed);
       at = next - 1;
     } else if (line.startsWith("diff --git ")) {
-      file = begin(/ b\/(.*)$/.exec(line)?.[1] ?? "");
+      file = begin(pathAfterBoth(line.slice("diff --git ".length)));
     } else if (line.startsWith("--- ")) {
       if (file === undefined || file.isBinary || file.hunks.length > 0) file = begin("");
       const path = pathIn(line);
@@ -50,7 +51,7 @@ export function parseDiff(diff: string): DiffFile[] {
     } else if (line.startsWith("+++ ") && file !== undefined) {
       file.path = pathIn(line) ?? file.path;
     } else if (line.startsWith("rename from ") && file !== undefined) {
-      file.from = line.slice("rename from ".length);
+      file.from = unquoted(line.slice("rename from ".length));
     } else if (/^(?:Binary files |GIT binary patch)/.test(line) && file !== undefined) {
       file.isBinary = true;
     }
@@ -82,6 +83,27 @@ function hunkFrom(
 }
 
 function pathIn(line: string): string | undefined {
-  const path = line.slice(4).split("\t")[0] ?? "";
-  return path === "/dev/null" ? undefined : path.replace(/^"?[ab]\//, "").replace(/"$/, "");
+  const path = unquoted(line.slice(4).split("\t")[0] ?? "");
+  return path === "/dev/null" ? undefined : path.replace(/^[ab]\//, "");
+}
+
+/** Both names of a file, which are the same unless it was renamed. A name may look like two. */
+function pathAfterBoth(names: string): string {
+  const second = unquoted(names.slice(names.length / 2 + 1));
+  const isSame = unquoted(names.slice(0, names.length / 2)).slice(2) === second.slice(2);
+  return isSame ? second.slice(2) : (/ "?b\/(.*?)"?$/s.exec(names)?.[1] ?? "");
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  ...{ a: "\x07", b: "\b", t: "\t", n: "\n", v: "\v", f: "\f", r: "\r" },
+};
+
+/** Git quotes names with quotes, backslashes and control characters, and often all but ASCII. */
+function unquoted(name: string): string {
+  if (name.length < 2 || !name.startsWith('"') || !name.endsWith('"')) return name;
+  return name.slice(1, -1).replaceAll(/(?:\\[0-7]{3})+|\\([^])/g, (bytes, letter?: string) => {
+    if (letter !== undefined) return ESCAPES[letter] ?? letter;
+    const octals = bytes.slice(1).split("\\");
+    return new TextDecoder().decode(Uint8Array.from(octals, (octal) => Number.parseInt(octal, 8)));
+  });
 }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
 import { maskText } from "../../../base/text/mask.ts";
+import { partsOfPatch } from "../../../base/text/patch-names.ts";
 import { patchOf } from "../../../run/patch.ts";
 import { isPlan, type RunPlan } from "../../../run/run-plan.ts";
 import type { SessionEvent } from "../../../session/event.ts";
@@ -104,8 +105,8 @@ export class Runs {
     const path = call.query.get("path");
     const patch = await this.#patch(session);
     if (path === null) return shown("", patch);
-    const part = partsOf(patch).find((each) => pathOf(each) === path);
-    if (part !== undefined) return shown(path, part);
+    const part = partsOfPatch(patch).find((each) => each.path === path);
+    if (part !== undefined) return shown(path, part.text);
     throw new TrunklineError("not-found", `The run has not changed '${path.slice(0, 200)}'.`);
   }
 
@@ -160,24 +161,9 @@ function stageOf(
   return pushed === undefined ? "idle" : "pushed";
 }
 
-/** The parts of a patch, one for each file. */
-function partsOf(patch: string): string[] {
-  return patch.split(/^(?=diff --git )/m).filter((part) => part.startsWith("diff --git "));
-}
-
-function pathOf(part: string): string {
-  const [, to] = /^\+\+\+ b\/(.+)$/m.exec(part) ?? [];
-  const [, from] = /^--- a\/(.+)$/m.exec(part) ?? [];
-  const [, both] = /^diff --git a\/(.+) b\/\1$/m.exec(part) ?? [];
-  return to ?? from ?? both ?? "";
-}
-
 function filesIn(patch: string): RunDetail["files"] {
-  return partsOf(patch).map((part) => {
-    const lines = part.split("\n");
-    const from = lines.findIndex((line) => line.startsWith("@@"));
-    const body = from < 0 ? [] : lines.slice(from);
+  return partsOfPatch(patch).map(({ path, body }) => {
     const count = (mark: string): number => body.filter((line) => line.startsWith(mark)).length;
-    return { path: pathOf(part), added: count("+"), removed: count("-") };
+    return { path, added: count("+"), removed: count("-") };
   });
 }

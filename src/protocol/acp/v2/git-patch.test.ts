@@ -41,6 +41,13 @@ describe("gitPatch", () => {
     }
   });
 
+  it("stays a patch of one file, whatever that is called", () => {
+    const patch = gitPatch('/a"b\n+++ b/other', "x\n", "z\n");
+    const name = '/a\\"b\\n+++ b/other"';
+    const names = [`diff --git "a${name} "b${name}`, `--- "a${name}`, `+++ "b${name}`];
+    assert.deepEqual(patch.split("\n").slice(0, 3), names);
+  });
+
   it("gives the line numbers of an excerpt", () => {
     const patch = gitPatch("/a/b.txt", "x\ny\n", "x\nz\n", 41);
     assert.match(patch, /^diff --git a\/a\/b.txt b\/a\/b.txt\n/);

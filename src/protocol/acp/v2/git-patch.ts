@@ -1,3 +1,5 @@
+import { lineName, quotedName } from "../../../base/text/patch-names.ts";
+
 const CONTEXT = 3;
 
 /** A change of a file as a git patch with one hunk. `firstLine` is the first line of excerpts. */
@@ -25,11 +27,11 @@ export function gitPatch(
   const start = firstLine + head;
   const range = (count: number): string => `${count === 0 ? start - 1 : start},${count}`;
   return [
-    `diff --git a/${name} b/${name}\n`,
+    `diff --git ${quotedName(`a/${name}`)} ${quotedName(`b/${name}`)}\n`,
     ...(oldText === undefined
       ? ["new file mode 100644\n", "--- /dev/null\n"]
-      : [`--- a/${name}\n`]),
-    `+++ b/${name}\n`,
+      : [`--- ${lineName(`a/${name}`)}\n`]),
+    `+++ ${lineName(`b/${name}`)}\n`,
     `@@ -${range(removed.length + around)} +${range(added.length + around)} @@\n`,
     ...hunk.map((line) => (line.endsWith("\n") ? line : `${line}\n\\ No newline at end of file\n`)),
   ].join("");
