@@ -9,6 +9,7 @@ import {
   afterSending,
   atTurnEnd,
   beforeSending,
+  justSent,
   nextTurn,
   now,
   readTime,
@@ -92,6 +93,29 @@ describe("atTurnEnd, for messages one by one", () => {
     assert.ok(begun.times > 2 && begun.times < 40, String(begun.times));
     while (begun.times < 1_000) await nextTurn();
     await nextTurn();
+  });
+
+  it("waits for the answer of which something is owed, though another message could be sent", async () => {
+    await sendEarly(64);
+    const done: string[] = [];
+    const send = (text: string): void => {
+      atTurnEnd(() => {
+        aboutToSend(1);
+        done.push(text);
+        justSent();
+      });
+    };
+    const answer = async (): Promise<void> => {
+      afterSending(() => done.push("owed"));
+      // Through the waist and the peer, to the channel.
+      for (let step = 0; step < 20; step++) await Promise.resolve();
+      assert.deepEqual(done, []);
+      send("answer");
+    };
+    send("of another");
+    await answer();
+    await nextTurn();
+    assert.deepEqual(done.toSorted(), ["answer", "of another", "owed"]);
   });
 
   it("lets promises go on first that wait for what was read", async () => {

@@ -77,6 +77,11 @@ function endTurn(): void {
 }
 
 function endEarly(): void {
+  // What is owed would be done now, and the answer that it is about may still be on its way here.
+  if (owed.length > 0) {
+    setImmediate(endTurn);
+    return;
+  }
   runAll(last);
   countSent();
 }
