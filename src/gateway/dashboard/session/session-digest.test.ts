@@ -6,6 +6,7 @@ import type { SessionEvent } from "../../../session/event.ts";
 import { SessionLog } from "../../../store/session/session-log.ts";
 import { type ReadSession, SessionReader } from "../../../store/session/session-reader.ts";
 import { SessionDigest, SessionDigests } from "./session-digest.ts";
+import { askOf } from "./session-rows.ts";
 
 const PROMPT: SessionEvent = { kind: "prompt", turnId: "t", prompt: [], by: "zed" };
 const CHUNK: SessionEvent = { kind: "update", update: { sessionUpdate: "agent_message_chunk" } };
@@ -68,6 +69,21 @@ describe("what the events of a session say", () => {
     assert.equal(asked({ ...again, turn: "t2" }, { ...PROMPT, turnId: "t2" }), 0);
     assert.equal(asked({}), 0);
     assert.equal(asked({ permission: { requestId: "another" } }), 0);
+  });
+
+  it("asks for a permission without the secrets that an agent has put into it, by the same ids", () => {
+    const secret = `ghp_${"a1".repeat(18)}`;
+    const always = {
+      optionId: secret,
+      name: `Always: push ${secret}`,
+      kind: "allow_always",
+    } as const;
+    const request = { toolCall: { toolCallId: "c", title: `push ${secret}` }, options: [always] };
+    const [pending] = digestOf(PROMPT, { ...ASK, request }).asked(held({ turn: "t" }));
+    assert.ok(pending);
+    const { toolCall, options } = askOf(pending);
+    assert.doesNotMatch(JSON.stringify([toolCall, options?.map(({ name }) => name)]), /ghp_/);
+    assert.equal(options?.[0]?.optionId, secret);
   });
 
   it("has the last client, usage, plan, mode and end", () => {

@@ -148,7 +148,9 @@ function waitingFor(
 export function askOf({ requestId, at, request }: PendingRequest): Ask {
   const { toolCall, options } = request;
   const shown = maskWords(toolCall) as NonNullable<Ask["toolCall"]>;
-  return { id: requestId, kind: "permission", at, toolCall: shown, options };
+  // An agent may name what it would always do. Ids stay as they are: they come back with the answer.
+  const named = options.map((each) => ({ ...each, name: maskWords(each.name) as string }));
+  return { id: requestId, kind: "permission", at, toolCall: shown, options: named };
 }
 
 function runPlace(run: unknown): { repository?: string; branch?: string } {
