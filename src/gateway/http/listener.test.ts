@@ -27,9 +27,16 @@ describe("listen()", () => {
     await using home = await SampleHome.create();
     const again = () => listen(server, serving, home.path);
     await assert.rejects(again(), { code: "unavailable", message });
+    const other = `http://127.0.0.2:${port}`;
+    using _other = await announceGateway(home.path, {
+      ...{ url: other, browser: other, listens: other },
+    });
+    await assert.rejects(again(), { code: "unavailable", message });
     const url = `http://127.0.0.1:${port}`;
     using _gateway = await announceGateway(home.path, { url, browser: url, listens: url });
     await assert.rejects(again(), /: a gateway of this data folder does already, .* --port/);
+    const named = () => listen(server, { ...serving, host: "127.1" }, home.path);
+    await assert.rejects(named(), /: a gateway of this data folder does already, .* --port/);
     taken.close();
   });
 

@@ -37,9 +37,21 @@ export async function listen(server: Server, { host, port }: Serving, data: stri
     await promise;
   } catch (error) {
     const running = await runningGateways(data);
-    const isOurs = running.some(({ listens }) => listens?.endsWith(`:${port}`));
+    // The address that a name such as `localhost` has led to.
+    const { address = host } = error as { address?: string };
+    const isOurs = running.some(({ listens = "" }) => isAt(listens, address, port));
     throw explain(error as NodeJS.ErrnoException, `${host}:${port}`, isOurs);
   }
+}
+
+const ALL_ADDRESSES = ["0.0.0.0", "::"];
+
+/** Whether one that listens at a URL takes the port of an address. Each address has ports of its own. */
+function isAt(listens: string, host: string, port: number): boolean {
+  // `URL` leaves out the usual ports.
+  const [, there = "", its] = /^https?:\/\/\[?(.*?)\]?:(\d+)$/.exec(listens) ?? [];
+  if (Number(its) !== port) return false;
+  return there === host || ALL_ADDRESSES.includes(there) || ALL_ADDRESSES.includes(host);
 }
 
 function explain(error: NodeJS.ErrnoException, where: string, isOurs: boolean): TrunklineError {
