@@ -25,11 +25,15 @@ export interface Collected {
   readonly problems: readonly string[];
 }
 
-/** The servers that programs have, each once. Our own entry is not among them. */
+/**
+ * The servers that programs have, each once. Our own entry is not among them, which may have a token of
+ * our own gateway.
+ */
 export function collectServers(
   targets: readonly Target[],
   places: Places,
   known: Readonly<Record<string, OwnServer>>,
+  isOwnToken: (token: string) => boolean,
 ): Collected {
   const candidates: Candidate[] = [];
   const problems: string[] = [];
@@ -45,7 +49,7 @@ export function collectServers(
     }
     for (const [name, entry] of entries) {
       const read = readServer(entry);
-      if (isOurs(read.server)) continue;
+      if (isOurs(read.server, isOwnToken)) continue;
       const found = { ...read, program: target.label, file };
       const same = [name, `${name}-${target.name}`].find((each) =>
         isSame(taken.get(each), read.server),
@@ -75,15 +79,18 @@ function nameOf(item: unknown): string {
   return isMap(item) && typeof item.name === "string" ? item.name : "server";
 }
 
+/** RFC 9110 § 11.1: the name of a scheme is the same in upper and lower case. */
+const BEARER = /^Bearer +/i;
+
 /** Trunkline as a server of itself would offer every tool twice. */
-function isOurs(server: OwnServer | undefined): boolean {
+function isOurs(server: OwnServer | undefined, isOwnToken: (token: string) => boolean): boolean {
   if (server === undefined) return false;
-  // What `setup --http` writes: a gateway of this machine, and a token of ours.
   if ("url" in server) {
+    const sent = Object.values(server.headers ?? {}).map((value) => value.replace(BEARER, ""));
+    // What `setup --http` writes: our gateway, whatever its address, or an earlier one of this machine.
     const url = URL.parse(server.url);
-    const sent = Object.values(server.headers ?? {});
-    const isOurToken = sent.some((value) => value.startsWith(`Bearer ${TOKEN_PREFIX}`));
-    return isOurToken && url !== null && isLoopback(url);
+    const isHere = url !== null && isLoopback(url);
+    return sent.some((token) => isOwnToken(token) || (isHere && token.startsWith(TOKEN_PREFIX)));
   }
   const words = [server.command, ...(server.args ?? [])];
   return words.some((word) => /(?:^|[\\/])trunkline(?:\.js|\.exe|\.cmd)?$/.test(word));

@@ -119,6 +119,20 @@ describe("trunkline setup --import", () => {
     assert.deepEqual(Object.keys(mcpServers), ["local", "files", "docs"]);
   });
 
+  it("leaves out its own gateway, whatever the address that setup has written", async () => {
+    await using line = await SampleCommandLine.create({ server: { host: "192.0.2.7" } });
+    const set = await line.run("setup", "gemini", "--http");
+    assert.equal(set.code, 0, set.err);
+    const file = join(line.home.path, ".gemini/settings.json");
+    assert.match(readFileSync(file, "utf8"), /http:\/\/192\.0\.2\.7:\d+\/mcp/);
+    const { out } = await line.run("setup", "gemini", "--import", "--dry-run");
+    assert.match(out, /^No MCP servers were found\./);
+    const text = readFileSync(file, "utf8");
+    await line.home.write(file, text.replace(/tlk_[\w-]{9}/, "tlk_another_"));
+    const another = await line.run("setup", "gemini", "--import", "--dry-run");
+    assert.match(another.out, /^trunkline \(.*\): http:\/\/192\.0\.2\.7/);
+  });
+
   it("changes nothing without agreement", async () => {
     await using line = await commandLine();
     const before = readFileSync(line.home.userFile, "utf8");

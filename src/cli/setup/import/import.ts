@@ -5,6 +5,8 @@ import { maskText } from "../../../base/text/mask.ts";
 import { visibleLine } from "../../../base/text/visible.ts";
 import { editConfigFile } from "../../../gateway/config/file/edit-file.ts";
 import { userFile } from "../../../gateway/config/locations.ts";
+import { hashToken } from "../../../store/access/access-token.ts";
+import { AccessTokens } from "../../../store/access/access-tokens.ts";
 import { confirm } from "../../shell/ask.ts";
 import type { Invocation } from "../../shell/command.ts";
 import { configFlags, quietHouse } from "../../shell/open-house.ts";
@@ -34,7 +36,10 @@ export async function importServers(
   const { config } = await quietHouse(invocation);
   const { path: file } = userFile({ cwd, env, flags: configFlags(invocation.values) });
   const known = config.mcpServers as Readonly<Record<string, OwnServer>>;
-  const { candidates, problems } = collectServers(targets, placesOf(env), known);
+  const hashes = new Set(new AccessTokens(config.data).list().map(({ sha256 }) => sha256));
+  const isOwnToken = (token: string): boolean => hashes.has(hashToken(token));
+  const places = placesOf(env);
+  const { candidates, problems } = collectServers(targets, places, known, isOwnToken);
   for (const problem of problems) err(`${visibleLine(problem)}\n`);
   const fresh = candidates.filter((each) => each.server !== undefined && !each.isKnown);
   if (values.json !== true) {
