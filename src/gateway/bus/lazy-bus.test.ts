@@ -29,6 +29,14 @@ describe("lazyBus()", { timeout: 30_000 }, () => {
     }
   });
 
+  it("starts nothing for a call or a list once it is closed", async () => {
+    await using home = await SampleHome.create();
+    const { offer, bus, events } = await openWith(home, { p: { command: "/nonexistent" } });
+    await bus[Symbol.asyncDispose]();
+    assert.deepEqual([offer.arrival(), offer.known()], [undefined, undefined]);
+    assert.deepEqual(events, []);
+  });
+
   it("tries again for the next list if the bus cannot be opened, and reports it", async () => {
     await using home = await SampleHome.create();
     // The certificates of the bus cannot be kept where a file is.

@@ -28,7 +28,7 @@ export function lazyBus(
           new Bus({ config: now, log, offer, reloading, listen: "localhost:0" }),
       );
       const loaded = await bus;
-      isWanted = loaded.isWanted;
+      if (isWanted) isWanted = loaded.isWanted;
       if (isWanted) await (await loaded.open()).orchestrator.known();
     } catch (error) {
       log.error("bus.not-opened", { error });
@@ -48,6 +48,8 @@ export function lazyBus(
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);
       stop();
+      // Nobody would end plugins that a late call starts.
+      isWanted = false;
       await (await bus?.catch(() => undefined))?.[Symbol.asyncDispose]();
     },
   };
