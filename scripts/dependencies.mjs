@@ -11,16 +11,18 @@ export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 export const NODE = join(ROOT, "node_modules/node/bin/node");
 
 /** npm's record of what it has installed. npm writes it last, so an interrupted installation has none. */
-const RECORD = join(ROOT, "node_modules/.package-lock.json");
+const RECORD = "node_modules/.package-lock.json";
 
-const LOCK = join(ROOT, "package-lock.json");
-
-/** Whether node_modules matches package-lock.json. */
 export function dependenciesInstalled() {
-  if (!existsSync(RECORD) || !existsSync(NODE)) return false;
-  const installed = packagesOf(RECORD);
-  // The project itself is not in npm's record.
-  const { "": _, ...wanted } = packagesOf(LOCK);
+  return existsSync(NODE) && isInstalled(ROOT);
+}
+
+/** Whether a folder's node_modules matches its package-lock.json. */
+export function isInstalled(folder) {
+  if (!existsSync(join(folder, RECORD))) return false;
+  const installed = packagesOf(join(folder, RECORD));
+  // The folder's own package is not in npm's record.
+  const { "": _, ...wanted } = lockedPackages(folder);
   return (
     Object.entries(wanted).every(([path, entry]) => isIn(installed, path, entry)) &&
     Object.keys(installed).every((path) => path in wanted)
@@ -28,18 +30,16 @@ export function dependenciesInstalled() {
 }
 
 export async function installDependencies(say) {
-  say(`Installing dependencies (${existsSync(RECORD) ? "they have changed" : "first run"}) …`);
-  const [command, ...args] = npmCommand();
-  const packages = packagesOf(LOCK);
-  const { code, output } = await withProgress(
+  const isFirst = !existsSync(join(ROOT, RECORD));
+  say(`Installing dependencies (${isFirst ? "first run" : "they have changed"}) …`);
+  const packages = lockedPackages(ROOT);
+  const output = await withProgress(
     (seconds) => {
       const { present, expected } = countPackages(ROOT, packages);
       return `Installing dependencies: ${present} of ${expected} packages, ${seconds} s …`;
     },
-    // Warnings, such as that this Node is old, would hide why it fails: it needs no newer one.
-    () => capture(command, [...args, "ci", "--loglevel=error"], { cwd: ROOT }).catch(noNpm),
+    () => npmCi(ROOT, "the dependencies"),
   );
-  if (code !== 0) throw new Failure(`${output}Cannot install the dependencies: npm ci failed.`);
   if (!existsSync(NODE)) {
     throw new Failure(
       `${output}npm ci left out ${NODE}, which the install script of the package "node" brings. ` +
@@ -48,8 +48,18 @@ export async function installDependencies(say) {
   }
 }
 
+/** Installs what a folder's package-lock.json lists. Resolves to what npm has said. */
+export async function npmCi(folder, what, env = process.env) {
+  const [command, ...args] = npmCommand();
+  // Warnings, such as that this Node is old, would hide why it fails: it needs no newer one.
+  const ci = [...args, "ci", "--loglevel=error"];
+  const { code, output } = await capture(command, ci, { cwd: folder, env }).catch(noNpm);
+  if (code !== 0) throw new Failure(`${output}Cannot install ${what}: npm ci failed.`);
+  return output;
+}
+
 /** Runs npm with the current Node: the one in node_modules is about to be replaced. */
-export function npmCommand() {
+function npmCommand() {
   const { npm_execpath: script, npm_node_execpath: node } = process.env;
   return script?.endsWith("npm-cli.js") && node !== undefined ? [node, script] : ["npm"];
 }
@@ -63,6 +73,10 @@ function isIn(installed, path, { version, integrity, optional }) {
   const found = installed[path];
   if (found === undefined) return optional === true;
   return found.version === version && found.integrity === integrity;
+}
+
+function lockedPackages(folder) {
+  return packagesOf(join(folder, "package-lock.json"));
 }
 
 function packagesOf(lockfile) {
