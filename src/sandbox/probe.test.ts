@@ -11,9 +11,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { probeSandbox } from "./probe.ts";
+import { probeSandbox, type SandboxFinding } from "./probe.ts";
 
 const skip = process.platform !== "linux" && "Sandboxes need Linux.";
+
+function whatToDo(missing: SandboxFinding | undefined): string {
+  const how =
+    "it needs the package bubblewrap, Linux 5.13 with Landlock, and, unless you are root, user namespaces";
+  return `${missing?.part} does not work here (${missing?.detail}): ${how}`;
+}
 
 describe("probeSandbox()", { skip }, () => {
   it("says what to install if bubblewrap is not in PATH", async () => {
@@ -49,20 +55,22 @@ describe("probeSandbox()", { skip }, () => {
   it("reports each part, whether it works or not", async (test) => {
     using home = mkdtempDisposableSync(join(tmpdir(), "probe-"));
     const { parts, findings } = await probeSandbox(home.path);
-    if (parts === undefined)
-      return test.skip(findings[0]?.detail ?? "no sandbox is possible here, for an unknown reason");
+    if (parts === undefined) return test.skip(whatToDo(findings[0]));
     const names = findings.map(({ part }) => part);
     assert.deepEqual(names, ["bubblewrap", "seccomp", "landlock", "cgroup", "users"]);
     assert.equal(parts.landlock, findings[2]?.isInForce);
-    assert.match(findings[3]?.detail ?? "", /^memory, processes and CPU are /);
+    const bounds = findings[3]?.isInForce
+      ? /^memory, processes and CPU are bounded$/
+      : /not bounded/;
+    assert.match(findings[3]?.detail ?? "", bounds);
     assert.equal(findings[4]?.isInForce, process.getuid?.() === 0);
     return undefined;
   });
 
   it("tries bubblewrap alone only if it does not work with everything else", async (test) => {
     using home = mkdtempDisposableSync(join(tmpdir(), "probe-"));
-    const { parts } = await probeSandbox(home.path);
-    if (parts?.landlock !== true) return test.skip("there is no bubblewrap, or no Landlock");
+    const { parts, findings } = await probeSandbox(home.path);
+    if (parts?.landlock !== true) return test.skip(whatToDo(findings[2] ?? findings[0]));
     const [bin, tried] = [join(home.path, "bin"), join(home.path, "tried")];
     mkdirSync(bin);
     const PATH = `${bin}:${process.env.PATH}`;

@@ -102,8 +102,11 @@ describe("ServerGit on a pinned connection", () => {
     const ca = await TestCa.make("P-256");
     writeFileSync(join(folder.path, "ca.pem"), ca.pem);
     // A git with OpenSSL finds an authority by the hash of its name, one with GnuTLS reads all files.
-    const rehashed = spawnSync("openssl", ["rehash", folder.path]);
-    if (rehashed.status !== 0) return test.skip("openssl is not installed");
+    const { status, stderr, error } = spawnSync("openssl", ["rehash", folder.path]);
+    if (status !== 0) {
+      const why = error?.message ?? String(stderr).trim();
+      return test.skip(`\`openssl rehash\` fails (${why}): install OpenSSL, the package openssl`);
+    }
     await using server = await web(ca, "127.0.0.2");
     const git = new ServerGit({
       gitDir: folder.path,
