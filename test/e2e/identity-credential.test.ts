@@ -3,50 +3,24 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
-import { GitRig } from "../support/git-rig/git-rig.ts";
+import { ALICES, BOBS, CredentialClones } from "../support/git-rig/credential-clones.ts";
+import type { GitRig } from "../support/git-rig/git-rig.ts";
+import { COMMIT } from "../support/git-rig/guard-clones.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 
-const ALICES = "token-of-alice-0123456789abcdef";
-const BOBS = "token-of-bob-0123456789abcdefgh";
-
-const COMMIT = "git commit -q --allow-empty -m change";
-
 describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD }, () => {
+  let clones: CredentialClones;
   let rig: GitRig;
-  let clones = 0;
 
   before(async () => {
-    rig = await GitRig.start();
-    configure();
-    await rig.must("trunkline identity token set alice", { input: `${ALICES}\n` });
-    await rig.must("trunkline identity token set bob", { input: BOBS });
+    clones = await CredentialClones.start();
+    ({ rig } = clones);
   });
 
-  after(async () => {
-    await rig[Symbol.asyncDispose]();
-  });
-
-  function configure(more: { readonly alice?: object; readonly bob?: object } = {}): void {
-    const { host, tokens } = rig.forge;
-    tokens.set(ALICES, { account: "alice" });
-    tokens.set(BOBS, { account: "bob" });
-    const identities = { alice: { host, ...more.alice }, bob: { host, ...more.bob } };
-    rig.configure({ identities: rig.identities(identities) });
-  }
-
-  /** A repository of the team that nobody has pushed to, and a clone of it by HTTPS. */
-  function makeClone() {
-    configure();
-    const name = `team/app${++clones}`;
-    rig.makeRepository(name);
-    const cwd = rig.makeClone(`app${clones}`, rig.httpsUrl(name));
-    const pushers = () =>
-      rig.pushes().flatMap(({ repository, account }) => (repository === name ? [account] : []));
-    return { cwd, pushers };
-  }
+  after(() => clones[Symbol.asyncDispose]());
 
   it("lets git push with the token of the active identity, and with no other", async () => {
-    const { cwd, pushers } = makeClone();
+    const { cwd, pushers } = clones.make();
     for (const name of ["alice", "bob"]) {
       await rig.inProcess([`identity switch ${name}`], { cwd });
       await rig.must(`${COMMIT} && git push -q origin main`, { cwd });
@@ -55,7 +29,7 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
   });
 
   it("uses a token that is stored after the switch, and git's own helpers until then", async () => {
-    const { cwd, pushers } = makeClone();
+    const { cwd, pushers } = clones.make();
     const env = { TRUNKLINE_DATA: join(rig.root, "late-data") };
     await rig.inProcess(["identity switch alice"], { cwd, env });
     await rig.must(COMMIT, { cwd });
@@ -69,7 +43,7 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
   });
 
   it("runs one command as an identity, which ends as it is told to", async () => {
-    const { cwd, pushers } = makeClone();
+    const { cwd, pushers } = clones.make();
     const before = readFileSync(join(cwd, ".git/config"), "utf8");
     await rig.must(`trunkline identity exec bob -- ${COMMIT}`, { cwd });
     await rig.must("trunkline identity exec bob -- git push -q origin main", { cwd });
@@ -88,7 +62,7 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
   });
 
   it("keeps tokens out of files, the audit, output and other processes", async () => {
-    const { cwd } = makeClone();
+    const { cwd } = clones.make();
     const printed = [
       await rig.must("trunkline identity token verify alice --json"),
       ...(await rig.inProcess(
@@ -115,7 +89,7 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
   });
 
   it("asks the forge whose a token is before it is stored, and when it expires", async () => {
-    configure({ alice: { provider: "gitlab" }, bob: { provider: "github" } });
+    clones.configure({ alice: { provider: "gitlab" }, bob: { provider: "github" } });
     const env = { TRUNKLINE_DATA: join(rig.root, "without-tokens") };
     rig.forge.tokens.set(ALICES, { account: "alice", scopes: "api", expires: "2999-01-31" });
     rig.forge.tokens.set(BOBS, { account: "bob", expires: "2020-01-31 10:00:00 UTC" });

@@ -3,58 +3,31 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
-import { GitRig } from "../support/git-rig/git-rig.ts";
+import { BOBS, CredentialClones } from "../support/git-rig/credential-clones.ts";
+import type { GitRig } from "../support/git-rig/git-rig.ts";
+import { COMMIT, GUARD_ALICE } from "../support/git-rig/guard-clones.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 
-const ALICES = "token-of-alice-0123456789abcdef";
-const BOBS = "token-of-bob-0123456789abcdefgh";
-
-const COMMIT = "git commit -q --allow-empty -m change";
 /** Says for everything that it is bob's, with what is in `BOBS`: the token stands in no file. */
 const BOBS_HELPER = "!f() { echo username=bob; echo password=$BOBS; }; f";
-
-const GUARD_ALICE = ["identity switch alice", "identity guard install"];
 
 describe(
   "trunkline identity credential, beside other helpers and the guard",
   { timeout: 600_000, skip: WITHOUT_SSHD },
   () => {
+    let clones: CredentialClones;
     let rig: GitRig;
-    let clones = 0;
 
     before(async () => {
-      rig = await GitRig.start();
-      configure();
-      await rig.must("trunkline identity token set alice", { input: `${ALICES}\n` });
-      await rig.must("trunkline identity token set bob", { input: BOBS });
+      clones = await CredentialClones.start();
+      ({ rig } = clones);
     });
 
-    after(async () => {
-      await rig[Symbol.asyncDispose]();
-    });
-
-    function configure(more: { readonly alice?: object; readonly bob?: object } = {}): void {
-      const { host, tokens } = rig.forge;
-      tokens.set(ALICES, { account: "alice" });
-      tokens.set(BOBS, { account: "bob" });
-      const identities = { alice: { host, ...more.alice }, bob: { host, ...more.bob } };
-      rig.configure({ identities: rig.identities(identities) });
-    }
-
-    /** A repository of the team that nobody has pushed to, and a clone of it by HTTPS. */
-    function makeClone() {
-      configure();
-      const name = `team/app${++clones}`;
-      rig.makeRepository(name);
-      const cwd = rig.makeClone(`app${clones}`, rig.httpsUrl(name));
-      const pushers = () =>
-        rig.pushes().flatMap(({ repository, account }) => (repository === name ? [account] : []));
-      return { cwd, pushers };
-    }
+    after(() => clones[Symbol.asyncDispose]());
 
     it("makes git fail instead of using another's token, whatever other helpers know", async () => {
-      const { cwd, pushers } = makeClone();
-      configure({ bob: { match: [{ owner: "team" }] } });
+      const { cwd, pushers } = clones.make();
+      clones.configure({ bob: { match: [{ owner: "team" }] } });
       const GIT_CONFIG_GLOBAL = join(cwd, "gitconfig");
       writeFileSync(GIT_CONFIG_GLOBAL, `[credential]\n\thelper = "${BOBS_HELPER}"\n`);
       const [text = ""] = await rig.inProcess(["identity env alice --json"]);
@@ -71,8 +44,8 @@ describe(
     });
 
     it("knows on a host with a port whose repository it is, as detection and the guard do", async () => {
-      const { cwd, pushers } = makeClone();
-      configure({ alice: { organizations: ["sales"] }, bob: { organizations: ["team"] } });
+      const { cwd, pushers } = clones.make();
+      clones.configure({ alice: { organizations: ["sales"] }, bob: { organizations: ["team"] } });
       const [detected = ""] = await rig.inProcess(["identity detect --json"], { cwd });
       assert.equal((JSON.parse(detected) as { identity: string }).identity, "bob");
       await rig.inProcess(["identity switch alice"], { cwd });
@@ -91,7 +64,7 @@ describe(
     });
 
     it("is checked by the guard, which refuses an HTTPS push as somebody else", async () => {
-      const { cwd, pushers } = makeClone();
+      const { cwd, pushers } = clones.make();
       await rig.inProcess(GUARD_ALICE, { cwd });
       await rig.must(`${COMMIT} --no-verify`, { cwd });
       const as = `git -c credential.helper= -c credential.helper='${BOBS_HELPER}' push -q origin main`;
