@@ -281,8 +281,8 @@ export class AuditLog implements Disposable {
       while (end < lines.length) {
         // A partly written line stays in the file; it is written again after a line end.
         const mend = this.#isTorn ? 1 : 0;
-        const rest =
-          mend + end === 0 ? lines : Buffer.concat([LINE_END, lines.subarray(end)].slice(1 - mend));
+        const left = end === 0 ? lines : lines.subarray(end);
+        const rest = this.#isTorn ? Buffer.concat([LINE_END, left]) : left;
         const bytesWritten = this.#options.write(file, rest);
         if (bytesWritten === 0) throw new Error("The disk takes nothing");
         this.#size += bytesWritten;
