@@ -3,8 +3,7 @@ import { readForeignId } from "../../session/foreign/foreign-id.ts";
 import type { PermissionOutcome } from "../../session/permission/permission.ts";
 import type { SessionRecord } from "../../store/session/session-log.ts";
 import type { WorktreeState } from "../../worktree/state.ts";
-import { visibleLine } from "../../base/text/visible.ts";
-import { firstLine } from "../shell/layout.ts";
+import { firstLine, table } from "../shell/layout.ts";
 import { paint } from "../shell/style.ts";
 
 /** Renders a conversation as text, one event or update at a time. */
@@ -144,20 +143,16 @@ export function sessionTable(sessions: readonly ListedSession[], width: number):
     readForeignId(id) === undefined ? id.slice(0, 8) : id,
     new Date(updated).toISOString().slice(0, 16).replace("T", " "),
     state,
-    visibleLine(agent),
-    worktree === undefined ? "" : visibleLine(branchText(worktree)),
+    agent,
+    worktree === undefined ? "" : branchText(worktree),
     firstLine(title ?? "(no prompt yet)").slice(0, LONGEST_TITLE),
-    visibleLine(runOf(notes)?.url ?? cwd),
+    runOf(notes)?.url ?? cwd,
   ]);
   // Most people have no session with a work tree, and no remote run.
   const used = HEADINGS.map((_, at) => rows.some((row) => row[at] !== ""));
   const shown = [HEADINGS, ...rows].map((row) => row.filter((_, at) => used[at]));
-  const widths = shown[0]?.map((_, at) => Math.max(...shown.map((row) => row[at]?.length ?? 0)));
-  const lines = shown.map((row) => {
-    const line = row.map((cell, at) => cell.padEnd(widths?.[at] ?? 0)).join("  ");
-    return `${line.slice(0, Math.max(width, 80)).trimEnd()}\n`;
-  });
-  return lines.join("");
+  const lines = table(shown).split("\n");
+  return lines.map((line) => line.slice(0, Math.max(width, 80)).trimEnd()).join("\n");
 }
 
 /** The repository of a remote run; its folder, in the data folder, says nothing to a person. */
