@@ -44,7 +44,7 @@ export async function importReviews(commands: ReviewCommands, text: string): Pro
   if (isTransfer(value)) {
     const repository = await recognised(commands.reviews, commands.here);
     const { threads, refused } = readTransfer(value, repository);
-    return counted(commands, await commands.reviews.addAll(threads), refused);
+    return outcomeOf(commands, await commands.reviews.addAll(threads), refused);
   }
   const remote = readRemote(value);
   if (remote !== undefined) {
@@ -67,7 +67,7 @@ export async function importReviews(commands: ReviewCommands, text: string): Pro
       refused.push(error.message);
     }
   }
-  return counted(commands, added, refused);
+  return outcomeOf(commands, added, refused);
 }
 
 /** What the API of a forge answered; undefined if it is something else. */
@@ -84,7 +84,7 @@ interface Added {
 }
 
 /** A thread is in one repository: that of another clone on this machine is not imported a second time. */
-async function counted(
+async function outcomeOf(
   { reviews, here }: ReviewCommands,
   all: readonly Added[],
   refused: readonly string[],
