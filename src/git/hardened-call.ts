@@ -16,8 +16,8 @@ export interface HardenedCall {
 /** The file system monitor is a hook. Git works without it. */
 const ALWAYS = ["core.fsmonitor=false"];
 /**
- * For the summary, git would run in each submodule, with that submodule's configuration. Names with
- * umlauts are read as they are: `"\\303\\274.js"` is a name to neither a person nor a model.
+ * For the summary, git would run in each submodule, with that submodule's configuration. Names in
+ * other scripts are not escaped: neither a person nor a model reads `"\303\274.js"` as `ü.js`.
  */
 const READING = [
   "core.hooksPath=/dev/null",

@@ -61,7 +61,7 @@ export class Questions {
     if (question === undefined) return;
     const at = /^\d{1,3}$/.test(line.trim()) ? Number(line) : 0;
     if (at >= 1 && at <= question.options.length) this.#end(question, at - 1);
-    else this.#out(`  There is no option '${visibleLine(line)}'.${how(question)}`);
+    else this.#out(`  There is no option '${visibleLine(line)}'. ${how(question)}\n`);
   }
 
   /** The input has ended: no question can be answered from now on. */
@@ -73,7 +73,7 @@ export class Questions {
   #print(question: Question): void {
     const { text, options } = question;
     const names = options.map((name, at) => `  ${at + 1}) ${visibleLine(name)}\n`);
-    this.#out(`\n? ${text}\n${names.join("")} ${how(question)}`);
+    this.#out(`\n? ${text}\n${names.join("")}  ${how(question)}\n`);
   }
 
   #end(question: Question, option: number | undefined): void {
@@ -87,7 +87,7 @@ export class Questions {
 }
 
 function how({ options }: Question): string {
-  return ` Type a number from 1 to ${options.length}.\n`;
+  return `Type a number from 1 to ${options.length}.`;
 }
 
 type Json = Readonly<Record<string, unknown>>;

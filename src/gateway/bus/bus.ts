@@ -82,13 +82,8 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
   const orchestrator = opening.use(
     await Orchestrator.open({
       ...plan,
-      ...{
-        offer,
-        log,
-        transport,
-        storage: storage.handlers,
-        limits: { call: callTimeout, ...retries },
-      },
+      ...{ offer, log, transport, storage: storage.handlers },
+      limits: { call: callTimeout, ...retries },
       folder: busFolder(data),
       confine: lazyConfine({ sandbox, data, log }),
     }),

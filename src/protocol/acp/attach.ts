@@ -145,7 +145,7 @@ export async function answerAt(
   }
 }
 
-/** What the codes are called on the wire that every failure gets; a person is told the failure. */
+/** The names of the codes that nearly every failure has on the wire. They tell a person nothing. */
 const CODE_NAME = /^(?:Internal error|Invalid params): /;
 
 /** What was answered as an error, for a person to read. */

@@ -19,7 +19,7 @@ export function readInto(readable: Readable, take: (bytes: Buffer) => void): voi
     Object.getOwnPropertySymbols(readable).find(({ description }) => description === name);
   const { _handle: handle } = readable as Readable & Internals;
   const [buffer, callback] = [symbol("kBuffer"), symbol("kBufferCb")];
-  // What was read before is in the stream, and so is what others read of it.
+  // What was read before is in the buffer of the stream, and another listener is served from there.
   const isFresh = readable.readableLength === 0 && readable.readableFlowing === null;
   const canLend = buffer !== undefined && callback !== undefined && isFresh;
   if (typeof handle?.useUserBuffer !== "function" || !canLend) {

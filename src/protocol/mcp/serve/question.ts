@@ -19,7 +19,7 @@ export function neededFor(question: Question): JsonObject {
 
 /** MCP 2025-11-25, basic/lifecycle § Operation: only declared capabilities are used. */
 export function canBeAsked(client: Client, question: Question): boolean {
-  // Each call asks for it.
+  // The same without making objects: each call of a tool asks this.
   if (question.method === "roots/list") return isObject(client.capabilities.roots);
   return Object.entries(neededFor(question)).every(([name, parts]) => {
     const capability = client.capabilities[name];
