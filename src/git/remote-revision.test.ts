@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { mkdtempDisposable, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
@@ -88,6 +88,10 @@ describe("hasUncommitted()", () => {
     assert.equal(await hasUncommitted(clone, "/"), false);
     assert.equal(await hasUncommitted(url, clone), false);
     await writeFile(join(clone, "b"), "b");
+    assert.equal(await hasUncommitted(".", clone), true);
+    await rm(join(clone, "b"));
+    assert.equal(await hasUncommitted(".", clone), false);
+    await writeFile(join(clone, "a"), "changed");
     assert.equal(await hasUncommitted(".", clone), true);
   });
 });
