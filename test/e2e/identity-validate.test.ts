@@ -85,11 +85,11 @@ describe("trunkline identity validate", { timeout: 600_000, skip: WITHOUT_SSHD }
     });
     await rig.must("trunkline identity token set alice --no-verify", { input: TOKEN });
     rig.forge.isSilent = true;
-    const { code, outcome, identities } = await validate(rig, "--timeout 10");
+    const { code, outcome, identities } = await validate(rig, "--timeout 10.0005");
     assert.equal(code, 1);
     assert.equal(outcome("alice", "ssh"), "pass");
     assert.equal(outcome("alice", "api"), "fail");
-    assert.match(JSON.stringify(identities), /did not answer within 10000 ms/);
+    assert.match(JSON.stringify(identities), /did not answer within 10001 ms/);
     assert.equal(outcome("bob", "ssh"), "fail");
   });
 
