@@ -119,7 +119,7 @@ class Room implements AsyncDisposable {
     else if (!isQuestion) this.#survivor(dies).cancel();
     await this.#start(dies);
     // Also by whoever has the session next: an answer counts for the next turn that asks the same.
-    this.#unanswered = wasHolder ? title : "";
+    this.#unanswered = wasHolder && isQuestion ? title : "";
     if (isQuestion) await this.#all(isAsked, `asked again, ${says}`);
     if (isQuestion && !wasHolder) {
       this.#member(this.#random.pick(MEMBERS)).allow(title);
