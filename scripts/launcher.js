@@ -73,14 +73,14 @@ function readPlaced(name) {
 /**
  * Runs a script with the code that was compiled for it at earlier starts. Node fills its own cache
  * before a script has run, when few functions are compiled. Ours is filled when the script has done its
- * work, over a few starts, because they use different functions.
+ * work, over eight starts, because they use different functions: a list of comments is made in four ways.
  */
 function loadScript(name, text) {
   const { Script } = process.getBuiltinModule("node:vm");
   const { code: cachedData, starts = 0 } = keptCode(name);
   const script = new Script(text, { filename: folder + name, cachedData });
   const isUsed = script.cachedDataRejected === false;
-  if (!isUsed || starts < 4) {
+  if (!isUsed || starts < 8) {
     let isKept = false;
     const keep = () => {
       if (!isKept) keepCode(name, script.createCachedData(), isUsed ? starts + 1 : 1);
