@@ -60,6 +60,7 @@ test("run() passes a command its input and resolves to its exit code", async () 
   assert.equal(invocation?.color, true);
   assert.equal(invocation?.isTerminal, true);
   assert.equal(invocation?.width, 60);
+  assert.equal(invocation?.edge, 60);
 });
 
 test("run() turns --verbose into TRUNKLINE_VERBOSE=1", async () => {

@@ -109,5 +109,8 @@ function invocationOf(
     get width() {
       return styleOf(host.stdout, host.env).width;
     },
+    get edge() {
+      return host.stdout.columns || Infinity;
+    },
   };
 }

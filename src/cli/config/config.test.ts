@@ -31,6 +31,7 @@ async function run<V extends Values>(
     color: false,
     isTerminal: false,
     width: 80,
+    edge: 80,
   });
   return { code, ...written };
 }

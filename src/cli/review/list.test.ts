@@ -47,6 +47,14 @@ describe("trunkline review list", () => {
     }
   });
 
+  it("does not cut comments that another program reads", async () => {
+    await using all = await setUp();
+    const comment = `Look ${"here ".repeat(60)}again`;
+    await all.line.json("review", "add", "--file", "a.txt", "--line", "3", "-c", comment);
+    const { out } = await all.line.run("review", "list");
+    assert.ok(out.includes(`  ${comment}\n`), out);
+  });
+
   it("prints lines for a menu", async () => {
     await using all = await setUp();
     const { out } = await all.line.run("review", "list", "--menu", "--file", "a.txt");

@@ -37,7 +37,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const kept = keptIn(data, invocation);
   const before = kept?.read();
   const print = (table: ThreadTable, moves?: Moves): void => {
-    if (values.menu !== true) out(tableText(table, invocation.width, moves));
+    if (values.menu !== true) out(tableText(table, invocation.edge, moves));
     else out(menuText(moves === undefined ? table : withPositions(table, moves)));
   };
   if (before?.stale.size === 0) {

@@ -137,7 +137,7 @@ export interface ListedSession extends SessionRecord {
 }
 
 /** One line per session. */
-export function sessionTable(sessions: readonly ListedSession[], width: number): string {
+export function sessionTable(sessions: readonly ListedSession[], edge: number): string {
   const rows = sessions.map(({ id, agent, title, updated, cwd, state, worktree, notes }) => [
     // Ids of sessions that agents began themselves all begin alike.
     readForeignId(id) === undefined ? id.slice(0, 8) : id,
@@ -152,7 +152,7 @@ export function sessionTable(sessions: readonly ListedSession[], width: number):
   const used = HEADINGS.map((_, at) => rows.some((row) => row[at] !== ""));
   const shown = [HEADINGS, ...rows].map((row) => row.filter((_, at) => used[at]));
   const lines = table(shown).split("\n");
-  return lines.map((line) => line.slice(0, Math.max(width, 80)).trimEnd()).join("\n");
+  return lines.map((line) => line.slice(0, Math.max(edge, 80)).trimEnd()).join("\n");
 }
 
 /** The repository of a remote run; its folder, in the data folder, says nothing to a person. */

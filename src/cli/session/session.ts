@@ -22,7 +22,7 @@ interface ListValues {
 
 /** `trunkline session list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
-  const { values, cwd, env, out, err, width } = invocation;
+  const { values, cwd, env, out, err, edge } = invocation;
   const house = await quietHouse(invocation);
   await using commands = await SessionCommands.open(house.config.data);
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
@@ -45,7 +45,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   if (sessions.length > 0) {
     const { withState } = await import("./session-state.ts");
     const table = shown.map(async (one) => ({ ...one, ...(await withState(one)) }));
-    out(sessionTable(await Promise.all(table), width));
+    out(sessionTable(await Promise.all(table), edge));
   } else err("There are no sessions. An editor that runs `trunkline acp` starts one.\n");
   if (foreign !== undefined) out(`\n${foreign.text || "Agents have no other sessions.\n"}`);
   return 0;

@@ -79,8 +79,10 @@ export interface Invocation<V extends Values = Values> {
   readonly color: boolean;
   /** Whether a person reads stdout. */
   readonly isTerminal: boolean;
-  /** Most columns to fill. */
+  /** Most columns to fill with sentences. */
   readonly width: number;
+  /** Where lines of a list are cut: at the edge of a terminal. What another program reads is not cut. */
+  readonly edge: number;
 }
 
 /** The code of a command. Written as a method so that `run` may name its options' types. */

@@ -7,7 +7,7 @@ import { configFlags, openHouse, quietHouse } from "./open-house.ts";
 
 function invocationIn(home: SampleHome, values: Values, err: (text: string) => void): Invocation {
   const write = (text: string): never => assert.fail(text);
-  const shown = { color: false, isTerminal: false, width: 80 };
+  const shown = { color: false, isTerminal: false, width: 80, edge: 80 };
   const streams = { out: write, data: write, err };
   return {
     values,

@@ -19,6 +19,7 @@ function print(result: ToolResult, json = false) {
       color: false,
       isTerminal: false,
       width: 80,
+      edge: 80,
     },
     result,
   );

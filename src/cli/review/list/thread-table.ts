@@ -100,14 +100,14 @@ function spacedIn(wheres: readonly (string | undefined)[]): Record<number, numbe
   return spaced;
 }
 
-/** One line per thread, as long as a terminal is wide, but with some characters of the comment. */
+/** One line per thread, cut at the edge of a terminal, but with some characters of the comment. */
 export function tableText(
   table: ThreadTable,
-  width: number,
+  edge: number,
   moves: Moves = { wheres: [], width: table.widths.where },
 ): string {
   const [, to] = whereColumn({ ...table.widths, where: moves.width });
-  return laidOut(table, moves, Math.max(width, to + GAP.length + SHORTEST_COMMENT));
+  return laidOut(table, moves, Math.max(edge, to + GAP.length + SHORTEST_COMMENT));
 }
 
 /** Lines that a menu can split at the colon: `ID:text`. */
