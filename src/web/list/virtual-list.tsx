@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useLayoutEffect, useMemo, useReducer, useRef } from "preact/hooks";
 
+import { DrawnRows, type RowRange } from "./drawn-rows.ts";
 import { Heights } from "./heights.ts";
 
 export interface VirtualListProps {
@@ -38,7 +39,7 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   const [, redraw] = useReducer((n: number) => n + 1, 0);
   const list = useMemo(() => new ListState(props.estimate), []);
   list.begin(props, scroller, () => redraw(undefined));
-  const { first, last } = list.range();
+  const { first, last } = list.range(props);
   useLayoutEffect(() => list.watch(), []);
   useLayoutEffect(() => list.settle());
   useLayoutEffect(() => list.reveal(props.selected), [props.selected]);
@@ -97,6 +98,10 @@ class ListState {
   #anchor: { readonly index: number; readonly key: string | number } | undefined;
   #isAtEnd = true;
   #wasRevealed: number | undefined;
+  #toFocus: number | undefined;
+  readonly #drawn = new DrawnRows();
+  /** Draws the rows that were too many for one drawing. */
+  #rest: ReturnType<typeof setTimeout> | undefined;
   readonly #observer = new ResizeObserver((entries) => this.#measured(entries));
 
   constructor(estimate: number) {
@@ -123,18 +128,25 @@ class ListState {
     this.#redraw = redraw;
   }
 
-  range(): { first: number; last: number } {
+  /** The rows to draw now. The rest of those that are wanted follows in other tasks. */
+  range(props: VirtualListProps): RowRange {
     const { count } = this.heights;
     const box = this.#scroller?.current;
     const height = box?.clientHeight ?? 800;
     const top = box?.scrollTop ?? 0;
-    const isEnd = this.#props?.followsEnd === true && this.#isAtEnd;
+    const isEnd = props.followsEnd === true && this.#isAtEnd;
     const from = isEnd ? Math.max(0, this.heights.total - height) : top;
     if (count === 0) return { first: 0, last: 0 };
-    const first = this.heights.indexAt(Math.max(0, from - MARGIN));
-    const last = Math.min(count, this.heights.indexAt(from + height + MARGIN) + 1);
-    const key = this.#props?.keyOf(last - 1);
-    this.#anchor = key === undefined ? undefined : { index: last - 1, key };
+    const rowsIn = (start: number, end: number): RowRange => ({
+      first: this.heights.indexAt(Math.max(0, start)),
+      last: Math.min(count, this.heights.indexAt(end) + 1),
+    });
+    const view = rowsIn(from, from + height);
+    const ready = rowsIn(from - MARGIN, from + height + MARGIN);
+    const { first, last } = this.#drawn.choose(view, ready, props.keyOf, isEnd);
+    // A request for a frame would be too early: it would still belong to the frame of a scroll event.
+    if (!this.#drawn.isWhole) this.#rest ??= setTimeout(() => this.#drawRest(), 0);
+    this.#anchor = { index: last - 1, key: props.keyOf(last - 1) };
     return { first, last };
   }
 
@@ -163,15 +175,24 @@ class ListState {
     return () => {
       resized.disconnect();
       this.#observer.disconnect();
+      clearTimeout(this.#rest);
     };
+  }
+
+  #drawRest(): void {
+    this.#rest = undefined;
+    this.#redraw();
   }
 
   /** After each drawing: a reader at the end stays there, and a list that is not full asks for more. */
   settle(): void {
     const box = this.#scroller?.current;
     if (box === null || box === undefined) return;
-    if (this.#props?.followsEnd === true && this.#isAtEnd) box.scrollTop = box.scrollHeight;
-    if (box.scrollTop < NEAR_START) this.#props?.onNearStart?.();
+    const { followsEnd, onNearStart } = this.#props ?? {};
+    if (followsEnd === true && this.#isAtEnd) box.scrollTop = box.scrollHeight;
+    // To read the place lays out the page within this task, so it is read only where it is needed.
+    if (onNearStart !== undefined && box.scrollTop < NEAR_START) onNearStart();
+    this.#focusRevealed();
   }
 
   /** Brings the chosen row into view, and gives it the focus if the list has it. */
@@ -186,9 +207,17 @@ class ListState {
     if (top < box.scrollTop) box.scrollTop = top;
     else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight;
     this.#redraw();
-    requestAnimationFrame(() => {
-      box.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus({ preventScroll: true });
-    });
+    this.#toFocus = index;
+    requestAnimationFrame(() => this.#focusRevealed());
+  }
+
+  /** The row may come with a later drawing. */
+  #focusRevealed(): void {
+    if (this.#toFocus === undefined) return;
+    const box = this.#scroller?.current;
+    const row = box?.querySelector<HTMLElement>(`[data-index="${this.#toFocus}"]`);
+    row?.focus({ preventScroll: true });
+    if ((row !== null && row !== undefined) || this.#drawn.isWhole) this.#toFocus = undefined;
   }
 
   #measured(entries: readonly ResizeObserverEntry[]): void {
