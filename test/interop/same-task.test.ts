@@ -44,6 +44,10 @@ const PATIENT = Object.fromEntries(
 );
 /** The second time, the agent has loaded what it needs. */
 const FILES = ["morning.txt", "evening.txt"];
+/** What else is read, and says its name. */
+const OTHERS = ["one.txt", "two.txt"];
+/** Temporary files may be in /dev/shm, which codex's sandbox hides: it has a /dev of its own. */
+const VISIBLE = "/tmp";
 
 function taskFor(file: string): string {
   return `Correct ${file}, and check it.`;
@@ -61,7 +65,7 @@ function version(of: string): string {
 function script({ read, edit, run }: Calls, folder: string, file: string): Scripted[] {
   const path = (name: string): string => join(folder, name);
   const answers: [results: number, answer: Scripted][] = [
-    [0, { toolCalls: [file, "one.txt", "two.txt"].map((name) => read(path(name))) }],
+    [0, { toolCalls: [file, ...OTHERS].map((name) => read(path(name))) }],
     [3, { toolCalls: [edit(path(file), "Helo.", "Hello.")] }],
     [4, { toolCalls: [run(`grep -c Hello ${file} > checked-${file}`)] }],
     [5, { content: `${file} is corrected.` }],
@@ -85,9 +89,9 @@ function sum(numbers: readonly number[]): number {
 }
 
 async function work({ name, calls, options }: Worker): Promise<Result> {
-  using place = new Place();
+  using place = new Place(VISIBLE);
   for (const file of FILES) writeFileSync(join(place.folder, file), "Helo.\n");
-  for (const other of ["one", "two"]) writeFileSync(join(place.folder, `${other}.txt`), other);
+  for (const other of OTHERS) writeFileSync(join(place.folder, other), `This is ${other}.\n`);
   await using llm = await FakeLlm.start([
     ...FILES.flatMap((file) => script(calls, place.folder, file)),
     { content: "A title", when: () => true },
@@ -120,6 +124,12 @@ async function work({ name, calls, options }: Worker): Promise<Result> {
     assert.equal(read(file), "Hello.\n", name);
     assert.equal(read(`checked-${file}`), "1\n", name);
     assert.ok(editor.text().includes(`${file} is corrected.`), name);
+    // In all of the session: some do not read a file again that has not changed since.
+    const { messages = [] } = llm.requests.findLast(isTurn) ?? {};
+    const told = JSON.stringify(messages.filter(({ role }) => role === "tool"));
+    for (const says of ["Helo.", ...OTHERS.map((other) => `This is ${other}.`)]) {
+      assert.ok(told.includes(says), `${name} has not read "${says}": ${told}`);
+    }
     const tools = new Set(editor.updates("tool_call").map(({ toolCallId }) => toolCallId)).size;
     const requests = llm.requests.filter(isTurn).length;
     // Some ask for a title, with a small request that may come first.

@@ -8,11 +8,14 @@ import { Program } from "./program.ts";
 
 /** A home and a folder to work in, which editors come to one after the other. */
 export class Place implements Disposable {
-  readonly path = mkdtempSync(join(tmpdir(), "trunkline-place-"));
-  readonly home = join(this.path, "home");
-  readonly folder = join(this.path, "work");
+  readonly path: string;
+  readonly home: string;
+  readonly folder: string;
 
-  constructor() {
+  constructor(parent = tmpdir()) {
+    this.path = mkdtempSync(join(parent, "trunkline-place-"));
+    this.home = join(this.path, "home");
+    this.folder = join(this.path, "work");
     mkdirSync(this.home);
     mkdirSync(this.folder);
   }
