@@ -27,6 +27,19 @@ describe("processTable()", { timeout: 60_000 }, () => {
     });
   }
 
+  it(
+    "comes in parts of a few processes, between which others have their turn",
+    { skip: !hasProc },
+    async () => {
+      const children = Array.from({ length: 20 }, () => spawn("sleep", ["60"]));
+      await Promise.all(children.map((child) => once(child, "spawn")));
+      const sizes = [...processTable()].map((part) => part.length);
+      assert.ok(sizes.length > 2 && Math.max(...sizes) <= 8, `parts of ${sizes.join(", ")}`);
+      for (const child of children) child.kill("SIGKILL");
+      await Promise.all(children.map((child) => once(child, "exit")));
+    },
+  );
+
   it("is not confused by the name of a program", { skip: !hasProc }, async () => {
     const script = `process.title = ") R 1 1 1"; console.log("ready"); setInterval(() => {}, 1000);`;
     const child = spawn(process.execPath, ["-e", script]);

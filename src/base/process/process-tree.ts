@@ -51,13 +51,15 @@ export class ProcessTree {
   /** Remembers who is in it, so that they are known when their parents are gone. */
   async look(): Promise<void> {
     const all: RunningProcess[] = [];
+    const ours: RunningProcess[] = [];
     // Loaded only here: that takes almost a millisecond, and most programs start no others.
     const { setImmediate } = await import("node:timers/promises");
     for (const part of processTable()) {
       all.push(...part);
+      ours.push(...this.#oursIn(part));
       await setImmediate();
     }
-    this.#remember(all);
+    this.#remember(all, ours);
   }
 
   /** Kills all but the root, until nobody is left. */
@@ -72,7 +74,8 @@ export class ProcessTree {
 
   /** The same at once. */
   lookNow(): void {
-    this.#remember([...processTable()].flat());
+    const all = [...processTable()].flat();
+    this.#remember(all, this.#oursIn(all));
   }
 
   /** Kills the root and whoever is in it at this moment. */
@@ -82,10 +85,16 @@ export class ProcessTree {
     this.#kill();
   }
 
-  #remember(all: readonly RunningProcess[]): void {
+  /** Those that are in it whoever their parent is. To read their marks takes longer than to list them. */
+  #oursIn(part: readonly RunningProcess[]): RunningProcess[] {
+    return part.filter((one) => this.#isKnown(one) || this.#isMarked(one));
+  }
+
+  /** Remembers `ours`, and what these have started of `all`. */
+  #remember(all: readonly RunningProcess[], ours: readonly RunningProcess[]): void {
     const children = Map.groupBy(all, ({ parent }) => parent);
     // A set is gone through to its end, whatever is added on the way.
-    const found = new Set(all.filter((one) => this.#isKnown(one) || this.#isMarked(one)));
+    const found = new Set(ours);
     for (const one of found) {
       for (const child of children.get(one.pid) ?? []) found.add(child);
       if (one.pid !== this.#root.pid) this.#known.set(one.pid, one);
