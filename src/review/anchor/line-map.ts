@@ -17,7 +17,14 @@ export function ints(length: number): Int32Array<ArrayBuffer> {
   return at < 0 ? new Int32Array(length) : new Int32Array(block, at, length);
 }
 
-/** The same for bytes. */
+/** The beginning of an array, or all of it, as an array of its own. */
+export function copied(numbers: Int32Array, length = numbers.length): Int32Array<ArrayBuffer> {
+  const copy = ints(length);
+  copy.set(length === numbers.length ? numbers : numbers.subarray(0, length));
+  return copy;
+}
+
+/** The same as `ints` for bytes. */
 export function bytes(length: number): Uint8Array<ArrayBuffer> {
   const at = room(length);
   return at < 0 ? new Uint8Array(length) : new Uint8Array(block, at, length);

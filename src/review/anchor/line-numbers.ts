@@ -1,6 +1,6 @@
 import type { FileText } from "./file-text.ts";
 import { textOf } from "./file-lines.ts";
-import { bytes, ints } from "./line-map.ts";
+import { bytes, copied, ints } from "./line-map.ts";
 import { keyOf } from "./line-words.ts";
 
 /** A text that is compared with others. */
@@ -43,9 +43,9 @@ export class LineNumbers {
     const known = this.#texts.get(text);
     if (known !== undefined) return known;
     const count = this.#number(text.content, like);
-    const numbers = scratch.numbers.slice(0, count);
+    const numbers = copied(scratch.numbers, count);
     const once = onceIn(numbers, this.#count);
-    const numbered = { numbers, starts: scratch.starts.slice(0, count), once };
+    const numbered = { numbers, starts: copied(scratch.starts, count), once };
     this.#texts.set(text, numbered);
     return numbered;
   }

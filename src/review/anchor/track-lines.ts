@@ -1,5 +1,5 @@
 import type { FileText } from "./file-text.ts";
-import { bytes, ints, mapNumbers } from "./line-map.ts";
+import { bytes, copied, ints, mapNumbers } from "./line-map.ts";
 import { LineNumbers, type NumberedText, TELLING } from "./line-numbers.ts";
 import { rewrapped } from "./rewrapped.ts";
 
@@ -56,7 +56,7 @@ export function trackLines(
   const certain = certainIn(map, runs, landmarks, moved, length);
   const gaps = map.includes(-1) ? gapsOf(map, moved, length) : [];
   const edited = bytes(map.length);
-  return { map, ends: map.slice(), certain, moved, edited, landmarks, before, now, gaps };
+  return { map, ends: copied(map), certain, moved, edited, landmarks, before, now, gaps };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { lstatSync, statSync } from "node:fs";
+import { lstatSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
@@ -138,9 +138,8 @@ export class KeptList {
     // It is in a commit, which does not change.
     if (side === "old") return side;
     if (before !== Infinity && this.#late.has(path)) return "";
-    const options = { bigint: true, throwIfNoEntry: false } as const;
     try {
-      const found = lstatSync(`${this.#here.root}/${path}`, options);
+      const found = lstatSync(`${this.#here.root}/${path}`, { throwIfNoEntry: false });
       if (found === undefined) return "";
       if (isChangedAfter(this.#began - UNCERTAIN, found)) this.#late.add(path);
       return stampOf(found, before);
@@ -151,11 +150,11 @@ export class KeptList {
 
   /** Undefined if there is none, or it was changed since a time. */
   #storeStamp(before = Infinity): string | undefined {
-    const options = { bigint: true, throwIfNoEntry: false } as const;
+    const options = { throwIfNoEntry: false } as const;
     const path = join(this.#data, REVIEWS_FILE);
     const [store, log] = [statSync(path, options), statSync(`${path}-wal`, options)];
     // Whoever reads SQLite's log first creates it empty.
-    const isLogged = log !== undefined && log.size > 0n;
+    const isLogged = log !== undefined && log.size > 0;
     const stamps = [store, ...(isLogged ? [log] : [])].map((found) =>
       found === undefined ? "" : stampOf(found, before),
     );
@@ -178,14 +177,15 @@ function isWhole(
   return counted === threads && typeof spaced === "object";
 }
 
-type Times = Record<"ino" | "size" | "mtimeNs" | "ctimeNs", bigint>;
+/** In milliseconds, with some ten thousandths: as bigints, the times of hundreds of files take longer to read. */
+type Times = Pick<Stats, "ino" | "size" | "mtimeMs" | "ctimeMs">;
 
 /** Empty if it was changed since a time. */
 function stampOf(found: Times, before: number): string {
-  const { ino, size, mtimeNs, ctimeNs } = found;
-  return isChangedAfter(before, found) ? "" : `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+  const { ino, size, mtimeMs, ctimeMs } = found;
+  return isChangedAfter(before, found) ? "" : `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
 }
 
-function isChangedAfter(millisecond: number, { ctimeNs }: Pick<Times, "ctimeNs">): boolean {
-  return Number(ctimeNs / 1_000_000n) > millisecond;
+function isChangedAfter(millisecond: number, { ctimeMs }: Pick<Times, "ctimeMs">): boolean {
+  return ctimeMs >= millisecond + 1;
 }
