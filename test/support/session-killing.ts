@@ -12,8 +12,12 @@ const EDITORS = 3;
 /** Milliseconds within which somebody must have the session again when its holder was killed. */
 const TAKEN_OVER_WITHIN = 2_000;
 
+/** An editor that is not killed for a while prompts more often than the ten times a minute of the document. */
+const OFTEN = { rate: { limit: 1_000, windowMs: 60_000 } };
+
 const OPTIONS = {
   config: {
+    limits: { messages: { "session/prompt": OFTEN } },
     agent: "other",
     agents: { other: { command: process.execPath, args: [AGENT, "--loads"] } },
   },
