@@ -19,6 +19,7 @@ import { after, describe, it } from "node:test";
 import { CommandSandbox, type FileRules } from "./command-sandbox.ts";
 import { EgressProxy } from "./egress-proxy.ts";
 import { systemProgram } from "./system-program.ts";
+import { NODE_IS_HIDDEN } from "../../test/support/node-in-sandbox.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "command-sandbox-"));
 const work = join(folder, "work");
@@ -37,8 +38,6 @@ const nsenter = systemProgram("nsenter") ?? "";
 const options = { data, bwrap, nsenter, files, egress };
 const opened = await CommandSandbox.open(options).catch((error: Error) => error.message);
 const skip = typeof opened === "string" ? `No sandbox can be had here: ${opened}` : false;
-const noNode =
-  /^\/(?:var\/)?tmp\//.test(process.execPath) && "The sandbox has a /tmp without our Node.";
 if (skip !== false) await rm(folder, { recursive: true });
 
 /** Runs a shell command, and returns its output. */
@@ -95,7 +94,7 @@ describe("CommandSandbox", { skip }, () => {
     assert.match(await sh("nsenter --net=/proc/1/ns/net true"), /failed|denied|not permitted/);
   });
 
-  it("hides the sockets of programs outside", { skip: noNode }, async () => {
+  it("hides the sockets of programs outside", { skip: NODE_IS_HIDDEN }, async () => {
     const path = join(folder, "socket");
     const server = createServer((socket) => socket.end("reached")).listen(path);
     const abstract = createServer((socket) => socket.end("reached")).listen(`\0${path}`);
@@ -109,18 +108,22 @@ describe("CommandSandbox", { skip }, () => {
     abstract.close();
   });
 
-  it("has one network for all commands, with only the proxy in it", { skip: noNode }, async () => {
-    const outside = createServer((socket) => socket.end("reached")).listen(0, "127.0.0.1");
-    await once(outside, "listening");
-    const { port } = outside.address() as AddressInfo;
-    const get = (url: string): string =>
-      `${process.execPath} -e 'fetch("${url}").then((it) => it.text(), (e) => String(e.cause.code)).then(console.log)'`;
-    assert.equal(await sh(get(`http://127.0.0.1:${port}/`)), "ECONNREFUSED");
-    assert.match(await sh(get("http://other.example/")), /refuses .*'other\.example'.*`x`/);
-    assert.match(await sh(get("http://allowed.example/")), /resolves to 192\.0\.2\.1/);
-    assert.equal(await sh("readlink /proc/self/ns/net"), await sh("readlink /proc/self/ns/net"));
-    outside.close();
-  });
+  it(
+    "has one network for all commands, with only the proxy in it",
+    { skip: NODE_IS_HIDDEN },
+    async () => {
+      const outside = createServer((socket) => socket.end("reached")).listen(0, "127.0.0.1");
+      await once(outside, "listening");
+      const { port } = outside.address() as AddressInfo;
+      const get = (url: string): string =>
+        `${process.execPath} -e 'fetch("${url}").then((it) => it.text(), (e) => String(e.cause.code)).then(console.log)'`;
+      assert.equal(await sh(get(`http://127.0.0.1:${port}/`)), "ECONNREFUSED");
+      assert.match(await sh(get("http://other.example/")), /refuses .*'other\.example'.*`x`/);
+      assert.match(await sh(get("http://allowed.example/")), /resolves to 192\.0\.2\.1/);
+      assert.equal(await sh("readlink /proc/self/ns/net"), await sh("readlink /proc/self/ns/net"));
+      outside.close();
+    },
+  );
 
   it("removes the folders of killed processes, and not those of running ones", async () => {
     const { pid } = spawn("/bin/true");

@@ -11,13 +11,10 @@ import { localInForce } from "../../src/gateway/session/local-in-force.ts";
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
 import type { Json } from "../support/acp-house.ts";
+import { NODE_IS_HIDDEN } from "../support/node-in-sandbox.ts";
 
 const { state, says, next } = await localInForce(defaultConfig(tmpdir()));
 const skip = state !== "ok" && `${says}. ${next}`;
-
-/** The sandbox has its own /tmp, so a Node in /tmp cannot be run in it. */
-const noNode =
-  /^\/(?:var\/)?tmp\//.test(process.execPath) && "The sandbox has a /tmp without our Node.";
 
 const run = (command: string, more: object = {}): Scripted => ({
   toolCalls: [{ name: "run_command", arguments: { command, ...more } }],
@@ -209,7 +206,7 @@ describe("commands of the built-in agent in the sandbox", { skip, timeout: 600_0
 describe("a person", { skip, timeout: 600_000 }, () => {
   it(
     "is asked about hosts, and commands cannot reach servers of this machine",
-    { skip: noNode },
+    { skip: NODE_IS_HIDDEN },
     async () => {
       const server = createServer((socket) => socket.end("reached")).listen(0, "127.0.0.1");
       await once(server, "listening");
@@ -232,16 +229,20 @@ describe("a person", { skip, timeout: 600_000 }, () => {
     },
   );
 
-  it("is asked once about a host if the answer is for always", { skip: noNode }, async () => {
-    const get = `${process.execPath} -e 'fetch("http://registry.invalid/").then((it) => it.text()).then(console.log)'`;
-    await using rig = await Rig.open([run(get), run(`${get} `)]);
-    rig.editor.decide = () => "allow_always";
-    const [first = "", second = ""] = await rig.outputs();
-    assert.match(first, /Trunkline cannot make this connection/, "it was tried");
-    assert.match(second, /Trunkline cannot make this connection/);
-    const titles = rig.editor.asked.map(({ params }) => params.toolCall.title);
-    assert.deepEqual(titles, [get, "Connect to registry.invalid", `${get} `]);
-  });
+  it(
+    "is asked once about a host if the answer is for always",
+    { skip: NODE_IS_HIDDEN },
+    async () => {
+      const get = `${process.execPath} -e 'fetch("http://registry.invalid/").then((it) => it.text()).then(console.log)'`;
+      await using rig = await Rig.open([run(get), run(`${get} `)]);
+      rig.editor.decide = () => "allow_always";
+      const [first = "", second = ""] = await rig.outputs();
+      assert.match(first, /Trunkline cannot make this connection/, "it was tried");
+      assert.match(second, /Trunkline cannot make this connection/);
+      const titles = rig.editor.asked.map(({ params }) => params.toolCall.title);
+      assert.deepEqual(titles, [get, "Connect to registry.invalid", `${get} `]);
+    },
+  );
 
   it("is asked whether a command may run outside of the sandbox", async () => {
     const command = "echo $TRUNKLINE_SERVICES; touch ~/outside";

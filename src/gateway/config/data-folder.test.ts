@@ -7,7 +7,8 @@ import { describe, it } from "node:test";
 
 import { checkData, openData } from "./data-folder.ts";
 
-const isRoot = process.getuid?.() === 0 ? "root may write everywhere" : false;
+const isRoot =
+  process.getuid?.() === 0 ? "root may write everywhere: run the tests as another user" : false;
 const noProc = process.platform === "linux" ? false : "only Linux has /proc";
 
 describe("openData()", () => {

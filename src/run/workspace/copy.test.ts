@@ -19,7 +19,8 @@ import { canReflink, CopyDriver } from "./copy.ts";
 
 const canRead = (): boolean => (statSync(import.meta.dirname).mode & 0o005) === 0o005;
 const skip = noOtherUser || (!canRead() && "Other users cannot read this checkout.");
-const noReflink = !(await canReflink(tmpdir())) && "The file system cannot share blocks.";
+const NO_REFLINK = "The file system cannot share blocks: set TMPDIR to a folder on Btrfs or XFS.";
+const noReflink = !(await canReflink(tmpdir())) && NO_REFLINK;
 workspaceDriverContract("copy", () => new CopyDriver("copy"), false);
 workspaceDriverContract("reflink", () => new CopyDriver("reflink"), noReflink);
 
