@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { SeededRandom } from "../../../test/support/seeded-random.ts";
+import { textOf } from "./file-lines.ts";
 import { FileText } from "./file-text.ts";
 import { LineNumbers, TELLING } from "./line-numbers.ts";
 import { keyOf } from "./line-words.ts";
@@ -46,33 +48,71 @@ test("a text has as many numbers as lines, with and without a line end at its en
   }
 });
 
-test("a text has the same numbers when it is compared with another version first", () => {
-  const line = (n: number): string => (n % 5 === 0 ? "}" : `  call(${n}, "é".repeat(${n % 3}));`);
-  const lines = Array.from({ length: 60 }, (_, n) => line(n));
-  const before = `${lines.join("\n")}\nend`;
-  const changed = [
-    before,
-    `${before}\n`,
-    `${before}ing`,
-    `${before}\nmore\n`,
-    lines.slice(7).join("\n"),
-    ["first", ...lines, "last"].join("\n"),
-    lines.toSpliced(20, 3, "new", line(41)).join("\n"),
-    [...lines.slice(30), ...lines.slice(0, 30)].join("\r\n"),
-    lines.map((text) => `\t${text.replaceAll('"', "'")}`).join("\n"),
-    "",
-    "\n\n",
+test("lines have the same number if they are alike, in whatever bytes", () => {
+  const random = new SeededRandom(16);
+  const parts = [
+    "a",
+    "bc",
+    " ",
+    "\t",
+    "'",
+    '"',
+    "\r",
+    "\0",
+    "é",
+    "日本",
+    "\u00a0",
+    "\ufeff",
+    "}",
+    "\n",
   ];
-  for (const text of changed) {
-    const [old, plain, compared] = [before, text, text].map((of) => new FileText(Buffer.from(of)));
-    assert.ok(old !== undefined && plain !== undefined && compared !== undefined);
+  const bytes = [0x80, 0xc3, 0xff, 0x0b, 0x7f];
+  const part = (): Buffer => {
+    const at = random.below(parts.length + bytes.length);
+    return Buffer.from(parts[at] ?? [bytes[at - parts.length] ?? 0]);
+  };
+  for (let round = 0; round < 200; round++) {
     const numbers = new LineNumbers();
-    numbers.of(old);
-    const { numbers: found, starts } = numbers.of(compared, old);
-    assert.deepEqual(
-      { found, starts },
-      { found: numbers.of(plain).numbers, starts: numbers.of(plain).starts },
-    );
-    assert.equal(found.length, plain.lines.length, text);
+    const seen = new Map<string, number>();
+    for (const length of [0, 1, 7, 8, 9, 300]) {
+      const content = Buffer.concat(Array.from({ length }, part));
+      const { numbers: found, starts } = numbers.of(new FileText(content));
+      const lines = linesIn(content);
+      assert.equal(found.length, lines.length);
+      for (const [at, line] of lines.entries()) {
+        const key = keyOf(textOf(line));
+        const known = seen.get(key) ?? seen.size;
+        seen.set(key, known);
+        assert.equal(found[at], known, JSON.stringify(key));
+        assert.equal(
+          content.subarray(starts[at], (starts[at] ?? 0) + line.length).compare(line),
+          0,
+        );
+        assert.equal(numbers.lettersOf(known), lettersIn(key), JSON.stringify(key));
+      }
+    }
+    assert.equal(numbers.size, seen.size);
   }
 });
+
+test("a text of millions of different lines takes no longer than others, and the next has room again", () => {
+  const lines = Array.from({ length: 1_000_000 }, (_, n) => n.toString(36));
+  const numbers = new LineNumbers();
+  assert.equal(numbers.of(FileText.of(lines)).numbers.at(-1), 999_999);
+  assert.deepEqual([...numbers.of(FileText.of(["10", "-", "zz"])).numbers], [36, 1_000_000, 1295]);
+});
+
+/** The lines of a text, as bytes without line ends. */
+function linesIn(content: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  for (let at = 0; at < content.length;) {
+    const end = content.indexOf(10, at);
+    lines.push(content.subarray(at, end < 0 ? content.length : end));
+    at = end < 0 ? content.length : end + 1;
+  }
+  return lines;
+}
+
+function lettersIn(text: string): number {
+  return Math.min(20, text.match(/[\p{L}\p{N}]/gu)?.length ?? 0);
+}

@@ -114,6 +114,17 @@ describe("Locator", () => {
     }
   });
 
+  it("finds a comment by its line in a file that has become too large to compare", async () => {
+    using sample = new SampleRepository();
+    sample.write("a.txt", sampleLines(20));
+    sample.commit();
+    using commands = await sample.commands();
+    const id = await add(commands, "a.txt", 10);
+    sample.write("a.txt", `${"\n".repeat(9 * 1024 * 1024)}${sampleLines(20)}`);
+    const thread = await commands.show(id);
+    assert.deepEqual(where(thread), ["a.txt", 9 * 1024 * 1024 + 10, "high", "quote"]);
+  });
+
   it("keeps a comment on a removed line with the commit that had it", async () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(5));

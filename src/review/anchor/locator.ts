@@ -60,6 +60,8 @@ class Present implements Version {
 
 /** Bytes of all versions of all files that are compared. Beyond that, only the first and the last. */
 const MOST_BYTES = 128 * 1024 * 1024;
+/** Bytes of a text that is compared line by line: millions of empty lines take hundreds of megabytes. */
+const LARGEST_COMPARED = 8 * 1024 * 1024;
 
 function stepKey(before: Version, now: Version): string {
   return `${before.blob} ${now.name ?? now.blob}`;
@@ -147,7 +149,7 @@ export class Locator {
   ): Promise<readonly LinePosition[]> {
     const { path, blob, commit } = place;
     const text = await this.#textOf(blob);
-    if (text === undefined || blob === undefined) {
+    if (text === undefined || blob === undefined || !isCompared(present.text)) {
       return comments.map((comment) => withoutText(comment, place, present.text));
     }
     const before = { blob, text };
@@ -193,7 +195,9 @@ export class Locator {
     const texts = await Promise.all(
       blobs.map(async (blob) => ({ blob, text: await this.#history.text(blob) })),
     );
-    const between = texts.flatMap(({ blob, text }) => (text === undefined ? [] : [{ blob, text }]));
+    const between = texts.flatMap(({ blob, text }) =>
+      text === undefined || !isCompared(text) ? [] : [{ blob, text }],
+    );
     return between.length === 0 ? [] : this.#chain([before, ...between, present], path);
   }
 
@@ -257,6 +261,10 @@ export class Locator {
     this.#before.set(blob, asked);
     return asked;
   }
+}
+
+function isCompared({ content }: FileText): boolean {
+  return content.length <= LARGEST_COMPARED;
 }
 
 function ofCommits(position: LinePosition): LinePosition {

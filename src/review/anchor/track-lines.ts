@@ -1,6 +1,7 @@
 import type { FileText } from "./file-text.ts";
 import { bytes, copied, ints, mapNumbers } from "./line-map.ts";
-import { LineNumbers, type NumberedText, TELLING } from "./line-numbers.ts";
+import { LineNumbers, TELLING } from "./line-numbers.ts";
+import type { NumberedText } from "./number-lines.ts";
 import { rewrapped } from "./rewrapped.ts";
 
 /** Where the lines of a text are in another, and how certain that is. */
@@ -42,7 +43,7 @@ export function trackLines(
   newText: FileText,
   numbers = new LineNumbers(),
 ): Tracks {
-  const [before, now] = [numbers.of(oldText), numbers.of(newText, oldText)];
+  const [before, now] = [numbers.of(oldText), numbers.of(newText)];
   const length = now.numbers.length;
   const map = mapNumbers(before.numbers, now.numbers, numbers.size);
   const landmarks = landmarksOf(before, now, numbers);

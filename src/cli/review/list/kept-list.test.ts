@@ -18,7 +18,7 @@ import { openRepository } from "../../../review/repository.ts";
 import type { BriefPlace } from "../../../store/review/reviews-brief.ts";
 import { REVIEWS_FILE } from "../../../store/store-files.ts";
 import { type Kept, KeptList } from "./kept-list.ts";
-import type { ListedPlace, ListedThreads } from "./listed-threads.ts";
+import { type ListedPlace, type ListedThreads, numbersIn } from "./listed-threads.ts";
 
 type Dependency = "commits" | "files";
 
@@ -46,8 +46,8 @@ function threadsOf(
 }
 
 /** The second file. */
-function placeOfB({ places }: ListedThreads): Set<BriefPlace> {
-  return new Set(places.slice(1).map(({ place }) => place));
+function placeOfB({ places }: ListedThreads): Map<BriefPlace, number[]> {
+  return new Map(places.slice(1).map(({ place, opened }) => [place, numbersIn(opened)]));
 }
 
 const A_DAY = 24 * 60 * 60 * 1000;
@@ -81,7 +81,7 @@ async function setUp() {
 
 /** The files whose comments have to be looked for; undefined if nothing can be used. */
 function staleIn(kept: Kept | undefined): readonly string[] | undefined {
-  return kept && Array.from(kept.stale, ({ path }) => path);
+  return kept && Array.from(kept.stale.keys(), ({ path }) => path);
 }
 
 /** The file that it is kept in. */
@@ -96,10 +96,10 @@ describe("KeptList", () => {
     assert.equal(list().read(), undefined);
     const threads = it.threads({ onB: "commits" });
     list().keep(threads);
-    assert.deepEqual(list().read(), { list: threads, stale: new Set() });
+    assert.deepEqual(list().read(), { list: threads, stale: new Map() });
     // Reading the store changes nothing.
     using _ = await it.sample.commands();
-    assert.deepEqual(list().read(), { list: threads, stale: new Set() });
+    assert.deepEqual(list().read(), { list: threads, stale: new Map() });
     assert.equal(list(true).read(), undefined, "with resolved threads");
   });
 

@@ -8,7 +8,12 @@ import { writeCache } from "../../../review/anchor/position-cache.ts";
 import { type FoundRepository, headCommit } from "../../../review/repository.ts";
 import type { BriefPlace } from "../../../store/review/reviews-brief.ts";
 import { REVIEWS_FILE } from "../../../store/store-files.ts";
-import { type ListedPlace, type ListedThreads, numbersIn } from "./listed-threads.ts";
+import {
+  type ListedPlace,
+  type ListedThreads,
+  numbersIn,
+  type StalePlaces,
+} from "./listed-threads.ts";
 import { type ThreadTable, withPositions } from "./thread-table.ts";
 
 /** A shorter list is made faster than it is looked up. */
@@ -40,8 +45,7 @@ interface Header {
 
 export interface Kept {
   readonly list: ListedThreads;
-  /** The places whose threads have to be looked for again. */
-  readonly stale: ReadonlySet<BriefPlace>;
+  readonly stale: StalePlaces;
 }
 
 /**
@@ -81,11 +85,11 @@ export class KeptList {
       if (!isUsable || from + header.rest !== file.length) return undefined;
       if (header.store !== this.#storeStamp()) return undefined;
       const { gitDir, root } = this.#here;
-      const stale = new Set<BriefPlace>();
+      const stale = new Map<BriefPlace, readonly number[]>();
       const places = header.places.map((kept): ListedPlace => {
         const { path, side, blob, commit, opened, count, longest, isOfCommit } = kept;
         const place = { repository: { gitDir, root }, path, side, blob, commit };
-        if (this.#isStale(kept, header.head)) stale.add(place);
+        if (this.#isStale(kept, header.head)) stale.set(place, numbersIn(opened));
         return { place, opened, count, longest, dependsOn: isOfCommit ? "commits" : undefined };
       });
       const table = { text: file.toString("utf8", from), ...header.layout };
@@ -96,7 +100,7 @@ export class KeptList {
   }
 
   /** `stale` has the places whose threads were looked for; by default all. */
-  keep({ table, moves, places }: ListedThreads, stale?: ReadonlySet<BriefPlace>): void {
+  keep({ table, moves, places }: ListedThreads, stale?: Pick<StalePlaces, "has">): void {
     const before = this.#began - UNCERTAIN;
     const store = table.threads < LEAST ? undefined : this.#storeStamp(before);
     if (store === undefined) return;
@@ -166,12 +170,12 @@ export class KeptList {
 function isWhole(
   { threads, spaced }: ThreadTable,
   places: readonly ListedPlace[],
-  stale: ReadonlySet<BriefPlace>,
+  stale: StalePlaces,
 ): boolean {
   let counted = 0;
   for (const { place, opened, count } of places) {
     if (typeof opened !== "string") return false;
-    if (stale.has(place) && numbersIn(opened).length !== 3 * count) return false;
+    if ((stale.get(place)?.length ?? 3 * count) !== 3 * count) return false;
     counted += count;
   }
   return counted === threads && typeof spaced === "object";
