@@ -80,8 +80,7 @@ export async function lookedForAgain(
     indexes.set(place, threads);
     searched.push({ place, opened, idOf: (which) => idAt(threads[which] ?? -1) });
   }
-  // Not by `Array.from`, which takes 4 ms for ten thousand.
-  const wheres = new Array<string | undefined>(table.threads).fill(undefined);
+  const wheres = Array.from<string | undefined>({ length: table.threads });
   const found = new Map<BriefPlace, Pick<ListedPlace, "longest" | "dependsOn">>();
   await searchThreads(commands, searched, ({ place }, positions) => {
     const threads = indexes.get(place) ?? [];
