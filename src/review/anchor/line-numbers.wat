@@ -22,7 +22,7 @@
     (loop $next
       (if (i32.lt_u (local.get $at) (local.get $to))
         (then
-          ;; The highest bit of each byte that is 0, which is no other bit.
+          ;; The highest bit of each byte that is no line end, and no other bit.
           (local.set $bytes (i64.xor (i64.load (local.get $at)) (i64.const 0x0a0a0a0a0a0a0a0a)))
           (local.set $bytes
             (i64.or
@@ -67,95 +67,111 @@
       (i64.xor (local.get $key) (i64.shr_u (local.get $key) (i64.const 32)))
       (i64.const 0xbf58476d1ce4e5b9)))
 
-  ;; Where in the table a key is, or has its place. The table has the number of a key, plus one.
-  (func $slotOf (param $key i64) (param $keys i32) (param $table i32) (param $mask i32) (result i32)
-    (local $slot i32) (local $at i32) (local $number i32)
-    (local.set $slot
-      (i32.wrap_i64 (i64.xor (local.get $key) (i64.shr_u (local.get $key) (i64.const 32)))))
-    (loop $next
-      (local.set $at
-        (i32.add
-          (local.get $table)
-          (i32.shl (i32.and (local.get $slot) (local.get $mask)) (i32.const 2))))
-      (local.set $number (i32.load (local.get $at)))
-      (if (i32.eqz (local.get $number)) (then (return (local.get $at))))
-      (if (i64.eq
-            (local.get $key)
-            (i64.load
-              (i32.add
-                (local.get $keys)
-                (i32.shl (i32.sub (local.get $number) (i32.const 1)) (i32.const 3)))))
-        (then (return (local.get $at))))
-      (local.set $slot (i32.add (local.get $slot) (i32.const 1)))
-      (br $next))
-    (unreachable))
+  ;; What is known of lines: how many there are, a key of 8 bytes and a byte with the letters of each, and
+  ;; a hash table with the number of each, plus one.
+  (global $count (mut i32) (i32.const 0))
+  (global $keys (mut i32) (i32.const 0))
+  (global $lettersOf (mut i32) (i32.const 0))
+  (global $table (mut i32) (i32.const 0))
+  (global $mask (mut i32) (i32.const 0))
 
-  ;; Numbers the lines of a text. `$count` numbers are known, whose keys are there. Returns how many are
-  ;; known then. The table is all 0, and the list of lines that occur once is all -1.
-  (func (export "numberLines")
-    (param $at i32) (param $to i32) (param $count i32) (param $table i32) (param $mask i32)
-    (param $keys i32) (param $letters i32) (param $starts i32) (param $numbers i32) (param $once i32)
-    (result i32)
-    (local $text i32) (local $number i32) (local $slot i32) (local $key i64) (local $length i32)
-    (local $line i32)
-    (local.set $text (local.get $at))
-    (loop $known
+  ;; Begins with lines whose keys and letters are there. The table is empty.
+  (func (export "begin")
+    (param $count i32) (param $keys i32) (param $letters i32) (param $table i32) (param $mask i32)
+    (local $number i32) (local $slot i32)
+    (global.set $count (local.get $count))
+    (global.set $keys (local.get $keys))
+    (global.set $lettersOf (local.get $letters))
+    (global.set $table (local.get $table))
+    (global.set $mask (local.get $mask))
+    (loop $next
       (if (i32.lt_u (local.get $number) (local.get $count))
         (then
-          (local.set $slot
-            (call $slotOf
-              (i64.load (i32.add (local.get $keys) (i32.shl (local.get $number) (i32.const 3))))
-              (local.get $keys) (local.get $table) (local.get $mask)))
+          (local.set $slot (call $slotOf (i64.load (call $keyAt (local.get $number)))))
           (local.set $number (i32.add (local.get $number) (i32.const 1)))
           (i32.store (local.get $slot) (local.get $number))
-          (br $known))))
+          (br $next)))))
+
+  (func $keyAt (param $number i32) (result i32)
+    (i32.add (global.get $keys) (i32.shl (local.get $number) (i32.const 3))))
+
+  ;; Where in the table a key is, or has its place.
+  (func $slotOf (param $key i64) (result i32)
+    (local $hash i32) (local $slot i32) (local $number i32)
+    (local.set $hash
+      (i32.wrap_i64 (i64.xor (local.get $key) (i64.shr_u (local.get $key) (i64.const 32)))))
+    (loop $next
+      (local.set $slot
+        (i32.add
+          (global.get $table)
+          (i32.shl (i32.and (local.get $hash) (global.get $mask)) (i32.const 2))))
+      (local.set $hash (i32.add (local.get $hash) (i32.const 1)))
+      (local.set $number (i32.load (local.get $slot)))
+      (br_if $next
+        (i32.and
+          (i32.ne (local.get $number) (i32.const 0))
+          (i64.ne
+            (local.get $key)
+            (i64.load (call $keyAt (i32.sub (local.get $number) (i32.const 1))))))))
+    (local.get $slot))
+
+  ;; The number of the line at an offset, which is new if it is not known.
+  (func $numberAt (param $at i32) (param $to i32) (result i32)
+    (local $key i64) (local $slot i32) (local $number i32)
+    (local.set $key (call $keyOf (local.get $at) (local.get $to)))
+    (if (i32.eqz (global.get $isAscii))
+      (then (local.set $key (call $otherKeyOf (local.get $at)))))
+    (local.set $slot (call $slotOf (local.get $key)))
+    (local.set $number (i32.load (local.get $slot)))
+    (if (local.get $number) (then (return (i32.sub (local.get $number) (i32.const 1)))))
+    (local.set $number (global.get $count))
+    (i64.store (call $keyAt (local.get $number)) (local.get $key))
+    (i32.store8
+      (i32.add (global.get $lettersOf) (local.get $number))
+      (select
+        (global.get $letters)
+        (i32.const 20)
+        (i32.lt_u (global.get $letters) (i32.const 20))))
+    (global.set $count (i32.add (local.get $number) (i32.const 1)))
+    (i32.store (local.get $slot) (global.get $count))
+    (local.get $number))
+
+  ;; The key of the line that was hashed last, which begins at an offset and is not all ASCII.
+  (func $otherKeyOf (param $at i32) (result i64)
+    (local $end i32) (local $length i32) (local $key i64)
+    (local.set $end (global.get $end))
+    (local.set $length (call $other (local.get $at) (local.get $end)))
+    (if (i32.lt_s (local.get $length) (i32.const 0))
+      (then
+        (global.set $letters (i32.load offset=8 (global.get $OTHER)))
+        (return (i64.load (global.get $OTHER)))))
+    (local.set $key (call $keyOf (local.get $at) (i32.add (local.get $at) (local.get $length))))
+    (global.set $end (local.get $end))
+    (local.get $key))
+
+  ;; Numbers the lines of a text, notes where they start, and where each number is that occurs once: that
+  ;; list is all -1 before. Returns how many lines are known then.
+  (func (export "numberLines")
+    (param $at i32) (param $to i32) (param $starts i32) (param $numbers i32) (param $once i32)
+    (result i32)
+    (local $text i32) (local $line i32) (local $number i32) (local $index i32)
+    (local.set $text (local.get $at))
     (loop $next
       (if (i32.lt_u (local.get $at) (local.get $to))
         (then
           (i32.store (local.get $starts) (i32.sub (local.get $at) (local.get $text)))
-          (local.set $key (call $keyOf (local.get $at) (local.get $to)))
-          (if (i32.eqz (global.get $isAscii))
-            (then
-              (local.set $length (call $other (local.get $at) (global.get $end)))
-              (if (i32.lt_s (local.get $length) (i32.const 0))
-                (then
-                  (local.set $key (i64.load (global.get $OTHER)))
-                  (global.set $letters (i32.load offset=8 (global.get $OTHER))))
-                (else
-                  (local.set $number (global.get $end))
-                  (local.set $key
-                    (call $keyOf (local.get $at) (i32.add (local.get $at) (local.get $length))))
-                  (global.set $end (local.get $number))))))
-          (local.set $at (i32.add (global.get $end) (i32.const 1)))
-          (local.set $slot
-            (call $slotOf
-              (local.get $key) (local.get $keys) (local.get $table) (local.get $mask)))
-          (local.set $number (i32.sub (i32.load (local.get $slot)) (i32.const 1)))
-          (if (i32.lt_s (local.get $number) (i32.const 0))
-            (then
-              (local.set $number (local.get $count))
-              (local.set $count (i32.add (local.get $count) (i32.const 1)))
-              (i32.store (local.get $slot) (local.get $count))
-              (i64.store
-                (i32.add (local.get $keys) (i32.shl (local.get $number) (i32.const 3)))
-                (local.get $key))
-              (i32.store8
-                (i32.add (local.get $letters) (local.get $number))
-                (select
-                  (global.get $letters)
-                  (i32.const 20)
-                  (i32.lt_u (global.get $letters) (i32.const 20))))))
+          (local.set $number (call $numberAt (local.get $at) (local.get $to)))
           (i32.store (local.get $numbers) (local.get $number))
-          ;; Its index, or -2 if it has one.
-          (local.set $slot (i32.add (local.get $once) (i32.shl (local.get $number) (i32.const 2))))
+          (local.set $index (i32.add (local.get $once) (i32.shl (local.get $number) (i32.const 2))))
           (i32.store
-            (local.get $slot)
+            (local.get $index)
             (select
               (local.get $line)
               (i32.const -2)
-              (i32.eq (i32.load (local.get $slot)) (i32.const -1))))
+              (i32.eq (i32.load (local.get $index)) (i32.const -1))))
+          (local.set $at (i32.add (global.get $end) (i32.const 1)))
           (local.set $line (i32.add (local.get $line) (i32.const 1)))
           (local.set $starts (i32.add (local.get $starts) (i32.const 4)))
           (local.set $numbers (i32.add (local.get $numbers) (i32.const 4)))
           (br $next))))
-    (local.get $count)))
+    (global.get $count)))

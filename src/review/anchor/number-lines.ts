@@ -27,7 +27,8 @@ export const MOST_LETTERS = 20;
 interface Functions {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   countEnds(from: number, to: number): number;
-  numberLines(from: number, to: number, known: number, ...places: readonly number[]): number;
+  begin(count: number, keys: number, letters: number, table: number, mask: number): void;
+  numberLines(from: number, to: number, starts: number, numbers: number, once: number): number;
 }
 
 /** Node's types leave it out. */
@@ -43,10 +44,14 @@ const TEXT = 0x400;
 const PAGE = 0x10000;
 /** Bytes that are kept for the next text. */
 const MOST_KEPT = 4 * 1024 * 1024;
+const LINE_FEED = 10;
+const NO_LINE_ENDS = new Uint8Array(8);
 
 let functions: Functions | undefined;
 /** All of the memory of the functions; another object when it has grown. */
 let memory = Buffer.alloc(0);
+/** Where the memory is free. */
+let free = TEXT;
 
 /**
  * Numbers the lines of a text; lines that are known have their numbers. The results are in memory that the
@@ -57,32 +62,26 @@ let memory = Buffer.alloc(0);
  */
 export function numberLines(content: Uint8Array, known: KnownLines): NumberedText & KnownLines {
   functions ??= instantiate();
-  const to = TEXT + content.length;
-  // Eight bytes that are no line ends are behind the text.
-  const table = (to + 15) & ~7;
-  provide(functions, table);
-  memory.set(content, TEXT);
-  memory.fill(0, to, table);
-  const hasRest = content.length > 0 && content.at(-1) !== 10;
-  const lines = functions.countEnds(TEXT, to) + (hasRest ? 1 : 0);
+  free = TEXT;
+  const text = put(content);
+  // Behind it are eight bytes that are no line ends.
+  const to = text + content.length;
+  take(8);
+  put(NO_LINE_ENDS, to);
+  const hasRest = content.length > 0 && content.at(-1) !== LINE_FEED;
+  const lines = functions.countEnds(text, to) + (hasRest ? 1 : 0);
   const before = known.letters.length;
   const most = before + lines;
+  const keys = put(known.keys, take(8 * most));
+  const letters = put(known.letters, take(most));
   // The next power of two that leaves half of the table empty.
   const slots = 1 << (32 - Math.clz32(2 * most));
-  const keys = table + 4 * slots;
-  const starts = keys + 8 * most;
-  const numbers = starts + 4 * lines;
-  const once = numbers + 4 * lines;
-  const letters = once + 4 * most;
-  provide(functions, letters + most);
-  memory.fill(0, table, keys);
-  memory.fill(255, once, letters);
-  const ints = (at: number, length: number): Int32Array =>
-    new Int32Array(memory.buffer, at, length);
-  ints(keys, 2 * before).set(known.keys);
-  memory.set(known.letters, letters);
-  const places = [table, slots - 1, keys, letters, starts, numbers, once];
-  const count = functions.numberLines(TEXT, to, before, ...places);
+  const table = take(4 * slots, 0);
+  functions.begin(before, keys, letters, table, slots - 1);
+  const starts = take(4 * lines);
+  const numbers = take(4 * lines);
+  const once = take(4 * most, 255);
+  const count = functions.numberLines(text, to, starts, numbers, once);
   const found = {
     numbers: ints(numbers, lines),
     starts: ints(starts, lines),
@@ -94,6 +93,29 @@ export function numberLines(content: Uint8Array, known: KnownLines): NumberedTex
   return found;
 }
 
+/** Takes some bytes of the memory, which is made as large as is needed, and fills them. */
+function take(size: number, byte?: number): number {
+  const at = free;
+  free = (at + size + 7) & ~7;
+  const missing = free - memory.length;
+  if (missing > 0 && functions !== undefined) {
+    functions.memory.grow(Math.ceil(missing / PAGE));
+    memory = Buffer.from(functions.memory.buffer);
+  }
+  if (byte !== undefined) memory.fill(byte, at, at + size);
+  return at;
+}
+
+/** Puts a list into the memory. */
+function put(list: Uint8Array | Int32Array, at = take(list.byteLength)): number {
+  memory.set(new Uint8Array(list.buffer, list.byteOffset, list.byteLength), at);
+  return at;
+}
+
+function ints(at: number, length: number): Int32Array {
+  return new Int32Array(memory.buffer, at, length);
+}
+
 function instantiate(): Functions {
   const module = new WebAssembly.Module(Buffer.from(WASM, "base64"));
   const { exports } = new WebAssembly.Instance(module, { lines: { other } });
@@ -101,13 +123,6 @@ function instantiate(): Functions {
   memory = Buffer.from(made.memory.buffer);
   for (let byte = 0; byte < 256; byte++) memory.writeUInt16LE(kindOf(byte), 2 * byte);
   return made;
-}
-
-/** Makes the memory as large as is needed. */
-function provide({ memory: { buffer }, memory: grown }: Functions, size: number): void {
-  if (size <= buffer.byteLength) return;
-  grown.grow(Math.ceil((size - buffer.byteLength) / PAGE));
-  memory = Buffer.from(grown.buffer);
 }
 
 /** What a byte counts as. */
