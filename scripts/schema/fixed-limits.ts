@@ -301,6 +301,14 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "review: drop-files.ts",
       "LARGEST",
     ],
+    [
+      "bytes of a file that is compared with what was commented on",
+      "bytes",
+      8 * MIB,
+      "its comments are found by the quoted lines only",
+      "review: locator.ts",
+      "LARGEST_COMPARED",
+    ],
   ],
   git: [
     [
