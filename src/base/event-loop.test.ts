@@ -115,7 +115,22 @@ describe("atTurnEnd, for messages one by one", () => {
     send("of another");
     await answer();
     await nextTurn();
-    assert.deepEqual(done.toSorted(), ["answer", "of another", "owed"]);
+    assert.deepEqual(done, ["of another", "answer", "owed"]);
+  });
+
+  it("does what is owed when all connections have sent", async () => {
+    const done: string[] = [];
+    const send = (text: string): void =>
+      atTurnEnd(() => {
+        aboutToSend(1);
+        done.push(text);
+        justSent();
+      });
+    send("of another");
+    afterSending(() => done.push("owed"));
+    send("answer");
+    await nextTurn();
+    assert.deepEqual(done, ["of another", "answer", "owed"]);
   });
 
   it("lets promises go on first that wait for what was read", async () => {

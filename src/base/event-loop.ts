@@ -70,7 +70,7 @@ export function atTurnEnd(work: () => void): void {
 }
 
 function endTurn(): void {
-  runAll(last);
+  runLast();
   early = trust;
   trust = Math.min(2 * trust + 1, MOST_EARLY);
   countSent();
@@ -82,8 +82,16 @@ function endEarly(): void {
     setImmediate(endTurn);
     return;
   }
-  runAll(last);
+  runLast();
   countSent();
+}
+
+/** What is owed is about one of the connections that send now: it is done when all have sent. */
+function runLast(): void {
+  const [before, kept] = [sent, owed.splice(0)];
+  runAll(last);
+  owed.push(...kept);
+  if (sent > before) justSent();
 }
 
 /** Where several messages were sent, the next turns are waited for. */
@@ -161,7 +169,8 @@ const owed: (() => void)[] = [];
  */
 export function afterSending(work: () => void): void {
   // Where nothing is sent, right after channels would have written at the end of the turn.
-  if (owed.push(work) === 1) process.nextTick(() => setImmediate(justSent));
+  if (owed.push(work) === 1)
+    setImmediate(() => (last.length > 0 ? last.push(justSent) : justSent()));
 }
 
 /** To be called by whatever has handed bytes to the system. Work must not throw. */
