@@ -66,6 +66,17 @@ test("mapLines() limits its work on two long texts that have nothing in common",
   assert.ok(mapLines(before, after).every((at) => at < 0));
 });
 
+test("mapLines() limits its work on lines that become unique one after the other", () => {
+  const before = ["line 2", "unique"];
+  const after = [...before];
+  for (let n = 3; n < 150_000; n++) {
+    before.push(`line ${n}`, `line ${n - 1}`);
+    after.push(`new ${n}`, `line ${n}`, `line ${n - 1}`);
+  }
+  const map = mapLines(before, after);
+  assert.deepEqual([...map.subarray(0, 4)], [0, 1, 3, 4]);
+});
+
 function longestCommon(one: readonly string[], other: readonly string[]): number {
   let row = [0, ...other.map(() => 0)];
   for (const line of one) {

@@ -1,5 +1,10 @@
 /** Texts with more differences are not compared line by line. */
 const MOST_EDITS = 1_000;
+/**
+ * How often all lines may be looked at for unique ones. Lines that become unique one after the other,
+ * each where the one before was found, are otherwise looked at as often as there are lines.
+ */
+const MOST_PASSES = 32;
 /** Pairs of an old and a new line that are compared one by one. */
 const FEW_PAIRS = 100;
 
@@ -72,11 +77,13 @@ export function mapNumbers(before: Int32Array, after: Int32Array, size: number):
   const map = ints(before.length).fill(-1);
   const spans: Span[] = [{ oldFrom: 0, oldTo: before.length, newFrom: 0, newTo: after.length }];
   const unique = new UniqueLines(before, after, size);
+  let left = MOST_PASSES * (before.length + after.length);
   for (let span = spans.pop(); span !== undefined; span = spans.pop()) {
     trimStart(before, after, span, map);
     const { oldTo, newTo } = span;
     if (span.oldFrom === oldTo || span.newFrom === newTo) continue;
-    const found = unique.in(span);
+    left -= oldTo - span.oldFrom + newTo - span.newFrom;
+    const found = left < 0 ? 0 : unique.in(span);
     if (found === 0) {
       // Not earlier: the end of an inserted function looks like the end of the one above it, and
       // would be matched to it.
