@@ -49,6 +49,14 @@ describe("ForgeHttp", () => {
     assert.equal(isAsked, false);
   });
 
+  it("shows the beginning of an answer that is all dots", async () => {
+    await using forge = await serve((_, response) => {
+      const message = `No${".".repeat(500_000)}x`;
+      response.writeHead(422).end(JSON.stringify({ message }));
+    });
+    await assert.rejects(forge.http().call("GET", "/user"), /No\.{100}/);
+  });
+
   it("says that a name has no address, as without a network", async () => {
     const addresses = () => Promise.reject(new Error("getaddrinfo ENOTFOUND forge.test"));
     const api = "https://forge.test/api";

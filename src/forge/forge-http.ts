@@ -237,7 +237,7 @@ function next(status: number): string {
 function wordsOf(answer: unknown): string {
   const { message, error, errors } = (answer ?? {}) as Json;
   const all = [...texts(message), ...texts(error), ...texts(errors)].join(" – ");
-  const line = visibleLine(all).replace(/[.\s]+$/, "");
+  const line = visibleLine(all).replace(/(?<![.\s])[.\s]+$/, "");
   return line.length > LONGEST_WORDS ? `${line.slice(0, LONGEST_WORDS)}…` : line;
 }
 

@@ -41,6 +41,12 @@ describe("inert()", () => {
   it("removes invisible characters", () => {
     assert.equal(inert("a\u202eb\u001b[2J\rc\u2028d"), "a b [2J c d");
   });
+
+  it("takes no longer for a text of empty lines", () => {
+    const lines = "\n".repeat(1_000_000);
+    assert.equal(inert(`${lines}x`), `${lines}x`);
+    assert.equal(inert(`${lines} /merge`), `${lines} \u2060/merge`);
+  });
 });
 
 describe("codeBlock()", () => {

@@ -1,3 +1,5 @@
+import { fenceFor } from "../base/text/fence.ts";
+
 /** An invisible character (word joiner): forges do not recognise a name or a number across it. */
 const JOINER = "\u2060";
 
@@ -17,13 +19,12 @@ export function inert(text: string): string {
       .replaceAll(/\b([A-Z][A-Z0-9_]+)-(?=\d)/g, `$1${JOINER}-`)
       .replaceAll("://", `:${JOINER}//`)
       // GitLab runs a line that begins with a slash as a quick action, such as `/merge`.
-      .replaceAll(/^(\s*)\/(?=\p{L})/gmu, `$1${JOINER}/`)
+      .replaceAll(/^([^\S\n]*)\/(?=\p{L})/gmu, `$1${JOINER}/`)
   );
 }
 
 /** A Markdown code block that shows any text unchanged. */
 export function codeBlock(text: string): string {
-  const longest = Math.max(2, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length));
-  const fence = "`".repeat(longest + 1);
+  const fence = fenceFor(text);
   return `${fence}text\n${inert(text)}\n${fence}`;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { addCommentIn } from "./add-comment.ts";
+import { addCommentIn, suggestionIn } from "./add-comment.ts";
 import { SampleRepository } from "../../test/samples/sample-review-repository.ts";
 
 const SAID = { comment: "So", by: "ada", source: "test" };
@@ -22,6 +22,14 @@ describe("addComment()", () => {
     assert.equal(await add(`${one}\nor\n${one}`, 2), undefined);
     assert.equal(await add(one), undefined);
     assert.equal(await add("```suggestion\nthat never ends", 2), undefined);
+    assert.deepEqual(await add("````suggestion\n```suggestion\na\n```  \n", 2), ["a"]);
+    const many = "```suggestion\n".repeat(7_000);
+    const start = process.cpuUsage().user;
+    for (let n = 0; n < 20; n++) assert.equal(suggestionIn(many), undefined);
+    assert.ok(
+      process.cpuUsage().user - start < 5_000_000,
+      "they are looked through again and again",
+    );
   });
 
   it("opens the thread in the submodule, whichever folder the comment came from", async () => {

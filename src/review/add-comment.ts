@@ -101,8 +101,27 @@ export function suggestionIn(comment: string): string[] | undefined {
 
 /** The suggestion in a comment, in the syntax of forges; undefined unless there is exactly one. */
 function fencedIn(comment: string): string | undefined {
-  const found = [...comment.matchAll(/^(`{3,})suggestion[ \t]*\r?\n([^]*?)^\1[ \t]*\r?$/gm)];
-  return found.length === 1 ? found[0]?.[2] : undefined;
+  const lines = comment.split("\n");
+  const found: string[] = [];
+  // One that does not end is looked for once: a comment may have thousands.
+  const endless = new Set<string>();
+  for (let at = 0; at < lines.length; at++) {
+    const [, marks] = /^(`{3,})suggestion[ \t]*\r?$/.exec(lines[at] ?? "") ?? [];
+    if (marks === undefined || endless.has(marks)) continue;
+    let end = at + 1;
+    while (end < lines.length && lines[end]?.trimEnd() !== marks) end++;
+    if (end === lines.length) endless.add(marks);
+    else {
+      found.push(
+        lines
+          .slice(at + 1, end)
+          .map((line) => `${line}\n`)
+          .join(""),
+      );
+      at = end;
+    }
+  }
+  return found.length === 1 ? found[0] : undefined;
 }
 
 /** An empty suggestion deletes the lines. */

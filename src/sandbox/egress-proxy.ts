@@ -234,7 +234,8 @@ function answerTo(error: unknown): { status: string; message: string } {
 }
 
 function withoutHop({ headers }: IncomingMessage): OutgoingHttpHeaders {
-  const listed = new Set((headers.connection ?? "").toLowerCase().split(/\s*,\s*/));
+  const names = (headers.connection ?? "").toLowerCase().split(",");
+  const listed = new Set(names.map((name) => name.trim()));
   return Object.fromEntries(
     Object.entries(headers).filter(([name]) => !HOP.has(name) && !listed.has(name)),
   );

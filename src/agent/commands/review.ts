@@ -23,7 +23,7 @@ const SUSPICIOUS: readonly (readonly [RegExp, string])[] = [
   ],
   [/\b(?:describe|it|test)\.only\(/, "a test that disables all others"],
   [/\b(?:TODO|FIXME|XXX)\b/, "a TODO comment"],
-  [/[ \t]+$/, "trailing whitespace"],
+  [/[ \t]$/, "trailing whitespace"],
 ];
 
 const MOST_FINDINGS = 200;

@@ -39,7 +39,7 @@ describe("globExpression()", () => {
     assert.equal(globExpression("{a,b}".repeat(40)).test("a".repeat(39)), false);
   });
 
-  for (const glob of ["{a", "a}", "*".repeat(5_000)]) {
+  for (const glob of ["{a", "a}", "*".repeat(5_000), "[".repeat(1_000_000)]) {
     it(`refuses ${glob.slice(0, 10)}`, () => {
       assert.throws(() => globExpression(glob), SyntaxError);
     });

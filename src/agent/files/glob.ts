@@ -1,5 +1,8 @@
 import { LinearExpression } from "../../base/text/linear-expression.ts";
 
+/** Longer than any that fits into an expression, and short enough for the pattern below. */
+const LONGEST = 8_000;
+
 /** A part of a glob that is not plain text. */
 const TOKEN = /\*\*\/|\*\*|[*?{},]|\[(!?)([^\]/]+)\]|./gsu;
 
@@ -9,6 +12,7 @@ const TOKEN = /\*\*\/|\*\*|[*?{},]|\[(!?)([^\]/]+)\]|./gsu;
  * Throws if it is too long, or its brackets do not fit.
  */
 export function globExpression(glob: string): LinearExpression {
+  if (glob.length > LONGEST) throw new SyntaxError(`a glob may have ${LONGEST} characters`);
   let depth = 0;
   const source = glob.replaceAll(TOKEN, (token, negation?: string, characters?: string) => {
     if (characters !== undefined) {

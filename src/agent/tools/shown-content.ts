@@ -1,3 +1,4 @@
+import { fenceFor } from "../../base/text/fence.ts";
 import { mask, maskWords } from "../../base/text/mask.ts";
 import { type ShownContent, textContent } from "./agent-tool.ts";
 
@@ -36,8 +37,7 @@ export function fencedEnd(text: string): string {
 
 /** A text as a Markdown code block. */
 export function fenced(text: string): string {
-  const runs = text.match(/`+/g) ?? [];
-  const fence = "`".repeat(runs.reduce((most, { length }) => Math.max(most, length + 1), 3));
+  const fence = fenceFor(text);
   return `${fence}\n${text}\n${fence}`;
 }
 

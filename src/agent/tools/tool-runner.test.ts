@@ -40,6 +40,14 @@ describe("a person who is to allow a tool call", () => {
     assert.ok(String(told?.title).length <= 301, "what is only told stays small");
   });
 
+  it("sees a command with a megabyte of spaces as soon as another", async () => {
+    const command = `true${" ".repeat(1_000_000)}#  \n  x`;
+    const { turn } = await call([{ name: "run_command", arguments: { command } }], {
+      turn: { decide: () => REJECT },
+    });
+    assert.equal(turn.asked[0]?.toolCall.title, command.replace("  \n  ", " ⏎ "));
+  });
+
   it("reads in the label of 'always' what it covers, and in which folder", async () => {
     const run = (cwd: string) => ({ name: "run_command", arguments: { command: "true", cwd } });
     const edit = { name: "write_file", arguments: { path: "a", content: "x" } };

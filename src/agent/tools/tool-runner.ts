@@ -296,7 +296,8 @@ function failureText(error: unknown, name: string, log: Log): string {
 }
 
 function oneLine(title: string): string {
-  return title.replaceAll(/\s*\n\s*/g, " ⏎ ");
+  // Only from the first of many spaces: else each would be a start.
+  return title.replaceAll(/(?<!\s)\s*\n\s*/g, " ⏎ ");
 }
 
 /** Shortens a title for updates; permission requests show all of it. */

@@ -96,4 +96,12 @@ describe("htmlToMarkdown()", () => {
       assert.ok(used(piece.repeat(size)) < 2_000, JSON.stringify(piece));
     }
   });
+
+  it("takes no longer for a page that is all space or unfinished tags", () => {
+    const many = " \t".repeat(1_000_000);
+    assert.equal(markdown(`<pre>a${many}b${many}\nc</pre>`), `\`\`\`\na${many}b\nc\n\`\`\``);
+    assert.equal(htmlToMarkdown("<title".repeat(300_000), BASE).title, "");
+    const link = markdown(`<a href="/x">b<pre>c${many}d</pre></a>`);
+    assert.ok(link.endsWith("d ```](https://docs.example/x)"), link.slice(-100));
+  });
 });

@@ -51,7 +51,7 @@ export function htmlToMarkdown(html: string, base: URL): Page {
     else writer.close(name);
   }
   const [, whole = ""] =
-    title === "" ? (/<title[^>]*>([^<]*)/i.exec(html.slice(0, 100_000)) ?? []) : [];
+    title === "" ? (/<title[^<>]*>([^<]*)/i.exec(html.slice(0, 100_000)) ?? []) : [];
   return { title: title || decodeEntities(whole).trim(), markdown: writer.finish() };
 }
 

@@ -113,8 +113,9 @@ export class MarkdownWriter {
   finish(): string {
     if (this.#isCode) this.close("pre");
     const text = this.#pieces.join("");
+    // Only from the first of many spaces: else each would be a start, and a megabyte of them take hours.
     return text
-      .replaceAll(/[ \t]+\n/g, "\n")
+      .replaceAll(/(?<![ \t])[ \t]+\n/g, "\n")
       .replaceAll(/\n{3,}/g, "\n\n")
       .trim();
   }
@@ -163,7 +164,7 @@ export class MarkdownWriter {
     const text = this.#pieces.slice(from).join("").trim();
     if (text === "" || this.#isCode) return;
     this.#pieces.length = from;
-    this.#write(`[${text.replaceAll(/\s*\n\s*/g, " ")}](${href})`);
+    this.#write(`[${text.replaceAll(/(?<!\s)\s*\n\s*/g, " ")}](${href})`);
   }
 
   #image(alt: string | undefined): void {

@@ -51,3 +51,7 @@ test("suggest() returns nothing if no word is near", () => {
 test("suggest() never returns more than three", () => {
   assert.equal(suggest("aa", ["aab", "aac", "aad", "aae"]).length, 3);
 });
+
+test("suggest() takes no longer for a word of many megabytes", () => {
+  assert.deepEqual(suggest("s".repeat(20_000_000), COMMANDS), []);
+});

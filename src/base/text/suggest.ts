@@ -18,7 +18,9 @@ export function suggest(given: string, candidates: readonly string[]): string[] 
 function distanceTo(word: string, typed: string): number {
   // A beginning is as good as one slip: people shorten.
   if (typed.length >= 2 && word.startsWith(typed)) return Math.min(1, word.length - typed.length);
-  return editDistance(typed, word);
+  // Each character of difference in length is a slip. A model may call a tool by a megabyte.
+  const difference = Math.abs(word.length - typed.length);
+  return difference > allowance(typed) ? difference : editDistance(typed, word);
 }
 
 /** How many slips still point at a word: the longer it is, the more. */

@@ -59,4 +59,9 @@ describe("a unified diff", () => {
   it("is empty where nothing has changed", () => {
     assert.equal(unifiedDiff("a.txt", "one\n", "one\n"), "");
   });
+
+  it("writes a hunk of more lines than a call can have arguments", () => {
+    const lines = "a\n".repeat(500_000);
+    assert.equal(unifiedDiff("a.txt", undefined, lines).split("\n").length, 500_000 + 6);
+  });
 });

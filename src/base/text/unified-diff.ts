@@ -52,7 +52,8 @@ function hunksOf(lines: readonly string[]): string[] {
       if (!line.startsWith("+")) old++;
       if (!line.startsWith("-")) now++;
     }
-    hunks.push(`@@ -${range(oldFrom, old)} +${range(nowFrom, now)} @@`, ...hunk);
+    // As one text: a file may have more lines than a call can have arguments.
+    hunks.push(`@@ -${range(oldFrom, old)} +${range(nowFrom, now)} @@`, hunk.join("\n"));
   }
   return hunks;
 }

@@ -66,6 +66,33 @@ test("mapLines() limits its work on two long texts that have nothing in common",
   assert.ok(mapLines(before, after).every((at) => at < 0));
 });
 
+test("mapLines() limits its work on lines that become unique one after the other", () => {
+  const before = ["line 2", "unique"];
+  const after = [...before];
+  for (let n = 3; n < 150_000; n++) {
+    before.push(`line ${n}`, `line ${n - 1}`);
+    after.push(`new ${n}`, `line ${n}`, `line ${n - 1}`);
+  }
+  const map = mapLines(before, after);
+  assert.deepEqual([...map.subarray(0, 4)], [0, 1, 3, 4]);
+});
+
+test("mapLines() compares line by line only as long as that does not take too long", () => {
+  const random = new SeededRandom(3);
+  const block = (n: number): string[] => [
+    `unique ${n}`,
+    ...Array.from({ length: 700 }, () => random.pick(["a", "b"])),
+  ];
+  const texts = [0, 1].map(() => Array.from({ length: 800 }, (_, n) => block(n)).flat());
+  const map = mapLines(texts[0] ?? [], texts[1] ?? []);
+  const kept = Array.from({ length: 800 }, (_, n) => {
+    assert.equal(map[n * 701], n * 701);
+    return map.subarray(n * 701, (n + 1) * 701).filter((at) => at >= 0).length;
+  });
+  const many = kept.filter((count) => count > 350).length;
+  assert.ok(many > 100 && many < 700, `${many} of 800`);
+});
+
 function longestCommon(one: readonly string[], other: readonly string[]): number {
   let row = [0, ...other.map(() => 0)];
   for (const line of one) {

@@ -1,5 +1,12 @@
 /** Texts with more differences are not compared line by line. */
 const MOST_EDITS = 1_000;
+/**
+ * How often all lines may be looked at for unique ones. Lines that become unique one after the other,
+ * each where the one before was found, are otherwise looked at as often as there are lines.
+ */
+const MOST_PASSES = 32;
+/** Steps of all comparisons line by line: some 40 with the most differences. Later ones are left out. */
+const MOST_STEPS = 20_000_000;
 /** Pairs of an old and a new line that are compared one by one. */
 const FEW_PAIRS = 100;
 
@@ -72,16 +79,20 @@ export function mapNumbers(before: Int32Array, after: Int32Array, size: number):
   const map = ints(before.length).fill(-1);
   const spans: Span[] = [{ oldFrom: 0, oldTo: before.length, newFrom: 0, newTo: after.length }];
   const unique = new UniqueLines(before, after, size);
+  let left = MOST_PASSES * (before.length + after.length);
+  let steps = MOST_STEPS;
   for (let span = spans.pop(); span !== undefined; span = spans.pop()) {
     trimStart(before, after, span, map);
     const { oldTo, newTo } = span;
     if (span.oldFrom === oldTo || span.newFrom === newTo) continue;
-    const found = unique.in(span);
+    left -= oldTo - span.oldFrom + newTo - span.newFrom;
+    const found = left < 0 ? 0 : unique.in(span);
+    if (found === NONE) continue;
     if (found === 0) {
       // Not earlier: the end of an inserted function looks like the end of the one above it, and
       // would be matched to it.
       trimEnd(before, after, span, map);
-      if (hasCommon(before, after, span)) myers(before, after, span, map);
+      if (hasCommon(before, after, span)) steps -= myers(before, after, span, map, steps);
       continue;
     }
     let { oldFrom, newFrom } = span;
@@ -152,16 +163,21 @@ class UniqueLines {
     return this.#found[oldAt] ?? NONE;
   }
 
-  /** Puts their indexes in the old text into `anchors`, and returns how many there are. */
+  /**
+   * Puts their indexes in the old text into `anchors`, and returns how many there are; `NONE` if the two
+   * sides have no line in common at all.
+   */
   in({ oldFrom, oldTo, newFrom, newTo }: Span): number {
     count(this.#before, oldFrom, oldTo, this.#oldAt);
     count(this.#after, newFrom, newTo, this.#newAt);
     let found = 0;
     let last = NONE;
     let isRising = true;
+    let isCommon = false;
     for (let at = oldFrom; at < oldTo; at++) {
       const line = this.#before[at] ?? 0;
       const there = this.#newAt[line] ?? NONE;
+      if (there !== NONE) isCommon = true;
       if (there < 0 || this.#oldAt[line] !== at) continue;
       this.#found[at] = there;
       isRising &&= there > last;
@@ -170,6 +186,7 @@ class UniqueLines {
     }
     clear(this.#before, oldFrom, oldTo, this.#oldAt);
     clear(this.#after, newFrom, newTo, this.#newAt);
+    if (!isCommon) return NONE;
     if (isRising) return found;
     const rising = longestRising([...anchors.subarray(0, found)], this.#found);
     anchors.set(rising);
@@ -225,8 +242,17 @@ function hasCommon(before: Int32Array, after: Int32Array, span: Span): boolean {
   return false;
 }
 
-/** Finds the fewest edits, up to a limit; beyond it everything counts as replaced. */
-function myers(before: Int32Array, after: Int32Array, span: Span, map: Int32Array): void {
+/**
+ * Finds the fewest edits, up to a limit; beyond it, or without enough steps, everything counts as replaced.
+ * Returns the steps that it took.
+ */
+function myers(
+  before: Int32Array,
+  after: Int32Array,
+  span: Span,
+  map: Int32Array,
+  mostSteps: number,
+): number {
   const { oldFrom, oldTo, newFrom, newTo } = span;
   const width = oldTo - oldFrom;
   const height = newTo - newFrom;
@@ -234,7 +260,9 @@ function myers(before: Int32Array, after: Int32Array, span: Span, map: Int32Arra
   const furthest = new Int32Array(2 * most + 3);
   const middle = most + 1;
   const trace: Int32Array[] = [];
-  for (let edits = 0; edits <= most; edits++) {
+  let steps = 0;
+  for (let edits = 0; edits <= most && steps < mostSteps; edits++) {
+    steps += edits + 1;
     trace.push(furthest.slice(middle - edits - 1, middle + edits + 2));
     for (let diagonal = -edits; diagonal <= edits; diagonal += 2) {
       let x = nextX(furthest, middle + diagonal, diagonal, edits);
@@ -246,10 +274,11 @@ function myers(before: Int32Array, after: Int32Array, span: Span, map: Int32Arra
       furthest[middle + diagonal] = x;
       if (x >= width && y >= height) {
         backtrack(trace, edits, span, map);
-        return;
+        return steps;
       }
     }
   }
+  return steps;
 }
 
 function nextX(furthest: Int32Array, at: number, diagonal: number, edits: number): number {

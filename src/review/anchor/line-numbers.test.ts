@@ -102,6 +102,24 @@ test("a text of millions of different lines takes no longer than others, and the
   assert.deepEqual([...numbers.of(FileText.of(["10", "-", "zz"])).numbers], [36, 1_000_000, 1295]);
 });
 
+test("lines whose characters differ in their highest bit only are told apart", () => {
+  const line = (number: number): string =>
+    `日${number.toString(2).padStart(19, "0").replaceAll("0", "a").replaceAll("1", "\u8061")}`;
+  const lines = Array.from({ length: 300_000 }, (_, n) => line(n));
+  assert.equal(new LineNumbers().of(FileText.of(lines)).numbers.at(-1), 299_999);
+});
+
+test("lines of two letters that a sum of products cannot tell apart have different numbers", () => {
+  // The Thue-Morse sequence, and the same with the letters exchanged.
+  const ones = (number: number): number => number.toString(2).replaceAll("0", "").length;
+  for (const letters of ["ab", "éè"]) {
+    const lines = [0, 1].map((first) =>
+      Array.from({ length: 4_096 }, (_, n) => letters[(ones(n) + first) % 2]).join(""),
+    );
+    assert.deepEqual([...new LineNumbers().of(FileText.of(lines)).numbers], [0, 1], letters);
+  }
+});
+
 /** The lines of a text, as bytes without line ends. */
 function linesIn(content: Buffer): Buffer[] {
   const lines: Buffer[] = [];

@@ -146,7 +146,8 @@ export class LineMatcher {
     }
     const here = this.#before.slice(above + 1, below, before.starts);
     const there = this.#now.slice(from, to, now.starts);
-    const free = there.map((line, at) => (map.includes(from + at) ? "" : line));
+    const taken = new Set(map.filter((at) => at >= from && at < to));
+    const free = there.map((line, at) => (taken.has(from + at) ? "" : line));
     const best = bestOf(quote, free);
     if (best === undefined) return GONE;
     // Each must be the other's best match, or a deleted line would be matched to its neighbour.

@@ -16,3 +16,9 @@ test("lineWords() leaves out what a formatter adds, and names the line of each w
     lines: [0, 0, 1, 1, 1, 3, 3, 3],
   });
 });
+
+test("lineWords() takes no longer for a line of a million stars", () => {
+  const { words } = lineWords([`a ${"*".repeat(1_000_000)} b`]);
+  assert.equal(words.length, 1_000_002);
+  assert.deepEqual(lineWords([`a ${"*".repeat(1_000_000)}/ `]).words, ["a"]);
+});

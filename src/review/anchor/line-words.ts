@@ -18,8 +18,11 @@ let madePattern: RegExp | undefined;
 /** The same for ASCII. */
 const ASCII_WORD = /[A-Za-z0-9_$]+|[^\s'"`;,()]/g;
 const NOT_ASCII = /[\u0080-\uffff]/;
-/** The marks around a line of a comment, which re-wrapping moves to other words. */
-const MARK = /^\s*(?:\/\/+|\/?\*+\/?(?=\s|$)|#+(?=\s|$))|\*+\/\s*$/g;
+/**
+ * The marks around a line of a comment, which re-wrapping moves to other words. Of many stars, only the
+ * first begins a mark: looking from each of them would take minutes for a line of a megabyte.
+ */
+const MARK = /^\s*(?:\/\/+|\/?\*+\/?(?=\s|$)|#+(?=\s|$))|(?<!\*)\*+\/\s*$/g;
 
 /** The words of lines. Characters that a formatter adds and removes are left out. */
 export function lineWords(lines: readonly string[]): LineWords {

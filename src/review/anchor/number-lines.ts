@@ -40,12 +40,18 @@ const { WebAssembly } = globalThis as unknown as {
 };
 
 const OTHER = 0x200;
+const SEED = 0x210;
 const TEXT = 0x400;
 const PAGE = 0x10000;
 /** Bytes that are kept for the next text. */
 const MOST_KEPT = 4 * 1024 * 1024;
 const LINE_FEED = 10;
 const NO_LINE_ENDS = new Uint8Array(8);
+
+/** The same for all instances, since lines are known by their keys. Odd, as a factor must be. */
+const [seed, seedAbove] = [Math.random(), Math.random()].map(
+  (part) => Math.floor(part * 2 ** 32) | 1,
+) as [number, number];
 
 let functions: Functions | undefined;
 /** All of the memory of the functions; another object when it has grown. */
@@ -122,6 +128,8 @@ function instantiate(): Functions {
   const made = exports as Functions;
   memory = Buffer.from(made.memory.buffer);
   for (let byte = 0; byte < 256; byte++) memory.writeUInt16LE(kindOf(byte), 2 * byte);
+  memory.writeInt32LE(seed, SEED);
+  memory.writeInt32LE(seedAbove, SEED + 4);
   return made;
 }
 
@@ -143,10 +151,12 @@ function other(from: number, to: number): number {
     // Without a space that is not ASCII.
     return memory.write(key, from, "latin1");
   }
-  let [high, low] = [0x811c9dc5 | 0, 0x9e3779b9 | 0];
+  let [high, low] = [seed, seedAbove];
   for (let at = 0; at < key.length; at++) {
-    high = Math.imul(high ^ key.charCodeAt(at), 0x01000193);
-    low = (Math.imul(low, 31) + high) | 0;
+    const code = key.charCodeAt(at);
+    // Rotated, as in `line-numbers.wat`: characters may differ in their highest bits only.
+    high = Math.imul(((high << 5) | (high >>> 27)) ^ code, 0x01000193);
+    low = (Math.imul(((low << 13) | (low >>> 19)) ^ code, 0x85ebca6b) + high) | 0;
   }
   memory.writeInt32LE(high, OTHER);
   memory.writeInt32LE(low, OTHER + 4);

@@ -42,3 +42,16 @@ test("rewrapped() gives up on regions that are too large to compare", () => {
   const before = Array.from({ length: 30_000 }, (_, n) => `word${n} again`);
   assert.deepEqual(found(before, before), []);
 });
+
+test("rewrapped() takes about as long for lines that were joined as for one that was broken", () => {
+  const words = Array.from({ length: 19_000 }, (_, n) => `word${n}`);
+  const timeOf = (before: string[], now: string[], count: number): number => {
+    const start = process.cpuUsage();
+    assert.equal(rewrapped(before, now).size, count);
+    const { user, system } = process.cpuUsage(start);
+    return user + system;
+  };
+  const broken = timeOf([words.join(" ")], words, 1);
+  const joined = timeOf(words, [words.join(" ")], words.length);
+  assert.ok(joined < 20 * broken + 500_000, `${joined} and ${broken} µs`);
+});

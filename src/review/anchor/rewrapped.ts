@@ -1,5 +1,5 @@
 import { mapLines } from "./line-map.ts";
-import { type LineWords, lineWords } from "./line-words.ts";
+import { lineWords } from "./line-words.ts";
 
 /** The lines of the new text that hold the words of an old line. */
 export interface Rewrapped {
@@ -31,11 +31,11 @@ export function rewrapped(
   if (old.words.length === 0 || next.words.length === 0) return found;
   if (old.words.length + next.words.length > MOST_WORDS) return found;
   const map = mapLines(old.words, next.words);
-  const known = new Set(map);
+  const known = new KnownWords(map, next.lines, now.length);
   for (let first = 0; first < old.words.length;) {
     let end = first + 1;
     while (old.lines[end] === old.lines[first]) end++;
-    const place = placeOf(map.subarray(first, end), next, known);
+    const place = placeOf(map.subarray(first, end), next.lines, known);
     if (place !== undefined) found.set(old.lines[first] ?? 0, place);
     first = end;
   }
@@ -44,8 +44,8 @@ export function rewrapped(
 
 function placeOf(
   map: Int32Array,
-  next: LineWords,
-  known: ReadonlySet<number>,
+  lines: readonly number[],
+  known: KnownWords,
 ): Rewrapped | undefined {
   const left = map.filter((at) => at >= 0);
   const [first = 0] = left;
@@ -53,29 +53,40 @@ function placeOf(
   if (left.length < map.length * LEAST_LEFT) return undefined;
   // Common words are found in any text, but then far from each other.
   if (last - first + 1 > map.length / LEAST_LEFT + 1) return undefined;
-  const [from, to] = [next.lines[first] ?? 0, next.lines[last] ?? 0];
-  const old = shareKnown(from, to, first, next.lines, known);
+  const [from, to] = [lines[first] ?? 0, lines[last] ?? 0];
+  const old = known.shareOf(from, to);
   // One or two words prove little, unless the line around them has old words only.
   if (map.length < FEW && old < LEAST_LEFT) return undefined;
   const isWhole = left.length === map.length && last - first + 1 === map.length;
   return { from, to, isEdited: !isWhole || old < 1 };
 }
 
-/** The share of old words on the new lines around a word. */
-function shareKnown(
-  from: number,
-  to: number,
-  word: number,
-  lines: readonly number[],
-  known: ReadonlySet<number>,
-): number {
-  let first = word;
-  while ((lines[first - 1] ?? -1) >= from) first--;
-  let count = 0;
-  let old = 0;
-  for (let at = first; (lines[at] ?? Infinity) <= to; at++) {
-    count++;
-    if (known.has(at)) old++;
+/** Counts the old words on new lines. They are summed up once: a line may have the words of thousands. */
+class KnownWords {
+  /** The words before each line, and before the end. */
+  readonly #words: Int32Array;
+  /** The old words among them. */
+  readonly #old: Int32Array;
+
+  /** `lines` has the line of each new word, and `map` the new word of each old one. */
+  constructor(map: Int32Array, lines: readonly number[], count: number) {
+    this.#words = new Int32Array(count + 1);
+    this.#old = new Int32Array(count + 1);
+    const known = new Set(map);
+    for (let at = 0; at < lines.length; at++) {
+      const next = (lines[at] ?? 0) + 1;
+      this.#words[next] = (this.#words[next] ?? 0) + 1;
+      if (known.has(at)) this.#old[next] = (this.#old[next] ?? 0) + 1;
+    }
+    for (let at = 1; at <= count; at++) {
+      this.#words[at] = (this.#words[at] ?? 0) + (this.#words[at - 1] ?? 0);
+      this.#old[at] = (this.#old[at] ?? 0) + (this.#old[at - 1] ?? 0);
+    }
   }
-  return old / count;
+
+  /** The share of old words on lines, the last one included. */
+  shareOf(from: number, to: number): number {
+    const between = (sums: Int32Array): number => (sums[to + 1] ?? 0) - (sums[from] ?? 0);
+    return between(this.#old) / between(this.#words);
+  }
 }

@@ -45,3 +45,14 @@ test("similar lines and moved lines are looked for in the texts between", () => 
   const moved = [...TEXT.slice(4), ...TEXT.slice(0, 4)];
   assert.equal(found(TEXT, moved, 1)[1], false);
 });
+
+test("a long line is not looked for in long lines: the texts between are", () => {
+  const words = Array.from({ length: 200_000 }, (_, n) => `w${n}`);
+  const long = Array.from({ length: 900 }, (_, n) => `z${n} `.repeat(1_500));
+  assert.deepEqual(found(TEXT.with(5, words.join(" ")), TEXT.toSpliced(5, 1, ...long), 5), [
+    "gone",
+    false,
+  ]);
+  const few = TEXT.with(5, "z ".repeat(10_000));
+  assert.deepEqual(found(TEXT.with(5, words.join(" ")), few, 5), ["gone", false]);
+});

@@ -11,6 +11,9 @@ const FAR = 50;
 const LEAST_LEFT = 0.5;
 /** Lines that may have changed. With more, the texts between are to be looked at. */
 const MOST_DOUBTFUL = 1_000;
+/** Bytes of these lines, and words of a line that are looked for in them: each is, in all of the text. */
+const MOST_BYTES = 256 * 1024;
+const MOST_WORDS = 1_000;
 
 /** The lines between two landmarks, from an index to before another. */
 interface Stretch {
@@ -90,13 +93,15 @@ export class Settled {
     const isKnown = (this.#known ??= this.#knownLines());
     const { starts } = this.#tracks.now;
     let lines = 0;
+    let size = 0;
     let text = "";
     for (let at = from; at < to; at++) {
       if (isKnown[at] === 1) continue;
       const first = at;
       while (at < to && isKnown[at] !== 1) at++;
       lines += at - first;
-      if (lines > MOST_DOUBTFUL) return undefined;
+      size += (starts[at] ?? this.#now.content.length) - (starts[first] ?? 0);
+      if (lines > MOST_DOUBTFUL || size > MOST_BYTES) return undefined;
       // Whole runs, since most of the time is that of the call.
       text += this.#now.between(first, at, starts);
     }
@@ -143,7 +148,7 @@ export class Settled {
 
 /** Whether half of a line's words are on one of some lines. */
 function isLeft(words: readonly string[], lines: string | undefined): boolean {
-  if (lines === undefined || words.length === 0) return true;
+  if (lines === undefined || words.length === 0 || words.length > MOST_WORDS) return true;
   const hasHalf = (text: string): boolean => {
     let left = 0;
     // A part of a word counts, too: taking the lines apart would take longer.

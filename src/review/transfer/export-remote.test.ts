@@ -55,6 +55,22 @@ describe("exportRemote()", () => {
     );
   });
 
+  it("imports comments of spaces as soon as others", async () => {
+    using sample = new SampleRepository();
+    using commands = await sample.commands();
+    const text = `a${" ".repeat(99_000)}b`;
+    const comments = Array.from({ length: 30 }, (_, n) => ({
+      id: `${n + 1}`,
+      by: "eve",
+      at: n,
+      text,
+    }));
+    const threads = [{ ...remote(1), comments }];
+    await importRemote(commands, { threads: [remote(1)], refused: [], general: 0 }, "o/r#1");
+    const { replies } = await importRemote(commands, { threads, refused: [], general: 0 }, "o/r#1");
+    assert.equal(replies, 29);
+  });
+
   it("goes on after a failure, and gives up after three in a row", async () => {
     using sample = new SampleRepository();
     using commands = await sample.commands();

@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { fenceFor } from "../../base/text/fence.ts";
 import type { OwedRemote } from "../../store/review/reviews-remote.ts";
 import type { ReviewCommands } from "../review-commands.ts";
 import { importRemote } from "./import-remote.ts";
@@ -85,8 +86,7 @@ function markOf(thread: string, seq: number): string {
 function bodyOf(text = "", commit?: string, diff?: string): string {
   const parts = [text, commit === undefined ? "" : `Commit ${commit}`];
   if (diff !== undefined && text === "" && commit === undefined) {
-    const longest = Math.max(2, ...Array.from(diff.matchAll(/`+/g), ([run]) => run.length));
-    const fence = "`".repeat(longest + 1);
+    const fence = fenceFor(diff);
     parts.push(`${fence}diff\n${diff}\n${fence}`);
   }
   return parts.filter((part) => part !== "").join("\n\n");

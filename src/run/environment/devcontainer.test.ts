@@ -36,6 +36,8 @@ describe("readDevcontainer()", () => {
     const root = "/workspaces/app";
     assert.deepEqual(env, { ROOT: root, PATH: "/x:/bin", ALSO: `${root}/bin`, KEY: "" });
     assert.deepEqual(steps[0]?.commands, [["echo", "app", "none", "${HOME}"]]);
+    const endless = "${localEnv:".repeat(200_000);
+    assert.equal(read({ containerEnv: { A: endless } }).env.A, endless);
   });
 
   it("reports the properties that are not used", () => {

@@ -93,7 +93,7 @@ function readVariables(name: string, value: unknown): [string, string][] {
 
 /** Development containers, "Variables in devcontainer.json". Variables of the server are not revealed. */
 function replaceVariables(text: string, folder: string, env: NodeJS.ProcessEnv): string {
-  return text.replaceAll(/\$\{([A-Za-z]+)(?::([^}:]*))?(?::([^}]*))?\}/g, (whole, ...parts) => {
+  return text.replaceAll(/\$\{([A-Za-z]+)(?::([^{}:]*))?(?::([^{}]*))?\}/g, (whole, ...parts) => {
     const [name = "", argument = "", otherwise = ""] = parts as (string | undefined)[];
     switch (name) {
       case "containerWorkspaceFolder":

@@ -125,7 +125,7 @@ function isKnown(database: DatabaseSync, thread: string, comment: string): boole
  * since others may copy the mark.
  */
 function ownEvent(database: DatabaseSync, thread: string, text: string): number | undefined {
-  const mark = /\s*<!-- trunkline:([0-9a-z]+)\/(\d+) -->\s*$/.exec(text);
+  const mark = /(?<!\s)\s*<!-- trunkline:([0-9a-z]+)\/(\d+) -->\s*$/.exec(text);
   if (mark === null || mark[1] !== thread) return undefined;
   const row = database
     .prepare("SELECT * FROM event WHERE seq = ? AND thread = ?")

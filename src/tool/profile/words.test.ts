@@ -15,6 +15,7 @@ describe("wordsOf()", () => {
     ["takes several words for one", "open a Pull Request", ["open", "pr"]],
     ["takes the same from a name", "merge_pull_request", ["merg", "pr"]],
     ["leaves out what is too long to be a word", `a ${"x".repeat(41)} b1`, ["b1"]],
+    ["leaves out a million capitals", `a1 ${"A".repeat(1_000_000)} b1`, ["a1", "b1"]],
     ["keeps words of other languages", "Größe ändern", ["größe", "ändern"]],
   ];
   for (const [what, text, words] of cases) {

@@ -2,7 +2,7 @@
 export function wordsOf(text: string): string[] {
   const spaced = text
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
-    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, "$1 $2")
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, "$1 $2")
     .toLowerCase()
     .replaceAll(/['’]s\b|['’]/g, "")
     .replaceAll(/[_\-/.]+/g, " ")

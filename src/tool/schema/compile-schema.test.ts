@@ -197,6 +197,7 @@ describe("compileSchema()", () => {
     "(a)\\1*b",
     `${"a?".repeat(40)}${"a".repeat(40)}b`,
     `${"a?".repeat(4000)}${"a".repeat(4000)}`,
+    "[".repeat(1_000_000),
     `${"(?:a|)".repeat(40)}${"a".repeat(40)}`,
     "((?:){1000}){1000}b",
     "a*a*a*a*a*b",

@@ -47,7 +47,7 @@ function count(
  * it begins; and few choices.
  */
 export function isTame(source: string): boolean {
-  const bare = source.replaceAll(/\\[^1-9kpPu]/g, "x").replaceAll(/\[[^\]]*\]/g, "x");
+  const bare = source.replaceAll(/\\[^1-9kpPu]/g, "x").replaceAll(/\[[^\]]*(?:\]|$)/g, "x");
   if (/\)[*+{]|\(\?[^:]|\\/.test(bare)) return false;
   const choices = bare.match(/[|?(]/g)?.length ?? 0;
   const repetitions = bare.match(/[*+{]/g)?.length ?? 0;

@@ -92,4 +92,11 @@ describe("serverOf()", () => {
       assert.equal(serverOf(none, undefined), undefined);
     }
   });
+
+  it("takes no longer for an address of braces", () => {
+    const url = `https://a.example/${"{".repeat(1_000_000)}b}`;
+    const variables = { b: { default: "v1" } };
+    const server = serverOf([{ url, variables }], undefined);
+    assert.ok(server?.pathname.endsWith("%7Bv1"));
+  });
 });

@@ -41,7 +41,7 @@ export function serverOf(servers: unknown, from: URL | undefined): URL | undefin
   const [first] = listOf(servers);
   if (!isObject(first) || typeof first.url !== "string") return undefined;
   const { variables } = first;
-  const filled = first.url.replace(/\{([^}]+)\}/g, (whole, name: string) => {
+  const filled = first.url.replace(/\{([^{}]+)\}/g, (whole, name: string) => {
     const variable =
       isObject(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined;
     const value = isObject(variable) ? variable.default : undefined;
@@ -53,7 +53,7 @@ export function serverOf(servers: unknown, from: URL | undefined): URL | undefin
 /** An address without a slash at its end. */
 export function trimmed(url: string | URL): string {
   const { origin, pathname } = new URL(url);
-  return origin + pathname.replace(/\/+$/, "");
+  return origin + pathname.replace(/(?<!\/)\/+$/, "");
 }
 
 /**

@@ -65,6 +65,8 @@ describe("requestFor()", () => {
     assert.equal(path("x?y#z"), "/v1/a/x%3Fy%23z/b");
     assert.equal(path("$&"), "/v1/a/%24%26/b");
     assert.throws(() => request({}, { path: "/a/{unknown}" }), /does not describe \{unknown\}/);
+    const many = `/a/${"{".repeat(1_000_000)}`;
+    assert.throws(() => request({}, { path: `${many}b}` }), /does not describe \{b\}/);
   });
 
   it("refuses a header with a line break, and a call without what it needs", () => {

@@ -59,7 +59,7 @@ function given(args: Json, name: string): unknown {
 
 /** A model's argument must not lead to another path of the server. */
 function urlOf(base: string, path: string): URL {
-  const unnamed = /\{[^}/]*\}/.exec(path);
+  const unnamed = /\{[^{}/]*\}/.exec(path);
   if (unnamed !== null)
     throw new BadArguments(`the document does not describe ${unnamed[0]} of the path`);
   for (const segment of path.split("/")) {

@@ -166,4 +166,27 @@ describe("operationsOf()", () => {
     assert.deepEqual(names({ include: ["GET *"], exclude: ["get_users"] }), ["pets_list"]);
     assert.deepEqual(names({ exclude: ["pets/*"] }), ["get_users"]);
   });
+
+  it("gives many operations of the same name names of their own, in no time", () => {
+    const names = (id: (n: number) => string, count: number): string[] => {
+      const paths = Array.from({ length: count }, (_, n) => {
+        return [`/${n}`, { get: { operationId: id(n) } }] as const;
+      });
+      return operations(Object.fromEntries(paths)).map(({ tool }) => tool.name);
+    };
+    assert.deepEqual(
+      names((n) => (n === 2 ? "a_3" : "a"), 5),
+      ["a", "a_2", "a_3", "a_4", "a_5"],
+    );
+    const many = names((n) => "x".repeat(60) + (n >> 1), 60_000);
+    assert.equal(new Set(many).size, 60_000);
+    assert.deepEqual(
+      names(() => `_${"_".repeat(1_000_000)}a${"_".repeat(1_000_000)}`, 1),
+      ["a"],
+    );
+    assert.deepEqual(
+      names(() => `a${"_".repeat(1_000_000)}b`, 1),
+      [`a${"_".repeat(63)}`],
+    );
+  });
 });

@@ -47,6 +47,8 @@ const READS: ReadonlySet<string> = new Set(["get", "head", "options"]);
 /** RFC 9110, section 9.2.2. */
 const IDEMPOTENT: ReadonlySet<string> = new Set([...READS, "put", "delete"]);
 const LONGEST_NAME = 64;
+/** Of the number that a name ends with if it is not the first. */
+const LONGEST_END = 8;
 const LONGEST_DESCRIPTION = 2_000;
 /** Of all tools together. A short document can ask for millions: each tool has all that it refers to. */
 const MOST_DEFINITIONS = 100_000;
@@ -64,7 +66,7 @@ const DEFAULT_STYLE: Readonly<Record<Place, string>> = {
 
 /** The operations of a document that are offered. */
 export function operationsOf(document: OpenApiDocument, filter: OperationFilter = {}): Operation[] {
-  const names = new Set<string>();
+  const names = new UniqueNames();
   const operations: Operation[] = [];
   let definitions = 0;
   for (const [path, value] of Object.entries((document.value.paths ?? {}) as Json)) {
@@ -75,9 +77,9 @@ export function operationsOf(document: OpenApiDocument, filter: OperationFilter 
       const operation = item[method];
       if (!isObject(operation)) continue;
       const id = textOf(operation.operationId);
-      const name = uniqueName(nameOf(id ?? `${method} ${path}`), names);
+      const name = names.free(nameOf(id ?? `${method} ${path}`));
       if (!isIncluded([name, id ?? name, `${method.toUpperCase()} ${path}`], filter)) continue;
-      names.add(name);
+      names.take(name);
       const found = operationOf(document, { name, method, path, item, operation });
       definitions += found.definitions;
       if (definitions > MOST_DEFINITIONS) throw tooMany();
@@ -251,17 +253,31 @@ function bounded(text: string): string {
 
 /** The characters that all clients take in the name of a tool. */
 function nameOf(text: string): string {
-  const name = text.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^_+|_+$/g, "");
+  const name = text.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^_+|(?<!_)_+$/g, "");
   return (name || "operation").slice(0, LONGEST_NAME);
 }
 
-function uniqueName(name: string, taken: ReadonlySet<string>): string {
-  let unique = name;
-  for (let count = 2; taken.has(unique); count++) {
-    const end = `_${count}`;
-    unique = name.slice(0, LONGEST_NAME - end.length) + end;
+/** Names that are not taken. A document may have the same one for all of a million operations. */
+class UniqueNames {
+  readonly #taken = new Set<string>();
+  /** By the beginning of a name, which its number never replaces: all smaller numbers are taken. */
+  readonly #counts = new Map<string, number>();
+
+  free(name: string): string {
+    if (!this.#taken.has(name)) return name;
+    const beginning = name.slice(0, LONGEST_NAME - LONGEST_END);
+    for (let count = this.#counts.get(beginning) ?? 2; ; count++) {
+      const end = `_${count}`;
+      const unique = name.slice(0, LONGEST_NAME - end.length) + end;
+      if (this.#taken.has(unique)) continue;
+      this.#counts.set(beginning, count);
+      return unique;
+    }
   }
-  return unique;
+
+  take(name: string): void {
+    this.#taken.add(name);
+  }
 }
 
 function freeName(name: string, taken: Json): string {

@@ -125,4 +125,13 @@ describe("SchemaClosure", () => {
     found.convert(ref("S0"));
     assert.equal(Object.keys(found.defs).length, count);
   });
+
+  it("names many targets with the same last word apart, in no time", () => {
+    const names = Array.from({ length: 100_000 }, (_, n) => `schema${n}`);
+    const found = closure(
+      Object.fromEntries(names.map((name) => [name, { properties: { id: true } }])),
+    );
+    found.convert({ anyOf: names.map((name) => ref(`${name}/properties/id`)) });
+    assert.equal(Object.keys(found.defs).at(-1), "id_100000");
+  });
 });

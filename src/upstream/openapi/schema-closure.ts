@@ -29,6 +29,8 @@ export class SchemaClosure {
   readonly #document: OpenApiDocument;
   readonly #names = new Map<string, string>();
   readonly #defs = new Map<string, unknown>();
+  /** By a name, the number from which on one may be free: thousands may have the same name. */
+  readonly #counts = new Map<string, number>();
   /** Definitions that are named and not converted yet. Converting each at once would nest without end. */
   readonly #waiting: { readonly name: string; readonly target: unknown }[] = [];
 
@@ -90,7 +92,9 @@ export class SchemaClosure {
     const last = ref.split("/").at(-1) ?? "";
     const base = last.replace(/[^\w.-]/g, "_") || "schema";
     let name = base;
-    for (let count = 2; this.#defs.has(name); count++) name = `${base}_${count}`;
+    let count = this.#counts.get(base) ?? 2;
+    for (; this.#defs.has(name); count++) name = `${base}_${count}`;
+    this.#counts.set(base, count);
     return name;
   }
 

@@ -103,3 +103,29 @@ test("parseMarkdown() takes linear time for hostile texts", () => {
   const { user } = process.cpuUsage(before);
   assert.ok(user < 3_000_000, `${user / 1000} ms`);
 });
+
+test("a megabyte of spaces or short lines takes no longer than other text", () => {
+  const many = " ".repeat(1_000_000);
+  assert.deepEqual(parseMarkdown(`# a${many}b ##${many}`), [
+    { kind: "heading", level: 1, text: [`a${many}b`] },
+  ]);
+  for (const line of [`-${many}x`, `${many}-${many}x`]) {
+    assert.equal(parseMarkdown(`a|b\n${line}`).length > 0, true);
+  }
+  assert.equal(parseMarkdown(`a|b\n${many}|${many}-${many}|${many}`)[0]?.kind, "table");
+  const code = ` ${"a ".repeat(500_000)}b`;
+  assert.deepEqual(parseInline(`\`${code}\``), [{ kind: "code", text: code }]);
+  assert.equal(parseInline(`a${many}b  \nc`).length, 3);
+  assert.equal(parseInline("a\n".repeat(500_000)).length, 1);
+});
+
+test("parseInline() shows code without one space on either side, and lines that end in a break", () => {
+  const code = (text: string): unknown => parseInline(`\`${text}\``);
+  assert.deepEqual(code(" a  "), [{ kind: "code", text: "a " }]);
+  assert.deepEqual(code("  "), [{ kind: "code", text: "  " }]);
+  assert.deepEqual(code(" a\nb "), [{ kind: "code", text: " a\nb " }]);
+  assert.deepEqual(parseInline("a   \nb\\\nc \nd"), [
+    ...["a", { kind: "break" }, "b", { kind: "break" }],
+    "c \nd",
+  ]);
+});

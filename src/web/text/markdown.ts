@@ -30,11 +30,12 @@ export type Inline =
   | { readonly kind: "break" };
 
 const FENCE = /^( {0,3})(`{3,}|~{3,})\s*([^`\s]*)/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
+const HEADING = /^ {0,3}(#{1,6})\s+(.*)$/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const BULLET = /^(\s*)([-*+]|\d{1,9}[.)])(\s+|$)(.*)$/;
 const TASK = /^\[([ xX])\]\s+/;
-const TABLE_LINE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
+/** Without space around it. Space is never matched by two neighbours, or many spaces would take hours. */
+const TABLE_LINE = /^\|?\s*:?-+:?(?:\s*\|\s*:?-+:?)*\s*\|?$/;
 /** Deeper ones are shown as text: a hostile message must not exhaust the stack. */
 const MAX_DEPTH = 12;
 /** Of `**` inside of `*`, for the same reason. */
@@ -76,7 +77,7 @@ function blocksOf(lines: readonly string[], depth: number): Block[] {
     if (heading !== null) {
       flush();
       const [, marks = "", title = ""] = heading;
-      blocks.push({ kind: "heading", level: marks.length, text: parseInline(title) });
+      blocks.push({ kind: "heading", level: marks.length, text: parseInline(withoutMarks(title)) });
     } else if (RULE.test(line)) {
       flush();
       blocks.push({ kind: "rule" });
@@ -105,7 +106,7 @@ function blocksOf(lines: readonly string[], depth: number): Block[] {
     } else if (
       line.includes("|") &&
       (lines[at + 1] ?? "").includes("-") &&
-      TABLE_LINE.test(lines[at + 1] ?? "")
+      TABLE_LINE.test((lines[at + 1] ?? "").trim())
     ) {
       flush();
       const head = cellsOf(line);
@@ -123,6 +124,14 @@ function blocksOf(lines: readonly string[], depth: number): Block[] {
   }
   flush();
   return blocks;
+}
+
+/** A heading without the marks that may be behind it, too. */
+function withoutMarks(title: string): string {
+  const trimmed = title.trimEnd();
+  let end = trimmed.length;
+  while (trimmed[end - 1] === "#") end--;
+  return trimmed.slice(0, end).trimEnd();
 }
 
 /** The items of a list, each as its lines without the indent. */
@@ -214,16 +223,20 @@ export function parseInline(text: string, depth = 0): Inline[] {
       return 2;
     }
     if (char === "\n") {
-      if (!/ {2}$|\\$/.test(plain)) return 0;
-      plain = plain.replace(/ +$|\\$/, "");
+      // Not in `plain`, which is all of the paragraph so far.
+      const isBroken = text[at - 1] === "\\";
+      if (!isBroken && !(text[at - 1] === " " && text[at - 2] === " ")) return 0;
+      plain = isBroken ? plain.slice(0, -1) : plain.replace(/(?<! ) +$/, "");
       return push({ kind: "break" }, 1);
     }
     if (char === "`") {
       const [marks = "`"] = /^`+/.exec(text.slice(at, at + 32)) ?? [];
       const end = closer(marks, at + marks.length);
       if (end < 0) return 0;
-      const code = text.slice(at + marks.length, end).replace(/^ (.*\S.*) $/, "$1");
-      return push({ kind: "code", text: code }, end + marks.length - at);
+      const code = text.slice(at + marks.length, end);
+      const isPadded = code.startsWith(" ") && code.endsWith(" ") && code.trim() !== "";
+      const shown = isPadded && !code.includes("\n") ? code.slice(1, -1) : code;
+      return push({ kind: "code", text: shown }, end + marks.length - at);
     }
     if (depth >= MAX_DEPTH) return 0;
     if (char === "[" || (char === "!" && text[at + 1] === "[")) {

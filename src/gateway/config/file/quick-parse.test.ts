@@ -44,6 +44,10 @@ const UNUSUAL = [
   '{ "a": [1}',
   "[".repeat(65) + "]".repeat(65),
   `{ "a": "${"x".repeat(70_000)}" }`,
+  // Comments that a pattern could take apart in more ways than can be tried.
+  `{ ${"// ".repeat(15_000)}\n @ }`,
+  `{ ${"/**/".repeat(15_000)} @ }`,
+  `{ ${"/* // */ // /*\n".repeat(4_000)} @ }`,
 ];
 
 /** Every path of a value, and one that is not there. */

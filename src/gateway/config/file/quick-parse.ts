@@ -5,9 +5,12 @@ import type { KeyPath } from "../layer.ts";
 const LONGEST = 64 * 1024;
 const MAX_DEPTH = 64;
 
-/** Punctuation, a string or another value, after spaces and comments. */
+/**
+ * Punctuation, a string or another value, after spaces and comments. A comment has one end only: if it
+ * could end earlier, or later, a mistake behind twenty comments would be tried in a million ways.
+ */
 const TOKEN =
-  /(?:[ \t\r\n]|\/\/[^\r\n]*|\/\*[^]*?\*\/)*(?:([{}[\]:,]|$)|("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null))/y;
+  /(?:[ \t\r\n]|\/\/[^\r\n]*(?![^\r\n])|\/\*(?:(?!\*\/)[^])*\*\/)*(?:([{}[\]:,]|$)|("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null))/y;
 
 /** Called with the offset of a value and its key. */
 type Note = (path: KeyPath, key: number, value: number) => void;

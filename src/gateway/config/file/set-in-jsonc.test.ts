@@ -27,6 +27,7 @@ describe("setInJsonc()", () => {
       '{\n  "identities": {\n    "x": {}, // one\n  }\n}\n',
       '{\n  "identities": {\n    "x": {} /* two */ , /* three */\n    // four\n  }\n}\n',
       '{\n  "identities": {\n    "work": { "old": true }, // kept\n    "x": {}\n  }\n}\n',
+      `{ "identities": { "x": {} ${"// ".repeat(5_000)}\n${"/* , */".repeat(5_000)} } }`,
     ];
     for (const text of texts) {
       const result = set(text);

@@ -40,6 +40,9 @@ function setIn(text: string, node: Node, key: string, rest: string[], value: unk
   return splice(text, found.offset, found.offset + found.length, words);
 }
 
+/** A comment has one end only, so a comma that is missing takes no time to miss. */
+const TO_COMMA = /^(?:\s|\/\/.*(?!.)|\/\*(?:(?!\*\/)[^])*\*\/)*,/;
+
 function insert(
   text: string,
   { offset, length, children = [] }: Node,
@@ -57,7 +60,7 @@ function insert(
     return splice(text, offset + 1, close, `${inside}${eol}${property}${eol}${outer}`);
   }
   const end = last.offset + last.length;
-  const comma = /^(?:\s|\/\/.*|\/\*[^]*?\*\/)*,/.exec(text.slice(end, offset + length - 1));
+  const comma = TO_COMMA.exec(text.slice(end, offset + length - 1));
   const after = end + (comma?.[0].length ?? 0);
   // A comment on the same line belongs to the value before it.
   const [remark = ""] =
