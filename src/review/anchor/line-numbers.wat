@@ -9,6 +9,8 @@
   ;; has several, and 512 and more for others, with 256 for letters and digits.
   (memory (export "memory") 4)
   (global $OTHER i32 (i32.const 0x200))
+  ;; A random number: nobody can write lines whose keys are alike, or have their places in the table together.
+  (global $SEED i32 (i32.const 0x210))
 
   ;; Of the line that was hashed last.
   (global $end (mut i32) (i32.const 0))
@@ -42,6 +44,7 @@
   ;; The key of the line at an offset: a hash of its characters without space, with one kind of quotes.
   (func $keyOf (param $at i32) (param $to i32) (result i64)
     (local $kind i32) (local $key i64) (local $letters i32)
+    (local.set $key (i64.load (global.get $SEED)))
     (global.set $isAscii (i32.const 1))
     (block $ended
       (loop $next
@@ -55,9 +58,13 @@
           (else
             (local.set $letters
               (i32.add (local.get $letters) (i32.and (local.get $kind) (i32.const 256))))
+            ;; Without the rotation, lower bits would never depend on higher ones, and two long lines of
+            ;; two letters have the same key whatever the factor is (Thue-Morse sequences).
             (local.set $key
               (i64.mul
-                (i64.add (local.get $key) (i64.extend_i32_u (local.get $kind)))
+                (i64.add
+                  (i64.rotl (local.get $key) (i64.const 23))
+                  (i64.extend_i32_u (local.get $kind)))
                 (i64.const 0x9e3779b97f4a7c15)))))
         (local.set $at (i32.add (local.get $at) (i32.const 1)))
         (br $next)))
@@ -97,9 +104,13 @@
 
   ;; Where in the table a key is, or has its place.
   (func $slotOf (param $key i64) (result i32)
-    (local $hash i32) (local $slot i32) (local $number i32)
-    (local.set $hash
-      (i32.wrap_i64 (i64.xor (local.get $key) (i64.shr_u (local.get $key) (i64.const 32)))))
+    (local $mixed i64) (local $hash i32) (local $slot i32) (local $number i32)
+    (local.set $mixed (i64.mul (local.get $key) (i64.load (global.get $SEED))))
+    (local.set $mixed
+      (i64.mul
+        (i64.xor (local.get $mixed) (i64.shr_u (local.get $mixed) (i64.const 32)))
+        (i64.const 0xbf58476d1ce4e5b9)))
+    (local.set $hash (i32.wrap_i64 (i64.shr_u (local.get $mixed) (i64.const 32))))
     (loop $next
       (local.set $slot
         (i32.add
