@@ -178,7 +178,7 @@ describe("Database", { timeout: 60_000 }, () => {
     await writeFile(path, text);
     await assert.rejects(Database.open(path, STEPS), {
       code: "unavailable",
-      message: `Cannot open '${path}': file is not a database`,
+      message: `Cannot open '${path}': file is not a database. \`trunkline doctor\` says what can be done.`,
     });
     assert.equal(await readFile(path, "utf8"), text);
     await assert.rejects(Database.open(join(path, "y.db"), STEPS), { code: "unavailable" });

@@ -2,9 +2,10 @@ import { chmodSync, closeSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-import { isDiskFull, TrunklineError } from "../base/errors.ts";
+import { TrunklineError } from "../base/errors.ts";
 import { makeFolder } from "../base/file/path.ts";
 import { LoopBudget } from "./loop-budget.ts";
+import { isBusy, sqliteWords } from "./sqlite-words.ts";
 
 /**
  * Milliseconds that SQLite itself waits for a lock. It blocks the thread, so it is short; longer waits
@@ -15,10 +16,6 @@ const LONGEST_WAIT = 10_000;
 
 /** Milliseconds per turn of the event loop for the work of all databases of this process. */
 const budget = new LoopBudget(4);
-
-/** SQLite's primary result codes: the low byte of an error code. */
-const BUSY = 5;
-const LOCKED = 6;
 
 type Work<T> = (database: DatabaseSync) => T;
 
@@ -207,16 +204,6 @@ function versionOf(database: DatabaseSync): number {
   return Number(row?.user_version);
 }
 
-function isBusy(error: unknown): boolean {
-  const kind = kindOf(error);
-  return kind === BUSY || kind === LOCKED;
-}
-
-function kindOf(error: unknown): number | undefined {
-  const { errcode } = error as { errcode?: unknown };
-  return typeof errcode === "number" ? errcode & 0xff : undefined;
-}
-
 function problemWith(verb: string, path: string, cause: unknown): unknown {
   const { code, message } = cause as NodeJS.ErrnoException;
   if (code === "ERR_INVALID_STATE") {
@@ -224,12 +211,8 @@ function problemWith(verb: string, path: string, cause: unknown): unknown {
   }
   // Errors of the program are not wrapped.
   if (code === undefined || cause instanceof TrunklineError) return cause;
-  const says = `Cannot ${verb} '${path}': ${message}${adviceOn(cause)}`;
-  return new TrunklineError("unavailable", says, { cause });
-}
-
-function adviceOn(cause: unknown): string {
-  if (isBusy(cause))
-    return `: another process has held it for ${LONGEST_WAIT} ms. Try again later.`;
-  return isDiskFull(cause) ? ". Free some space on its disk, and try again." : "";
+  const why = isBusy(cause)
+    ? `${message}: another process has held it for ${LONGEST_WAIT} ms. Try again later.`
+    : sqliteWords(path, cause);
+  return new TrunklineError("unavailable", `Cannot ${verb} '${path}': ${why}`, { cause });
 }

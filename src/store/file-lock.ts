@@ -2,10 +2,9 @@ import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../base/errors.ts";
+import { isBusy, sqliteWords } from "./sqlite-words.ts";
 
 const LONGEST_WAIT = 10_000;
-/** SQLITE_BUSY: somebody else has the lock. */
-const BUSY = 5;
 
 /** A file lock, held until it is disposed of. */
 export class FileLock implements Disposable {
@@ -26,10 +25,10 @@ export class FileLock implements Disposable {
       try {
         return new FileLock(lockFile(path));
       } catch (error) {
-        const { errcode, message } = error as Error & { errcode?: number };
-        if (errcode !== BUSY || Date.now() > giveUpAt) {
-          const why =
-            errcode === BUSY ? `another process has held it for ${longestWait} ms` : message;
+        if (!isBusy(error) || Date.now() > giveUpAt) {
+          const why = isBusy(error)
+            ? `another process has held it for ${longestWait} ms`
+            : sqliteWords(path, error);
           const says = `Cannot lock '${path}': ${why}`;
           throw new TrunklineError("unavailable", says, { cause: error });
         }
