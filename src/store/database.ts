@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, openSync, statSync } from "node:fs";
+import { chmodSync, closeSync, openSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -42,6 +42,7 @@ export class Database implements Disposable {
   readonly path: string;
   readonly #database: DatabaseSync;
   readonly #isHasty: boolean;
+  readonly #file: Stats;
   /** The last of the queued changes. */
   #waiting: Promise<unknown> | undefined;
 
@@ -49,6 +50,7 @@ export class Database implements Disposable {
     this.path = path;
     this.#database = database;
     this.#isHasty = isHasty;
+    this.#file = statSync(path);
   }
 
   /**
@@ -96,7 +98,12 @@ export class Database implements Disposable {
    */
   async change<T>(work: Work<T>, { isHasty = false }: ChangeOptions = {}): Promise<T> {
     const giveUpAt = Date.now() + LONGEST_WAIT;
-    const once: Work<T> = (database) => transact(database, work, isHasty && !this.#isHasty);
+    const inPlace: Work<T> = (database) => {
+      const result = work(database);
+      this.#mustBeInPlace();
+      return result;
+    };
+    const once: Work<T> = (database) => transact(database, inPlace, isHasty && !this.#isHasty);
     try {
       if (this.#waiting === undefined && budget.hasRoom) {
         try {
@@ -114,6 +121,16 @@ export class Database implements Disposable {
   [Symbol.dispose](): void {
     if (this.#database.isOpen) this.#database.close();
     budget.letGo();
+  }
+
+  /**
+   * Throws if the file has another name now, or none. SQLite would go on to write it, and what it
+   * acknowledged would be gone with the process.
+   */
+  #mustBeInPlace(): void {
+    if (isFile(this.path, this.#file)) return;
+    const why = "it was removed or replaced while it was open. Start Trunkline again";
+    throw new TrunklineError("unavailable", `Cannot write '${this.path}': ${why}`);
   }
 
   async #migrate(migrations: readonly string[]): Promise<void> {
@@ -196,6 +213,16 @@ function makeFile(path: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
+  }
+}
+
+/** Whether a path still names the file that it named before. Yes, where the system does not tell. */
+function isFile(path: string, before: Stats): boolean {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found?.ino === before.ino && found.dev === before.dev;
+  } catch {
+    return true;
   }
 }
 
