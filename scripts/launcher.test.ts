@@ -121,7 +121,9 @@ test("launcher leaves nothing in a cache on a full disk", async (test) => {
   const args = ["sh", "-c", script, "sh", disk.path, process.execPath];
   const run = promisify(execFile);
   const start = join(program.path, "start.mjs");
-  const { stdout } = await run("env", [...disk.within, ...args, start]);
+  const { stdout } = await run("env", [...disk.within, ...args, start], {
+    env: { PATH: process.env.PATH },
+  });
   assert.equal(stdout, "none\nloaded true\n./ballast\n");
 });
 
