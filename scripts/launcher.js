@@ -156,15 +156,20 @@ function readCode(path) {
 }
 
 function keepCode(name, code, starts) {
-  const { mkdirSync, renameSync, writeFileSync } = process.getBuiltinModule("node:fs");
+  const { mkdirSync, renameSync, rmSync, writeFileSync } = process.getBuiltinModule("node:fs");
   try {
     const folders = cacheFolders("code");
     const path = codePath(folders[1], name);
     const draft = `${path}.${process.pid}`;
     mkdirSync(folders[1], { recursive: true, mode: 0o700 });
     if (!folders.every(isPrivate)) return;
-    writeFileSync(draft, Buffer.concat([code, code, Buffer.of(starts)]), { mode: 0o600 });
-    renameSync(draft, path);
+    try {
+      writeFileSync(draft, Buffer.concat([code, code, Buffer.of(starts)]), { mode: 0o600 });
+      renameSync(draft, path);
+    } catch {
+      // A full disk has taken a part of it.
+      rmSync(draft, { force: true });
+    }
     removeOld(folders[1]);
   } catch {
     // The next start tries again.
@@ -190,12 +195,18 @@ function cacheModules() {
   try {
     const folders = cacheFolders("compile");
     process.getBuiltinModule("node:fs").mkdirSync(folders[1], { recursive: true, mode: 0o700 });
-    if (!folders.every(isPrivate)) return;
+    if (!folders.every(isPrivate) || !hasRoom(folders[1])) return;
     // This does nothing if the cache is already enabled.
     process.getBuiltinModule("node:module").enableCompileCache(folders[1]);
   } catch {
     // Without the cache the program only starts more slowly, as above.
   }
+}
+
+/** On a full disk Node would leave an empty file for each module at each start. */
+function hasRoom(path) {
+  const { bavail, bsize } = process.getBuiltinModule("node:fs").statfsSync(path);
+  return bavail * bsize > 16 * 1024 * 1024;
 }
 
 function cacheFolders(name) {

@@ -18,6 +18,8 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { runInNewContext } from "node:vm";
+
+import { SmallDisk } from "../test/support/small-disk.ts";
 import { type Build, installBuild } from "./install-build.ts";
 import { launcherText } from "./launcher-text.ts";
 import { packOf } from "./pack.ts";
@@ -108,6 +110,21 @@ test("launcher starts without a cache where none can be made", async () => {
   await using program = await installed();
   assert.equal(await program.start({ HOME: "/dev/null" }), "none");
   assert.match(await program.start({ HOME: "/dev/null" }, "mcp"), /loaded true$/);
+});
+
+test("launcher leaves nothing in a cache on a full disk", async (test) => {
+  const { missing } = SmallDisk;
+  if (missing !== undefined) return test.skip(missing);
+  await using program = await installed();
+  using disk = new SmallDisk("1m");
+  const script = `cd "$1"; cat /dev/zero > ballast 2>&-; XDG_CACHE_HOME=$1 "$2" "$3" mcp; find . -type f`;
+  const args = ["sh", "-c", script, "sh", disk.path, process.execPath];
+  const run = promisify(execFile);
+  const start = join(program.path, "start.mjs");
+  const { stdout } = await run("env", [...disk.within, ...args, start], {
+    env: { PATH: process.env.PATH },
+  });
+  assert.equal(stdout, "none\nloaded true\n./ballast\n");
 });
 
 test("launcher runs a command's script, and what that loads, with caches for each", async () => {

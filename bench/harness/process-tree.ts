@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+
 import { cpuTime } from "./cpu-time.ts";
 import { proportionalSize, residentSize } from "./resident-size.ts";
 
@@ -9,6 +11,45 @@ export function processTree(pid: number): number[] {
     return text.split(" ").filter((word) => word !== "");
   });
   return [pid, ...children.map(Number).flatMap(processTree)];
+}
+
+/** The same of a process that may have ended, and whose descendants come and go. */
+export function livingTree(pid: number): number[] {
+  if (!isRunning(pid)) return [];
+  try {
+    return processTree(pid);
+  } catch {
+    // One of them ended while we looked.
+    return livingTree(pid);
+  }
+}
+
+/** Ends processes, and waits until they have ended. */
+export async function endAll(pids: readonly number[]): Promise<void> {
+  for (const pid of pids) {
+    while (isRunning(pid)) {
+      kill(pid);
+      await delay(1);
+    }
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    // It has ended by itself.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/** Only Linux tells. A dead process that nobody waits for is none. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) [ZX] [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
+  } catch {
+    return false;
+  }
 }
 
 /** Microseconds of CPU that they have used so far. */

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 
+import { endAll, livingTree } from "./process-tree.ts";
+
 export const ROOT = join(import.meta.dirname, "../..");
 
 export interface ProgramOptions {
@@ -84,9 +86,12 @@ export class Program implements AsyncDisposable {
     await this.until(this.#exited.promise);
   }
 
+  /** Ends the program with all that it started, which might still write to a folder that is removed next. */
   async [Symbol.asyncDispose](): Promise<void> {
+    const [, ...others] = livingTree(this.pid);
     this.#child.kill("SIGKILL");
     await this.#exited.promise;
+    await endAll(others);
   }
 
   #stream(at: number): Readable | Writable {

@@ -1,7 +1,9 @@
-import { constants, type Stats } from "node:fs";
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { mkdir, readFile, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
+import { diskWords, TrunklineError } from "../base/errors.ts";
+import { writeOver } from "../base/file/overwrite.ts";
 import { isGitOwned } from "../git/git-owned.ts";
 import { SessionError } from "../session/session-error.ts";
 import { FOR_GIT, followPath, isInside } from "./files/workspace.ts";
@@ -54,9 +56,7 @@ export class ExternalFiles {
     try {
       await mkdir(dirname(path), { recursive: true });
       await checkKind(path).catch(unlessNew);
-      // O_NOFOLLOW: a link that was created after the check is not followed.
-      const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
-      await writeFile(path, content, { flag: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW });
+      await writeOver(path, content);
     } catch (error) {
       throw explain(error, path);
     }
@@ -84,5 +84,7 @@ function explain(error: unknown, path: string): unknown {
   if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ELOOP") {
     return new SessionError("permission-denied", message, { path }, options);
   }
-  return error;
+  const words = diskWords(error);
+  if (words === undefined) return error;
+  return new TrunklineError("unavailable", `Cannot use '${path}': ${words}`, options);
 }

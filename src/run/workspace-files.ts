@@ -2,12 +2,13 @@ import { constants, type Stats } from "node:fs";
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { relative, sep } from "node:path";
 
+import { overwrite } from "../base/file/overwrite.ts";
 import { SessionError } from "../session/session-error.ts";
 import type { ClientFiles } from "../session/agent.ts";
 import { folderBelow, nameIn, openFolder } from "./open-below.ts";
 import type { FileOwner } from "./workspace/driver.ts";
 
-const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 const LARGEST = 10 * 1024 * 1024;
 
 /** The files of a workspace for an agent that asks for them by `fs/*`. No link is followed. */
@@ -38,9 +39,9 @@ export class WorkspaceFiles implements ClientFiles {
   };
 
   readonly writeTextFile = async (path: string, content: string): Promise<void> => {
-    await using file = await this.#open(path, O_WRONLY | O_CREAT | O_TRUNC);
+    await using file = await this.#open(path, O_WRONLY | O_CREAT);
     await regular(file, path);
-    await file.writeFile(content);
+    await overwrite(file, content);
   };
 
   async #open(path: string, flags: number): Promise<FileHandle> {

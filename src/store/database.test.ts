@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -178,7 +178,7 @@ describe("Database", { timeout: 60_000 }, () => {
     await writeFile(path, text);
     await assert.rejects(Database.open(path, STEPS), {
       code: "unavailable",
-      message: `Cannot open '${path}': file is not a database`,
+      message: `Cannot open '${path}': file is not a database. \`trunkline doctor\` says what can be done.`,
     });
     assert.equal(await readFile(path, "utf8"), text);
     await assert.rejects(Database.open(join(path, "y.db"), STEPS), { code: "unavailable" });
@@ -188,6 +188,23 @@ describe("Database", { timeout: 60_000 }, () => {
     const path = "/proc/trunkline/x.db";
     const message = /^Cannot open '\/proc\/trunkline\/x\.db': ENOENT: .* mkdir '\/proc\/trunkline'/;
     await assert.rejects(Database.open(path, STEPS), { message });
+  });
+
+  it("acknowledges no change to a file that was removed or replaced, and all when it is back", async () => {
+    await using folder = await SampleFolder.create();
+    const path = join(folder.path, "data/x.db");
+    using database = await Database.open(path, STEPS);
+    const insert = (n: number, isHasty = false): Promise<void> =>
+      database.change((sqlite) => sqlite.exec(`INSERT INTO t VALUES (${n})`), { isHasty });
+    const message = `Cannot write '${path}': it was removed or replaced while it was open. Start Trunkline again`;
+    await rename(dirname(path), `${dirname(path)}-moved`);
+    await assert.rejects(insert(2), { code: "unavailable", message });
+    await cp(`${dirname(path)}-moved`, dirname(path), { recursive: true });
+    await assert.rejects(insert(3, true), { code: "unavailable", message });
+    await rm(dirname(path), { recursive: true });
+    await rename(`${dirname(path)}-moved`, dirname(path));
+    await insert(4);
+    assert.deepEqual(await all(database), [1, 4]);
   });
 
   it("reports that it was closed", async () => {

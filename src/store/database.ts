@@ -1,10 +1,11 @@
-import { chmodSync, closeSync, openSync, statSync } from "node:fs";
+import { chmodSync, closeSync, openSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-import { isDiskFull, TrunklineError } from "../base/errors.ts";
+import { TrunklineError } from "../base/errors.ts";
 import { makeFolder } from "../base/file/path.ts";
 import { LoopBudget } from "./loop-budget.ts";
+import { isBusy, sqliteWords } from "./sqlite-words.ts";
 
 /**
  * Milliseconds that SQLite itself waits for a lock. It blocks the thread, so it is short; longer waits
@@ -15,10 +16,6 @@ const LONGEST_WAIT = 10_000;
 
 /** Milliseconds per turn of the event loop for the work of all databases of this process. */
 const budget = new LoopBudget(4);
-
-/** SQLite's primary result codes: the low byte of an error code. */
-const BUSY = 5;
-const LOCKED = 6;
 
 type Work<T> = (database: DatabaseSync) => T;
 
@@ -45,6 +42,7 @@ export class Database implements Disposable {
   readonly path: string;
   readonly #database: DatabaseSync;
   readonly #isHasty: boolean;
+  readonly #file: Stats;
   /** The last of the queued changes. */
   #waiting: Promise<unknown> | undefined;
 
@@ -52,6 +50,7 @@ export class Database implements Disposable {
     this.path = path;
     this.#database = database;
     this.#isHasty = isHasty;
+    this.#file = statSync(path);
   }
 
   /**
@@ -99,7 +98,12 @@ export class Database implements Disposable {
    */
   async change<T>(work: Work<T>, { isHasty = false }: ChangeOptions = {}): Promise<T> {
     const giveUpAt = Date.now() + LONGEST_WAIT;
-    const once: Work<T> = (database) => transact(database, work, isHasty && !this.#isHasty);
+    const inPlace: Work<T> = (database) => {
+      const result = work(database);
+      this.#mustBeInPlace();
+      return result;
+    };
+    const once: Work<T> = (database) => transact(database, inPlace, isHasty && !this.#isHasty);
     try {
       if (this.#waiting === undefined && budget.hasRoom) {
         try {
@@ -117,6 +121,16 @@ export class Database implements Disposable {
   [Symbol.dispose](): void {
     if (this.#database.isOpen) this.#database.close();
     budget.letGo();
+  }
+
+  /**
+   * Throws if the file has another name now, or none. SQLite would go on to write it, and what it
+   * acknowledged would be gone with the process.
+   */
+  #mustBeInPlace(): void {
+    if (isFile(this.path, this.#file)) return;
+    const why = "it was removed or replaced while it was open. Start Trunkline again";
+    throw new TrunklineError("unavailable", `Cannot write '${this.path}': ${why}`);
   }
 
   async #migrate(migrations: readonly string[]): Promise<void> {
@@ -202,19 +216,19 @@ function makeFile(path: string): void {
   }
 }
 
+/** Whether a path still names the file that it named before. Yes, where the system does not tell. */
+function isFile(path: string, before: Stats): boolean {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found?.ino === before.ino && found.dev === before.dev;
+  } catch {
+    return true;
+  }
+}
+
 function versionOf(database: DatabaseSync): number {
   const row = database.prepare("PRAGMA user_version").get();
   return Number(row?.user_version);
-}
-
-function isBusy(error: unknown): boolean {
-  const kind = kindOf(error);
-  return kind === BUSY || kind === LOCKED;
-}
-
-function kindOf(error: unknown): number | undefined {
-  const { errcode } = error as { errcode?: unknown };
-  return typeof errcode === "number" ? errcode & 0xff : undefined;
 }
 
 function problemWith(verb: string, path: string, cause: unknown): unknown {
@@ -224,12 +238,8 @@ function problemWith(verb: string, path: string, cause: unknown): unknown {
   }
   // Errors of the program are not wrapped.
   if (code === undefined || cause instanceof TrunklineError) return cause;
-  const says = `Cannot ${verb} '${path}': ${message}${adviceOn(cause)}`;
-  return new TrunklineError("unavailable", says, { cause });
-}
-
-function adviceOn(cause: unknown): string {
-  if (isBusy(cause))
-    return `: another process has held it for ${LONGEST_WAIT} ms. Try again later.`;
-  return isDiskFull(cause) ? ". Free some space on its disk, and try again." : "";
+  const why = isBusy(cause)
+    ? `${message}: another process has held it for ${LONGEST_WAIT} ms. Try again later.`
+    : sqliteWords(path, cause);
+  return new TrunklineError("unavailable", `Cannot ${verb} '${path}': ${why}`, { cause });
 }

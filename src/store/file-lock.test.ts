@@ -41,6 +41,34 @@ describe("FileLock", { timeout: 30_000 }, () => {
     assert.equal((await stat(`${folder.path}/lock`)).size, 0);
   });
 
+  it("leaves no file where that is there only while it is held", async () => {
+    await using folder = await SampleFolder.create();
+    await mkdir(folder.path);
+    const first = await FileLock.takeBrief(`${folder.path}/lock`);
+    await assert.rejects(FileLock.takeBrief(`${folder.path}/lock`, 20), { code: "unavailable" });
+    const second = FileLock.takeBrief(`${folder.path}/lock`);
+    first[Symbol.dispose]();
+    (await second)[Symbol.dispose]();
+    assert.deepEqual(await readdir(folder.path), []);
+  });
+
+  it("is taken by one of many processes at a time, also where its file comes and goes", async () => {
+    await using folder = await SampleFolder.create();
+    await mkdir(folder.path);
+    const script = `
+      import { rmdirSync, mkdirSync } from "node:fs";
+      const { FileLock } = await import(${MODULE});
+      for (let round = 0; round < 200; round++) {
+        using lock = await FileLock.takeBrief(${JSON.stringify(`${folder.path}/lock`)}, 60_000);
+        mkdirSync(${JSON.stringify(`${folder.path}/alone`)});
+        if (round % 3 === 0) await new Promise(setImmediate);
+        rmdirSync(${JSON.stringify(`${folder.path}/alone`)});
+      }`;
+    const args = ["--input-type=module", "-e", script];
+    await Promise.all([1, 2, 3, 4].map(() => run(process.execPath, args)));
+    assert.deepEqual(await readdir(folder.path), []);
+  });
+
   it("belongs to another process until that is killed, and is free at once then", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
@@ -60,10 +88,10 @@ describe("FileLock", { timeout: 30_000 }, () => {
     else await chmod(join(folder.path, "lock"), 0o444);
     const script = `
       const { FileLock } = await import(${MODULE});
-      if (${isRoot}) process.seteuid(65534);
+      if (${isRoot}) process.setuid(65534);
       await FileLock.take(${JSON.stringify(`${folder.path}/lock`)}).catch((e) => console.log(e.message));`;
     const { stdout } = await run(process.execPath, ["--input-type=module", "-e", script]);
-    const why = "attempt to write a readonly database";
+    const why = `EACCES: permission denied, access '${folder.path}${isRoot ? "" : "/lock"}'`;
     assert.equal(stdout, `Cannot lock '${folder.path}/lock': ${why}\n`);
   });
 });

@@ -1,18 +1,20 @@
-import { statSync } from "node:fs";
+import { closeSync, openSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../base/errors.ts";
+import { isBusy, sqliteWords } from "./sqlite-words.ts";
 
 const LONGEST_WAIT = 10_000;
-/** SQLITE_BUSY: somebody else has the lock. */
-const BUSY = 5;
 
 /** A file lock, held until it is disposed of. */
 export class FileLock implements Disposable {
   readonly #database: DatabaseSync;
+  /** The file to remove when the lock is released. */
+  readonly #removed: string | undefined;
 
-  private constructor(database: DatabaseSync) {
+  private constructor(database: DatabaseSync, removed?: string) {
     this.#database = database;
+    this.#removed = removed;
   }
 
   /**
@@ -21,23 +23,12 @@ export class FileLock implements Disposable {
    * API for file locks; the file stays empty.
    */
   static async take(path: string, longestWait = LONGEST_WAIT): Promise<FileLock> {
-    const giveUpAt = Date.now() + longestWait;
-    for (;;) {
-      try {
-        return new FileLock(lockFile(path));
-      } catch (error) {
-        const { errcode, message } = error as Error & { errcode?: number };
-        if (errcode !== BUSY || Date.now() > giveUpAt) {
-          const why =
-            errcode === BUSY ? `another process has held it for ${longestWait} ms` : message;
-          const says = `Cannot lock '${path}': ${why}`;
-          throw new TrunklineError("unavailable", says, { cause: error });
-        }
-      }
-      // Loaded only here: most locks are free, and loading it takes almost a millisecond of each start.
-      const { setTimeout: delay } = await import("node:timers/promises");
-      await delay(1 + Math.random() * 10);
-    }
+    return await patiently(path, longestWait, () => new FileLock(lockFile(path)));
+  }
+
+  /** The same with a file that is there only while somebody has the lock. All who lock it must take it so. */
+  static async takeBrief(path: string, longestWait = LONGEST_WAIT): Promise<FileLock> {
+    return await patiently(path, longestWait, () => new FileLock(lockNamed(path), path));
   }
 
   /** Whether somebody has the lock now. The check does not prevent others from taking it. */
@@ -57,8 +48,62 @@ export class FileLock implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    try {
+      // While it is still locked: afterwards it may be somebody else's.
+      if (this.#removed !== undefined) rmSync(this.#removed, { force: true });
+    } catch {
+      // An empty file stays.
+    }
     this.#database.close();
   }
+}
+
+/** Tries to lock until nobody else has the lock. */
+async function patiently<T>(path: string, longestWait: number, lock: () => T): Promise<T> {
+  const giveUpAt = Date.now() + longestWait;
+  for (;;) {
+    try {
+      return lock();
+    } catch (error) {
+      if (!isBusy(error) || Date.now() > giveUpAt) {
+        const why = isBusy(error)
+          ? `another process has held it for ${longestWait} ms`
+          : sqliteWords(path, error);
+        const says = `Cannot lock '${path}': ${why}`;
+        throw new TrunklineError("unavailable", says, { cause: error });
+      }
+    }
+    // Loaded only here: most locks are free, and loading it takes almost a millisecond of each start.
+    const { setTimeout: delay } = await import("node:timers/promises");
+    await delay(1 + Math.random() * 10);
+  }
+}
+
+/**
+ * Locks the file that has the name, although holders remove theirs: a file that lost its name between
+ * being opened and being locked is nobody's lock.
+ */
+function lockNamed(path: string): DatabaseSync {
+  for (;;) {
+    const before = madeFile(path);
+    const database = lockFile(path);
+    if (before !== undefined && before === inodeOf(path)) return database;
+    database.close();
+  }
+}
+
+/** Makes the file if it is not there. An existing one is not opened: closing it would release our locks. */
+function madeFile(path: string): bigint | undefined {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  return inodeOf(path);
+}
+
+function inodeOf(path: string): bigint | undefined {
+  return statSync(path, { throwIfNoEntry: false, bigint: true })?.ino;
 }
 
 /** Locks a file or throws. Opens the file each time, since it may have been replaced. */

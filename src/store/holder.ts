@@ -13,6 +13,7 @@ import type { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../base/errors.ts";
 import { FileLock, lockFile } from "./file-lock.ts";
+import { sqliteWords } from "./sqlite-words.ts";
 
 /** Folder of the holders' lock files in the data folder. */
 export const HOLDERS = "holders";
@@ -137,7 +138,8 @@ export class Holder implements Disposable {
       } catch (error) {
         // The last process to leave removes the folder, perhaps just now.
         if (attempt < ATTEMPTS && !existsSync(this.#folder)) continue;
-        const says = `Cannot lock '${this.#pathOf(id)}': ${(error as Error).message}`;
+        const path = this.#pathOf(id);
+        const says = `Cannot lock '${path}': ${sqliteWords(path, error)}`;
         throw new TrunklineError("unavailable", says, { cause: error });
       }
     }

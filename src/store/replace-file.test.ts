@@ -27,7 +27,11 @@ describe("replaceFile()", () => {
       {
         using disk = new DiskFaults(folder.path);
         disk.decide = (call) => (call.operation === operation ? "ENOSPC" : undefined);
-        await assert.rejects(replaceFile(path, "new"), { code: "config", message: /Cannot write/ });
+        await assert.rejects(replaceFile(path, "new"), {
+          code: "config",
+          message:
+            /^Cannot write '.*file': ENOSPC.*\. Free some space on its disk, and try again\.$/,
+        });
       }
       assert.equal(await readFile(path, "utf8"), "old");
       assert.deepEqual(await readdir(folder.path), ["file"]);

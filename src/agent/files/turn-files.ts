@@ -1,8 +1,8 @@
-import { constants } from "node:fs";
-import { chmod, lstat, mkdir, open, readFile, rm, rmdir, stat } from "node:fs/promises";
+import { chmod, lstat, mkdir, readFile, rm, rmdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { diskWords, TrunklineError } from "../../base/errors.ts";
+import { writeOver } from "../../base/file/overwrite.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { TurnClient } from "../../session/agent.ts";
@@ -157,10 +157,15 @@ async function isMissing(path: string): Promise<boolean> {
 }
 
 async function putOnDisk(target: WorkspacePath, content: Buffer): Promise<void> {
-  const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
-  // O_NOFOLLOW: a link that was created after the check is not followed.
-  await using file = await open(target.real, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o666);
-  await file.writeFile(content);
+  try {
+    await writeOver(target.real, content);
+  } catch (error) {
+    const words = diskWords(error);
+    if (words === undefined) throw error;
+    throw new TrunklineError("unavailable", `Cannot write '${target.name}': ${words}`, {
+      cause: error,
+    });
+  }
 }
 
 async function bytesOf(target: WorkspacePath): Promise<Buffer | undefined> {

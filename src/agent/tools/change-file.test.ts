@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { call, read } from "../../../test/agent/call-tools.ts";
+import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { ALLOW } from "../../../test/agent/sample-turn.ts";
 
 describe("file changes", () => {
@@ -40,6 +42,34 @@ describe("file changes", () => {
         },
       },
     });
+  });
+
+  it("leave a file as it was, and no new one, where the disk is full", async () => {
+    const longer = { path: "a", old_string: "one", new_string: "longer than before" };
+    const calls = [
+      { name: "edit_file", arguments: longer },
+      { name: "write_file", arguments: { path: "new", content: "x" } },
+    ];
+    const faults: Disposable[] = [];
+    try {
+      await call(calls, {
+        files: { a: "one\n" },
+        prepare: (rig) => {
+          const disk = new DiskFaults(rig.cwd);
+          disk.decide = ({ operation }) => (operation.startsWith("write") ? "torn" : undefined);
+          faults.push(disk);
+        },
+        check: (rig, { answers, turn }) => {
+          assert.deepEqual(turn.ends, ["failed", "failed"]);
+          assert.match(answers[0] ?? "", /^Cannot write 'a': ENOSPC.*Free some space on its disk/);
+          assert.match(answers[1] ?? "", /^Cannot write 'new': ENOSPC/);
+          assert.equal(rig.read("a"), "one\n");
+          assert.ok(!existsSync(join(rig.cwd, "new")));
+        },
+      });
+    } finally {
+      for (const fault of faults) fault[Symbol.dispose]();
+    }
   });
 
   it("never write the mask of a secret to a file", async () => {

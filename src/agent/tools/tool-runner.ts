@@ -1,5 +1,5 @@
 import type { Log } from "../../base/log.ts";
-import { TrunklineError } from "../../base/errors.ts";
+import { diskWords, TrunklineError } from "../../base/errors.ts";
 import { maskWords } from "../../base/text/mask.ts";
 import { Stopper } from "../../base/stop.ts";
 import { carrierOf } from "../../base/trace.ts";
@@ -291,6 +291,8 @@ function failureText(error: unknown, name: string, log: Log): string {
   const isTold =
     error instanceof TrunklineError || error instanceof RpcError || error instanceof Refused;
   if (isTold) return error.message;
+  const words = diskWords(error);
+  if (words !== undefined) return `'${name}' failed: ${words}`;
   log.error("agent.tool-fault", { tool: name, error });
   return `'${name}' failed because of a fault in it: ${(error as Error).message}`;
 }

@@ -34,6 +34,11 @@ describe("renderFailure()", () => {
       const { text } = render(Object.assign(new Error(`${code}: no`), { code }));
       assert.doesNotMatch(text, /bug/, code);
     }
+    const full = Object.assign(new Error("ENOSPC: no space, write"), { code: "ENOSPC" });
+    assert.match(
+      render(full).text,
+      /failed: ENOSPC: no space, write\. Free some space on its disk/,
+    );
     const unexpected = Object.assign(new Error("ENOENT: no"), { code: "ENOENT" });
     assert.match(render(unexpected).text, /bug/);
   });

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 
 import type { DeliveryState } from "../../store/notify/delivery-queue.ts";
@@ -25,7 +25,9 @@ export interface DeliveryView {
 
 /** The last notifications, the newest first: for the dashboard, `trunkline notifications list` and doctor. */
 export async function deliveries(data: string, most = 100): Promise<DeliveryView[]> {
-  if (!existsSync(join(data, NOTIFICATIONS_FILE))) return [];
+  // Throws where the folder may not be read: that is not to have had no notifications.
+  const file = statSync(join(data, NOTIFICATIONS_FILE), { throwIfNoEntry: false });
+  if (file === undefined) return [];
   using store = await NotifyStore.open(data);
   const { queue } = store;
   const views: DeliveryView[] = [];

@@ -49,6 +49,18 @@ describe("ServerLogins", () => {
     assert.ok((await openKeys("/none", env)()).describe.endsWith(keyFile));
   });
 
+  it("leave no file of a lock in the data folder", async () => {
+    await using folder = await SampleFolder.create();
+    const store = open(folder).of("work", SERVER);
+    await store.write(LOGIN);
+    const data = join(folder.path, "data");
+    const before = await readdir(data);
+    await store.alone(async () => {
+      assert.equal((await readdir(data)).length, before.length + 1);
+    });
+    assert.deepEqual(await readdir(data), before);
+  });
+
   it("write no secret in clear, and what they write is private", async () => {
     await using folder = await SampleFolder.create();
     const store = open(folder).of("work", SERVER);

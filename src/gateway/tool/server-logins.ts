@@ -148,7 +148,7 @@ class StoredLogin implements LoginStore {
       this.#data,
       `login-${createHash("sha256").update(this.#key).digest("hex")}.lock`,
     );
-    using _lock = await FileLock.take(path, LONGEST_RENEWAL);
+    using _lock = await FileLock.takeBrief(path, LONGEST_RENEWAL);
     return await work();
   }
 

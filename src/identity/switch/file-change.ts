@@ -3,7 +3,7 @@ import { rename, rm, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { diskWords, TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
 
 /** A change of one file. */
@@ -97,8 +97,8 @@ function unreadable(path: string, error: unknown): Error {
 
 function unwritable(path: string, error: unknown): Error {
   if (error instanceof TrunklineError) return error;
-  const { message } = error as Error;
-  return new TrunklineError("unavailable", `Cannot change '${path}': ${message}`, { cause: error });
+  const why = diskWords(error) ?? (error as Error).message;
+  return new TrunklineError("unavailable", `Cannot change '${path}': ${why}`, { cause: error });
 }
 
 /** The temporary file that will replace the file. */
@@ -125,6 +125,7 @@ export async function prepare(change: FileChange, id: string): Promise<void> {
     // An existing file keeps its mode, whatever the umask.
     if (before !== undefined) await chmod(temporary, mode);
   } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {});
     throw unwritable(path, error);
   }
 }

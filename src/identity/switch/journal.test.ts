@@ -19,7 +19,10 @@ describe("Journal", () => {
     using _lock = await journal.lock();
     await journal.begin({ ...ENTRY, id: "one" });
     disk.decide = ({ operation }) => (operation === "writeFile" ? "torn" : undefined);
-    await assert.rejects(journal.end("one", "done"));
+    await assert.rejects(journal.end("one", "done"), {
+      code: "unavailable",
+      message: /^Cannot write '.*journal\.jsonl': ENOSPC.*Free some space on its disk/,
+    });
     disk.decide = () => undefined;
     assert.equal(await journal.hasPending(), true);
     await journal.end("one", "finished");

@@ -1,7 +1,7 @@
 import { chmod, mkdir, open, readFile, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { diskWords, TrunklineError } from "../../base/errors.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import type { FileChange } from "./file-change.ts";
 import { journalPath } from "./journal-path.ts";
@@ -169,10 +169,17 @@ export class Journal {
   }
 
   async #append(line: BeginLine | EndLine, mustSync: boolean): Promise<void> {
-    await this.#dropTorn();
-    await using file = await open(this.path, "a", 0o600);
-    await file.writeFile(`${JSON.stringify(line)}\n`);
-    if (mustSync) await file.datasync();
+    try {
+      await this.#dropTorn();
+      await using file = await open(this.path, "a", 0o600);
+      await file.writeFile(`${JSON.stringify(line)}\n`);
+      if (mustSync) await file.datasync();
+    } catch (error) {
+      const why = diskWords(error) ?? (error as Error).message;
+      throw new TrunklineError("unavailable", `Cannot write '${this.path}': ${why}`, {
+        cause: error,
+      });
+    }
   }
 
   /** Drops old lines if the file is too large. Returns whether the file is new. */

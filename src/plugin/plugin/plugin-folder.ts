@@ -1,6 +1,7 @@
 import { rmSync, statSync } from "node:fs";
 import { rename, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { diskWords, TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
 import { PLUGIN_UNIT } from "../../protocol/bus/certificates/certificates.ts";
 import type { Credentials } from "../../wire/quic/connection.ts";
@@ -87,10 +88,16 @@ export class PluginFolder implements AsyncDisposable {
   async #put(name: string, text: string): Promise<void> {
     const path = join(this.path, name);
     const temporary = `${path}.new`;
-    await writeFile(temporary, text, { mode: 0o600 });
-    const then = new Date(Date.now() - SETTLED);
-    await utimes(temporary, then, then);
-    await rename(temporary, path);
+    try {
+      await writeFile(temporary, text, { mode: 0o600 });
+      const then = new Date(Date.now() - SETTLED);
+      await utimes(temporary, then, then);
+      await rename(temporary, path);
+    } catch (error) {
+      const words = diskWords(error);
+      if (words === undefined) throw error;
+      throw new TrunklineError("unavailable", `Cannot write '${path}': ${words}`, { cause: error });
+    }
   }
 }
 

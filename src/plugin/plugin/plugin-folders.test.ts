@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import { BusCertificates } from "../bus-certificates.ts";
 import { LOCK, PluginFolders } from "./plugin-folders.ts";
@@ -29,6 +30,20 @@ describe("PluginFolders", () => {
       ...["ca.crt", "tools.a-client.crt", "tools.a-client.key", "tools.a.crt", "tools.a.key"],
     ]);
     assert.equal(hasOwnAuthority, false);
+  });
+
+  it("says which file of a plugin has no room on the disk, and gives it all when there is", async () => {
+    await using home = await open();
+    await using folders = home.make();
+    using disk = new DiskFaults(home.parent);
+    disk.decide = ({ operation }) => (operation === "writeFile" ? "torn" : undefined);
+    await assert.rejects(folders.make("tools.a"), {
+      code: "unavailable",
+      message: /^Cannot write '.*\.key': ENOSPC.*Free some space on its disk, and try again\.$/,
+    });
+    disk.decide = () => undefined;
+    const { path } = await folders.make("tools.a");
+    assert.equal((await readdir(path)).length, 5);
   });
 
   it("restores certificates that a plugin has replaced, with a key that matches nothing", async () => {

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { mkdtempDisposable, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+
+import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { scaffoldPlugin } from "./scaffold.ts";
 
 const temporary = () => mkdtempDisposable(join(tmpdir(), "trunkline-scaffold-"));
@@ -63,6 +66,34 @@ describe("scaffoldPlugin()", () => {
     const file = join(home.path, "file");
     await writeFile(file, "");
     await assert.rejects(scaffoldPlugin(file, "greeter"), { code: "config", message: /ENOTDIR/ });
+  });
+
+  it("leaves nothing behind if the disk is full, so that the next attempt works", async () => {
+    await using home = await temporary();
+    const folder = join(home.path, "deep/greeter");
+    for (const at of [0, 1, 3, 5, 8]) {
+      using disk = new DiskFaults(home.path);
+      disk.decide = ({ operation }, index) =>
+        index >= at && operation !== "rm" ? "torn" : undefined;
+      await assert.rejects(scaffoldPlugin(folder, "greeter"), {
+        code: "config",
+        message: /no space left on device.*\. Free some space on its disk, and try again\.$/,
+      });
+      assert.deepEqual(await readdir(home.path), [], `call ${at}`);
+    }
+    await scaffoldPlugin(folder, "greeter");
+    assert.equal((await readdir(folder)).length, 5);
+  });
+
+  it("keeps what somebody else puts into the folder meanwhile", async () => {
+    await using home = await temporary();
+    using disk = new DiskFaults(home.path);
+    disk.decide = ({ operation, path }) => {
+      if (operation === "open" && path.endsWith("plugin.ts")) writeFileSync(path, "mine");
+      return undefined;
+    };
+    await assert.rejects(scaffoldPlugin(home.path, "greeter"), { message: /EEXIST/ });
+    assert.deepEqual(await readdir(home.path), ["plugin.ts"]);
   });
 
   it("refuses names that cannot be an id or a package", async () => {

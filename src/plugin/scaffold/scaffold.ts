@@ -1,8 +1,8 @@
-import { access, readdir, readFile, writeFile } from "node:fs/promises";
+import { access, open, readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
-import { makeFolder } from "../../base/file/path.ts";
+import { diskWords, TrunklineError } from "../../base/errors.ts";
+import { isInside, makeFolder } from "../../base/file/path.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { VERSION } from "../../base/version.ts";
 import { scaffoldFiles } from "./scaffold-files.ts";
@@ -30,16 +30,37 @@ export async function scaffoldPlugin(folder: string, name: string): Promise<stri
   // The standalone executable has no folder that npm could install from.
   const trunkline = isSea() ? `^${VERSION}` : `file:${await ownPackage()}`;
   const node = process.execPath;
+  await makeAll(path, scaffoldFiles({ name, folder: path, node, trunkline }));
+  return nextSteps(path, name);
+}
+
+/** Makes all files or none: a folder that is not empty could not be used for the next attempt. */
+async function makeAll(path: string, files: Iterable<readonly [string, string]>): Promise<void> {
+  const made: string[] = [];
+  let first: string | undefined;
   try {
-    makeFolder(path);
-    for (const [file, text] of scaffoldFiles({ name, folder: path, node, trunkline })) {
+    first = makeFolder(path);
+    for (const [name, text] of files) {
       // What somebody else has put there meanwhile stays.
-      await writeFile(join(path, file), text, { flag: "wx" });
+      await using file = await open(join(path, name), "wx");
+      made.push(join(path, name));
+      await file.writeFile(text);
     }
   } catch (error) {
+    await removeMade(made, path, first).catch(() => {});
     throw cannotMake(path, error);
   }
-  return nextSteps(path, name);
+}
+
+/** Removes files, and the folders from one up to the first that was made for them. */
+async function removeMade(
+  files: readonly string[],
+  last: string,
+  first: string | undefined,
+): Promise<void> {
+  for (const file of files) await rm(file, { force: true });
+  if (first === undefined) return;
+  for (let folder = last; isInside(folder, first); folder = dirname(folder)) await rmdir(folder);
 }
 
 async function contentsOf(path: string): Promise<string[]> {
@@ -83,6 +104,6 @@ It needs Node 26.1 or later. README.md says more.
 }
 
 function cannotMake(path: string, cause: unknown): TrunklineError {
-  const { message } = cause as Error;
-  return new TrunklineError("config", `Cannot make a plugin in '${path}': ${message}`, { cause });
+  const why = diskWords(cause) ?? (cause as Error).message;
+  return new TrunklineError("config", `Cannot make a plugin in '${path}': ${why}`, { cause });
 }

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { DiskFaults } from "../../../../test/support/disk-faults.ts";
 import { checkDataFolder } from "./data-folder.ts";
 
 describe("checkDataFolder()", () => {
@@ -46,5 +47,14 @@ describe("checkDataFolder()", () => {
     assert.equal(found?.state, "fail");
     assert.match(found?.says ?? "", /^cannot use \/proc\/self: /);
     assert.match(found?.next ?? "", /--data/);
+  });
+
+  it("asks for space on a full disk", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
+    using disk = new DiskFaults(folder.path);
+    disk.decide = ({ operation }) => (operation === "writeFile" ? "ENOSPC" : undefined);
+    const [found] = await checkDataFolder(folder.path);
+    assert.equal(found?.state, "fail");
+    assert.match(found?.next ?? "", /^Free some space on its disk, or: Choose another folder/);
   });
 });

@@ -57,6 +57,9 @@ function unusable(folder: string, owner: number, problem: string): Finding {
     const next = `It belongs to another user. ${ELSEWHERE} Or make it yours: ${command}`;
     return fail(says, { next, command });
   }
+  if (/ENOSPC|EDQUOT/.test(problem)) {
+    return fail(says, { next: `Free some space on its disk, or: ${ELSEWHERE}` });
+  }
   if (!/EACCES|EPERM/.test(problem)) return fail(says, { next: ELSEWHERE });
   return fail(says, byFix(makePrivate(folder)));
 }

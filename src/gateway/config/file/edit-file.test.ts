@@ -3,6 +3,7 @@ import { lstat, readdir, readFile, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
+import { DiskFaults } from "../../../../test/support/disk-faults.ts";
 import { SampleHome } from "../../../../test/samples/sample-home.ts";
 import { editConfigFile } from "./edit-file.ts";
 
@@ -59,6 +60,26 @@ describe("editConfigFile()", () => {
     assert.ok((await lstat(home.userFile)).isSymbolicLink());
     assert.match(await readFile(real, "utf8"), /^\ufeff\{/);
     assert.deepEqual((await home.load()).config.identities, { work: ADA });
+  });
+
+  it("says which file has no room on its disk, and leaves nothing half-written", async () => {
+    await using home = await SampleHome.create();
+    await edit(home, "work", ADA);
+    const before = await readFile(home.userFile, "utf8");
+    for (const folder of [join(home.data, "config-backups"), dirname(home.userFile)]) {
+      using disk = new DiskFaults(folder);
+      disk.decide = ({ operation }) => (operation === "writeFile" ? "torn" : undefined);
+      const message = new RegExp(`^Cannot \\w+ '${folder}/.*Free some space on its disk`);
+      await assert.rejects(edit(home, "play", ADA), { message });
+    }
+    assert.equal(await readFile(home.userFile, "utf8"), before);
+    assert.deepEqual(await readdir(dirname(home.userFile)), ["config.jsonc"]);
+    // The backup of the attempt that failed after it.
+    const kept = await readdir(join(home.data, "config-backups"));
+    assert.deepEqual(
+      kept.map((name) => name.endsWith("-config.jsonc")),
+      [true],
+    );
   });
 
   it("writes nothing that would be invalid, and does not overwrite an invalid file", async () => {

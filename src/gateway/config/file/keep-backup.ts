@@ -1,5 +1,7 @@
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+
+import { replaceFile } from "../../../store/replace-file.ts";
 
 /** How many earlier texts of one file are kept. */
 const MOST = 10;
@@ -14,7 +16,7 @@ export async function keepBackup(data: string, file: string, text: string): Prom
   const of = `-${placeOf(file)}-${basename(file).replace(/^\./, "")}`;
   const time = new Date().toISOString().replaceAll(/[:.]/g, "-");
   const path = join(folder, `${time}-${crypto.randomUUID().slice(0, 4)}${of}`);
-  await writeFile(path, text, { mode: 0o600, flag: "wx" });
+  await replaceFile(path, text);
   const all = (await readdir(folder)).filter((name) => name.endsWith(of)).toSorted();
   await Promise.all(all.slice(0, -MOST).map((name) => rm(join(folder, name), { force: true })));
   return path;

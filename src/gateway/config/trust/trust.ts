@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-import { TrunklineError } from "../../../base/errors.ts";
+import { diskWords, TrunklineError } from "../../../base/errors.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 
 const MAX_SIZE = 16 * 1024 * 1024;
@@ -81,10 +81,8 @@ export class TrustStore {
       renameSync(temporary, this.path);
     } catch (error) {
       rmSync(temporary, { force: true });
-      const { message } = error as Error;
-      throw new TrunklineError("config", `Cannot write '${this.path}': ${message}`, {
-        cause: error,
-      });
+      const why = diskWords(error) ?? (error as Error).message;
+      throw new TrunklineError("config", `Cannot write '${this.path}': ${why}`, { cause: error });
     }
   }
 

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { chmod, stat, writeFile } from "node:fs/promises";
+import fs from "node:fs";
+import { chmod, readdir, stat, writeFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 
+import { DiskFaults } from "../../../../test/support/disk-faults.ts";
 import { SampleCertificates } from "../../../../test/samples/sample-certificates.ts";
 
 describe("CertificateFiles", () => {
@@ -20,6 +22,25 @@ describe("CertificateFiles", () => {
       /a\.key' could be used by others than you \(mode 644\)/,
     );
     assert.equal((await stat(sample.path)).mode & 0o777, 0o777);
+  });
+
+  it("leave no half of a key on a full disk without hard links", async (test) => {
+    await using sample = await SampleCertificates.create();
+    const noLinks = Object.assign(new Error("EPERM: no links here"), { code: "EPERM" });
+    test.mock.method(fs.promises, "link", () => Promise.reject(noLinks));
+    {
+      using disk = new DiskFaults(sample.path);
+      let isInPlace = false;
+      disk.decide = ({ operation, path }) => {
+        if (operation === "open") isInPlace = path.endsWith(".key");
+        return isInPlace && operation === "writeFile" ? "torn" : undefined;
+      };
+      await assert.rejects(sample.open().credentialsFor("a"), {
+        message: /^Cannot write '.*\.key'/,
+      });
+    }
+    assert.deepEqual(await readdir(sample.path), []);
+    await sample.open().credentialsFor("a");
   });
 
   it("report a folder that cannot be used", async () => {

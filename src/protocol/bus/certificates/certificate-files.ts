@@ -118,7 +118,10 @@ async function createInPlace(path: string, text: string): Promise<void> {
     await file.writeFile(text);
     await file.sync();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
+    // Half a key would be taken for a damaged one at the next start.
+    await rm(path, { force: true }).catch(() => {});
+    throw error;
   }
 }
 

@@ -1,0 +1,51 @@
+import { constants } from "node:fs";
+import { type FileHandle, open, rm } from "node:fs/promises";
+
+/**
+ * Writes a file that belongs to somebody else, all of it or nothing where the disk is full. It stays the
+ * same file, with its links, owner and mode. A link at the end of the path is not followed.
+ */
+export async function writeOver(path: string, content: string | Buffer): Promise<void> {
+  const { isNew, file } = await openOver(path);
+  try {
+    await using _ = file;
+    await overwrite(file, content);
+  } catch (error) {
+    if (isNew) await rm(path, { force: true }).catch(() => {});
+    throw error;
+  }
+}
+
+/**
+ * Replaces what an open file holds. Only what the file grows by needs room on the disk, so that is written
+ * first: if it fails, the file is as it was.
+ */
+export async function overwrite(file: FileHandle, content: string | Buffer): Promise<void> {
+  const bytes = Buffer.from(content as string);
+  const { size } = await file.stat();
+  try {
+    await writeAt(file, bytes.subarray(size), size);
+  } catch (error) {
+    await file.truncate(size).catch(() => {});
+    throw error;
+  }
+  await writeAt(file, bytes.subarray(0, size), 0);
+  await file.truncate(bytes.length);
+}
+
+async function writeAt(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+async function openOver(path: string): Promise<{ isNew: boolean; file: FileHandle }> {
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  try {
+    return { isNew: true, file: await open(path, O_WRONLY | O_CREAT | O_EXCL, 0o666) };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    return { isNew: false, file: await open(path, O_WRONLY | O_NOFOLLOW) };
+  }
+}
