@@ -57,6 +57,12 @@ describe("ForgeHttp", () => {
     await assert.rejects(forge.http().call("GET", "/user"), /No\.{100}/);
   });
 
+  it("takes a list of more items than a call can have arguments", async () => {
+    const items = Array.from({ length: 500_000 }, (_, n) => n % 10);
+    await using forge = await serve((_, response) => response.end(JSON.stringify(items)));
+    assert.equal((await forge.http().list("/pulls", 1)).length, items.length);
+  });
+
   it("says that a name has no address, as without a network", async () => {
     const addresses = () => Promise.reject(new Error("getaddrinfo ENOTFOUND forge.test"));
     const api = "https://forge.test/api";

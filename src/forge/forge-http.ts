@@ -88,7 +88,8 @@ export class ForgeHttp {
       if (!Array.isArray(answer)) {
         throw new TrunklineError("unavailable", `${url.host} answered with no list.`);
       }
-      items.push(...(answer as unknown[]));
+      // One by one: an answer may have more than a call can have arguments.
+      for (const item of answer as unknown[]) items.push(item);
       url = this.#nextPage(link, url);
     }
     return items;

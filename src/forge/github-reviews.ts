@@ -58,7 +58,7 @@ export class GitHubReviews {
       const { pullRequest } = (data.repository ?? {}) as Json;
       const { reviewThreads } = (pullRequest ?? {}) as Json;
       const { nodes: more, pageInfo } = (reviewThreads ?? {}) as Json;
-      nodes.push(...(Array.isArray(more) ? (more as unknown[]) : []));
+      for (const node of Array.isArray(more) ? (more as unknown[]) : []) nodes.push(node);
       const { hasNextPage, endCursor } = (pageInfo ?? {}) as Json;
       if (hasNextPage !== true) break;
       after = endCursor;

@@ -149,7 +149,7 @@ export async function undoAllButIgnored(git: ServerGit): Promise<string[]> {
     const status = ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames"];
     const entries = namesIn((await git.run(status)).stdout).map((entry) => entry.slice(3));
     if (entries.length === 0) return undone;
-    undone.push(...entries);
+    for (const entry of entries) undone.push(entry);
     await git.run(["read-tree", "--reset", "-u", "HEAD"]);
     await git.run(["clean", "-ffdq"]);
   }

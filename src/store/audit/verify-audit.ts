@@ -87,9 +87,9 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
       writer.open = 0;
     }
   }
-  if (anchor !== undefined) problems.push(...(await missingFrom(seals, anchor)));
+  const missing = anchor === undefined ? [] : await missingFrom(seals, anchor);
   const unsealed = writers.values().reduce((sum, { open: count }) => sum + count, 0);
-  return { ...counts, unsealed, writers: writers.size, problems };
+  return { ...counts, unsealed, writers: writers.size, problems: problems.concat(missing) };
 }
 
 /** The oldest first. */
