@@ -93,8 +93,7 @@ export class SoakSession {
       if (answer === undefined) return;
       if (/is working on a prompt/.test(JSON.stringify(answer.error ?? ""))) {
         // A connection may send ten prompts a minute, so it sends the next after the other turn has ended.
-        const since = ide.messages.length;
-        await Promise.race([ide.until(() => endOfTurn(ide, since)), delay(10_000)]).catch(() => {});
+        await this.#otherTurnEnds(ide);
         continue;
       }
       if (answer.error !== undefined) throw this.#refused(ide, text, answer.error);
@@ -103,6 +102,16 @@ export class SoakSession {
       turn.target = target;
       return this.#turnEnded();
     }
+  }
+
+  /** Waits for the end of a turn, for the end of the connection, or for ten seconds if neither is seen. */
+  async #otherTurnEnds(ide: AcpSocket): Promise<void> {
+    const since = ide.messages.length;
+    const late = new AbortController();
+    const { signal } = late;
+    const ended = ide.until(() => endOfTurn(ide, since));
+    await Promise.race([ended, delay(10_000, undefined, { signal })]).catch(() => {});
+    late.abort();
   }
 
   /** Says how the turns before have ended: a refusal may be a consequence. */
