@@ -22,6 +22,8 @@ export interface SoakTurn {
 const LONGEST_WORK = 400;
 /** Milliseconds after which an IDE gives up a request, except a prompt (remote run guide, "Connection"). */
 const REQUEST_LIMIT = 60_000;
+/** The characters of what a session has said that a failure quotes. */
+const MOST_SAID = 2_000;
 
 /**
  * An IDE with one session. It sometimes disconnects, even during turns, and its server may be killed at
@@ -91,16 +93,32 @@ export class SoakSession {
       if (answer === undefined) return;
       if (/is working on a prompt/.test(JSON.stringify(answer.error ?? ""))) {
         // A connection may send ten prompts a minute, so it sends the next after the other turn has ended.
-        const since = ide.messages.length;
-        await Promise.race([ide.until(() => endOfTurn(ide, since)), delay(10_000)]).catch(() => {});
+        await this.#otherTurnEnds(ide);
         continue;
       }
-      if (answer.error !== undefined) throw new Error(`${text}: ${JSON.stringify(answer.error)}`);
+      if (answer.error !== undefined) throw this.#refused(ide, text, answer.error);
       const { target, trunkline } = answer.result._meta;
       turn.run = trunkline.run;
       turn.target = target;
       return this.#turnEnded();
     }
+  }
+
+  /** Waits for the end of a turn, for the end of the connection, or for ten seconds if neither is seen. */
+  async #otherTurnEnds(ide: AcpSocket): Promise<void> {
+    const since = ide.messages.length;
+    const late = new AbortController();
+    const { signal } = late;
+    const ended = ide.until(() => endOfTurn(ide, since));
+    await Promise.race([ended, delay(10_000, undefined, { signal })]).catch(() => {});
+    late.abort();
+  }
+
+  /** Says how the turns before have ended: a refusal may be a consequence. */
+  #refused(ide: AcpSocket, prompt: string, error: object): Error {
+    const ends = this.turns.map(({ run = "unknown" }) => run).join(", ");
+    const said = ide.text.slice(-MOST_SAID);
+    return new Error(`${prompt}: ${JSON.stringify(error)}\nTurns: ${ends}\nSaid: ${said}`);
   }
 
   /** A connection on which the session is loaded; undefined if it was lost again. */
