@@ -133,6 +133,13 @@ describe("atTurnEnd, for messages one by one", () => {
     assert.deepEqual(done, ["of another", "answer", "owed"]);
   });
 
+  it("does what is owed also where nothing is sent, though others end the turn", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    afterSending(resolve);
+    atTurnEnd(() => {});
+    await promise;
+  });
+
   it("lets promises go on first that wait for what was read", async () => {
     await sendEarly(2);
     const done: string[] = [];
@@ -152,6 +159,9 @@ describe("atTurnEnd, for messages one by one", () => {
 
 describe("sendWithTurn", () => {
   it("sends at once where nothing is due, else when all of it is done", async () => {
+    // After several messages in a turn it waits for the end of the next one, whatever was before.
+    atTurnEnd(() => aboutToSend(2));
+    await nextTurn();
     const done: string[] = [];
     sendWithTurn(() => done.push("first"));
     assert.deepEqual(done, ["first"]);

@@ -91,7 +91,8 @@ function runLast(): void {
   const [before, kept] = [sent, owed.splice(0)];
   runAll(last);
   owed.push(...kept);
-  if (sent > before) justSent();
+  if (sent > before || isOver) justSent();
+  isOver = false;
 }
 
 /** Where several messages were sent, the next turns are waited for. */
@@ -162,15 +163,21 @@ function sendAll(): void {
 
 /** Work that is due once the next bytes have been sent. */
 const owed: (() => void)[] = [];
+/** Whether it is due at the end of this turn, sent or not. */
+let isOver = false;
 
 /**
  * Runs work as soon as this process has handed the bytes of this turn of the event loop to the
  * system: whoever receives them may end this process at once, so the rest of the turn is too late.
  */
 export function afterSending(work: () => void): void {
-  // Where nothing is sent, right after channels would have written at the end of the turn.
-  if (owed.push(work) === 1)
-    setImmediate(() => (last.length > 0 ? last.push(justSent) : justSent()));
+  if (owed.push(work) === 1) setImmediate(sentNothing);
+}
+
+/** Where nothing is sent, it is done right after connections would have sent at the end of the turn. */
+function sentNothing(): void {
+  if (last.length > 0) isOver = owed.length > 0;
+  else justSent();
 }
 
 /** To be called by whatever has handed bytes to the system. Work must not throw. */
