@@ -70,7 +70,7 @@ export function atTurnEnd(work: () => void): void {
 }
 
 function endTurn(): void {
-  runLast();
+  runAll(last);
   early = trust;
   trust = Math.min(2 * trust + 1, MOST_EARLY);
   countSent();
@@ -82,17 +82,8 @@ function endEarly(): void {
     setImmediate(endTurn);
     return;
   }
-  runLast();
-  countSent();
-}
-
-/** What is owed is about one of the connections that send now: it is done when all have sent. */
-function runLast(): void {
-  const [before, kept] = [sent, owed.splice(0)];
   runAll(last);
-  owed.push(...kept);
-  if (sent > before || isOver) justSent();
-  isOver = false;
+  countSent();
 }
 
 /** Where several messages were sent, the next turns are waited for. */
@@ -163,21 +154,14 @@ function sendAll(): void {
 
 /** Work that is due once the next bytes have been sent. */
 const owed: (() => void)[] = [];
-/** Whether it is due at the end of this turn, sent or not. */
-let isOver = false;
 
 /**
  * Runs work as soon as this process has handed the bytes of this turn of the event loop to the
  * system: whoever receives them may end this process at once, so the rest of the turn is too late.
  */
 export function afterSending(work: () => void): void {
-  if (owed.push(work) === 1) setImmediate(sentNothing);
-}
-
-/** Where nothing is sent, it is done right after connections would have sent at the end of the turn. */
-function sentNothing(): void {
-  if (last.length > 0) isOver = owed.length > 0;
-  else justSent();
+  // Where nothing is sent, right after channels would have written at the end of the turn.
+  if (owed.push(work) === 1) process.nextTick(() => setImmediate(justSent));
 }
 
 /** To be called by whatever has handed bytes to the system. Work must not throw. */
