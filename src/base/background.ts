@@ -1,22 +1,23 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 
 import type { LogFields } from "./log.ts";
+import { processWide } from "./process-wide.ts";
 
 /** Made when it is first needed: loading async_hooks would cost every start. */
-let belongings: AsyncLocalStorage<LogFields> | undefined;
+const belongings = processWide("belongings", (): { of?: AsyncLocalStorage<LogFields> } => ({}));
 
 /** Runs work with fields for the log, such as its session, that all it starts inherits. */
 export function belongingTo<T>(fields: LogFields, work: () => T): T {
-  if (belongings === undefined) {
+  if (belongings.of === undefined) {
     const hooks = process.getBuiltinModule("node:async_hooks");
-    belongings = new hooks.AsyncLocalStorage();
+    belongings.of = new hooks.AsyncLocalStorage();
   }
-  return belongings.run(fields, work);
+  return belongings.of.run(fields, work);
 }
 
 /** The fields of `belongingTo` for the code that runs now; empty outside of it. */
 export function whatItBelongsTo(): LogFields {
-  return belongings?.getStore() ?? {};
+  return belongings.of?.getStore() ?? {};
 }
 
 /** Work that nobody waited for has failed. */

@@ -1,3 +1,5 @@
+import { processWide } from "./process-wide.ts";
+
 /**
  * Bytes of a read that has filled Node's buffer: more is waiting. Node would read that stream up to
  * 32 times before it looks at any other, so a flood on one connection would slow down all others.
@@ -40,16 +42,40 @@ function forgetTime(): void {
   readAt = NaN;
 }
 
-/** Work for the end of this turn. */
-const last: (() => void)[] = [];
 /** How often in a row work need not wait, at most, after a turn in which at most one message was sent. */
 const MOST_EARLY = 31;
-let early = 0;
-/** How often it need not after the next such turn: the longer messages are alone, the more often. */
-let trust = 0;
-/** Messages that were sent since such work was last done. */
-let sent = 0;
 const SETTLED = Promise.resolve();
+
+type Work = () => void;
+
+/** What this process does in this turn of the event loop. */
+interface Turn {
+  /** Work for its end. */
+  readonly last: Work[];
+  /** How often work need not wait for it. */
+  early: number;
+  /** How often it need not after the next such turn: the longer messages are alone, the more often. */
+  trust: number;
+  /** Messages that were sent since such work was last done. */
+  sent: number;
+  /** Work that is due before the next bytes are sent. */
+  readonly due: Work[];
+  /** What is sent at its end. */
+  readonly leaving: Work[];
+  /** Work that is due once the next bytes have been sent. */
+  readonly owed: Work[];
+}
+
+const turn = processWide("turn", (): Turn => ({
+  last: [],
+  early: 0,
+  trust: 0,
+  sent: 0,
+  due: [],
+  leaving: [],
+  owed: [],
+}));
+const { last, due, leaving, owed } = turn;
 
 /**
  * Runs work at the end of this turn of the event loop, when all that is ready was read, together with all
@@ -59,20 +85,20 @@ const SETTLED = Promise.resolve();
  * of the loop. Then work runs as soon as promises have gone on that wait for what was just read. Now and
  * then it waits all the same, to see whether more than one message is sent in a turn.
  */
-export function atTurnEnd(work: () => void): void {
+export function atTurnEnd(work: Work): void {
   if (last.push(work) !== 1) return;
-  if (early === 0) {
+  if (turn.early === 0) {
     setImmediate(endTurn);
   } else {
-    early--;
+    turn.early--;
     SETTLED.then(endEarly, endEarly);
   }
 }
 
 function endTurn(): void {
   runAll(last);
-  early = trust;
-  trust = Math.min(2 * trust + 1, MOST_EARLY);
+  turn.early = turn.trust;
+  turn.trust = Math.min(2 * turn.trust + 1, MOST_EARLY);
   countSent();
 }
 
@@ -88,14 +114,14 @@ function endEarly(): void {
 
 /** Where several messages were sent, the next turns are waited for. */
 function countSent(): void {
-  if (sent > 1) {
-    early = 0;
-    trust = 0;
+  if (turn.sent > 1) {
+    turn.early = 0;
+    turn.trust = 0;
   }
-  sent = 0;
+  turn.sent = 0;
 }
 
-function runAll(works: (() => void)[]): void {
+function runAll(works: Work[]): void {
   for (const work of works.splice(0)) {
     try {
       work();
@@ -108,15 +134,12 @@ function runAll(works: (() => void)[]): void {
   }
 }
 
-/** Work that is due before the next bytes are sent. */
-const due: (() => void)[] = [];
-
 /**
  * Runs work before this process sends anything more, on any connection, and at the latest at the end
  * of this turn of the event loop. So a store has written what an answer tells before the answer is
  * sent, and all writes of one turn are one write.
  */
-export function beforeSending(work: () => void): void {
+export function beforeSending(work: Work): void {
   if (due.push(work) === 1) atTurnEnd(sendNothing);
 }
 
@@ -126,18 +149,15 @@ function sendNothing(): void {
 
 /** To be called by whatever hands messages to the system. Work must not throw. */
 export function aboutToSend(messages: number): void {
-  sent += messages;
+  turn.sent += messages;
   if (due.length > 0) for (const work of due.splice(0)) work();
 }
-
-/** What is sent at the end of this turn. */
-const leaving: (() => void)[] = [];
 
 /**
  * Sends something when what is due before is done: at once if that is nothing, else at the end of this
  * turn of the event loop, so that it is done once for all that is sent in the turn.
  */
-export function sendWithTurn(send: () => void): void {
+export function sendWithTurn(send: Work): void {
   if (due.length > 0 || leaving.length > 0) {
     if (leaving.push(send) === 1) atTurnEnd(sendAll);
     return;
@@ -152,14 +172,11 @@ function sendAll(): void {
   justSent();
 }
 
-/** Work that is due once the next bytes have been sent. */
-const owed: (() => void)[] = [];
-
 /**
  * Runs work as soon as this process has handed the bytes of this turn of the event loop to the
  * system: whoever receives them may end this process at once, so the rest of the turn is too late.
  */
-export function afterSending(work: () => void): void {
+export function afterSending(work: Work): void {
   // Where nothing is sent, right after channels would have written at the end of the turn.
   if (owed.push(work) === 1) process.nextTick(() => setImmediate(justSent));
 }

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
 import { covers } from "../support/requirement.ts";
 import { until } from "../support/until.ts";
-import { type Bridge, BusHome, type OrchestratorProgram, type Reply } from "../support/bus-home.ts";
+import { Bridge, BusHome, type OrchestratorProgram, type Reply } from "../support/bus-home.ts";
+import { Program } from "../support/program.ts";
 
 const M = "io.modelcontextprotocol/";
 const LATEST = { [`${M}protocolVersion`]: "2026-07-28", [`${M}clientCapabilities`]: {} };
@@ -324,5 +327,29 @@ describe("a bus", { timeout: 600_000 }, () => {
       assert.equal(code, 1);
       assert.match(err, /Run `trunkline orchestrator`, or give --orchestrator-addr/);
     });
+  });
+});
+
+describe("trunkline mcp with plugins of its own", { timeout: 600_000 }, () => {
+  it("reads a changed configuration once, for what it started with and what it loaded later", async () => {
+    await using home = new BusHome();
+    const path = join(home.path, "config.json");
+    const { id, binary, ...plugin } = home.testPlugin();
+    const write = (greeting: string): void => {
+      const own = { ...plugin, command: binary, config: { greeting } };
+      writeFileSync(path, JSON.stringify({ bus: { plugins: { [id]: own } } }));
+    };
+    write("hi");
+    const given = ["--config", path, "--data", home.data];
+    await using bridge = new Bridge(new Program(["mcp", ...given]));
+    const { program } = bridge;
+    const greetings = ["moin", "servus"];
+    for (const [at, greeting] of greetings.entries()) {
+      assert.equal((await bridge.call("echo", { text: "up" })).result?.isError, undefined);
+      write(greeting);
+      await until(() => program.stderr.split("config.reloaded").length > at + 1);
+      await program.says(new RegExp(`booted with \\{.*${greeting}`));
+    }
+    assert.equal(program.stderr.split("config.reloaded").length - 1, greetings.length);
   });
 });

@@ -5,23 +5,23 @@ import {
   type RunningProcess,
   wasGiven,
 } from "./process-table.ts";
+import { processWide } from "../process-wide.ts";
 
 /** Whose child a process is, as a variable that it hands on to all it starts. */
 const VARIABLE = "TRUNKLINE_OWNER";
-let ownMark: string | undefined;
-let count = 0;
+const own = processWide("children", () => ({ mark: "", count: 0 }));
 
 /**
  * In the mark of every child of this process, and of no other. Made when it is needed: loading
  * cryptography takes milliseconds of a start.
  */
 export function markOfOwn(): string {
-  return (ownMark ??= crypto.randomUUID());
+  return (own.mark ||= crypto.randomUUID());
 }
 
 /** What a child is given so that all it starts is known to be its. */
 export function ownerMark(): { readonly mark: string; readonly env: NodeJS.ProcessEnv } {
-  const mark = `${markOfOwn()}:${++count};`;
+  const mark = `${markOfOwn()}:${++own.count};`;
   // Whoever owns us owns our children too.
   return { mark, env: { [VARIABLE]: `${process.env[VARIABLE] ?? ""}${mark}` } };
 }

@@ -1,6 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 
 import { markOfOwn, ProcessTree } from "./process-tree.ts";
+import { processWide } from "../process-wide.ts";
 
 /**
  * Reads which process groups are alive, a line each, and ends them when the lines end, with what
@@ -62,15 +63,18 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 done
 `;
 
-let running: ChildProcess | undefined;
-const groups = new Set<number>();
+const watch = processWide("watchdog", () => ({
+  shell: undefined as ChildProcess | undefined,
+  groups: new Set<number>(),
+}));
+const { groups } = watch;
 
 /**
  * Starts to watch, if that is not done yet. A child that is started afterwards ends with us even if
  * we are killed before we can tell of it.
  */
 export function startWatchdog(): void {
-  running ??= start();
+  watch.shell ??= start();
 }
 
 /**
@@ -87,7 +91,7 @@ export function watchGroup(group: number): () => void {
 
 function tell(line: string): void {
   startWatchdog();
-  running?.stdin?.write(line);
+  watch.shell?.stdin?.write(line);
 }
 
 function start(): ChildProcess {
@@ -109,7 +113,7 @@ function start(): ChildProcess {
   (shell.stdin as unknown as { unref(): void }).unref();
   return shell;
   function forget(): void {
-    if (running === shell) running = undefined;
+    if (watch.shell === shell) watch.shell = undefined;
   }
 }
 
