@@ -24,10 +24,10 @@ export function ints(length: number): Int32Array<ArrayBuffer> {
   return at < 0 ? new Int32Array(length) : new Int32Array(block, at, length);
 }
 
-/** The beginning of an array, or all of it, as an array of its own. */
-export function copied(numbers: Int32Array, length = numbers.length): Int32Array<ArrayBuffer> {
-  const copy = ints(length);
-  copy.set(length === numbers.length ? numbers : numbers.subarray(0, length));
+/** An array of its own with the same numbers. */
+export function copied(numbers: Int32Array): Int32Array<ArrayBuffer> {
+  const copy = ints(numbers.length);
+  copy.set(numbers);
   return copy;
 }
 

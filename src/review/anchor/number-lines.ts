@@ -21,7 +21,7 @@ export interface NumberedText {
 }
 
 /** More letters make no difference. */
-export const MOST_LETTERS = 20;
+const MOST_LETTERS = 20;
 
 /** What `line-numbers.wat` has, with a description of each. */
 interface Functions {
