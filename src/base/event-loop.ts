@@ -52,6 +52,9 @@ type Work = () => void;
 interface Turn {
   /** Work for its end. */
   readonly last: Work[];
+  /** Whether that runs now, and whether something was sent by it. */
+  isEnding: boolean;
+  hasSent: boolean;
   /** How often work need not wait for it. */
   early: number;
   /** How often it need not after the next such turn: the longer messages are alone, the more often. */
@@ -68,6 +71,8 @@ interface Turn {
 
 const turn = processWide("turn", (): Turn => ({
   last: [],
+  isEnding: false,
+  hasSent: false,
   early: 0,
   trust: 0,
   sent: 0,
@@ -96,7 +101,7 @@ export function atTurnEnd(work: Work): void {
 }
 
 function endTurn(): void {
-  runAll(last);
+  runLast();
   turn.early = turn.trust;
   turn.trust = Math.min(2 * turn.trust + 1, MOST_EARLY);
   countSent();
@@ -108,8 +113,17 @@ function endEarly(): void {
     setImmediate(endTurn);
     return;
   }
-  runAll(last);
+  runLast();
   countSent();
+}
+
+/** What is owed waits for all that is sent now: it may be about the last of it. */
+function runLast(): void {
+  turn.isEnding = true;
+  turn.hasSent = false;
+  runAll(last);
+  turn.isEnding = false;
+  if (turn.hasSent) justSent();
 }
 
 /** Where several messages were sent, the next turns are waited for. */
@@ -183,5 +197,7 @@ export function afterSending(work: Work): void {
 
 /** To be called by whatever has handed bytes to the system. Work must not throw. */
 export function justSent(): void {
+  turn.hasSent = true;
+  if (turn.isEnding) return;
   if (owed.length > 0) for (const work of owed.splice(0)) work();
 }
