@@ -214,7 +214,7 @@ describe("trunkline acp with a model", { timeout: 600_000 }, () => {
     assert.ok(llm.tools.includes("review_list"));
     editor.program.child.stdin.end();
     await editor.program.exit;
-    const audit = readFileSync(join(editor.data, "audit.ndjson"), "utf8");
+    const audit = readFileSync(join(editor.data, "audit/audit.ndjson"), "utf8");
     assert.match(audit, /"juggler_list_identities"/);
   });
 

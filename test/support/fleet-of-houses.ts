@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -127,9 +127,10 @@ export class HouseNode implements AsyncDisposable {
 
   /** What the audit of this node has. */
   get audit(): Record<string, unknown>[] {
-    const path = join(this.data, "audit.ndjson");
-    const lines = readFileSync(path, { encoding: "utf8", flag: "a+" }).split("\n");
-    return lines
+    const path = join(this.data, "audit/audit.ndjson");
+    const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+    return text
+      .split("\n")
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as Record<string, unknown>);
   }

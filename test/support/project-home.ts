@@ -87,7 +87,8 @@ export class ProjectHome implements Disposable {
 
   /** What is on record of a tool's calls. */
   record(tool: string): Readonly<Record<string, unknown>>[] {
-    const lines = readFileSync(join(this.data, "audit.ndjson"), "utf8").split("\n").filter(Boolean);
+    const path = join(this.data, "audit/audit.ndjson");
+    const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
     return lines
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter((entry) => entry.tool === tool && entry.outcome !== undefined);

@@ -1,7 +1,8 @@
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-export const AUDIT_FILE = "audit.ndjson";
+export const AUDIT_FOLDER = "audit";
+export const AUDIT_FILE = `${AUDIT_FOLDER}/audit.ndjson`;
 const SET_ASIDE = /^audit-\d{8}T\d{9}Z-\d+\.ndjson$/;
 
 /**
@@ -20,8 +21,9 @@ export async function* readAudit(data: string): AsyncGenerator<Readonly<Record<s
 }
 
 async function filesIn(data: string): Promise<string[]> {
-  const names = await readdir(data).catch(missing);
-  return [...(names ?? []).filter((name) => SET_ASIDE.test(name)).toSorted(), AUDIT_FILE];
+  const names = (await readdir(join(data, AUDIT_FOLDER)).catch(missing)) ?? [];
+  const before = names.filter((name) => SET_ASIDE.test(name)).toSorted();
+  return [...before.map((name) => join(AUDIT_FOLDER, name)), AUDIT_FILE];
 }
 
 /** The file may be rotated between listing and opening. */

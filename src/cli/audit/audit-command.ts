@@ -4,7 +4,7 @@ export const audit: Command = {
   name: "audit",
   summary: "Search the record of tool calls and permissions, and check that nobody changed it",
   description:
-    "Every call is a line of `audit.ndjson` in the data folder. Each process that writes there seals its " +
+    "Every call is a line of `audit/audit.ndjson` in the data folder. Each process that writes there seals its " +
     "lines within a second, by a hash of all that it has written so far.",
   examples: [
     { run: "trunkline audit search git push", explains: "Show calls that contain these words." },

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
-import { AUDIT_FILE, AuditLog } from "../../store/audit/audit-log.ts";
+import { AuditLog } from "../../store/audit/audit-log.ts";
+import { AUDIT_FILE } from "../../store/audit/audit-names.ts";
 
 const CALL = { time: "2026-01-02T03:04:05.000Z", door: "mcp", caller: "zed", outcome: "ok" };
 
@@ -71,7 +72,7 @@ describe("trunkline audit", () => {
     writeFileSync(file, readFileSync(file, "utf8").replace('"main"', '"other"'));
     const bad = await line.run("audit", "verify");
     assert.equal(bad.code, 1);
-    assert.match(bad.err, /^audit\.ndjson:4: One or more of the 3 entries/);
+    assert.match(bad.err, /^audit\/audit\.ndjson:4: One or more of the 3 entries/);
     writeFileSync(file, "");
     const gone = await line.run("audit", "verify", "--json");
     const { problems } = JSON.parse(gone.out) as { problems: { says: string }[] };

@@ -17,7 +17,8 @@ import { ToolDefinitionSchema, type ToolRequest } from "../../protocol/bus/plugi
 import type { Answer, BusHandlers } from "../../protocol/bus/serve.ts";
 import { META } from "../../protocol/mcp/meta.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
-import { AUDIT_FILE, AuditLog } from "../../store/audit/audit-log.ts";
+import { AuditLog } from "../../store/audit/audit-log.ts";
+import { AUDIT_FILE } from "../../store/audit/audit-names.ts";
 import { CallLane } from "../../tool/lane/call-lane.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";

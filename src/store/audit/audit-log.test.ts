@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync, writeSync } from "node:fs";
+import { existsSync, readFileSync, watch, writeSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
@@ -11,7 +11,7 @@ import { streamChannel } from "../../wire/channel/stream.ts";
 import { AuditLog, type AuditLogOptions } from "./audit-log.ts";
 import { SEAL } from "./audit-seals.ts";
 import { verifyAudit } from "./verify-audit.ts";
-import { AUDIT_FILE, readAudit } from "../../../test/support/read-audit.ts";
+import { AUDIT_FILE, AUDIT_FOLDER, readAudit } from "../../../test/support/read-audit.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 
 async function entries(folder: SampleFolder): Promise<unknown[]> {
@@ -44,7 +44,7 @@ describe("AuditLog", () => {
       for (const entry of numbers(100, 100)) log.record(entry);
     }
     assert.deepEqual(await entries(folder), numbers(200));
-    assert.equal((await stat(folder.path)).mode & 0o777, 0o700);
+    assert.equal((await stat(join(folder.path, AUDIT_FOLDER))).mode & 0o777, 0o700);
     assert.equal((await stat(join(folder.path, AUDIT_FILE))).mode & 0o777, 0o600);
   });
 
@@ -93,8 +93,8 @@ describe("AuditLog", () => {
     const args = ["--input-type=module", "--eval", program];
     await Promise.all(names.map((name) => promisify(execFile)(process.execPath, [...args, name])));
     const all = (await entries(folder)) as { by: string; n: number }[];
-    const lines = (await readdir(folder.path)).map((name) =>
-      readFile(join(folder.path, name), "utf8"),
+    const lines = (await readdir(join(folder.path, AUDIT_FOLDER))).map((name) =>
+      readFile(join(folder.path, AUDIT_FOLDER, name), "utf8"),
     );
     // Who sees half of another's write begins a new line, which leaves an empty one behind.
     const whole = (await Promise.all(lines)).join("").split("\n").filter(Boolean);
@@ -110,7 +110,10 @@ describe("AuditLog", () => {
         name,
       );
     }
-    assert((await readdir(folder.path)).length > 1, "it was set aside at least once");
+    assert(
+      (await readdir(join(folder.path, AUDIT_FOLDER))).length > 1,
+      "it was set aside at least once",
+    );
   });
 
   it("renames a full file and begins another", async () => {
@@ -120,17 +123,39 @@ describe("AuditLog", () => {
       log.record(entry);
       log.flush();
     }
-    const names = (await readdir(folder.path)).filter((name) => name !== AUDIT_FILE);
+    const written = await readdir(join(folder.path, AUDIT_FOLDER));
+    const names = written.filter((name) => name !== "audit.ndjson");
     assert(names.length >= 2, names.join());
     for (const name of names) {
       assert.match(name, /^audit-\d{8}T\d{9}Z-\d+\.ndjson$/);
-      assert.equal((await stat(join(folder.path, name))).mode & 0o777, 0o600);
+      assert.equal((await stat(join(folder.path, AUDIT_FOLDER, name))).mode & 0o777, 0o600);
     }
     const read = (await entries(folder)) as { n: number }[];
     assert.deepEqual(
       read.toSorted((a, b) => a.n - b.n),
       numbers(30),
     );
+  });
+
+  it("does not wake those who watch the data folder", async () => {
+    await using folder = await SampleFolder.create();
+    using log = new AuditLog(folder.path);
+    log.record({ n: 0 });
+    log.flush();
+    const heard: (string | null)[] = [];
+    const last = Promise.withResolvers<void>();
+    const watcher = watch(folder.path, (_, name) => {
+      heard.push(name);
+      if (name === "last") last.resolve();
+    });
+    for (const entry of numbers(10)) {
+      log.record(entry);
+      log.flush();
+    }
+    await writeFile(join(folder.path, "last"), "");
+    await last.promise;
+    watcher.close();
+    assert.deepEqual([...new Set(heard)], ["last"]);
   });
 
   it("begins another file when another process has renamed it", async () => {
@@ -239,7 +264,7 @@ describe("AuditLog", () => {
 
   it("starts a new line if another process left half a line", async () => {
     await using folder = await SampleFolder.create();
-    await mkdir(folder.path);
+    await mkdir(join(folder.path, AUDIT_FOLDER), { recursive: true });
     await writeFile(join(folder.path, AUDIT_FILE), '{"n":0}\n{"n":');
     using log = new AuditLog(folder.path);
     log.record({ n: 1 });

@@ -13,10 +13,9 @@ import {
 import { join } from "node:path";
 import { beforeSending, now as timeNow } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
+import { AUDIT_FILE, AUDIT_FOLDER, nameAfter } from "./audit-names.ts";
 import { AuditSeals, cryptography } from "./audit-seals.ts";
 import { tryLock } from "./folder-lock.ts";
-
-export const AUDIT_FILE = "audit.ndjson";
 
 export interface AuditLogOptions {
   /** Called when entries cannot be written. */
@@ -46,8 +45,6 @@ const ANCHOR = {
   flag: constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK,
   mode: 0o600,
 };
-/** Files that were set aside when they were full; their names are in the order of time. */
-export const SET_ASIDE = /^audit-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-\d+\.ndjson$/;
 
 const MiB = 1024 * 1024;
 /** Milliseconds until what seals need is loaded: in a pause after the first entry, not among many. */
@@ -58,7 +55,7 @@ const LINE_END = Buffer.from("\n");
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND;
 
 /**
- * The record of calls: one JSON object a line in `audit.ndjson` of the data folder, appended in
+ * The record of calls: one JSON object a line in `audit/audit.ndjson` of the data folder, appended in
  * order. Everything recorded in one turn of the event loop is one write, which the system appends
  * whole, so several processes may share the file. A full file is rotated: renamed to the current time.
  *
@@ -103,7 +100,7 @@ export class AuditLog implements Disposable {
 
   /** The file is opened with the first entry. */
   constructor(data: string, options: AuditLogOptions = {}) {
-    this.#folder = data;
+    this.#folder = join(data, AUDIT_FOLDER);
     this.#path = join(data, AUDIT_FILE);
     this.#options = resolveOptions(options);
   }
@@ -335,21 +332,14 @@ export class AuditLog implements Disposable {
     const lock = `${this.#path}.lock`;
     if (!tryLock(lock)) return false;
     try {
-      if (this.#isCurrent(file)) renameSync(this.#path, join(this.#folder, this.#nextName()));
+      if (this.#isCurrent(file)) {
+        renameSync(this.#path, join(this.#folder, nameAfter(readdirSync(this.#folder))));
+      }
     } finally {
       rmdirSync(lock);
     }
     this.#close();
     return true;
-  }
-
-  #nextName(): string {
-    const newest = readdirSync(this.#folder).reduce(
-      (last, name) => Math.max(last, timeIn(name)),
-      0,
-    );
-    const time = new Date(Math.max(Date.now(), newest + 1));
-    return `audit-${time.toISOString().replaceAll(/[-:.]/g, "")}-${process.pid}.ndjson`;
   }
 
   #close(): void {
@@ -362,13 +352,6 @@ export class AuditLog implements Disposable {
       // Already closed.
     }
   }
-}
-
-/** The milliseconds since 1970 in the name of a file that was set aside; 0 for other names. */
-function timeIn(name: string): number {
-  const [, year, month, day, hour, minute, second, ms] = SET_ASIDE.exec(name) ?? [];
-  if (ms === undefined) return 0;
-  return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);
 }
 
 /** The last byte shows whether a full disk or a power failure left half a line. */

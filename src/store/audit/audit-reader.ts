@@ -1,7 +1,7 @@
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-import { AUDIT_FILE, SET_ASIDE } from "./audit-log.ts";
+import { AUDIT_FILE, AUDIT_FOLDER, SET_ASIDE } from "./audit-names.ts";
 import { SEAL } from "./audit-seals.ts";
 
 const CHUNK = 64 * 1024;
@@ -50,16 +50,22 @@ export async function* filesBackwards(
   }
 }
 
-/** The files of the audit, the newest first. */
+/** The file that the audit was written to when it had no folder of its own. */
+const FORMER_FILE = "audit.ndjson";
+
+/** The files of the audit in the data folder, the newest first. */
 export async function auditFiles(data: string): Promise<string[]> {
-  const names = (await readdir(data).catch(missing)) ?? [];
-  return [
-    AUDIT_FILE,
-    ...names
-      .filter((name) => SET_ASIDE.test(name))
-      .toSorted()
-      .toReversed(),
-  ];
+  const [now, before] = await Promise.all([setAside(join(data, AUDIT_FOLDER)), setAside(data)]);
+  const files = now.map((name) => `${AUDIT_FOLDER}/${name}`);
+  return [AUDIT_FILE, ...files, FORMER_FILE, ...before];
+}
+
+async function setAside(folder: string): Promise<string[]> {
+  const names = (await readdir(folder).catch(missing)) ?? [];
+  return names
+    .filter((name) => SET_ASIDE.test(name))
+    .toSorted()
+    .toReversed();
 }
 
 async function* linesBackwards(

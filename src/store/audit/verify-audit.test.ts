@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { AUDIT_FILE, AuditLog } from "./audit-log.ts";
+import { AuditLog } from "./audit-log.ts";
+import { AUDIT_FILE } from "./audit-names.ts";
 import { verifyAudit } from "./verify-audit.ts";
 
 /** Two writers at once, whose entries are sealed in two parts each. */
@@ -88,7 +89,7 @@ describe("verifyAudit()", () => {
       const { problems, sealed } = await verifyAudit(folder.path);
       assert.equal(problems.length, 1);
       assert.match(problems[0]?.says ?? "", says);
-      assert.match(problems[0]?.where ?? "", /^audit\.ndjson:2\d$/);
+      assert.match(problems[0]?.where ?? "", /^audit\/audit\.ndjson:2\d$/);
       assert.equal(sealed, 10, "the other writer's entries are as they were");
     }
   });

@@ -50,7 +50,7 @@ const SESSION = "s1";
 
 const FILES = [
   ...["sessions.sqlite", "tasks.sqlite", "reviews.db", "documents.sqlite", "approvals.json"],
-  ...["access-tokens.json", "trust.json", "audit.ndjson", "identity/journal.jsonl"],
+  ...["access-tokens.json", "trust.json", "audit/audit.ndjson", "identity/journal.jsonl"],
   "identity/tokens.enc",
 ];
 
@@ -105,8 +105,8 @@ describe("checkFiles()", () => {
   it("does not open a pipe in the place of a file, which would wait for ever", async (test) => {
     if (process.platform === "win32") return test.skip("needs pipes with a name: not on Windows");
     await using folder = await SampleFolder.create();
-    mkdirSync(folder.path);
-    const pipe = join(folder.path, "audit.ndjson");
+    mkdirSync(join(folder.path, "audit"), { recursive: true });
+    const pipe = join(folder.path, "audit/audit.ndjson");
     execFileSync("mkfifo", [pipe]);
     const [found] = await check(folder.path);
     assert.deepEqual([found?.state, found?.says], ["fail", `${pipe} is not a file`]);
@@ -147,8 +147,8 @@ describe("checkFiles()", () => {
 
   it("accepts a torn last line of the audit, which the next entry mends", async () => {
     await using folder = await SampleFolder.create();
-    mkdirSync(folder.path);
-    writeFileSync(join(folder.path, "audit.ndjson"), '{"tool":"a"}\n{"tool":');
+    mkdirSync(join(folder.path, "audit"), { recursive: true });
+    writeFileSync(join(folder.path, "audit/audit.ndjson"), '{"tool":"a"}\n{"tool":');
     assert.equal((await check(folder.path))[0]?.state, "ok");
   });
 });

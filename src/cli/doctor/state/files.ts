@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import { AccessTokens } from "../../../store/access/access-tokens.ts";
 import { ApprovalsFile } from "../../../store/approval/approvals-file.ts";
+import { AUDIT_FILE } from "../../../store/audit/audit-names.ts";
 import { checkDatabases } from "../../../store/check-databases.ts";
 import { DOCUMENT_MIGRATIONS } from "../../../store/documents.ts";
 import { Devices } from "../../../store/access/devices.ts";
@@ -85,9 +86,9 @@ function knownFiles(data: string): KnownFile[] {
         new EncryptedFile(tokenFile, { env: {}, keyFile: "" }).has({ service: "", account: "" }),
     },
     {
-      path: join(data, "audit.ndjson"),
+      path: join(data, AUDIT_FILE),
       afterwards: "The audit goes on in a new file.",
-      check: () => checkLines(join(data, "audit.ndjson")),
+      check: () => checkLines(join(data, AUDIT_FILE)),
     },
   ];
 }

@@ -11,9 +11,9 @@ const NOW = Date.UTC(2026, 0, 1, 12, 0, 30);
 const MINUTE = 60_000;
 
 async function record(data: string, ...entries: object[]): Promise<void> {
-  await mkdir(data, { recursive: true });
+  await mkdir(join(data, "audit"), { recursive: true });
   const lines = entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
-  await appendFile(join(data, "audit.ndjson"), lines);
+  await appendFile(join(data, "audit/audit.ndjson"), lines);
 }
 
 const call = (tool: string, minutesAgo: number, more: object = {}): object => ({

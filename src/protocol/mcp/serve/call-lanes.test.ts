@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { describe, it, mock } from "node:test";
 
 import { Log } from "../../../base/log.ts";
-import { AUDIT_FILE, AuditLog } from "../../../store/audit/audit-log.ts";
+import { AuditLog } from "../../../store/audit/audit-log.ts";
+import { AUDIT_FILE } from "../../../store/audit/audit-names.ts";
 import { sampleTool } from "../../../../test/samples/sample-context.ts";
 import { textResult } from "../../../tool/tool.ts";
 import { Offer } from "../../../tool/offer/offer.ts";
