@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,6 +56,25 @@ describe("watchFiles()", { timeout: 60_000 }, () => {
     writeFileSync(file, "1");
     await watcher.next();
     writeFileSync(file, "2");
+    await watcher.next();
+  });
+
+  it("goes on when the folder is removed and created again", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-watch-"));
+    const inside = join(folder.path, "config/trunkline");
+    const file = join(inside, "a");
+    mkdirSync(inside, { recursive: true });
+    writeFileSync(file, "1");
+    using watcher = watching([file]);
+    await watcher.next();
+    for (const text of ["2", "3"]) {
+      rmSync(join(folder.path, "config"), { recursive: true });
+      await watcher.next();
+      mkdirSync(inside, { recursive: true });
+      writeFileSync(file, text);
+      await watcher.next();
+    }
+    writeFileSync(file, "4");
     await watcher.next();
   });
 

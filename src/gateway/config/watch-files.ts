@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 
 import { background } from "../../base/background.ts";
@@ -11,7 +11,7 @@ const SETTLE = 100;
 /**
  * Calls back after files have changed, also between the call and the beginning of the watch. Their
  * folders are watched, since many editors put a new file in the place of the old one. A folder that does
- * not exist yet is watched as soon as it does.
+ * not exist, or no more, is watched as soon as it does.
  */
 export function watchFiles(files: readonly string[], changed: () => void): () => void {
   const began = Date.now();
@@ -23,10 +23,14 @@ export function watchFiles(files: readonly string[], changed: () => void): () =>
     timer = setTimeout(changed, SETTLE).unref();
   };
   const begin = async (): Promise<void> => {
-    const { watchFolder } = await import("./watch-folder.ts");
+    const { watchFolder } = await import("../../base/file/watch-folder.ts");
     if (isStopped) return;
     stops = [...Map.groupBy(files, dirname)].map(([folder, inside]) => {
-      return watchFolder(folder, new Set(inside.map((file) => basename(file))), settle);
+      const names = new Set(inside.map((file) => basename(file)));
+      return watchFolder(folder, (name) => {
+        if (name === undefined ? inside.some((file) => existsSync(file)) : names.has(name))
+          settle();
+      });
     });
     if (files.some((file) => changedSince(file, began))) settle();
   };

@@ -21,7 +21,7 @@ import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import type { Thread } from "../../store/review/review-thread.ts";
 import { Reviews } from "../../store/review/reviews.ts";
 import { DropPlaces } from "./drop-places.ts";
-import { watchFolder } from "./watch-folder.ts";
+import { watchFolder } from "../../base/file/watch-folder.ts";
 import { sampleLines, SampleRepository } from "../../../test/samples/sample-review-repository.ts";
 import { covers } from "../../../test/support/requirement.ts";
 

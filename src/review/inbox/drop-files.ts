@@ -8,7 +8,7 @@ import { Holder } from "../../store/holder.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
 import { type Dropped, isDropped, isOnGitFile, readDropped, threadOfDropped } from "./dropped.ts";
 import { HOLDERS, isOf, TAKEN } from "./drop-places.ts";
-import { watchFolder } from "./watch-folder.ts";
+import { watchFolder } from "../../base/file/watch-folder.ts";
 
 export interface DropFilesOptions {
   /** Files into which other programs write comments. */

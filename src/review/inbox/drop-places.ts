@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 
 import type { DropFiles, DropFilesOptions } from "./drop-files.ts";
-import { watchFolder } from "./watch-folder.ts";
+import { watchFolder } from "../../base/file/watch-folder.ts";
 
 /** Between the name of a drop file and the id of the process that has renamed it. */
 export const TAKEN = ".taken-";

@@ -1,5 +1,5 @@
 import { REVIEWS_FILE } from "../../store/store-files.ts";
-import { watchFolder } from "./watch-folder.ts";
+import { watchFolder } from "../../base/file/watch-folder.ts";
 
 /**
  * Milliseconds after a change at which to look again. The system reports a write within a few
