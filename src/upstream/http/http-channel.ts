@@ -26,6 +26,8 @@ import {
   withoutAnswer,
 } from "./http-pending.ts";
 import { HttpSession } from "./http-session.ts";
+import { RequestOrigins } from "./request-origins.ts";
+import { streamStatus, waitBefore } from "./stream-wait.ts";
 
 export interface HttpChannelOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -44,8 +46,6 @@ const LONGEST_TAKING = 30_000;
 const LONGEST_HOLD = 2_000;
 /** Characters that are repeated of what is no message. */
 const LONGEST_QUOTE = 80;
-const FIRST_WAIT = 500;
-const LONGEST_WAIT = 30_000;
 const CUT_OFF = "cut its answer off";
 /** A stream that was cut off is taken up again so often, and then given up. */
 const MOST_RESUMES = 5;
@@ -63,8 +63,7 @@ export class HttpChannel implements Channel<string> {
   readonly #open = new Set<Exchange>();
   readonly #answers: AnswerQueue;
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** Requests of the server, by their id: the progress token of ours that they came with. */
-  readonly #origins = new Map<string, unknown>();
+  readonly #origins = new RequestOrigins();
   readonly #session: HttpSession;
   #sink: Sink<string> | undefined;
   #lastEvent = "";
@@ -96,6 +95,7 @@ export class HttpChannel implements Channel<string> {
     if (this.#isClosed) return ROOM;
     const message = JSON.parse(text) as HttpMessage;
     if (message.method === CANCELLED && this.#cancel(message)) return ROOM;
+    if (message.method === undefined) this.#origins.answered(message);
     if (this.#held !== undefined) {
       this.#held.push(text);
       return ROOM;
@@ -113,9 +113,7 @@ export class HttpChannel implements Channel<string> {
 
   /** For whoever answers a request of the server: which call of ours it belongs to. */
   originOf(idText: string): unknown {
-    const token = this.#origins.get(idText);
-    this.#origins.delete(idText);
-    return token;
+    return this.#origins.take(idText);
   }
 
   /** Whether a tool can be called this way. Only servers of 2026-07-28 speak of headers. */
@@ -234,9 +232,7 @@ export class HttpChannel implements Channel<string> {
   #note(message: HttpMessage, pending: HttpPending | undefined): void {
     const { id, method, result } = message;
     if (method !== undefined) {
-      if (pending !== undefined && id !== undefined) {
-        this.#origins.set(JSON.stringify(id), pending.token);
-      }
+      if (pending !== undefined && id !== undefined) this.#origins.add(id, pending.token);
       return;
     }
     const answered = this.#pending.get(id as string | number);
@@ -278,7 +274,7 @@ export class HttpChannel implements Channel<string> {
       this.#lose(pending, CUT_OFF, false);
       return;
     }
-    this.#later(pending.wait ?? FIRST_WAIT * 2 ** (pending.attempts - 1), () => {
+    this.#later(waitBefore(pending.attempts, pending.wait), () => {
       this.#get(pending.lastEvent, {
         retry: (wait) => {
           pending.wait = wait;
@@ -326,8 +322,7 @@ export class HttpChannel implements Channel<string> {
       end: (status) => {
         this.#release();
         if (status >= 300 && status < 500) return;
-        const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#waits++);
-        this.#later(this.#wait ?? wait, () => this.#listen());
+        this.#later(waitBefore(++this.#waits, this.#wait), () => this.#listen());
       },
     });
   }
@@ -346,7 +341,7 @@ export class HttpChannel implements Channel<string> {
       { ...this.#common(), method: "GET", headers },
       {
         head: (response) => {
-          status = response.statusCode ?? 0;
+          status = streamStatus(response);
           on.head?.();
         },
         message: (text, id) => (status === 200 ? on.message(text, id, "") : undefined),
