@@ -199,8 +199,12 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   }
 
   #changed(kind: CatalogueKind): void {
-    if (kind === "resources") this.#options.offer.resources.changed();
-    else this.#publish();
+    if (kind !== "resources") {
+      this.#publish();
+      return;
+    }
+    this.#resources.rewatch();
+    this.#options.offer.resources.changed();
   }
 
   /** Puts what all upstreams offer into the offer, under names that do not clash. */
