@@ -7,6 +7,8 @@ import { background } from "../../base/background.ts";
 const AFTER_START = 250;
 /** Milliseconds without another change: editors write a file in several steps. */
 const SETTLE = 100;
+/** The same for all changes together: a file may never rest. */
+const LONGEST_SETTLE = 1_000;
 
 /**
  * Calls back after files have changed, also between the call and the beginning of the watch. Their
@@ -18,9 +20,17 @@ export function watchFiles(files: readonly string[], changed: () => void): () =>
   let timer: NodeJS.Timeout | undefined;
   let stops: (() => void)[] = [];
   let isStopped = false;
+  /** When the first change came that was not reported yet. */
+  let since: number | undefined;
+  const report = (): void => {
+    since = undefined;
+    changed();
+  };
   const settle = (): void => {
+    since ??= Date.now();
+    if (Date.now() - since > LONGEST_SETTLE) return;
     clearTimeout(timer);
-    timer = setTimeout(changed, SETTLE).unref();
+    timer = setTimeout(report, SETTLE).unref();
   };
   const begin = async (): Promise<void> => {
     const { watchFolder } = await import("./watch-folder.ts");

@@ -1,5 +1,5 @@
 import { existsSync, type FSWatcher, watch } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { basename, dirname, join, relative, sep } from "node:path";
 
 /** Watches a folder; while it does not exist, the nearest one above it, in which it may appear. */
 export function watchFolder(
@@ -13,7 +13,9 @@ export function watchFolder(
     const there = nearestFolder(folder);
     const [awaited] = relative(there, folder).split(sep);
     watcher = tryWatch(there, (name) => {
-      if (there === folder) {
+      // It was removed or moved itself, and the watch with it. Another may come in its place.
+      if (name === basename(there)) appeared();
+      else if (there === folder) {
         if (name === null || names.has(name)) changed();
       } else if (name === null || name === awaited) appeared();
     });
