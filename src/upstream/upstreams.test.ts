@@ -160,6 +160,26 @@ describe("Upstreams.configure()", () => {
     await scripts.of("c")[0]?.left;
   });
 
+  it("takes a name that is no text", async () => {
+    const scripts = new Scripts({ a: named("a") });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.configure({ "\ud800": { command: "a" } });
+    assert.deepEqual(house.toolNames, ["a"]);
+  });
+
+  it("goes on with the next table after one that it could not apply", async () => {
+    const scripts = new Scripts({ a: named("a") });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    const bad = {
+      get command(): string {
+        throw new Error("unreadable");
+      },
+    };
+    await assert.rejects(house.upstreams.configure({ bad }), /unreadable/);
+    await house.configure({ a: { command: "a" } });
+    assert.deepEqual(house.toolNames, ["a"]);
+  });
+
   it("starts a server anew when a person wants that, and leaves the others alone", async () => {
     const scripts = new Scripts({ a: named("a"), b: named("b") });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });

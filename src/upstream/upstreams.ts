@@ -76,8 +76,10 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
    * others are stopped. None is started before it is needed.
    */
   configure(table: UpstreamTable): Promise<void> {
-    this.#configuring = this.#configuring.then(() => this.#configure(table));
-    return this.#configuring;
+    const configured = this.#configuring.then(() => this.#configure(table));
+    // A failure is that of this table: later ones, and the end, do not fail for it.
+    this.#configuring = configured.catch(() => {});
+    return configured;
   }
 
   /**
