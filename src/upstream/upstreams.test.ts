@@ -141,6 +141,24 @@ const named = (name: string): Script => ({
   "tools/list": () => ({ tools: [{ ...ECHO, name }] }),
 });
 
+describe("Upstreams offer a tool", () => {
+  it("in a form that clients can read, however its server describes it", async () => {
+    const wrong = { name: "wrong", description: null, inputSchema: { type: "string" } };
+    const bare = { name: "bare", inputSchema: null };
+    const scripts = new Scripts({
+      a: { ...LEGACY, "tools/list": () => ({ tools: [wrong, bare] }) },
+    });
+    await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
+    assert.deepEqual(
+      house.offer.tools.list().map(({ definition }) => definition),
+      [
+        { name: "wrong", inputSchema: { type: "object" } },
+        { name: "bare", inputSchema: { type: "object" } },
+      ],
+    );
+  });
+});
+
 describe("Upstreams.configure()", () => {
   it("changes only what is different", async () => {
     const scripts = new Scripts({ a: named("a"), b: named("b"), b2: named("b"), c: named("c") });
