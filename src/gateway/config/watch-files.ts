@@ -1,14 +1,7 @@
-import { statSync } from "node:fs";
-import { basename, dirname } from "node:path";
-
 import { background } from "../../base/background.ts";
 
 /** Milliseconds after the start: the client waits for its first answer until then. */
 const AFTER_START = 250;
-/** Milliseconds without another change: editors write a file in several steps. */
-const SETTLE = 100;
-/** The same for all changes together: a file may never rest. */
-const LONGEST_SETTLE = 1_000;
 
 /**
  * Calls back after files have changed, also between the call and the beginning of the watch. Their
@@ -17,41 +10,16 @@ const LONGEST_SETTLE = 1_000;
  */
 export function watchFiles(files: readonly string[], changed: () => void): () => void {
   const began = Date.now();
-  let timer: NodeJS.Timeout | undefined;
-  let stops: (() => void)[] = [];
+  let stop: (() => void) | undefined;
   let isStopped = false;
-  /** When the first change came that was not reported yet. */
-  let since: number | undefined;
-  const report = (): void => {
-    since = undefined;
-    changed();
-  };
-  const settle = (): void => {
-    since ??= Date.now();
-    if (Date.now() - since > LONGEST_SETTLE) return;
-    clearTimeout(timer);
-    timer = setTimeout(report, SETTLE).unref();
-  };
   const begin = async (): Promise<void> => {
-    const { watchFolder } = await import("./watch-folder.ts");
-    if (isStopped) return;
-    stops = [...Map.groupBy(files, dirname)].map(([folder, inside]) => {
-      return watchFolder(folder, new Set(inside.map((file) => basename(file))), settle);
-    });
-    if (files.some((file) => changedSince(file, began))) settle();
+    const { watchFolders } = await import("./watch-folders.ts");
+    if (!isStopped) stop = watchFolders(files, began, changed);
   };
   const start = setTimeout(() => background(begin(), "Watching files"), AFTER_START).unref();
   return () => {
     isStopped = true;
     clearTimeout(start);
-    clearTimeout(timer);
-    for (const stop of stops) stop();
+    stop?.();
   };
-}
-
-/** Milliseconds by which the clock of file time stamps may be behind. */
-const STAMP_LAG = 50;
-
-function changedSince(file: string, time: number): boolean {
-  return (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > time - STAMP_LAG;
 }
