@@ -217,6 +217,19 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
     assert.deepEqual(order, ["stream", "call"]);
   });
 
+  it("repeats why the server refuses a call, unless it says it with a page", async () => {
+    const bodies = ['{"detail":"Invalid API key"}', "<html>nginx</html>", ""];
+    await using server = await HttpServer.open(
+      legacy(({ response }) => response.writeHead(400).end(bodies.shift())),
+    );
+    await using client = await connect(server);
+    const said = String.raw`"{\"detail\":\"Invalid API key\"}"`;
+    for (const end of [`answered 400: ${said}`, "answered 400", "answered 400"]) {
+      const call = client.callTool("t", {}, new SampleContext());
+      await assert.rejects(call, { message: `${server.url.origin} ${end}` });
+    }
+  });
+
   it("ends when the server has forgotten the session", async () => {
     covers("mcp.http-client.session-lost");
     await using server = await HttpServer.open(

@@ -23,6 +23,7 @@ import {
   type HttpPending,
   messagesOf,
   pendingFor,
+  refusal,
   withoutAnswer,
 } from "./http-pending.ts";
 import { HttpSession } from "./http-session.ts";
@@ -45,7 +46,7 @@ const LONGEST_TAKING = 30_000;
 /** A server that does not say whether it has a stream of its own is not waited for longer. */
 const LONGEST_HOLD = 2_000;
 /** Characters that are repeated of what is no message. */
-const LONGEST_QUOTE = 80;
+const LONGEST_QUOTE = 200;
 const CUT_OFF = "cut its answer off";
 /** A stream that was cut off is taken up again so often, and then given up. */
 const MOST_RESUMES = 5;
@@ -206,7 +207,7 @@ export class HttpChannel implements Channel<string> {
     if (pending === undefined || !this.#pending.has(pending.id)) return;
     if (status >= 300) {
       const { origin } = this.#url;
-      this.#fail(pending, `${origin} ${failure?.why ?? `answered ${status}`}`, status);
+      this.#fail(pending, `${origin} ${failure?.why ?? refusal(status, pending)}`, status);
     } else if (pending.lastEvent !== "") this.#resume(pending);
     else if (failure === undefined) this.#lose(pending, withoutAnswer(pending), false);
     else {
@@ -248,7 +249,7 @@ export class HttpChannel implements Channel<string> {
     if (message?.error !== undefined && message.id === pending.id) {
       this.#pending.delete(pending.id);
       background(this.#sink?.message(body), "Taking a message");
-    }
+    } else pending.garbage ??= body.slice(0, LONGEST_QUOTE);
   }
 
   #fail(pending: HttpPending, why: string, status?: number): void {
