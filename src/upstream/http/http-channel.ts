@@ -28,7 +28,7 @@ import {
 } from "./http-pending.ts";
 import { HttpSession } from "./http-session.ts";
 import { RequestOrigins } from "./request-origins.ts";
-import { streamStatus, waitBefore } from "./stream-wait.ts";
+import { streamStatus, StreamWaits, waitBefore } from "./stream-wait.ts";
 
 export interface HttpChannelOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -70,7 +70,7 @@ export class HttpChannel implements Channel<string> {
   #lastEvent = "";
   /** What waits for the server's own stream. */
   #held: string[] | undefined;
-  #waits = 0;
+  readonly #waits = new StreamWaits();
   /** Milliseconds that the server wants us to wait before its stream is opened again. */
   #wait: number | undefined;
   #isClosed = false;
@@ -310,20 +310,21 @@ export class HttpChannel implements Channel<string> {
 
   /** What the server says outside any request (up to 2025-11-25). Not every server does. */
   #listen(): void {
+    this.#waits.opened();
     this.#get(this.#lastEvent, {
       head: () => this.#release(),
       retry: (wait) => {
         this.#wait = wait;
       },
       message: (text, eventId) => {
-        this.#waits = 0;
+        this.#waits.came();
         if (eventId !== "") this.#lastEvent = eventId;
         return this.#deliver(text, "", undefined);
       },
       end: (status) => {
         this.#release();
         if (status >= 300 && status < 500) return;
-        this.#later(waitBefore(++this.#waits, this.#wait), () => this.#listen());
+        this.#later(this.#waits.ended(this.#wait), () => this.#listen());
       },
     });
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { streamStatus, waitBefore } from "./stream-wait.ts";
+import { streamStatus, StreamWaits, waitBefore } from "./stream-wait.ts";
 
 describe("waitBefore()", () => {
   const waits = (asked?: number): number[] =>
@@ -18,6 +18,23 @@ describe("waitBefore()", () => {
 
   it("is never nothing, whatever the server wants", () => {
     assert.deepEqual(waits(0), [100, 200, 400, 30_000]);
+  });
+});
+
+describe("StreamWaits", () => {
+  it("grow while the stream fails at once, and begin anew after it was open for long or brought something", () => {
+    let now = 0;
+    const waits = new StreamWaits(() => now);
+    const after = (milliseconds: number): number => {
+      waits.opened();
+      now += milliseconds;
+      return waits.ended(undefined);
+    };
+    assert.deepEqual([after(5), after(5), after(5)], [500, 1_000, 2_000]);
+    assert.deepEqual([after(60_000), after(60_000)], [500, 500]);
+    assert.deepEqual([after(5), after(5)], [1_000, 2_000]);
+    waits.came();
+    assert.equal(after(5), 500);
   });
 });
 

@@ -15,6 +15,35 @@ export function waitBefore(attempt: number, asked = FIRST): number {
 }
 
 /**
+ * The waits of a stream that is opened again and again. One that was open for long has not failed, also if
+ * nothing came: proxies end streams that are silent.
+ */
+export class StreamWaits {
+  readonly #now: () => number;
+  #failures = 0;
+  #openedAt = 0;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  opened(): void {
+    this.#openedAt = this.#now();
+  }
+
+  /** Something came. */
+  came(): void {
+    this.#failures = 0;
+  }
+
+  /** It has ended: milliseconds before it is opened again. */
+  ended(asked: number | undefined): number {
+    if (this.#now() - this.#openedAt > LONGEST) this.#failures = 0;
+    return waitBefore(++this.#failures, asked);
+  }
+}
+
+/**
  * The status of an answer to GET. MCP 2025-11-25, basic/transports § Listening for Messages from the Server:
  * a stream of events, or 405. Some servers answer with a page for people, which is no stream either.
  */
