@@ -220,6 +220,9 @@ export class Lifecycle {
         this.client = undefined;
         this.#options.down();
         if (this.#state === "stopped") return;
+        // One that was up for long has worked, also if nobody called: a proxy ends silent connections.
+        const isLong = Date.now() - this.#since.getTime() > this.#options.limits.longestWait;
+        if (isLong) this.backoff.succeeded();
         // No new calls from here on, however long it takes to end.
         this.#become("waiting");
         this.#ending = this.#end(client, link);
