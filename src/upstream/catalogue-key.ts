@@ -5,7 +5,7 @@ import type { UpstreamSettings } from "./settings.ts";
 /** The file with the remembered catalogue of the upstream of that name. */
 export function cataloguePath(folder: string, name: string): string {
   // Not with join(): a start that knows ten servers would spend half a millisecond in it.
-  return `${folder}${sep}${encodeURIComponent(name)}.json`;
+  return `${folder}${sep}${encodeURIComponent(name.toWellFormed())}.json`;
 }
 
 /**

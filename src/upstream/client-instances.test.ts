@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 
 import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
-import { LEGACY, type Script, Scripts } from "../../test/upstream/scripted-server.ts";
+import { LEGACY, type Script, Scripts, SILENCE } from "../../test/upstream/scripted-server.ts";
+import { META } from "../protocol/mcp/meta.ts";
 import type { ToolResult } from "../tool/tool.ts";
 
 const inputSchema = { type: "object" };
@@ -98,6 +99,31 @@ describe("an upstream with an instance for each client", { timeout: 20_000 }, ()
     await idle.of("a")[1]?.left;
   });
 
+  it("starts it again for what another client wanted of the one that has ended", async () => {
+    const asked = Promise.withResolvers<void>();
+    let times = 0;
+    const scripts = new Scripts({
+      a: {
+        ...asking(),
+        initialize: () => ({
+          protocolVersion: "2025-11-25",
+          capabilities: { tools: {}, prompts: {}, completions: {} },
+        }),
+        "prompts/list": () => ({ prompts: [{ name: "p", arguments: [{ name: "who" }] }] }),
+        "completion/complete": () => {
+          asked.resolve();
+          return ++times === 1 ? SILENCE : { completion: { values: ["Ann"] } };
+        },
+      },
+    });
+    await using house = await new HouseOfUpstreams(scripts).configure(OWN);
+    await call(house, "count", client("one"));
+    const completion = house.offer.prompts.get("p")?.complete?.({ name: "who", value: "A" });
+    await asked.promise;
+    house.offer.clients.gone("one");
+    assert.deepEqual((await completion)?.values, ["Ann"]);
+  });
+
   it("asks the owner what belongs to no call", async () => {
     const scripts = new Scripts({ a: asking });
     await using house = await new HouseOfUpstreams(scripts).configure(OWN);
@@ -133,6 +159,48 @@ describe("a shared upstream that asks", { timeout: 20_000 }, () => {
     assert.equal(status?.instance, "client");
     assert.equal(status.isSwitched, true);
     assert.ok(house.log.some((line) => line.includes("upstream.instance-per-client")));
+  });
+
+  it("answers a call of a client that shared it with another, which has it now and leaves", async () => {
+    const begun = Promise.withResolvers<void>();
+    const open = Promise.withResolvers<void>();
+    const execution = { taskSupport: "required" };
+    const scripts = new Scripts({
+      a: {
+        ...LEGACY,
+        "tools/list": () => ({
+          tools: [
+            { name: "job", inputSchema, execution },
+            { name: "slow", inputSchema },
+          ],
+        }),
+        "tools/call": async ({ name }) => {
+          if ((name as unknown) === "job") return { task: { taskId: "t1", status: "working" } };
+          begun.resolve();
+          await open.promise;
+          return text("slow");
+        },
+        "tasks/result": () => SILENCE,
+      },
+    });
+    await using house = await new HouseOfUpstreams(scripts).configure(A);
+    const [one, two] = [client("one"), client("two")];
+    const job = call(house, "job", one);
+    const slow = call(house, "slow", two);
+    await begun.promise;
+    const server = await scripts.start("a");
+    await server.until((each) => each.asked("tasks/result").length === 1);
+    await server.request(ASKED.method, {
+      ...ASKED.params,
+      _meta: { [META.relatedTask]: { taskId: "t1" } },
+    });
+    assert.equal(one.asked.length, 1);
+    one.abort.abort(new Error("gone"));
+    house.offer.clients.gone("one");
+    await job;
+    open.resolve();
+    assert.equal(await slow, "slow");
+    await server.left;
   });
 
   it("asks nobody where two may be meant: repeats what is harmless, and says what to do", async () => {

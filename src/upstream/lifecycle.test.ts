@@ -57,4 +57,20 @@ describe("Upstreams leave a server alone", () => {
       await until(house, "waiting");
     }
   });
+
+  it("never for ends that come long after its starts, also if nobody calls it", async () => {
+    const scripts = new Scripts({ a: LEGACY });
+    const limits = { ...QUICK, rest: 3_600_000 };
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits });
+    await house.configure({ a: { command: "a" } });
+    for (let start = 1; start <= 6; start++) {
+      const server = await scripts.start("a", start);
+      await until(house, "up");
+      await new Promise((resolve) => setTimeout(resolve, 2 * limits.longestWait));
+      server.die();
+    }
+    await scripts.start("a", 7);
+    await until(house, "up");
+    assert.equal(house.upstreams.status()[0]?.failuresInARow, 1);
+  });
 });

@@ -36,6 +36,8 @@ const openPlain: OpenLink = (settings, events, limits) => openLink(settings, eve
 
 /** Milliseconds that a caller waits to learn why a server has ended. */
 const EXPLAINING = 500;
+/** Milliseconds after which it is looked at again whether the last calls have been answered. */
+const LOOK_AGAIN = 50;
 
 /** The lifecycle of an upstream: started when it is first needed, and restarted when it dies. */
 export class Lifecycle {
@@ -56,6 +58,8 @@ export class Lifecycle {
   #starting: Promise<McpClient> | undefined;
   #ending: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** Connections that end when their calls have been answered. */
+  readonly #leaving = new Map<McpClient, Promise<void>>();
   /** Resolves when it is up again after a restart. */
   #again = promise<McpClient>();
 
@@ -108,6 +112,8 @@ export class Lifecycle {
   /** Resolves when it is up again after it died. */
   restarted(): Promise<McpClient> {
     if (this.client?.hasEnded === false) return Promise.resolve(this.client);
+    // It was ended on purpose: nothing else would start it.
+    if (this.#state === "idle") return this.#start();
     const late = sleep(this.#options.limits.start, undefined, { ref: false }).then(() => {
       throw this.down("did not come back in time");
     });
@@ -133,9 +139,10 @@ export class Lifecycle {
     await this.#starting?.catch(() => {});
     await this.client?.close();
     await this.#link?.end();
+    await Promise.all([...this.#leaving].map(([client, left]) => client.close().then(() => left)));
   }
 
-  /** Ends it until it is needed again. */
+  /** Ends it until it is needed again. Calls that are under way have their answers first. */
   async rest(): Promise<void> {
     await this.#starting?.catch(() => {});
     const { client } = this;
@@ -144,8 +151,10 @@ export class Lifecycle {
     this.client = undefined;
     this.#options.down();
     this.#become("idle");
-    await client.close();
-    await link?.end();
+    const left = this.#leave(client, link)
+      .catch((error: unknown) => this.#log.warn("upstream.not-ended", { error }))
+      .finally(() => this.#leaving.delete(client));
+    this.#leaving.set(client, left);
   }
 
   /** The error for callers while it is down. */
@@ -211,6 +220,9 @@ export class Lifecycle {
         this.client = undefined;
         this.#options.down();
         if (this.#state === "stopped") return;
+        // One that was up for long has worked, also if nobody called: a proxy ends silent connections.
+        const isLong = Date.now() - this.#since.getTime() > this.#options.limits.longestWait;
+        if (isLong) this.backoff.succeeded();
         // No new calls from here on, however long it takes to end.
         this.#become("waiting");
         this.#ending = this.#end(client, link);
@@ -222,6 +234,14 @@ export class Lifecycle {
   async #end(client: McpClient, link: Link): Promise<void> {
     await Promise.all([client.close(), link.end()]);
     this.#failed(await whyEnded(link, this.stderrLog));
+  }
+
+  async #leave(client: McpClient, link: Link | undefined): Promise<void> {
+    while (client.callsInFlight > 0 && !client.hasEnded) {
+      await sleep(LOOK_AGAIN, undefined, { ref: false });
+    }
+    await client.close();
+    await link?.end();
   }
 
   #failed(why: string): void {

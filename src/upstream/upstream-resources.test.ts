@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { ECHO, LEGACY, type Script, Scripts } from "../../test/upstream/scripted-server.ts";
+import { Profile } from "../tool/profile/profile.ts";
 
 const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 20_000, gather: 5 };
 
@@ -42,6 +43,36 @@ describe("A hostile upstream", () => {
     assert.ok(process.cpuUsage(before).user < 5_000_000);
   });
 
+  it("cannot delay everybody with a long list, of which a profile shows a part", async () => {
+    const all = Array.from({ length: 10_000 }, (_, each) => ({
+      uri: `x://${"a".repeat(200)}/${each}`,
+      name: "one",
+    }));
+    const [opened] = await houseOf({
+      ...LEGACY,
+      initialize: () => ({
+        protocolVersion: "2025-11-25",
+        capabilities: { tools: {}, resources: {} },
+      }),
+      "resources/list": ({ cursor = 0 }: { cursor?: unknown }) => {
+        const next = Number(cursor) + 2_000;
+        const page = { resources: all.slice(Number(cursor), next) };
+        return next < all.length ? { ...page, nextCursor: String(next) } : page;
+      },
+      "resources/templates/list": () => ({ resourceTemplates: [] }),
+    });
+    await using house = opened;
+    const profile = new Profile("some", { resources: { deny: ["x://*/1*"] } });
+    while ((await house.offer.resources.list()).length < all.length) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    const before = process.cpuUsage();
+    const shown = await house.offer.resources.list(undefined, profile);
+    assert.equal(shown.length, 8_889);
+    // Microseconds of this process's own work: a busy machine makes no difference.
+    assert.ok(process.cpuUsage(before).user < 2_000_000);
+  });
+
   it("cannot answer for the resources of another", async () => {
     const resources: Script = {
       ...CALM,
@@ -66,5 +97,34 @@ describe("A hostile upstream", () => {
     calm.notify("notifications/resources/updated", { uri: "calm://1" });
     await calm.request("ping");
     assert.equal(updates, 1);
+  });
+});
+
+describe("UpstreamResources", () => {
+  it("subscribe to what a server lists only later", async () => {
+    const listed: object[] = [];
+    const scripts = new Scripts({
+      a: {
+        ...LEGACY,
+        initialize: () => ({
+          protocolVersion: "2025-11-25",
+          capabilities: { tools: {}, resources: { subscribe: true, listChanged: true } },
+        }),
+        "resources/list": () => ({ resources: listed }),
+        "resources/templates/list": () => ({ resourceTemplates: [] }),
+        "resources/subscribe": () => ({}),
+      },
+    });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.configure({ a: { command: "a" } });
+    const updated = Promise.withResolvers<void>();
+    const stop = house.offer.resources.watch("x://1", updated.resolve);
+    const server = await scripts.start("a");
+    listed.push({ uri: "x://1", name: "one" });
+    server.notify("notifications/resources/list_changed");
+    await server.until((each) => each.asked("resources/subscribe").length === 1);
+    server.notify("notifications/resources/updated", { uri: "x://1" });
+    await updated.promise;
+    stop();
   });
 });

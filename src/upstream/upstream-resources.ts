@@ -8,6 +8,7 @@ import type {
   ResourceTemplateDefinition,
 } from "../tool/resource.ts";
 import { type ToolContext, ToolFault } from "../tool/tool.ts";
+import type { Catalogue } from "./catalogue.ts";
 import type { Upstream } from "./upstream.ts";
 import { completion } from "./upstream-prompt.ts";
 import { type Effort, UriTemplate } from "./uri-template.ts";
@@ -19,7 +20,8 @@ import { type Effort, UriTemplate } from "./uri-template.ts";
 export class UpstreamResources implements ResourceProvider {
   readonly #upstreams: () => readonly Upstream[];
   readonly #known: () => Promise<void>;
-  readonly #watched = new Map<string, Upstream>();
+  /** What is subscribed to, and at which upstream; at none while no upstream has it. */
+  readonly #watched = new Map<string, Upstream | undefined>();
 
   /** `known` waits for upstreams that were never seen before. */
   constructor(upstreams: () => readonly Upstream[], known: () => Promise<void>) {
@@ -55,25 +57,20 @@ export class UpstreamResources implements ResourceProvider {
   }
 
   async complete(uri: string, argument: CompletionArgument): Promise<Completion | undefined> {
-    const owner = this.#upstreams().find(({ catalogue }) =>
-      catalogue?.templates.some(({ uriTemplate }) => uriTemplate === uri),
-    );
+    const owner = this.#upstreams().find((each) => indexOf(each)?.templates.has(uri));
     return owner && completion(owner, { type: "ref/resource", uri }, argument);
   }
 
   async serverOf(uri: string): Promise<string | undefined> {
     await this.#known();
-    const ofTemplate = this.#upstreams().find(({ catalogue }) =>
-      catalogue?.templates.some(({ uriTemplate }) => uriTemplate === uri),
-    );
+    const ofTemplate = this.#upstreams().find((each) => indexOf(each)?.templates.has(uri));
     return (ofTemplate ?? this.#ownerOf(uri))?.name;
   }
 
   watch(uri: string): void {
     const owner = this.#ownerOf(uri);
-    if (owner === undefined) return;
     this.#watched.set(uri, owner);
-    owner.watch(uri);
+    owner?.watch(uri);
   }
 
   unwatch(uri: string): void {
@@ -81,26 +78,20 @@ export class UpstreamResources implements ResourceProvider {
     this.#watched.delete(uri);
   }
 
-  /** After the upstreams changed: moves each subscription to the upstream that has the resource now. */
+  /** After the upstreams or their lists changed: subscribes where the resource is now. */
   rewatch(): void {
-    const upstreams = new Set(this.#upstreams());
-    for (const [uri, owner] of this.#watched) {
-      if (upstreams.has(owner)) continue;
-      this.#watched.delete(uri);
-      this.watch(uri);
-    }
+    const upstreams = new Set<Upstream | undefined>(this.#upstreams());
+    for (const [uri, owner] of this.#watched) if (!upstreams.has(owner)) this.watch(uri);
   }
 
   #ownerOf(uri: string): Upstream | undefined {
     const upstreams = this.#upstreams();
     const scheme = schemeOf(uri);
     return (
-      upstreams.find((each) => each.catalogue?.resources.some((one) => one.uri === uri)) ??
+      upstreams.find((each) => indexOf(each)?.resources.has(uri)) ??
       upstreams.find((each) => hasTemplateFor(each, uri)) ??
-      upstreams.find((each) => each.catalogue?.resources.some((one) => isOf(one.uri, scheme))) ??
-      upstreams.find((each) =>
-        each.catalogue?.templates.some((one) => isOf(one.uriTemplate, scheme)),
-      )
+      upstreams.find((each) => indexOf(each)?.resourceSchemes.has(scheme)) ??
+      upstreams.find((each) => indexOf(each)?.templateSchemes.has(scheme))
     );
   }
 }
@@ -138,8 +129,32 @@ function templateOf(entry: Readonly<Record<string, unknown>>): UriTemplate {
   return template;
 }
 
-function isOf(uri: unknown, scheme: string): boolean {
-  return typeof uri === "string" && scheme !== "" && schemeOf(uri) === scheme;
+/** What a catalogue has. Each of thousands of entries may be looked up to answer one list. */
+interface CatalogueIndex {
+  readonly resources: ReadonlySet<unknown>;
+  readonly templates: ReadonlySet<unknown>;
+  readonly resourceSchemes: ReadonlySet<string>;
+  readonly templateSchemes: ReadonlySet<string>;
+}
+
+const indexes = new WeakMap<Catalogue, CatalogueIndex>();
+
+function indexOf({ catalogue }: Upstream): CatalogueIndex | undefined {
+  if (catalogue === undefined) return undefined;
+  let index = indexes.get(catalogue);
+  if (index === undefined) {
+    const resources = new Set(catalogue.resources.map(({ uri }) => uri));
+    const templates = new Set(catalogue.templates.map(({ uriTemplate }) => uriTemplate));
+    const resourceSchemes = schemesOf(resources);
+    index = { resources, templates, resourceSchemes, templateSchemes: schemesOf(templates) };
+    indexes.set(catalogue, index);
+  }
+  return index;
+}
+
+function schemesOf(uris: Iterable<unknown>): Set<string> {
+  const texts = [...uris].filter((uri) => typeof uri === "string");
+  return new Set(texts.map(schemeOf).filter((scheme) => scheme !== ""));
 }
 
 function schemeOf(uri: string): string {

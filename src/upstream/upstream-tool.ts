@@ -79,10 +79,13 @@ function taskSupportOf({ execution }: Entry, hasTasks: boolean): Tool["task"] {
   return support === "required" || support === "optional" ? support : undefined;
 }
 
-/** Some clients reject a whole list for one tool without a schema, so it gets an empty one. */
+/**
+ * Some clients reject a whole list for one tool without a schema, so it gets an empty one, or for one whose
+ * arguments are not an object, which they always are.
+ */
 function schemaOf({ inputSchema }: Entry): Entry {
   if (!isObject(inputSchema)) return { type: "object" };
-  return inputSchema.type === "object" ? inputSchema : { type: "object", ...inputSchema };
+  return inputSchema.type === "object" ? inputSchema : { ...inputSchema, type: "object" };
 }
 
 function isObject(value: unknown): value is Entry {

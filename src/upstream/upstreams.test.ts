@@ -141,6 +141,24 @@ const named = (name: string): Script => ({
   "tools/list": () => ({ tools: [{ ...ECHO, name }] }),
 });
 
+describe("Upstreams offer a tool", () => {
+  it("in a form that clients can read, however its server describes it", async () => {
+    const wrong = { name: "wrong", description: null, inputSchema: { type: "string" } };
+    const bare = { name: "bare", inputSchema: null };
+    const scripts = new Scripts({
+      a: { ...LEGACY, "tools/list": () => ({ tools: [wrong, bare] }) },
+    });
+    await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
+    assert.deepEqual(
+      house.offer.tools.list().map(({ definition }) => definition),
+      [
+        { name: "wrong", inputSchema: { type: "object" } },
+        { name: "bare", inputSchema: { type: "object" } },
+      ],
+    );
+  });
+});
+
 describe("Upstreams.configure()", () => {
   it("changes only what is different", async () => {
     const scripts = new Scripts({ a: named("a"), b: named("b"), b2: named("b"), c: named("c") });
@@ -158,6 +176,26 @@ describe("Upstreams.configure()", () => {
     assert.deepEqual(house.toolNames, ["a"]);
     await scripts.of("b2")[0]?.left;
     await scripts.of("c")[0]?.left;
+  });
+
+  it("takes a name that is no text", async () => {
+    const scripts = new Scripts({ a: named("a") });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.configure({ "\ud800": { command: "a" } });
+    assert.deepEqual(house.toolNames, ["a"]);
+  });
+
+  it("goes on with the next table after one that it could not apply", async () => {
+    const scripts = new Scripts({ a: named("a") });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    const bad = {
+      get command(): string {
+        throw new Error("unreadable");
+      },
+    };
+    await assert.rejects(house.upstreams.configure({ bad }), /unreadable/);
+    await house.configure({ a: { command: "a" } });
+    assert.deepEqual(house.toolNames, ["a"]);
   });
 
   it("starts a server anew when a person wants that, and leaves the others alone", async () => {

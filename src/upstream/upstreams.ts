@@ -76,8 +76,10 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
    * others are stopped. None is started before it is needed.
    */
   configure(table: UpstreamTable): Promise<void> {
-    this.#configuring = this.#configuring.then(() => this.#configure(table));
-    return this.#configuring;
+    const configured = this.#configuring.then(() => this.#configure(table));
+    // A failure is that of this table: later ones, and the end, do not fail for it.
+    this.#configuring = configured.catch(() => {});
+    return configured;
   }
 
   /**
@@ -199,8 +201,12 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   }
 
   #changed(kind: CatalogueKind): void {
-    if (kind === "resources") this.#options.offer.resources.changed();
-    else this.#publish();
+    if (kind !== "resources") {
+      this.#publish();
+      return;
+    }
+    this.#resources.rewatch();
+    this.#options.offer.resources.changed();
   }
 
   /** Puts what all upstreams offer into the offer, under names that do not clash. */

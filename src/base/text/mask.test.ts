@@ -175,6 +175,9 @@ describe("maskText", () => {
       ["https://x-access-token:abc@host", "https://x-access-token:•••@host"],
       ["https://h/?access_token=abc&b=1", "https://h/?access_token=•••&b=1"],
       ["https://h/?a=1&api_key=abc#f", "https://h/?a=1&api_key=•••#f"],
+      ["https://h/?exaApiKey=abc&b=1", "https://h/?exaApiKey=•••&b=1"],
+      ["https://h/?accessToken=abc&X-API_KEY=d", "https://h/?accessToken=•••&X-API_KEY=•••"],
+      ["https://h/?key=PROJ-1&tokens=2", "https://h/?key=PROJ-1&tokens=2"],
       [`a\n${key}\nb ${key}`, "a\n•••\nb •••"],
       ["-----BEGIN PRIVATE KEY-----\nb3Blbn", MASK],
       ["git@github.com:me/repo.git", "git@github.com:me/repo.git"],
@@ -213,6 +216,9 @@ describe("maskText", () => {
       ...["token", "secret", "password", "apikey", "api_key", "my_token", "id_secret"].map(
         (name): [string, string] => [`/path?${name}=x1`, `/path?${name}=•••`],
       ),
+      ...["apiKey", "clientSecret", "authToken", "x-api-key", "userPassword"].map(
+        (name): [string, string] => [`/path?${name}=x1`, `/path?${name}=•••`],
+      ),
     ];
     for (const [text, masked] of table) assert.equal(maskText(text), masked);
   });
@@ -229,9 +235,15 @@ describe("maskText", () => {
 
   it("is fast on hostile text", () => {
     const units = ["ey-", "ey_ey-", "-----BEGIN ", "-----END ", "://a:", "a:", ":", "@", "Bearer "];
-    const texts = [...units, "?token=", "&api_key", "sk-", "\n", "-----BEGIN PRIVATE KEY-----"].map(
-      (unit) => unit.repeat(Math.ceil(4096 / unit.length)).slice(0, 4096),
-    );
+    const texts = [
+      ...units,
+      "?token=",
+      "&api_key",
+      "token=",
+      "sk-",
+      "\n",
+      "-----BEGIN PRIVATE KEY-----",
+    ].map((unit) => unit.repeat(Math.ceil(4096 / unit.length)).slice(0, 4096));
     const started = process.threadCpuUsage();
     for (const text of texts) for (let i = 0; i < 20; i++) maskText(text);
     mask({ [`${"token".repeat(200_000)}\n`]: 1 });

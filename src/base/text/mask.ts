@@ -43,7 +43,8 @@ const FOLLOWING = [
   String.raw`(?<=\b(?:[Bb]earer|BEARER|[Bb]asic|BASIC) )[A-Za-z0-9._~+/=-]{8,}`,
   // A password may hold an @ of its own; the last one before the path is the host's.
   String.raw`(?<=://[^/\s:@]{0,256}:)[^/\s]+(?=@)`,
-  String.raw`(?<=[?&](?:[a-z]{1,16}_)?(?:token|secret|password|api_?key)=)[^&#\s"']+`,
+  // Also `exaApiKey` and `X-Api-Key`.
+  String.raw`(?<=[?&][\w-]{0,32}(?:[Tt]oken|[Ss]ecret|[Pp]assword|[Aa]pi[_-]?[Kk]ey|API_?KEY|TOKEN)=)[^&#\s"']+`,
 ];
 const SHAPE = new RegExp(SHAPES.join("|"), "g");
 const SECRET_SHAPE = new RegExp([...SHAPES, ...FOLLOWING].join("|"), "g");
@@ -53,7 +54,7 @@ const SECRET_SHAPE = new RegExp([...SHAPES, ...FOLLOWING].join("|"), "g");
  * search a text of a kilobyte for all shapes takes thirty.
  */
 const SHAPE_MARKS = ["_", "-", ".ey", "ATBB", "AKIA", "AIza"];
-const URL_MARKS = ["://", "token=", "secret=", "password=", "key="];
+const URL_MARKS = ["://", "oken=", "ecret=", "assword=", "ey="];
 const FOLLOWING_MARKS = ["earer ", "EARER ", "asic ", "ASIC ", ...URL_MARKS];
 
 /**

@@ -4,6 +4,7 @@ import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { Log } from "../../base/log.ts";
 import { followConfig } from "./follow-config.ts";
@@ -42,8 +43,12 @@ class Rig implements AsyncDisposable {
   /** What the log says of the next change. */
   async change(): Promise<string> {
     this.#heard = Promise.withResolvers();
-    writeFileSync(this.#file, "x");
+    this.write();
     return await this.#heard.promise;
+  }
+
+  write(): void {
+    writeFileSync(this.#file, "x");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -72,6 +77,26 @@ describe("followConfig()", { timeout: 20_000 }, () => {
     assert.equal(await rig.change(), "config.reloaded");
     assert.deepEqual(applied, [["other", 3]]);
     stopOther();
+  });
+
+  it("reads all changes that come while one is applied at once", async () => {
+    await using rig = await Rig.open();
+    const [begun, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const stop = followConfig(rig.reloading, rig.log, async () => {
+      begun.resolve();
+      await open.promise;
+    });
+    const first = rig.change();
+    await begun.promise;
+    for (let times = 0; times < 4; times++) {
+      rig.write();
+      await sleep(200);
+    }
+    open.resolve();
+    await first;
+    await sleep(400);
+    assert.equal(rig.loads, 2);
+    stop();
   });
 
   it("does not report a change as applied if a part failed, and lets the others apply it", async () => {

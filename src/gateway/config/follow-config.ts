@@ -41,6 +41,8 @@ class ConfigFollower<C> {
   #stop: (() => void) | undefined;
   /** Reloads run one after the other. */
   #applying: Promise<void> = Promise.resolve();
+  /** A reload that has not begun yet, and so will read all changes up to then. */
+  #isNext = false;
 
   constructor(reloading: Reloading<C>, log: Log) {
     this.#reloading = reloading;
@@ -50,6 +52,8 @@ class ConfigFollower<C> {
   follow(apply: Apply<C>): () => void {
     this.#parts.add(apply);
     this.#stop ??= watchFiles(this.#reloading.files, () => {
+      if (this.#isNext) return;
+      this.#isNext = true;
       this.#applying = this.#applying.then(() => this.#reload());
     });
     return () => {
@@ -61,6 +65,7 @@ class ConfigFollower<C> {
   }
 
   async #reload(): Promise<void> {
+    this.#isNext = false;
     try {
       const config = await this.#reloading.load();
       const applied = [...this.#parts].map(async (apply) => apply(config));

@@ -78,6 +78,40 @@ describe("watchFiles()", { timeout: 60_000 }, () => {
     await watcher.next();
   });
 
+  it("reports a file in a folder that is removed, or moved away, and created again", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-watch-"));
+    const inner = join(folder.path, ".trunkline");
+    const file = join(inner, "a");
+    mkdirSync(inner);
+    writeFileSync(file, "1");
+    using watcher = watching([file]);
+    writeFileSync(file, "2");
+    await watcher.next();
+    for (const leave of [
+      () => rmSync(inner, { recursive: true }),
+      () => renameSync(inner, `${inner}.old`),
+    ]) {
+      leave();
+      await sleep(300);
+      const { count } = watcher;
+      mkdirSync(inner);
+      writeFileSync(file, "3");
+      while (watcher.count === count) await sleep(10);
+    }
+  });
+
+  it("reports a file that never rests", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-watch-"));
+    const file = join(folder.path, "a");
+    using watcher = watching([file]);
+    const writing = setInterval(() => writeFileSync(file, String(performance.now())), 5);
+    try {
+      for (let times = 0; times < 2; times++) await watcher.next();
+    } finally {
+      clearInterval(writing);
+    }
+  });
+
   it("reports no other file in the folder, and nothing after it is stopped", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-watch-"));
     const [file, other] = [join(folder.path, "a"), join(folder.path, "b")];

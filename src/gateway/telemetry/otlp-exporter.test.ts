@@ -144,6 +144,14 @@ describe("OtlpExporter", { timeout: 60_000 }, () => {
       await sample.exporter.flush(60_000);
     }
   });
+
+  it("says in words that the collector is silent", async () => {
+    await using silent = await SilentServer.open();
+    const sample = new Sample(silent.url, { timeout: 20, attempts: 1, batch: 1 });
+    sample.add(1);
+    await sample.dropped(1);
+    assert.equal(sample.reports[0]?.why, "the collector did not answer within 0.02 s");
+  });
 });
 
 /** Takes connections, and never answers. */

@@ -171,13 +171,21 @@ export class OtlpExporter {
         const asked = Number(answer.retryAfter) * 1_000;
         if (asked > 0) wait = Math.min(asked, longestWait);
       } catch (error) {
-        problem = signal.aborted ? LATE : String(error instanceof Error ? error.message : error);
+        problem = signal.aborted ? LATE : this.#wordsFor(error);
         if (this.#isFlushing) return problem;
       }
       if (attempt >= attempts || signal.aborted) return problem;
       await this.#pause(wait);
       if (signal.aborted) return problem;
     }
+  }
+
+  #wordsFor(error: unknown): string {
+    const { name, message } = error instanceof Error ? error : new Error(String(error));
+    if (name === "AbortError" || name === "TimeoutError") {
+      return `the collector did not answer within ${this.#limits.timeout / 1_000} s`;
+    }
+    return message === "aborted" ? "the collector cut its answer off" : message;
   }
 
   /** OTLP/HTTP § Partial Success: a collector may refuse some of the spans that it was sent. */

@@ -94,6 +94,18 @@ describe("verifyAudit()", () => {
     }
   });
 
+  for (const seal of ['{"lines":1,"hash":5}', '{"lines":"x","hash":""}', '{},"seal":null']) {
+    it(`finds a seal that was changed to ${seal}`, async () => {
+      await using folder = await SampleFolder.create();
+      edit(written(folder), (lines) =>
+        lines.map((line) => line.replace(/^\{"seal":\{[^}]*\}/, `{"seal":${seal}`)),
+      );
+      const { problems, sealed } = await verifyAudit(folder.path);
+      assert.equal(sealed, 0);
+      assert.match(problems[0]?.says ?? "", /This seal was changed/);
+    });
+  }
+
   it("counts what no seal confirms", async () => {
     await using folder = await SampleFolder.create();
     const file = written(folder);

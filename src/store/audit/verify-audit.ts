@@ -81,7 +81,7 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
       }
       seals.add(line);
       const count = writer.isCut === true ? "cut" : "sealed";
-      const problem = compare(writer, seal as Seal);
+      const problem = isSeal(seal) ? compare(writer, seal) : "This seal was changed";
       if (problem === undefined) counts[count] += writer.open;
       else problems.push({ where: `${name}:${number}`, says: problem });
       writer.open = 0;
@@ -118,6 +118,12 @@ function compare(writer: Writer, { lines, hash }: Seal): string | undefined {
   if (missing > 0) return `${entries(missing)} missing among the ${expected} before this seal`;
   if (missing < 0) return `${entries(-missing)} too many before this seal`;
   return `One or more of the ${expected} entries before this seal were changed`;
+}
+
+/** Whoever changes entries may have changed seals, too. */
+function isSeal(seal: unknown): seal is Seal {
+  const { lines, hash } = (seal ?? {}) as Partial<Seal>;
+  return Number.isSafeInteger(lines) && typeof hash === "string";
 }
 
 function entries(count: number): string {

@@ -154,6 +154,48 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
     );
   });
 
+  it("does not take a page for people for a stream that it could go on with", async () => {
+    const gets: (string | undefined)[] = [];
+    await using server = await HttpServer.open(
+      legacy(
+        (exchange) => events(exchange).end("id: e1\nretry: 100\ndata: \n\n"),
+        ({ response, headers }) => {
+          gets.push(headers["last-event-id"] as string | undefined);
+          response.writeHead(200, { "content-type": "text/html" }).end("<h1>MCP</h1>");
+        },
+      ),
+    );
+    await using client = await connect(server);
+    const call = client.callTool("t", {}, new SampleContext());
+    await assert.rejects(call, /cut its answer off/);
+    assert.deepEqual(gets, [undefined, "e1"]);
+  });
+
+  it("remembers no request of the server that it has answered", async () => {
+    const pings = 1_000;
+    await using server = await HttpServer.open(
+      legacy((exchange) => {
+        const stream = events(exchange);
+        for (let id = 0; id < pings; id++) {
+          stream.write(encodeSse(JSON.stringify({ jsonrpc: "2.0", id, method: "ping" })));
+        }
+        stream.end(encodeSse(answerOf(exchange, { content: [] })));
+      }),
+    );
+    const channel = new HttpChannel(server.url, { headers: {} });
+    const client = await McpClient.connect(channel);
+    await client.callTool("t", {}, new SampleContext());
+    const isAnswer = ({ message }: Exchange): boolean => message["result"] !== undefined;
+    while (server.exchanges.filter(isAnswer).length < pings) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    assert.deepEqual(
+      Array.from({ length: pings }, (_, id) => channel.originOf(String(id))).filter(Boolean),
+      [],
+    );
+    await client.close();
+  });
+
   it("calls nothing before the server can ask back on its own stream", async () => {
     const order: string[] = [];
     await using server = await HttpServer.open(
@@ -173,6 +215,19 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
     await using client = await connect(server);
     await client.callTool("t", {}, new SampleContext());
     assert.deepEqual(order, ["stream", "call"]);
+  });
+
+  it("repeats why the server refuses a call, unless it says it with a page", async () => {
+    const bodies = ['{"detail":"Invalid API key"}', "<html>nginx</html>", ""];
+    await using server = await HttpServer.open(
+      legacy(({ response }) => response.writeHead(400).end(bodies.shift())),
+    );
+    await using client = await connect(server);
+    const said = String.raw`"{\"detail\":\"Invalid API key\"}"`;
+    for (const end of [`answered 400: ${said}`, "answered 400", "answered 400"]) {
+      const call = client.callTool("t", {}, new SampleContext());
+      await assert.rejects(call, { message: `${server.url.origin} ${end}` });
+    }
   });
 
   it("ends when the server has forgotten the session", async () => {

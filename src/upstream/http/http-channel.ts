@@ -23,9 +23,12 @@ import {
   type HttpPending,
   messagesOf,
   pendingFor,
+  refusal,
   withoutAnswer,
 } from "./http-pending.ts";
 import { HttpSession } from "./http-session.ts";
+import { RequestOrigins } from "./request-origins.ts";
+import { streamStatus, StreamWaits, waitBefore } from "./stream-wait.ts";
 
 export interface HttpChannelOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -43,9 +46,7 @@ const LONGEST_TAKING = 30_000;
 /** A server that does not say whether it has a stream of its own is not waited for longer. */
 const LONGEST_HOLD = 2_000;
 /** Characters that are repeated of what is no message. */
-const LONGEST_QUOTE = 80;
-const FIRST_WAIT = 500;
-const LONGEST_WAIT = 30_000;
+const LONGEST_QUOTE = 200;
 const CUT_OFF = "cut its answer off";
 /** A stream that was cut off is taken up again so often, and then given up. */
 const MOST_RESUMES = 5;
@@ -63,14 +64,13 @@ export class HttpChannel implements Channel<string> {
   readonly #open = new Set<Exchange>();
   readonly #answers: AnswerQueue;
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** Requests of the server, by their id: the progress token of ours that they came with. */
-  readonly #origins = new Map<string, unknown>();
+  readonly #origins = new RequestOrigins();
   readonly #session: HttpSession;
   #sink: Sink<string> | undefined;
   #lastEvent = "";
   /** What waits for the server's own stream. */
   #held: string[] | undefined;
-  #waits = 0;
+  readonly #waits = new StreamWaits();
   /** Milliseconds that the server wants us to wait before its stream is opened again. */
   #wait: number | undefined;
   #isClosed = false;
@@ -96,6 +96,7 @@ export class HttpChannel implements Channel<string> {
     if (this.#isClosed) return ROOM;
     const message = JSON.parse(text) as HttpMessage;
     if (message.method === CANCELLED && this.#cancel(message)) return ROOM;
+    if (message.method === undefined) this.#origins.answered(message);
     if (this.#held !== undefined) {
       this.#held.push(text);
       return ROOM;
@@ -113,9 +114,7 @@ export class HttpChannel implements Channel<string> {
 
   /** For whoever answers a request of the server: which call of ours it belongs to. */
   originOf(idText: string): unknown {
-    const token = this.#origins.get(idText);
-    this.#origins.delete(idText);
-    return token;
+    return this.#origins.take(idText);
   }
 
   /** Whether a tool can be called this way. Only servers of 2026-07-28 speak of headers. */
@@ -208,7 +207,7 @@ export class HttpChannel implements Channel<string> {
     if (pending === undefined || !this.#pending.has(pending.id)) return;
     if (status >= 300) {
       const { origin } = this.#url;
-      this.#fail(pending, `${origin} ${failure?.why ?? `answered ${status}`}`, status);
+      this.#fail(pending, `${origin} ${failure?.why ?? refusal(status, pending)}`, status);
     } else if (pending.lastEvent !== "") this.#resume(pending);
     else if (failure === undefined) this.#lose(pending, withoutAnswer(pending), false);
     else {
@@ -234,9 +233,7 @@ export class HttpChannel implements Channel<string> {
   #note(message: HttpMessage, pending: HttpPending | undefined): void {
     const { id, method, result } = message;
     if (method !== undefined) {
-      if (pending !== undefined && id !== undefined) {
-        this.#origins.set(JSON.stringify(id), pending.token);
-      }
+      if (pending !== undefined && id !== undefined) this.#origins.add(id, pending.token);
       return;
     }
     const answered = this.#pending.get(id as string | number);
@@ -252,7 +249,7 @@ export class HttpChannel implements Channel<string> {
     if (message?.error !== undefined && message.id === pending.id) {
       this.#pending.delete(pending.id);
       background(this.#sink?.message(body), "Taking a message");
-    }
+    } else pending.garbage ??= body.slice(0, LONGEST_QUOTE);
   }
 
   #fail(pending: HttpPending, why: string, status?: number): void {
@@ -278,7 +275,7 @@ export class HttpChannel implements Channel<string> {
       this.#lose(pending, CUT_OFF, false);
       return;
     }
-    this.#later(pending.wait ?? FIRST_WAIT * 2 ** (pending.attempts - 1), () => {
+    this.#later(waitBefore(pending.attempts, pending.wait), () => {
       this.#get(pending.lastEvent, {
         retry: (wait) => {
           pending.wait = wait;
@@ -313,21 +310,21 @@ export class HttpChannel implements Channel<string> {
 
   /** What the server says outside any request (up to 2025-11-25). Not every server does. */
   #listen(): void {
+    this.#waits.opened();
     this.#get(this.#lastEvent, {
       head: () => this.#release(),
       retry: (wait) => {
         this.#wait = wait;
       },
       message: (text, eventId) => {
-        this.#waits = 0;
+        this.#waits.came();
         if (eventId !== "") this.#lastEvent = eventId;
         return this.#deliver(text, "", undefined);
       },
       end: (status) => {
         this.#release();
         if (status >= 300 && status < 500) return;
-        const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#waits++);
-        this.#later(this.#wait ?? wait, () => this.#listen());
+        this.#later(this.#waits.ended(this.#wait), () => this.#listen());
       },
     });
   }
@@ -346,7 +343,7 @@ export class HttpChannel implements Channel<string> {
       { ...this.#common(), method: "GET", headers },
       {
         head: (response) => {
-          status = response.statusCode ?? 0;
+          status = streamStatus(response);
           on.head?.();
         },
         message: (text, id) => (status === 200 ? on.message(text, id, "") : undefined),

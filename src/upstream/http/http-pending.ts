@@ -62,3 +62,11 @@ export function withoutAnswer({ method, garbage }: HttpPending): string {
   const beginning = JSON.stringify(garbage.trim());
   return `answered '${method}' with something that is not an MCP message: ${beginning}`;
 }
+
+/** What to say of an answer that is no success. Its text often has the reason; a page for people has not. */
+export function refusal(status: number, { garbage = "" }: HttpPending): string {
+  const said = garbage.trim();
+  return said === "" || said.startsWith("<")
+    ? `answered ${status}`
+    : `answered ${status}: ${JSON.stringify(said)}`;
+}

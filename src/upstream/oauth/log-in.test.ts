@@ -91,12 +91,15 @@ describe("logIn()", () => {
     issuer.extra = { error: "access_denied", error_description: "not you" };
     await assert.rejects(logInAt(issuer), /did not log you in: access_denied: not you$/);
     issuer.extra = { iss: "https://evil.example", error: "x", error_description: "call 555-1234" };
-    await assert.rejects(logInAt(issuer), ({ message }: Error) => !message.includes("555"));
+    await assert.rejects(logInAt(issuer), ({ message }: Error) => !message.includes("555-1234"));
   });
 
-  it("opens no login page that is not of the web", async () => {
+  it("opens no login page that is not of the web, or not encrypted", async () => {
     await using issuer = await SmallIssuer.open();
     issuer.metadata.authorization_endpoint = "file:///etc/passwd";
     await assert.rejects(logInAt(issuer), /is not a web page/);
+    // MCP 2025-11-25, basic/authorization § Communication Security.
+    issuer.metadata.authorization_endpoint = "http://login.example/authorize";
+    await assert.rejects(logInAt(issuer), /'http:\/\/login\.example\/authorize' is not encrypted/);
   });
 });

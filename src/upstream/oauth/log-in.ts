@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from "oauth4webapi";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { isLoopback } from "../../base/private-address.ts";
 import type { OAuthSettings } from "../settings.ts";
 import { Callback } from "./callback.ts";
 import { bearerChallenge, unionOf } from "./challenge.ts";
@@ -62,7 +63,7 @@ export async function logIn(options: LogInOptions): Promise<Login> {
   })) {
     link.searchParams.set(name, value);
   }
-  checkLink(link);
+  checkLink(link, server);
   const paste = (text: string): boolean => callback.paste(text);
   options.show({ issuer: issuer.issuer, link: link.href, paste });
   const given = await Promise.race([callback.came, aborted(signal)]);
@@ -103,10 +104,15 @@ function offlineOf({ scopes_supported: scopes }: AuthorizationServer): string[] 
   return scopes?.includes("offline_access") === true ? ["offline_access"] : [];
 }
 
-/** A browser would also open other things, such as files. */
-function checkLink(link: URL): void {
-  if (link.protocol === "https:" || link.protocol === "http:") return;
-  throw new TrunklineError("unavailable", `Its login page '${link.href}' is not a web page`);
+/** A browser would also open other things, such as files, and pages that others on the way can change. */
+function checkLink(link: URL, server: URL): void {
+  const { protocol, origin, pathname } = link;
+  if (protocol === "https:") return;
+  const isNear = isLoopback(link) || origin === server.origin;
+  if (protocol === "http:" && isNear) return;
+  const what = protocol === "http:" ? "is not encrypted" : "is not a web page";
+  const page = protocol === "http:" ? origin + pathname : link.href;
+  throw new TrunklineError("unavailable", `Its login page '${page}' ${what}`);
 }
 
 interface CodeExchange {

@@ -109,6 +109,19 @@ describe("LoginTokens", () => {
     assert.equal(rig.issuer.grants.length, 1);
   });
 
+  it("renews a refused token also while another request reads the login", async () => {
+    await using rig = await Rig.open();
+    await rig.logIn(NEVER);
+    const tokens = rig.tokens();
+    const other = tokens.token();
+    const refusals = ["old", "old"].map((token) => tokens.refused({ ...UNAUTHORIZED, token }));
+    for (const next of await Promise.all(refusals)) {
+      assert.ok("token" in next && next.token.startsWith("at-1-"), JSON.stringify(next));
+    }
+    assert.equal(await other, "old");
+    assert.equal(rig.issuer.grants.length, 1);
+  });
+
   it("says that a login has ended, and asks the issuer no more", async () => {
     await using rig = await Rig.open();
     await rig.logIn({ refreshToken: "spent" });

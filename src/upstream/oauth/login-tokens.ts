@@ -13,6 +13,12 @@ export interface LoginTokensOptions {
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
 
+/** A login that is being read, and renewed if its token is the refused one. */
+interface Reading {
+  readonly refused: string | undefined;
+  readonly login: Promise<Login | undefined>;
+}
+
 /**
  * The tokens of a person's login at one MCP server, for requests to that server. A token that is about to
  * end is renewed first, by one process at a time: a refresh token may be good for one use.
@@ -23,7 +29,7 @@ export class LoginTokens implements HttpAuthorization {
   #stamp: string | undefined;
   /** A renewed login that could not be stored, and the access token of the one that it replaces. */
   #unstored: { readonly login: Login; readonly replaces: string | undefined } | undefined;
-  #under: Promise<Login | undefined> | undefined;
+  #reading: Reading | undefined;
 
   constructor(options: LoginTokensOptions) {
     this.#options = options;
@@ -64,10 +70,19 @@ export class LoginTokens implements HttpAuthorization {
 
   /** The login as it is now; one whose token is the refused one, or has ended, is renewed. */
   #current(refused: string | undefined): Promise<Login | undefined> {
-    this.#under ??= this.#read(refused).finally(() => {
-      this.#under = undefined;
+    const known = this.#reading;
+    if (known === undefined) {
+      const login = this.#read(refused).finally(() => {
+        this.#reading = undefined;
+      });
+      this.#reading = { refused, login };
+      return login;
+    }
+    if (refused === undefined || refused === known.refused) return known.login;
+    // It does not know of the refusal, and may bring the refused token.
+    return known.login.then((login) => {
+      return login?.accessToken === refused ? this.#current(refused) : login;
     });
-    return this.#under;
   }
 
   async #read(refused: string | undefined): Promise<Login | undefined> {

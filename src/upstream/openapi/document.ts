@@ -66,7 +66,8 @@ export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function isDeeper(value: unknown, levels: number): boolean {
+/** Whether a value is nested in more levels. */
+export function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;
   return Object.values(value).some((member) => isDeeper(member, levels - 1));

@@ -172,6 +172,16 @@ describe("OpenApiServer", { timeout: 20_000 }, () => {
     assert.deepEqual([textOf(list), list.structuredContent], ["[1,2]", undefined]);
   });
 
+  it("passes on what is too deep for a message as text only", async () => {
+    const deep = `${'{"a":'.repeat(1_000)}1${"}".repeat(1_000)}`;
+    await using rig = await Rig.open(({ response }) => {
+      response.writeHead(200, { "content-type": "application/json" }).end(deep);
+    });
+    const { isError, structuredContent, ...rest } = await rig.call("list");
+    assert.deepEqual([isError, structuredContent], [undefined, undefined]);
+    assert.equal(textOf(rest), deep);
+  });
+
   it("gives a request up when its call is cancelled", async () => {
     const came = Promise.withResolvers<Exchange>();
     await using rig = await Rig.open((exchange) => came.resolve(exchange));

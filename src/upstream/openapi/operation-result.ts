@@ -1,10 +1,13 @@
 import { STATUS_CODES } from "node:http";
 
-import { isObject } from "./document.ts";
+import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
+import { isDeeper, isObject } from "./document.ts";
 import type { HttpResult } from "./http-call.ts";
 
 /** Characters of an error that are repeated. */
 const LONGEST_ERROR = 4_000;
+/** Levels of an object: those of a message, without the ones around it. */
+const MOST_LEVELS = DEFAULT_LIMITS.maxDepth - 8;
 
 interface Result {
   readonly content: readonly object[];
@@ -33,8 +36,8 @@ export function resultOf(what: string, { status, type, body, isCut }: HttpResult
   const value = isCut ? undefined : parsed(text);
   return {
     content: [note(text), ...ends],
-    // A result has an object; a list is in the text only.
-    ...(isObject(value) ? { structuredContent: value } : {}),
+    // A result has an object; a list, and what is too deep for a message, is in the text only.
+    ...(isObject(value) && !isDeeper(value, MOST_LEVELS) ? { structuredContent: value } : {}),
   };
 }
 

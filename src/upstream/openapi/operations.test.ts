@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { OpenApiDocument } from "./document.ts";
+import { requestFor } from "./operation-request.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 
 function operations(paths: object, more: object = {}, filter = {}): Operation[] {
@@ -123,6 +124,44 @@ describe("operationsOf()", () => {
     assert.deepEqual(required, ["id", "request_body"]);
     assert.deepEqual(properties.q, { type: "string", description: "What to find" });
     assert.equal(found.body?.mediaType, "application/json");
+  });
+
+  it("gives arguments names that models take, and says what the API calls them", () => {
+    const names = ["$id", "id", "filter[a.b]", "Start<", "Start>", "[]", "名", "x".repeat(70)];
+    const description = "When it began";
+    const found = only({
+      "/a": { get: { parameters: names.map((name) => parameter(name, "query", { description })) } },
+    });
+    const { properties } = schemaOf(found);
+    const [long = ""] = Object.keys(properties).slice(-1);
+    assert.equal(long, "x".repeat(64));
+    assert.deepEqual(Object.keys(properties).slice(0, -1), [
+      "query_id",
+      "id",
+      "filter_a.b",
+      "Start",
+      "query_Start",
+      "query",
+      "query_2",
+    ]);
+    assert.deepEqual(properties.id, { type: "string", description });
+    assert.deepEqual(properties.query_Start, {
+      type: "string",
+      description: "When it began ('Start>' of the API)",
+    });
+    assert.deepEqual(
+      found.parameters.map(({ name }) => name),
+      names,
+    );
+    const args = { query_Start: "1", "filter_a.b": "2" };
+    const { url } = requestFor(found, "https://api.example", args);
+    assert.deepEqual(
+      [...url.searchParams],
+      [
+        ["filter[a.b]", "2"],
+        ["Start>", "1"],
+      ],
+    );
   });
 
   it("brings only the definitions that an operation needs", () => {

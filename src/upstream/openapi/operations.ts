@@ -1,4 +1,5 @@
 import { glob } from "../../base/text/glob.ts";
+import { ArgumentNames } from "./argument-names.ts";
 import { isObject, type Json, listOf, type OpenApiDocument, refused, textOf } from "./document.ts";
 import { SchemaClosure } from "./schema-closure.ts";
 
@@ -57,6 +58,8 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   ...["accept", "content-type", "authorization", "host", "content-length", "connection"],
   ...["transfer-encoding", "te", "trailer", "upgrade", "expect", "cookie"],
 ]);
+/** The argument for the body of a request. */
+const BODY = "body";
 const DEFAULT_STYLE: Readonly<Record<Place, string>> = {
   path: "simple",
   query: "form",
@@ -114,17 +117,21 @@ function operationOf(document: OpenApiDocument, found: Found): Operation {
     if (isRequired) required.push(argument);
   };
   const parameters: Parameter[] = [];
-  for (const value of parametersOf(document, item, operation)) {
-    const parameter = parameterOf(value, properties);
-    if (parameter === undefined || isCredential(document, parameter)) continue;
+  const described = parametersOf(document, item, operation);
+  const names = new ArgumentNames([...described.map((each) => each.name), BODY]);
+  for (const value of described) {
+    const place = placeOf(value);
+    if (place === undefined || isCredential(document, place)) continue;
+    const parameter = parameterOf(value, place, names);
     const { content } = value;
     const schema = isObject(content)
       ? document.resolve(Object.values(content)[0]).schema
       : value.schema;
     parameters.push(parameter);
-    add(parameter.argument, closure.convert(schema), value.description, parameter.isRequired);
+    const { argument, isRequired } = parameter;
+    add(argument, closure.convert(schema), parameterText(value, parameter), isRequired);
   }
-  const body = bodyOf(document, operation, properties);
+  const body = bodyOf(document, operation, names);
   if (body !== undefined) {
     const { schema, description, ...rest } = body;
     add(rest.argument, closure.convert(schema), description, rest.isRequired);
@@ -169,20 +176,23 @@ function parametersOf(document: OpenApiDocument, item: Json, operation: Json): J
   return [...all.values()];
 }
 
+type Placed = Pick<Parameter, "name" | "in">;
+
 /** Undefined for what an API does not decide, such as the length of a body. */
-function parameterOf(value: Json, taken: Json): Parameter | undefined {
-  const { name, in: place, required, style, explode, content } = value;
+function placeOf({ name, in: place }: Json): Placed | undefined {
   if (typeof name !== "string" || !isPlace(place)) return undefined;
-  if (place === "header" && OWN_HEADERS.has(name.toLowerCase())) return undefined;
+  const isOwn = place === "header" && OWN_HEADERS.has(name.toLowerCase());
+  return isOwn ? undefined : { name, in: place };
+}
+
+function parameterOf(value: Json, placed: Placed, names: ArgumentNames): Parameter {
+  const { required, style, explode, content } = value;
+  const { name, in: place } = placed;
   const used = typeof style === "string" ? style : DEFAULT_STYLE[place];
   const [mediaType] = isObject(content) ? Object.keys(content) : [];
   return {
-    argument:
-      Object.hasOwn(taken, name) || name === "__proto__"
-        ? freeName(`${place}_${name}`, taken)
-        : name,
-    name,
-    in: place,
+    ...placed,
+    argument: names.give(name, place),
     isRequired: place === "path" || required === true,
     style: used,
     isExploded: typeof explode === "boolean" ? explode : used === "form",
@@ -190,8 +200,16 @@ function parameterOf(value: Json, taken: Json): Parameter | undefined {
   };
 }
 
+/** What a parameter is for, and what the API calls it if that says more than the argument. */
+function parameterText({ description }: Json, { argument, name }: Parameter): string | undefined {
+  const text = textOf(description);
+  if (argument.endsWith(name)) return text;
+  const called = `'${name}' of the API`;
+  return text === undefined ? called : `${text} (${called})`;
+}
+
 /** Credentials are configured: a model is not asked for them. */
-function isCredential(document: OpenApiDocument, { name, in: place }: Parameter): boolean {
+function isCredential(document: OpenApiDocument, { name, in: place }: Placed): boolean {
   return Object.values(schemesOf(document)).some((scheme) => {
     if (scheme.type !== "apiKey" || scheme.in !== place) return false;
     const key = String(scheme.name);
@@ -209,7 +227,11 @@ export function schemesOf(document: OpenApiDocument): Readonly<Record<string, Js
 
 type FoundBody = Body & { readonly schema: unknown; readonly description: unknown };
 
-function bodyOf(document: OpenApiDocument, operation: Json, taken: Json): FoundBody | undefined {
+function bodyOf(
+  document: OpenApiDocument,
+  operation: Json,
+  names: ArgumentNames,
+): FoundBody | undefined {
   if (operation.requestBody === undefined) return undefined;
   const { content, required, description } = document.resolve(operation.requestBody);
   if (!isObject(content)) return undefined;
@@ -218,7 +240,7 @@ function bodyOf(document: OpenApiDocument, operation: Json, taken: Json): FoundB
     PREFERRED.map((kind) => types.find((type) => kind.test(type))).find(Boolean) ?? types[0];
   if (mediaType === undefined) return undefined;
   const { schema } = document.resolve(content[mediaType]);
-  const argument = Object.hasOwn(taken, "body") ? freeName("request_body", taken) : "body";
+  const argument = names.give(BODY, "request");
   return { argument, mediaType, isRequired: required === true, schema, description };
 }
 
@@ -278,12 +300,6 @@ class UniqueNames {
   take(name: string): void {
     this.#taken.add(name);
   }
-}
-
-function freeName(name: string, taken: Json): string {
-  let free = name;
-  for (let count = 2; Object.hasOwn(taken, free); count++) free = `${name}_${count}`;
-  return free;
 }
 
 function isIncluded(names: readonly string[], { include, exclude = [] }: OperationFilter): boolean {

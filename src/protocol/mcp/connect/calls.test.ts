@@ -41,6 +41,17 @@ describe("McpClient questions of a server of 2025-11-25", () => {
     });
   }
 
+  it("are refused if one of two clients cannot be asked: it may be the one that is meant", async () => {
+    await using pair = await ClientPair.connect(asking("elicitation/create"));
+    const able = new SampleContext({ name: "a", answers: { "elicitation/create": accept } });
+    const unable = new SampleContext({ name: "b" });
+    const calls = [able, unable].map((each) => pair.client.callTool("echo", {}, each));
+    for (const { heard } of await Promise.all(calls)) {
+      assert.match((heard as { error: { message: string } }).error.message, /2 clients have calls/);
+    }
+    assert.deepEqual(able.asked, []);
+  });
+
   it("go to the caller on whose stream they came, if the transport knows it", async () => {
     const options = { originOf: (idText: string) => (idText === '"server-1"' ? 2 : 1) };
     await using pair = await ClientPair.connect(asking("elicitation/create"), options);

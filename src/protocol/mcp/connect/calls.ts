@@ -121,11 +121,11 @@ export class ClientCalls {
     const known = this.#open.get(token as number);
     if (known !== undefined) return able(known, question);
     const everyone = this.audience();
-    const candidates = everyone.filter((context) => context.canAsk(question));
-    const [only, another] = candidates;
-    if (only === undefined) throw new CannotAsk(question);
-    if (another === undefined) return only;
-    throw new Ambiguous(question.method, candidates.length);
+    const [only, another] = everyone;
+    if (only !== undefined && another === undefined) return able(only, question);
+    // One that cannot be asked may be meant, too: the question is not put to another instead.
+    const isAnswerable = everyone.some((context) => context.canAsk(question));
+    throw isAnswerable ? new Ambiguous(question.method, everyone.length) : new CannotAsk(question);
   }
 }
 

@@ -11,6 +11,7 @@ import { plainResult, plainToolResult, type Around, ClientRequests } from "./req
 import { type McpClientEvents, NO_EVENTS, clientRoutes } from "./routes.ts";
 import { type Era, type Introduction, handshake } from "./handshake.ts";
 import { ClientListening } from "./listen.ts";
+import { readableEntries } from "./list-entries.ts";
 import { allPages, type LeftOut, withReadableNames } from "./lists.ts";
 import { ClientPages } from "./pages.ts";
 import { type AroundPassed, PassedRequest } from "./passed-request.ts";
@@ -253,7 +254,8 @@ export class McpClient {
   async #list(capability: string, name: string, member: string): Promise<JsonObject[]> {
     if (!isObject(this.capabilities[capability])) return [];
     const ask = (params: JsonObject): Promise<JsonObject> => this.#requests.request(name, params);
-    return allPages(ask, member, this.#leftOut(name));
+    const leftOut = this.#leftOut(name);
+    return readableEntries(member, await allPages(ask, member, leftOut), leftOut);
   }
 
   #leftOut(list: string): LeftOut {

@@ -31,6 +31,35 @@ describe("resources/subscribe", { timeout: 10_000 }, () => {
   });
 });
 
+describe("a subscription that is not made yet when its client leaves", { timeout: 10_000 }, () => {
+  it("is not made", async () => {
+    const { offer } = door();
+    offer.profiles = new Profiles({ p: { for: {} } });
+    const [asked, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const watched: string[] = [];
+    offer.resources.add({
+      list: () => [],
+      read: async () => undefined,
+      serverOf: async () => {
+        asked.resolve();
+        await open.promise;
+        return "late";
+      },
+      watch: (uri) => void watched.push(uri),
+    });
+    {
+      await using client = await RawClient.connect(new McpDoor({ offer }), {
+        revision: "2025-11-25",
+      });
+      client.send("resources/subscribe", { uri: "late://1" });
+      await asked.promise;
+    }
+    open.resolve();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.deepEqual(watched, []);
+  });
+});
+
 describe("updates of a resource that a profile hides", { timeout: 10_000 }, () => {
   const HIDING = new Profiles({ p: { for: {}, resources: { deny: [WATCHED] } } });
 

@@ -27,7 +27,8 @@ export async function subscribe(
   if (!(await isShown(door, uri, { client, call }))) {
     throw new RpcError(client.codec.resourceNotFound.code, `Resource not found: ${uri}`, { uri });
   }
-  if (!watches.has(uri)) {
+  // A client that has gone meanwhile would be told for ever.
+  if (!watches.has(uri) && !call.signal.aborted) {
     const tell = ifShown(door, uri, { client, call }, () => {
       call.peer.notify(EVENTS.resourceUpdated, { uri });
     });
