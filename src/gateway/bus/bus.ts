@@ -1,5 +1,6 @@
 import { join } from "node:path";
 
+import { background } from "../../base/background.ts";
 import type { BackoffLimits } from "../../base/limit/backoff.ts";
 import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
@@ -111,17 +112,18 @@ const LASTING = [
 ] as const;
 
 /** Applies a changed plan to a running bus, and logs the settings that need a restart. */
-export async function reconfigure(
+export function reconfigure(
   orchestrator: Orchestrator,
   plan: BusPlan,
   opened: BusPlan | undefined,
   log: Log,
-): Promise<void> {
+): void {
   const changed = LASTING.filter((key) => plan[key] !== opened?.[key]);
   if (changed.length > 0) {
     log.warn("config.needs-restart", { settings: changed.map((key) => `bus.${key}`) });
   }
-  await orchestrator.configure(plan.plugins);
+  // The next change does not wait for the last calls of plugins that this one removes.
+  background(orchestrator.configure(plan.plugins), "Ending plugins that were removed");
 }
 
 /** QUIC, or TLS for addresses with `tls://`. */
