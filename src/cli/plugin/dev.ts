@@ -21,7 +21,7 @@ export async function run(invocation: Invocation<{ readonly id?: string }>): Pro
   }
   const tried = (): Promise<TriedPlugin> => triedPlugin(positionals, cwd, values.id);
   const first = await tried();
-  const { id } = first.settings;
+  let { id } = first.settings;
   const { config } = await quietHouse(invocation);
   const folder = stats.isDirectory() ? path : dirname(path);
   const tell = (line: string): void => out(`${visibleLine(id)} | ${visibleLine(line)}\n`);
@@ -30,8 +30,9 @@ export async function run(invocation: Invocation<{ readonly id?: string }>): Pro
   tell(`watching ${folder}; \`trunkline plugin call TOOL\` calls a tool, Ctrl-C ends it`);
   const again = async (): Promise<PluginSettings> => {
     const { settings, note } = await tried();
+    ({ id } = settings);
     tell(note);
-    return { ...settings, id };
+    return settings;
   };
   await using _running = await devPlugin({ config, plugin: first.settings, again, folder, tell });
   await stopped;
