@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtempDisposable, rename, writeFile } from "node:fs/promises";
+import { mkdir, mkdtempDisposable, readdir, rename, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -59,6 +59,9 @@ describe("devPlugin()", () => {
       again: async () => ({ ...settings, env }),
     });
     await told.told("up, with 0 tools");
+    // Where what a killed process leaves is removed, also the key that signs certificates.
+    const kept = await readdir(data.path, { recursive: true });
+    assert.equal(kept.filter((path) => /^bus\/.*ca\.key$/.test(path)).length, 1);
     await told.told("the first");
     env = { WORD: "run as it is to be run now" };
     await writeFile(file, `${PLUGIN}\n`);

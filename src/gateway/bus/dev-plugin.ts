@@ -1,15 +1,14 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
-import { mkdtempDisposable } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 
 import { background } from "../../base/background.ts";
 import { Log } from "../../base/log.ts";
+import { openRunFolder } from "../../plugin/plugin/plugin-folders.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { Config } from "../config/config.ts";
 import { watchFolder } from "../config/watch-folder.ts";
-import { busPlan, openBus } from "./bus.ts";
+import { busFolder, busPlan, openBus } from "./bus.ts";
 
 export interface DevPluginOptions {
   readonly config: Pick<Config, "bus" | "data">;
@@ -34,12 +33,12 @@ const IGNORED = /(?:^|[\\/])(?:node_modules|\.[^\\/]*)(?:[\\/]|$)/;
 export async function devPlugin(options: DevPluginOptions): Promise<AsyncDisposable> {
   const { config, plugin, again, folder, tell } = options;
   await using opening = new AsyncDisposableStack();
-  const certs = await mkdtempDisposable(join(tmpdir(), "trunkline-plugin-dev-"));
-  opening.defer(() => certs.remove());
+  // With the key of an authority: if we are killed, the next bus removes it.
+  const own = opening.use(await openRunFolder(busFolder(config.data)));
   const log = new Log("info", (line) => tellOf(line, tell));
   const plan = {
     ...busPlan(config),
-    ...{ plugins: [plugin], listen: "localhost:0", certsDir: certs.path },
+    ...{ plugins: [plugin], listen: "localhost:0", certsDir: join(own.path, "certs") },
   };
   const opened = { offer: new Offer(), log, data: config.data, retries: UNTIL_CHANGED };
   const bus = opening.use(await openBus(plan, opened));
