@@ -206,7 +206,10 @@ export class Orchestrator implements AsyncDisposable {
         mostOfPeer: (peer) => (this.#guests.isPlugin(peer) ? MOST_CONNECTIONS : undefined),
         stream: (stream, connection) =>
           background(serveExchange(stream, connection, service), "Answering on the bus"),
-        refused: (reason) => this.#report("bus.refused", { reason: reason.message }),
+        refused: (reason) => {
+          this.#report("bus.refused", { reason: reason.message });
+          this.#certificates.look();
+        },
         lost: (reason) => this.#log.error("bus.listener-lost", { reason: reason.message }),
       }),
     );
