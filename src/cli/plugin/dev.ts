@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { devPlugin } from "../../gateway/bus/dev-plugin.ts";
+import { untilSignal } from "../../gateway/long-running.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
@@ -35,16 +36,9 @@ export async function run(invocation: Invocation<{ readonly id?: string }>): Pro
     return settings;
   };
   await using _running = await devPlugin({ config, plugin: first.settings, again, folder, tell });
-  await stopped;
-  return 0;
-}
-
-async function untilSignal(): Promise<void> {
-  const { promise, resolve: over } = Promise.withResolvers<void>();
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  for (const signal of signals) process.once(signal, () => over());
   // Without a timer, nothing of our own keeps the process alive while the plugin is down.
   const alive = setInterval(() => {}, 60_000);
-  await promise;
+  await stopped;
   clearInterval(alive);
+  return 0;
 }
