@@ -64,10 +64,10 @@ describe("reconfigure()", () => {
       configure: async (plugins: unknown) => void configured.push(plugins),
     } as unknown as Orchestrator;
     const opened = busPlan(configWith({}));
-    reconfigure(orchestrator, busPlan(configWith({ plugins: PLUGINS })), opened, log);
+    await reconfigure(orchestrator, busPlan(configWith({ plugins: PLUGINS })), opened, log);
     assert.equal(lines.length, 0);
     const changed = busPlan(configWith({ listen: "localhost:1", callTimeout: 5 }));
-    reconfigure(orchestrator, changed, opened, log);
+    await reconfigure(orchestrator, changed, opened, log);
     const [line] = lines as { settings?: unknown }[];
     assert.deepEqual(line?.settings, ["bus.listen", "bus.callTimeout"]);
     assert.equal(configured.length, 2);

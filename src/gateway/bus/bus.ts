@@ -1,6 +1,5 @@
 import { join } from "node:path";
 
-import { background } from "../../base/background.ts";
 import type { BackoffLimits } from "../../base/limit/backoff.ts";
 import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
@@ -112,18 +111,19 @@ const LASTING = [
 ] as const;
 
 /** Applies a changed plan to a running bus, and logs the settings that need a restart. */
-export function reconfigure(
+export async function reconfigure(
   orchestrator: Orchestrator,
   plan: BusPlan,
   opened: BusPlan | undefined,
   log: Log,
-): void {
+): Promise<void> {
   const changed = LASTING.filter((key) => plan[key] !== opened?.[key]);
   if (changed.length > 0) {
     log.warn("config.needs-restart", { settings: changed.map((key) => `bus.${key}`) });
   }
-  // The next change does not wait for the last calls of plugins that this one removes.
-  background(orchestrator.configure(plan.plugins), "Ending plugins that were removed");
+  // The next change waits for the end of what this one removes: many in a row would start plugins
+  // faster than they can come up.
+  await orchestrator.configure(plan.plugins);
 }
 
 /** QUIC, or TLS for addresses with `tls://`. */

@@ -77,7 +77,7 @@ export class ConfiguredBus implements AsyncDisposable {
       return;
     }
     const { orchestrator } = await this.#opening;
-    reconfigure(orchestrator, this.#planned(), this.#plan, this.#options.log);
+    await reconfigure(orchestrator, this.#planned(), this.#plan, this.#options.log);
   }
 
   #planned(): BusPlan {
