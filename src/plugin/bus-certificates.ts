@@ -9,11 +9,18 @@ import type { Credentials } from "../wire/quic/connection.ts";
 /** Certificates are looked at so often, at least: the clock of a machine that slept is not to be trusted. */
 const LONGEST_WAIT = 12 * 60 * 60_000;
 const SHORTEST_WAIT = 60_000;
+/** Milliseconds between two looks because of somebody who was refused: anybody can be. */
+const BETWEEN_LOOKS = 1_000;
 
 /** The certificates of a bus, as connections want them. */
 export class BusCertificates {
   readonly folder: string;
   readonly #certificates: Certificates;
+  /** Looks of those who follow. */
+  readonly #looks = new Set<() => Promise<void>>();
+  /** What was trusted when it was last looked at. */
+  #trusted: string | undefined;
+  #lastLook = -BETWEEN_LOOKS;
 
   constructor(folder: string, warn: (message: string) => void) {
     this.folder = folder;
@@ -32,8 +39,11 @@ export class BusCertificates {
     failed: (error: unknown) => void,
   ): Promise<{ readonly credentials: Credentials; readonly stop: () => void }> {
     let timer: NodeJS.Timeout | undefined;
+    let isStopped = false;
     const first = await this.#load(name, options);
     const wait = (renewAt: Date): void => {
+      clearTimeout(timer);
+      if (isStopped) return;
       const until = renewAt.getTime() - Date.now();
       timer = setTimeout(
         () => background(again(), "Renewing a certificate"),
@@ -46,21 +56,42 @@ export class BusCertificates {
       try {
         const { credentials, renewAt } = await this.#load(name, options);
         const isSame = credentials.cert === present.cert && credentials.ca === present.ca;
-        if (!isSame) await renewed(credentials);
+        if (!isSame && !isStopped) await renewed(credentials);
         present = credentials;
         wait(renewAt);
       } catch (error) {
-        failed(error);
+        if (!isStopped) failed(error);
         wait(new Date());
       }
     };
+    this.#looks.add(again);
     wait(first.renewAt);
-    return { credentials: first.credentials, stop: () => clearTimeout(timer) };
+    const stop = (): void => {
+      isStopped = true;
+      this.#looks.delete(again);
+      clearTimeout(timer);
+    };
+    return { credentials: first.credentials, stop };
+  }
+
+  /** Looks whether somebody has replaced them: whoever has the new ones is refused until then. */
+  look(): void {
+    const now = performance.now();
+    if (now - this.#lastLook < BETWEEN_LOOKS) return;
+    this.#lastLook = now;
+    // One tells whether the authority is another, and then all are looked at.
+    const [again] = this.#looks;
+    background(again?.(), "Looking at a certificate");
   }
 
   async #load(name: string, options: CertificateOptions) {
     const made = await this.#certificates.credentialsFor(name, options);
     const credentials: Credentials = { ca: made.caPem, cert: made.certPem, key: made.keyPem };
+    const isReplaced = this.#trusted !== undefined && this.#trusted !== made.caPem;
+    this.#trusted = made.caPem;
+    // What is handed out from now on is of use only where the others are of the same authority.
+    if (isReplaced)
+      for (const again of this.#looks) background(again(), "Looking at a certificate");
     return { credentials, renewAt: made.renewAt };
   }
 }

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { mkdtempDisposable, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { Log } from "../base/log.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
@@ -79,6 +80,13 @@ class Bus implements AsyncDisposable {
     );
   }
 
+  async removeCertificates(): Promise<void> {
+    const { folder } = this.#certificates;
+    for (const name of await readdir(folder)) {
+      if (/\.(?:crt|key)$/.test(name)) await rm(join(folder, name));
+    }
+  }
+
   /** Gives it a plugin of that id. */
   async configure(id: string): Promise<void> {
     const nothing = { args: [], env: {}, config: {}, providesStorage: [], providesAi: [] };
@@ -150,6 +158,19 @@ describe("Orchestrator", { timeout: 600_000 }, () => {
     const { errorCode, errorMessage } = await call(stranger, "clock");
     assert.equal(errorCode, "untrusted");
     assert.match(errorMessage, /not that of a bridge.*'transport\.NAME-client'/);
+  });
+
+  it("lets programs in with certificates of an authority that has replaced the one before", async () => {
+    await using bus = await Bus.open();
+    await bus.removeCertificates();
+    // Its certificate is of an authority that it makes itself, in the same folder.
+    const guest = bus.guest("transport.stdio-client");
+    let tools: string[] | undefined;
+    while (tools === undefined) {
+      tools = await toolsOf(guest).catch(() => undefined);
+      await delay(10);
+    }
+    assert.deepEqual(tools, ["clock", "files"]);
   });
 
   it("refuses a plugin with the id of another program of the bus", async () => {

@@ -95,7 +95,8 @@ export class Orchestrator implements AsyncDisposable {
   #tlsListener: Promise<Listener> | undefined;
   readonly #host: PluginHost;
   #plugins: readonly Plugin[] = [];
-  #configuring: Promise<void> = Promise.resolve();
+  /** Those that are being ended, and when they have. Until then they may call what they might before. */
+  readonly #leaving = new Map<Plugin, Promise<void>>();
 
   private constructor(options: OrchestratorOptions) {
     const { offer, log } = options;
@@ -108,11 +109,12 @@ export class Orchestrator implements AsyncDisposable {
     });
     this.#guests = new Guests({
       granted: (id) => {
-        const plugin = this.#find(id);
+        const plugin = this.#find(id) ?? this.#findLeaving(id);
         return plugin === undefined ? undefined : (plugin.settings.needsTools ?? []);
       },
       approved: (id) => {
-        const { permissions, approvedTools } = this.#find(id)?.settings ?? {};
+        const plugin = this.#find(id) ?? this.#findLeaving(id);
+        const { permissions, approvedTools } = plugin?.settings ?? {};
         return permissions === undefined ? approvedTools : (permissions.tools ?? []);
       },
     });
@@ -148,17 +150,14 @@ export class Orchestrator implements AsyncDisposable {
   }
 
   /**
-   * Brings the plugins in line with the settings: those that are the same go on as they are, others
-   * are started, ended, or ended and started anew. What runs in one that ends may come to its end.
-   * Resolves when what is gone has ended; throws where the settings cannot be, and changes nothing.
+   * Brings the plugins in line with the settings, at once: those that are the same go on as they are,
+   * others are started, ended, or ended and started anew. What runs in one that ends may come to its
+   * end. Resolves when what is gone has ended; throws where the settings cannot be, and changes nothing.
    */
   configure(settings: readonly PluginSettings[]): Promise<void> {
     const ordered = startOrder(settings).flat();
     for (const { id } of ordered) checkPluginId(id);
-    // A failure is only that of the one who asked.
-    const before = this.#configuring.catch(() => {});
-    this.#configuring = before.then(() => this.#apply(ordered));
-    return this.#configuring;
+    return this.#apply(ordered);
   }
 
   /** To be awaited before a list: what plugins offer may not be known yet. */
@@ -177,12 +176,14 @@ export class Orchestrator implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#configuring.catch(() => {});
-    const plugins = this.#plugins.toReversed();
+    // What others need ends after them. All else ends at once: each may take seconds.
+    const ordered = this.#plugins.map((plugin) => ({ ...plugin.settings, plugin }));
+    for (const wave of startOrder(ordered).toReversed()) {
+      await Promise.all(wave.map(({ plugin }) => this.#end(plugin)));
+    }
+    await Promise.all(this.#leaving.values());
     this.#plugins = [];
-    // What others need ends after them.
-    for (const plugin of plugins) await this.#end(plugin);
-    this.#tools.publish([]);
+    this.#publish();
     await this.#ending.disposeAsync();
   }
 
@@ -205,7 +206,10 @@ export class Orchestrator implements AsyncDisposable {
         mostOfPeer: (peer) => (this.#guests.isPlugin(peer) ? MOST_CONNECTIONS : undefined),
         stream: (stream, connection) =>
           background(serveExchange(stream, connection, service), "Answering on the bus"),
-        refused: (reason) => this.#report("bus.refused", { reason: reason.message }),
+        refused: (reason) => {
+          this.#report("bus.refused", { reason: reason.message });
+          this.#certificates.look();
+        },
         lost: (reason) => this.#log.error("bus.listener-lost", { reason: reason.message }),
       }),
     );
@@ -294,13 +298,23 @@ export class Orchestrator implements AsyncDisposable {
     this.#guests.changed();
     this.#publish();
     const gone = [...before.values()].filter((plugin) => !kept.has(plugin));
-    const ends = new Map(gone.map((plugin) => [plugin.id, this.#end(plugin)]));
-    for (const plugin of plugins) plugin.start(ends.get(plugin.id)).catch(() => {});
-    await Promise.all(ends.values());
+    const ends = gone.map((plugin) => this.#end(plugin));
+    for (const plugin of plugins) plugin.start(this.#left(plugin.id)).catch(() => {});
+    await Promise.all(ends);
   }
 
   #find(id: string): Plugin | undefined {
     return this.#plugins.find((plugin) => plugin.id === id);
+  }
+
+  #findLeaving(id: string): Plugin | undefined {
+    return this.#leaving.keys().find((plugin) => plugin.id === id);
+  }
+
+  /** Resolves when all of that id have ended that were to. */
+  async #left(id: string): Promise<void> {
+    const leaving = [...this.#leaving].filter(([plugin]) => plugin.id === id);
+    await Promise.all(leaving.map(([, end]) => end));
   }
 
   /** `offer` is what one of the same id, which it takes the place of, has offered. */
@@ -345,11 +359,15 @@ export class Orchestrator implements AsyncDisposable {
     this.#tools.publish(this.#plugins);
   }
 
-  async #end(plugin: Plugin): Promise<void> {
+  #end(plugin: Plugin): Promise<void> {
     this.#events.forget(plugin.id);
-    await plugin.stop();
-    // Not before: what still runs in it may call what it needs.
-    this.#guests.forget(plugin.id);
+    const end = plugin.stop().finally(() => {
+      this.#leaving.delete(plugin);
+      // Not before: what still runs in it may call what it needs.
+      this.#guests.forget(plugin.id);
+    });
+    this.#leaving.set(plugin, end);
+    return end;
   }
 }
 

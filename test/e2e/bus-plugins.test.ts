@@ -3,6 +3,8 @@ import { after, before, describe, it } from "node:test";
 
 import { covers } from "../support/requirement.ts";
 import { Stopper } from "../../src/base/stop.ts";
+import { answerOf } from "../../src/protocol/bus/answer.ts";
+import type { PluginStatus } from "../../src/plugin/plugin/plugin.ts";
 import type { PluginLimits } from "../../src/plugin/plugin/settings.ts";
 import type { ToolResult } from "../../src/tool/tool.ts";
 import { BusHome } from "../support/bus-home.ts";
@@ -14,6 +16,23 @@ function isAlive(pid: number | undefined): boolean {
   } catch {
     return false;
   }
+}
+
+function isUp({ state }: PluginStatus): boolean {
+  return state === "up";
+}
+
+/** Calls a tool of a plugin that never answers, until the plugin is killed: when this is disposed of. */
+async function hangingCall(bus: BusInProcess, id: string): Promise<AsyncDisposable> {
+  const { pid = 0 } = await bus.until(id, isUp);
+  const over = Promise.allSettled([bus.call(`${id}_hang`)]);
+  await bus.until(id, ({ calls }) => calls === 1);
+  return {
+    async [Symbol.asyncDispose]() {
+      if (isAlive(pid)) process.kill(pid, "SIGKILL");
+      await over;
+    },
+  };
 }
 
 describe("a bus", { timeout: 600_000 }, () => {
@@ -102,9 +121,8 @@ describe("a bus", { timeout: 600_000 }, () => {
     const changed = home.testPlugin("changed");
     const plugins = [home.testPlugin("well"), home.testPlugin("gone"), changed];
     await bus.configure(plugins, { shutdown: 60_000 });
-    const up = ({ state }: { state: string }): boolean => state === "up";
     const [kept, gone, before] = await Promise.all(
-      ["well", "gone", "changed"].map((id) => bus.until(id, up)),
+      ["well", "gone", "changed"].map((id) => bus.until(id, isUp)),
     );
     const slow = bus.call("changed_note", { message: "drains", ms: 1_000 });
     while (!home.recorded().includes("note drains")) {
@@ -116,10 +134,58 @@ describe("a bus", { timeout: 600_000 }, () => {
     assert.throws(() => bus.status("gone"), /There is no plugin 'gone'/);
     // What is called meanwhile waits for the one that comes after it.
     assert.equal(wordsOf(await bus.call("changed_echo", { text: "next" })), "next");
-    const after = await bus.until("changed", up);
+    const after = await bus.until("changed", isUp);
     assert.notEqual(after.pid, before?.pid);
     assert.ok(bus.orchestrator.plugin("changed").said.some((line) => /moin/.test(line)));
     assert.equal(bus.status("well").pid, kept?.pid);
+  });
+
+  it("starts what a change adds while what the last one removed still answers", async () => {
+    const [well, gone] = [home.testPlugin("well"), home.testPlugin("draining")];
+    await bus.configure([well, gone], { shutdown: 600_000 });
+    const { pid } = await bus.until("draining", isUp);
+    await using call = await hangingCall(bus, "draining");
+    const ending = bus.configure([well]);
+    await bus.configure([well, home.testPlugin("fresh")]);
+    await bus.until("fresh", isUp);
+    // One of the same id waits for the end of the one before it.
+    const again = bus.configure([well, gone]);
+    assert.equal(bus.status("draining").state, "starting");
+    assert.equal(isAlive(pid), true);
+    await call[Symbol.asyncDispose]();
+    await Promise.all([ending, again]);
+    assert.notEqual((await bus.until("draining", isUp)).pid, pid);
+  });
+
+  it("lets a plugin that is being ended call no more than before", async () => {
+    const well = home.testPlugin("well");
+    const limited = { ...home.testPlugin("limited"), approved_tools: [] };
+    await bus.configure([well, limited], { shutdown: 600_000 });
+    await using call = await hangingCall(bus, "limited");
+    const ending = bus.configure([well]);
+    // Its manifest names this tool, which nobody has approved.
+    const request = { case: "toolCall", value: { toolName: "echo" } } as const;
+    const answer = await bus.guest("limited-client").ask(request);
+    assert.equal(answerOf("It", answer, "toolCall").errorCode, "untrusted");
+    await call[Symbol.asyncDispose]();
+    await ending;
+  });
+
+  it("ends plugins at once, but what others need after these", async () => {
+    const needy = ["needy", "other"].map((id) => ({
+      ...home.testPlugin(id),
+      depends_on: ["base"],
+    }));
+    const plugins = [home.testPlugin("base"), ...needy];
+    await using own = await BusInProcess.open(home, plugins, { shutdown: 600_000 });
+    for (const { id } of plugins) await own.until(id, isUp);
+    // The tools of the one that is first have the plain names.
+    await using call = await hangingCall(own, "needy");
+    const ending = own.orchestrator[Symbol.asyncDispose]();
+    const states = own.orchestrator.status().map(({ id, state }) => `${id} ${state}`);
+    assert.deepEqual(states, ["base up", "needy stopped", "other stopped"]);
+    await call[Symbol.asyncDispose]();
+    await ending;
   });
 
   describe("a plugin that fails later", () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -13,6 +13,7 @@ import { Program } from "../support/program.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const BUILT = join(ROOT, "dist/trunkline.js");
+const SDK = JSON.stringify(pathToFileURL(join(ROOT, "dist/plugin.mjs")).href);
 const SERVER = join(ROOT, "test/support/tools-server.mjs");
 
 const SHARED = `
@@ -107,8 +108,7 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
   it("have certificates and rights of their own, and come back when their process is killed", async () => {
     await using home = new BusHome();
     const file = join(home.path, "shared.mjs");
-    const sdk = JSON.stringify(pathToFileURL(join(ROOT, "dist/plugin.mjs")).href);
-    writeFileSync(file, SHARED.replace("SDK", sdk));
+    writeFileSync(file, SHARED.replace("SDK", SDK));
     const module = (name: string) => ({ module: file, env: { NAME: name } });
     const permissions = { read: [join(ROOT, "dist")] };
     const plugins = {
@@ -164,4 +164,31 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
     await orchestrator.kill();
     await until(() => ours().length === 0);
   });
+});
+
+describe("plugin test", { timeout: 600_000 }, () => {
+  const moments = {
+    "it waits for the plugin": ["console.error('begun'); setInterval(() => {}, 1_000);", /begun/],
+    "it checks a rule": [SHARED.replace("SDK", SDK), /passed/],
+  } as const;
+  for (const [moment, [program, said]] of Object.entries(moments)) {
+    it(`ends the plugin and removes what it has made when it is interrupted while ${moment}`, async () => {
+      await using home = new BusHome();
+      const file = join(home.path, "plugin.mjs");
+      const temporary = join(home.path, "tmp");
+      mkdirSync(temporary);
+      writeFileSync(file, program);
+      const args = ["plugin", "test", file, "--verbose", "--data", home.data];
+      await using testing = new Program(args, { env: { TMPDIR: temporary } });
+      await testing.until(({ stderr, lines }) => said.test(`${stderr}${lines.join("")}`));
+      testing.child.kill("SIGINT");
+      assert.equal(await testing.exit, 1);
+      assert.match(testing.stderr, /The test was ended by SIGINT/);
+      assert.deepEqual(readdirSync(temporary), []);
+      assert.deepEqual(
+        processesWhere(({ command }) => command.includes(file)),
+        [],
+      );
+    });
+  }
 });

@@ -16,6 +16,7 @@ export interface PluginEntry {
   readonly config?: Readonly<Record<string, string>>;
   readonly provides_storage?: readonly string[];
   readonly needs_tools?: readonly string[];
+  readonly approved_tools?: readonly string[];
   readonly depends_on?: readonly string[];
 }
 

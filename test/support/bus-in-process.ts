@@ -136,6 +136,7 @@ function settingsOf(entry: PluginEntry): PluginSettings {
     providesStorage: entry.provides_storage ?? [],
     providesAi: [],
     ...(entry.needs_tools === undefined ? {} : { needsTools: entry.needs_tools }),
+    ...(entry.approved_tools === undefined ? {} : { approvedTools: entry.approved_tools }),
     dependsOn: entry.depends_on ?? [],
   };
 }

@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { devPlugin } from "../../gateway/bus/dev-plugin.ts";
+import { untilSignal } from "../../gateway/long-running.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/open-house.ts";
@@ -21,7 +22,7 @@ export async function run(invocation: Invocation<{ readonly id?: string }>): Pro
   }
   const tried = (): Promise<TriedPlugin> => triedPlugin(positionals, cwd, values.id);
   const first = await tried();
-  const { id } = first.settings;
+  let { id } = first.settings;
   const { config } = await quietHouse(invocation);
   const folder = stats.isDirectory() ? path : dirname(path);
   const tell = (line: string): void => out(`${visibleLine(id)} | ${visibleLine(line)}\n`);
@@ -30,20 +31,14 @@ export async function run(invocation: Invocation<{ readonly id?: string }>): Pro
   tell(`watching ${folder}; \`trunkline plugin call TOOL\` calls a tool, Ctrl-C ends it`);
   const again = async (): Promise<PluginSettings> => {
     const { settings, note } = await tried();
+    ({ id } = settings);
     tell(note);
-    return { ...settings, id };
+    return settings;
   };
   await using _running = await devPlugin({ config, plugin: first.settings, again, folder, tell });
-  await stopped;
-  return 0;
-}
-
-async function untilSignal(): Promise<void> {
-  const { promise, resolve: over } = Promise.withResolvers<void>();
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  for (const signal of signals) process.once(signal, () => over());
   // Without a timer, nothing of our own keeps the process alive while the plugin is down.
   const alive = setInterval(() => {}, 60_000);
-  await promise;
+  await stopped;
   clearInterval(alive);
+  return 0;
 }

@@ -48,6 +48,8 @@ describe("trunkline plugin list, call, logs and restart", () => {
     assert.equal(code, 1);
     const { data } = (await line.home.load()).config;
     assert.ok(err.includes(`No bus runs on '${data}'. Run \`trunkline serve\` with plugins`), err);
+    const anyPort = await line.run("plugin", "list", "--set", "bus.listen=localhost:0");
+    assert.equal(anyPort.err, err);
   });
 
   it("find the bus that runs on the data folder, without being told where", async () => {

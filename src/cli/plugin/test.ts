@@ -1,9 +1,11 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 
+import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { busPlan, busTransport } from "../../gateway/bus/bus.ts";
+import { untilSignal } from "../../gateway/long-running.ts";
 import { checkSubject, type Outcome } from "../../plugin/conformance/check-subject.ts";
 import { type OpenedSubject, openSubject } from "../../plugin/conformance/open-subject.ts";
 import type { SafeCall } from "../../plugin/conformance/probe.ts";
@@ -29,11 +31,13 @@ interface TestValues extends Values {
 /** `trunkline plugin test --addr HOST:PORT|PLUGIN…` */
 export async function run(invocation: Invocation<TestValues>): Promise<number> {
   const { values, out } = invocation;
-  await using subject = await open(invocation);
+  const patience = patienceOf(values.timeout);
+  const { signal } = stopper();
+  await using subject = await open(invocation, signal);
   const outcomes: Outcome[] = [];
   const isJson = values.json === true;
   if (!isJson) out(`${visibleLine(subject.name)}\n\n`);
-  for await (const outcome of checkSubject(subject, patienceOf(values.timeout))) {
+  for await (const outcome of checkSubject(subject, { patience, signal })) {
     outcomes.push(outcome);
     if (!isJson) out(lineOf(outcome));
   }
@@ -57,7 +61,22 @@ function lineOf({ rule, section, says, outcome, why }: Outcome): string {
   return why === undefined ? line : `${line}${" ".repeat(32)}${visibleLine(why)}\n`;
 }
 
-async function open(invocation: Invocation<TestValues>): Promise<OpenedSubject> {
+/** Ctrl-C ends the plugin first, and removes what was made for it. */
+function stopper(): AbortController {
+  const stopping = new AbortController();
+  background(
+    untilSignal().then((signal) => {
+      stopping.abort(new TrunklineError("cancelled", `The test was ended by ${signal}.`));
+    }),
+    "Ending the test",
+  );
+  return stopping;
+}
+
+async function open(
+  invocation: Invocation<TestValues>,
+  signal: AbortSignal,
+): Promise<OpenedSubject> {
   const { values, positionals, cwd, err } = invocation;
   const { addr, tool, stream } = values;
   const [command, ...args] = positionals;
@@ -82,7 +101,7 @@ async function open(invocation: Invocation<TestValues>): Promise<OpenedSubject> 
     if (values.verbose === true) err(`${visibleLine(line)}\n`);
   };
   const all = [...(program.args ?? []), ...args];
-  return startSubject({ command: program.command, args: all, transport, said, ...calls });
+  return startSubject({ command: program.command, args: all, transport, said, signal, ...calls });
 }
 
 /** A file or a folder is looked into; anything else is a command for the system to find. */

@@ -97,7 +97,7 @@ export class BusControl implements AsyncDisposable {
 /**
  * The bus that runs on the data folder: the configured one, or else the newest, such as that of a
  * `trunkline mcp` with plugins of its own. Undefined where none runs and the configuration names an
- * address, which may be that of a bus on another data folder.
+ * address with a port, which may be that of a bus on another data folder.
  */
 function ownBus({ config }: House): RunningBus | undefined {
   const { listen } = config.bus;
@@ -106,7 +106,9 @@ function ownBus({ config }: House): RunningBus | undefined {
     return listen !== undefined && formatAddress(parseAddress(listen)) === address;
   };
   const bus = running.find(isConfigured) ?? running[0];
-  if (bus !== undefined || listen !== undefined) return bus;
+  if (bus !== undefined) return bus;
+  // Which port was picked instead of 0, only a bus that runs can tell.
+  if (listen !== undefined && parseAddress(listen).port !== 0) return undefined;
   const how =
     "Run `trunkline serve` with plugins in its configuration, or `trunkline orchestrator`; " +
     "--orchestrator-addr and --certs-dir name one elsewhere";

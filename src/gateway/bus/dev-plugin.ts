@@ -1,14 +1,14 @@
-import { type FSWatcher, watch } from "node:fs";
-import { mkdtempDisposable } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { type FSWatcher, statSync, watch } from "node:fs";
+import { basename, dirname, join } from "node:path";
 
 import { background } from "../../base/background.ts";
 import { Log } from "../../base/log.ts";
+import { openRunFolder } from "../../plugin/plugin/plugin-folders.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { Config } from "../config/config.ts";
-import { busPlan, openBus } from "./bus.ts";
+import { watchFolder } from "../config/watch-folder.ts";
+import { busFolder, busPlan, openBus } from "./bus.ts";
 
 export interface DevPluginOptions {
   readonly config: Pick<Config, "bus" | "data">;
@@ -33,49 +33,86 @@ const IGNORED = /(?:^|[\\/])(?:node_modules|\.[^\\/]*)(?:[\\/]|$)/;
 export async function devPlugin(options: DevPluginOptions): Promise<AsyncDisposable> {
   const { config, plugin, again, folder, tell } = options;
   await using opening = new AsyncDisposableStack();
-  const certs = await mkdtempDisposable(join(tmpdir(), "trunkline-plugin-dev-"));
-  opening.defer(() => certs.remove());
+  // With the key of an authority: if we are killed, the next bus removes it.
+  const own = opening.use(await openRunFolder(busFolder(config.data)));
   const log = new Log("info", (line) => tellOf(line, tell));
   const plan = {
     ...busPlan(config),
-    ...{ plugins: [plugin], listen: "localhost:0", certsDir: certs.path },
+    ...{ plugins: [plugin], listen: "localhost:0", certsDir: join(own.path, "certs") },
   };
   const opened = { offer: new Offer(), log, data: config.data, retries: UNTIL_CHANGED };
   const bus = opening.use(await openBus(plan, opened));
   let present = plugin;
+  let changes = 0;
   const restart = async (): Promise<void> => {
     tell("changed: it is started again");
-    const before = JSON.stringify(present);
+    const change = ++changes;
+    const before = present;
     // One that cannot be asked cannot be started either, and why is told by the bus.
-    present = (await again?.().catch(() => present)) ?? present;
-    if (JSON.stringify(present) !== before) await bus.orchestrator.configure([present]);
-    else
-      await bus.orchestrator
-        .plugin(plugin.id)
-        .restart()
-        .catch(() => {});
+    const next = (await again?.().catch(() => before)) ?? before;
+    // What was asked before a further change may answer after it.
+    if (change !== changes) return;
+    present = next;
+    if (JSON.stringify(present) !== JSON.stringify(before)) {
+      await bus.orchestrator.configure([present]);
+      return;
+    }
+    const started = bus.orchestrator.plugin(present.id).restart();
+    await started.catch(() => {});
   };
-  const watcher = watchFolder(folder, () => background(restart(), "Restarting a plugin"));
+  const watcher = watchTree(folder, () => background(restart(), "Restarting a plugin"));
   opening.defer(() => watcher.close());
   const open = opening.move();
   return { [Symbol.asyncDispose]: () => open.disposeAsync() };
 }
 
-function watchFolder(folder: string, changed: () => void): Pick<FSWatcher, "close"> {
+/** Calls back after anything in a folder has changed, also once another folder has taken its place. */
+function watchTree(folder: string, changed: () => void): Pick<FSWatcher, "close"> {
   let timer: NodeJS.Timeout | undefined;
-  const watcher = watch(folder, { recursive: true }, (_, file) => {
-    if (file === null || IGNORED.test(file)) return;
+  const settle = (): void => {
     clearTimeout(timer);
     timer = setTimeout(changed, QUIET);
+  };
+  let watched = watchInside(folder, settle);
+  const stop = watchFolder(dirname(folder), new Set([basename(folder)]), () => {
+    if (watched.inode === inodeOf(folder)) return;
+    watched.close();
+    watched = watchInside(folder, settle);
+    if (watched.inode !== undefined) settle();
   });
-  // A folder that was removed changes no more.
-  watcher.on("error", () => {});
   return {
     close: () => {
+      stop();
       clearTimeout(timer);
-      watcher.close();
+      watched.close();
     },
   };
+}
+
+interface WatchedFolder {
+  /** Undefined where it cannot be watched: it may be gone. */
+  readonly inode: bigint | undefined;
+  close(): void;
+}
+
+function watchInside(folder: string, changed: () => void): WatchedFolder {
+  const inode = inodeOf(folder);
+  const heard = (_: string, file: string | null): void => {
+    if (file !== null && !IGNORED.test(file)) changed();
+  };
+  let watcher: FSWatcher;
+  try {
+    watcher = watch(folder, { recursive: true }, heard);
+  } catch {
+    return { inode: undefined, close: () => {} };
+  }
+  // A folder that was removed changes no more.
+  watcher.on("error", () => {});
+  return { inode, close: () => watcher.close() };
+}
+
+function inodeOf(folder: string): bigint | undefined {
+  return statSync(folder, { bigint: true, throwIfNoEntry: false })?.ino;
 }
 
 interface LogLine {

@@ -1,9 +1,8 @@
-import { mkdtempDisposable } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { OWNER } from "../../base/principal.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { openRunFolder } from "../../plugin/plugin/plugin-folders.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
@@ -12,12 +11,13 @@ import { Policy } from "../../tool/policy.ts";
 import { serveStdio } from "../door/serve-stdio.ts";
 import type { House } from "../house.ts";
 import { openAudit, repositoryOf } from "../tool/toolbox-parts.ts";
-import { busPlan, openBus } from "./bus.ts";
+import { busFolder, busPlan, openBus } from "./bus.ts";
 
 /** Serves one plugin as an MCP server on the standard streams, with a bus of its own. */
 export async function servePluginOnStdio(house: House, plugin: PluginSettings): Promise<void> {
   const { config, log, report } = house;
-  await using certs = await mkdtempDisposable(join(tmpdir(), "trunkline-plugin-mcp-"));
+  // With the key of an authority: if we are killed, the next bus removes it.
+  using own = await openRunFolder(busFolder(config.data));
   using audit = openAudit(house);
   const offer = new Offer({
     ...{ policy: new Policy(config.policy.tools), audit, report, repositoryOf },
@@ -26,7 +26,7 @@ export async function servePluginOnStdio(house: House, plugin: PluginSettings): 
     ...busPlan(config),
     plugins: [plugin],
     listen: "localhost:0",
-    certsDir: certs.path,
+    certsDir: join(own.path, "certs"),
   };
   await using bus = await openBus(plan, { offer, log, data: config.data });
   const only = bus.orchestrator.plugin(plugin.id);

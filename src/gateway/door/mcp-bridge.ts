@@ -58,7 +58,10 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
   });
   bus.offerIn(offer);
   // The orchestrator may start later: until then, what needs no plugin is answered.
-  bus.connect().catch((error: unknown) => tell((error as Error).message));
+  let isOver = false;
+  bus.connect().catch((error: unknown) => {
+    if (!isOver) tell((error as Error).message);
+  });
   const door = new McpDoor({
     offer,
     info: INFO,
@@ -70,4 +73,5 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
   });
   using connection = new Connection(OWNER, process.cwd());
   await serveStdio(house, connection, door.optionsFor(connection));
+  isOver = true;
 }

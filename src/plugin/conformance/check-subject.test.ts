@@ -109,7 +109,8 @@ async function outcomes(
   rules = RULES,
 ): Promise<ReadonlyMap<string, Outcome>> {
   const found = new Map<string, Outcome>();
-  for await (const outcome of checkSubject(of, patience, rules)) found.set(outcome.rule, outcome);
+  for await (const outcome of checkSubject(of, { patience, rules }))
+    found.set(outcome.rule, outcome);
   return found;
 }
 

@@ -25,16 +25,25 @@ export interface Outcome {
   readonly why?: string;
 }
 
-/** Checks a program against every rule for its role, one after the other, each for so many milliseconds. */
+export interface CheckOptions {
+  /** Milliseconds for each rule. */
+  readonly patience: number;
+  readonly rules?: readonly Rule[];
+  /** Breaks it off, also in the middle of a rule. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Checks a program against every rule for its role, one after the other. */
 export async function* checkSubject(
   subject: Subject,
-  patience: number,
-  rules: readonly Rule[] = RULES,
+  { patience, rules = RULES, signal }: CheckOptions,
 ): AsyncGenerator<Outcome, void, void> {
   for (const rule of rules) {
     if (rule.role !== undefined && rule.role !== subject.role) continue;
     const { id, section, says } = rule;
-    yield { rule: id, section, says, ...(await outcomeOf(rule, subject, patience)) };
+    const outcome = await outcomeOf(rule, subject, patience, signal);
+    signal?.throwIfAborted();
+    yield { rule: id, section, says, ...outcome };
   }
 }
 
@@ -42,8 +51,11 @@ async function outcomeOf(
   rule: Rule,
   subject: Subject,
   patience: number,
+  signal: AbortSignal | undefined,
 ): Promise<Pick<Outcome, "outcome" | "why">> {
   const late = Promise.withResolvers<never>();
+  const stop = (): void => late.reject(signal?.reason as Error);
+  signal?.addEventListener("abort", stop, { once: true });
   const timer = setTimeout(() => {
     late.reject(new Error(`it took more than ${patience} ms`));
   }, patience);
@@ -59,6 +71,7 @@ async function outcomeOf(
     return { outcome: error instanceof Skipped ? "skipped" : "failed", why };
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener("abort", stop);
     await probe[Symbol.asyncDispose]();
   }
 }

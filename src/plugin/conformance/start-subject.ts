@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 
 import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import type { PluginManifest } from "../../protocol/bus/plugin.gen.ts";
 import { type BusHandlers, serveExchange } from "../../protocol/bus/serve.ts";
@@ -17,6 +18,8 @@ import { type OpenedSubject, openSubject, type OpenSubjectOptions } from "./open
 export interface StartSubjectOptions extends Pick<OpenSubjectOptions, "call" | "stream"> {
   readonly command: string;
   readonly args: readonly string[];
+  /** Breaks the start off. */
+  readonly signal: AbortSignal;
   readonly transport: BusTransport;
   /** What it writes to stderr. */
   readonly said: (line: string) => void;
@@ -27,7 +30,7 @@ const READY = 10_000;
 
 /** Starts a plugin as an orchestrator does, with certificates that are made for it. */
 export async function startSubject(options: StartSubjectOptions): Promise<OpenedSubject> {
-  const { command, args, transport, said } = options;
+  const { command, args, transport, said, signal } = options;
   await using opening = new AsyncDisposableStack();
   const certs = await mkdtempDisposable(join(tmpdir(), "trunkline-conformance-"));
   opening.defer(() => certs.remove());
@@ -48,8 +51,14 @@ export async function startSubject(options: StartSubjectOptions): Promise<Opened
     // A folder of its own with the authority's key: Orchestra's SDK wants one, and it is worth nothing.
     certsDir: certs.path,
     timeout: READY,
-    signal: new AbortController().signal,
-    said,
+    ...{ signal, said },
+  }).catch((error: unknown) => {
+    signal.throwIfAborted();
+    const why = (error as Error).message.replace(/^It /, "it ");
+    const next =
+      "A plugin prints READY HOST:PORT on stderr once it listens; --verbose shows what it says";
+    const message = `Cannot test '${[command, ...args].join(" ")}': ${why}. ${next}.`;
+    throw new TrunklineError("unavailable", message, { cause: error });
   });
   opening.defer(() => child.end());
   const subject = opening.use(

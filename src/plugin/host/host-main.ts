@@ -9,14 +9,17 @@ import type { HostCommand, HostEvent, StartCommand } from "./host-messages.ts";
 /** Milliseconds that a plugin has for its own end. */
 const GRACE = 1_000;
 
+/** What helps a plugin that no worker can run. */
+const OWN_PROCESS = 'Give it "process": "own" in the configuration';
+
 const workers = new Map<string, Worker>();
 
 const tell = (event: HostEvent): void => {
   process.stdout.write(`${JSON.stringify(event)}\n`);
 };
 
-function start({ key, file, args, env, memory }: StartCommand): void {
-  const worker = new Worker(file, {
+function open({ file, args, env, memory }: StartCommand): Worker {
+  return new Worker(file, {
     argv: [...args],
     env,
     // Those of this process are not for modules.
@@ -25,17 +28,32 @@ function start({ key, file, args, env, memory }: StartCommand): void {
     ...{ stdin: true, stdout: true, stderr: true },
     resourceLimits: { maxOldGenerationSizeMb: memory },
   });
+}
+
+function explain(key: string, error: unknown, next = ""): void {
+  const { message = String(error), stack = "" } = error instanceof Error ? error : {};
+  // The message comes last: it is told with the reason of its end.
+  for (const line of [...stack.split("\n"), `${message}${next}`]) {
+    tell({ key, line: line.slice(0, LONGEST_LINE) });
+  }
+}
+
+function start(command: StartCommand): void {
+  const { key } = command;
+  let worker: Worker;
+  try {
+    worker = open(command);
+  } catch (error) {
+    // Such as for NODE_OPTIONS that only a whole process can have. The other plugins go on.
+    explain(key, error, `. ${OWN_PROCESS}`);
+    tell({ key, exit: 1 });
+    return;
+  }
   workers.set(key, worker);
   for (const output of [worker.stderr, worker.stdout]) {
     readLines(output, (line) => tell({ key, line }));
   }
-  worker.on("error", (error: unknown) => {
-    const { message = String(error), stack = "" } = error instanceof Error ? error : {};
-    // The message comes last: it is told with the reason of its end.
-    for (const line of [...stack.split("\n"), message]) {
-      tell({ key, line: line.slice(0, LONGEST_LINE) });
-    }
-  });
+  worker.on("error", (error: unknown) => explain(key, error));
   worker.on("exit", (exit) => {
     workers.delete(key);
     // What it said last comes before its end.

@@ -37,7 +37,7 @@ async function open(limits?: ConstructorParameters<typeof PluginHost>[0]) {
   await writeFile(file, MODULE);
   await promisify(execFile)("mkfifo", [fifo]);
   const host = new PluginHost(limits);
-  const start = async (what: string): Promise<Started> => {
+  const start = async (what: string, env: NodeJS.ProcessEnv = {}): Promise<Started> => {
     const lines: string[] = [];
     const ready = Promise.withResolvers<string>();
     const stderr = (line: string): void => {
@@ -47,7 +47,7 @@ async function open(limits?: ConstructorParameters<typeof PluginHost>[0]) {
     const run = await host.start({
       file,
       args: [what],
-      env: { NAME: `of ${what}`, FIFO: fifo },
+      env: { NAME: `of ${what}`, FIFO: fifo, ...env },
       stderr,
     });
     return { ...run, lines, ready: ready.promise };
@@ -96,6 +96,19 @@ describe("PluginHost", () => {
     await looping.ready;
     looping.kill();
     assert.equal(await looping.exit, 1);
+    const later = await rig.start("later");
+    assert.equal(await later.ready, `READY later of later ${other.pid}`);
+    await Promise.all([other.end(), later.end()]);
+    assert.equal(await other.exit, 0);
+  });
+
+  it("says why no worker can run a module, and leaves the others alone", async () => {
+    await using rig = await open();
+    const other = await rig.start("other");
+    await other.ready;
+    const refused = await rig.start("refused", { NODE_OPTIONS: "--title=mine" });
+    assert.equal(await refused.exit, 1);
+    assert.match(refused.lines.at(-1) ?? "", /invalid NODE_OPTIONS.*\. Give it "process": "own"/);
     const later = await rig.start("later");
     assert.equal(await later.ready, `READY later of later ${other.pid}`);
     await Promise.all([other.end(), later.end()]);

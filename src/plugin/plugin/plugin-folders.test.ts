@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import { BusCertificates } from "../bus-certificates.ts";
-import { LOCK, PluginFolders } from "./plugin-folders.ts";
+import { LOCK, openRunFolder, PluginFolders } from "./plugin-folders.ts";
 
 async function open() {
   const home = await mkdtempDisposable(join(tmpdir(), "trunkline-folders-"));
@@ -74,6 +74,16 @@ describe("PluginFolders", () => {
     assert.equal(existsSync(path), true);
     await inUse[Symbol.asyncDispose]();
     assert.equal(existsSync(path), false);
+  });
+
+  it("leaves folders alone that something else than plugins needs, until it is killed", async () => {
+    await using home = await open();
+    const own = await openRunFolder(home.parent);
+    await using folders = home.make();
+    await folders.make("tools.a");
+    assert.equal(existsSync(own.path), true);
+    own[Symbol.dispose]();
+    assert.equal(existsSync(own.path), false);
   });
 
   it("keeps the folder of any id apart from the files of the bus", async () => {

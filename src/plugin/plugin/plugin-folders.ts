@@ -19,7 +19,7 @@ const PLUGINS = "plugins";
 export class PluginFolders implements AsyncDisposable {
   readonly #certificates: BusCertificates;
   readonly #parent: string;
-  #run: Promise<{ readonly path: string; readonly lock: FileLock }> | undefined;
+  #run: Promise<RunFolder> | undefined;
 
   constructor(parent: string, certificates: BusCertificates) {
     this.#parent = parent;
@@ -37,7 +37,7 @@ export class PluginFolders implements AsyncDisposable {
   }
 
   async #begun(): Promise<string> {
-    this.#run ??= begin(this.#parent);
+    this.#run ??= openRunFolder(this.#parent);
     try {
       return (await this.#run).path;
     } catch (error) {
@@ -48,14 +48,17 @@ export class PluginFolders implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const run = await this.#run?.catch(() => undefined);
-    if (run === undefined) return;
-    removeFolder(run.path);
-    run.lock[Symbol.dispose]();
+    (await this.#run?.catch(() => undefined))?.[Symbol.dispose]();
   }
 }
 
-async function begin(parent: string): Promise<{ path: string; lock: FileLock }> {
+/** A folder for as long as this process needs it. */
+export interface RunFolder extends Disposable {
+  readonly path: string;
+}
+
+/** Makes a folder in another one, in which it removes those of processes that were killed. */
+export async function openRunFolder(parent: string): Promise<RunFolder> {
   makeFolder(parent, 0o700);
   // One at a time: a folder that is being made looks like one whose owner is gone.
   using _ = await FileLock.take(join(parent, LOCK));
@@ -64,7 +67,14 @@ async function begin(parent: string): Promise<{ path: string; lock: FileLock }> 
   }
   const path = join(parent, crypto.randomUUID());
   makeFolder(path, 0o700);
-  return { path, lock: await FileLock.take(join(path, LOCK)) };
+  const lock = await FileLock.take(join(path, LOCK));
+  return {
+    path,
+    [Symbol.dispose]: () => {
+      removeFolder(path);
+      lock[Symbol.dispose]();
+    },
+  };
 }
 
 async function removeAbandoned(path: string): Promise<void> {

@@ -219,6 +219,7 @@ export class Plugin {
     clearTimeout(this.#timer);
     try {
       await before;
+      this.#stopping.signal.throwIfAborted();
       await Promise.all(this.#options.needs().map((needed) => needed.start()));
       this.#starts++;
       await this.#connect();

@@ -170,6 +170,19 @@ describe("Redial", () => {
     await redial[Symbol.asyncDispose]();
   });
 
+  it("goes on looking for another connection where each try fails at once", async () => {
+    const { redial, dialled, fail } = redialling();
+    const first = (await redial.get()) as FakeConnection;
+    first.isQuiet = true;
+    fail(40);
+    while (!first.isClosed) {
+      first.quiet();
+      await turn();
+    }
+    assert.equal(await redial.get(), dialled[1]);
+    await redial[Symbol.asyncDispose]();
+  });
+
   it("keeps a connection that was only slow", async () => {
     const { redial, dialled } = redialling();
     const first = (await redial.get()) as FakeConnection;

@@ -23,8 +23,9 @@ export interface RedialOptions {
 
 const MOST_EXCHANGES = 5_000;
 const MOST_CONNECTIONS = 8;
-/** Milliseconds for another connection, where nothing is heard on one; then twice as many. */
+/** Milliseconds for another connection, where nothing is heard on one; then twice as many, up to a limit. */
 const FIRST_PROBE = 200;
+const LONGEST_PROBE = 10_000;
 /** Milliseconds after which a connection that is lost was good, and is dialled again at once. */
 const GOOD = 1_000;
 /** Milliseconds; it is never left alone for good. */
@@ -223,7 +224,8 @@ export class Redial implements AsyncDisposable {
     const dialling = this.#options.dial(AbortSignal.any([signal, late]));
     const other = await dialling.catch(() => undefined);
     // Over a slow network it takes longer.
-    this.#probeTime = other === undefined ? this.#probeTime * 2 : FIRST_PROBE;
+    const longer = Math.min(this.#probeTime * 2, LONGEST_PROBE);
+    this.#probeTime = other === undefined ? longer : FIRST_PROBE;
     if (other === undefined) return;
     const isFound = quiet.isQuiet === true && !signal.aborted;
     if (isFound && quiet === this.#current) this.#use(other);

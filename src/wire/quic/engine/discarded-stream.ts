@@ -28,7 +28,7 @@ export class DiscardedStream implements Waiting {
 
   ready(): void {
     while (native.SSL_read_ex(this.ssl, binAddress, binSize, lengthAddress) === 1) {
-      this.#connection.endpoint.took(length.readUInt32LE());
+      this.#connection.took(length.readUInt32LE());
     }
     if (native.SSL_get_error(this.ssl, 0) === ERROR_WANT_READ) return;
     native.ERR_clear_error();

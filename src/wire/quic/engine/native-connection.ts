@@ -4,7 +4,7 @@ import type { Endpoint } from "./endpoint.ts";
 import type { Engine } from "./engine.ts";
 import { DiscardedStream } from "./discarded-stream.ts";
 import { CloseReason, endingOf } from "./ending.ts";
-import { CHECKS, Liveness, SOON } from "./liveness.ts";
+import { CHECKS, Liveness, pingsOf, SOON } from "./liveness.ts";
 import { internals, native, NULL, type Pointer } from "./native.ts";
 import { NativeStream } from "./native-stream.ts";
 import { peerCertificate } from "./native-certificates.ts";
@@ -75,7 +75,7 @@ export class NativeConnection implements Waiting {
     this.ssl = options.ssl;
     this.window = new SendWindow((bytes) => engine.load.change(this, bytes));
     this.spent = new SpentStreams(options.ssl, this.window);
-    this.#liveness = new Liveness(options.ssl, options.keepAlive);
+    this.#liveness = new Liveness(pingsOf(options.ssl), options.keepAlive);
     this.#cutAt = engine.now + options.handshakeTimeout;
     this.nextCheck = this.#cutAt;
     native.SSL_set_blocking_mode(this.ssl, 0);
@@ -187,6 +187,12 @@ export class NativeConnection implements Waiting {
     this.#checkAt(this.#cutAt);
     for (const stream of [...this.#streams]) this.forget(stream);
     this.#close();
+  }
+
+  /** Bytes were read, which made room. */
+  took(bytes: number): void {
+    this.#liveness.heard();
+    this.endpoint.took(bytes);
   }
 
   /** Tells of the end and frees everything, if the connection is over. */

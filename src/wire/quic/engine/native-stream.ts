@@ -172,7 +172,7 @@ export class NativeStream implements Waiting, Sender {
       const flags = (this.#isAnnounced ? 0 : FIRST) | (this.#isRead ? LAST : 0);
       this.#isAnnounced = true;
       pipe.commit(EVENT.data, flags, this.id, lead + got);
-      this.endpoint.took(got);
+      this.#connection.took(got);
     }
     if (pipe.isFull) this.#connection.engine.starve(this.endpoint);
   }
