@@ -2,12 +2,12 @@ import { type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 import { background } from "../../base/background.ts";
+import { watchFolder } from "../../base/file/watch-folder.ts";
 import { Log } from "../../base/log.ts";
 import { openRunFolder } from "../../plugin/plugin/plugin-folders.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { Config } from "../config/config.ts";
-import { watchFolder } from "../config/watch-folder.ts";
 import { busFolder, busPlan, openBus } from "./bus.ts";
 
 export interface DevPluginOptions {
@@ -74,7 +74,8 @@ function watchTree(folder: string, changed: () => void): Pick<FSWatcher, "close"
     timer = setTimeout(changed, QUIET);
   };
   let watched = watchInside(folder, settle);
-  const stop = watchFolder(dirname(folder), new Set([basename(folder)]), () => {
+  const stop = watchFolder(dirname(folder), (name) => {
+    if (name !== undefined && name !== basename(folder)) return;
     if (watched.inode === inodeOf(folder)) return;
     watched.close();
     watched = watchInside(folder, settle);
