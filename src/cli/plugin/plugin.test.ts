@@ -78,7 +78,7 @@ describe("trunkline plugin list, call, logs and restart", () => {
     await using line = await SampleCommandLine.create();
     const empty = await line.run("plugin", "list", "--certs-dir=");
     assert.equal(empty.code, 2);
-    assert.match(empty.err, /Cannot use an empty '--certs-dir'/);
+    assert.match(empty.err, /--certs-dir of 'trunkline plugin list' cannot be empty/);
     assert.equal((await line.run("plugin", "call", "greet", "--args", "[]")).code, 2);
   });
 });

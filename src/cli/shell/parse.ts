@@ -112,6 +112,7 @@ function checkValue(path: Path, token: OptionToken, spec: OptionSpec): Misuse | 
   if (spec.choices?.includes(given) === false) {
     return { kind: "not-a-choice", path, subject: `--${name}`, given, choices: spec.choices };
   }
+  if (given === "" && !spec.mayBeEmpty) return { kind: "empty-value", path, name };
   return undefined;
 }
 
@@ -123,6 +124,10 @@ function checkPositionals(path: Path, given: readonly string[]): Misuse | undefi
     const { name: subject, choices } = arg;
     if (choices?.includes(word) === false) {
       return { kind: "not-a-choice", path, subject, given: word, choices };
+    }
+    // Further words of a list, such as those of a command to run, may well be empty.
+    if (word === "" && i < args.length && !arg.mayBeEmpty) {
+      return { kind: "empty-argument", path, name: subject };
     }
   }
   const missing = args[given.length];
