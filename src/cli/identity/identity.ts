@@ -113,10 +113,10 @@ function listing(identities: readonly Identity[]): string {
 }
 
 function statusLines(status: IdentityStatus, has: IdentityParts, width: number): string {
-  const { author, signing, sshCommand, switched, current, detected, worktree } = status;
+  const { author, signing, sshCommand, switched, current, detected, worktree, gitDir } = status;
   const name = author.name ?? "(no name)";
   const rows: (readonly [string, string])[] = [
-    ["Repository", worktree ?? "not in a repository"],
+    ["Repository", worktree ?? gitDir ?? "not in a repository"],
     ["Author", `${name} <${author.email ?? "no email"}>`],
     ["Identity", current ?? "no configured identity"],
     ["Switched to", switched === undefined ? "none" : `${switched.identity} (${switched.scope})`],
