@@ -11,6 +11,7 @@ import {
 import { basename, dirname, join } from "node:path";
 
 import { diskWords, TrunklineError } from "../../../base/errors.ts";
+import { isFolder } from "../../../base/file/path.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 
 const MAX_SIZE = 16 * 1024 * 1024;
@@ -97,7 +98,9 @@ export class TrustStore {
  * strange project to a file that is trusted elsewhere must not bring that trust along.
  */
 function placeOf(file: string): string {
-  return join(realpathSync(dirname(file)), basename(file));
+  const folder = dirname(file);
+  // A folder that is gone has only the name that it had.
+  return join(isFolder(folder) ? realpathSync(folder) : folder, basename(file));
 }
 
 function digestOf(text: string): string {
