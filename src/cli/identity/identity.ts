@@ -9,6 +9,9 @@ import { openCommands, openIdentities } from "./open-identities.ts";
 import { columns, table } from "../shell/layout.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
+/** Said where a list of them is empty. */
+export const NO_IDENTITIES = "There are no identities. `trunkline identity add NAME` adds one.\n";
+
 type Printing = { readonly json?: boolean };
 type InRepository = Printing & { readonly repo?: string };
 
@@ -22,7 +25,7 @@ export async function list(
   if (values.json) out(toJson({ identities: shown.map(factsOf) }));
   else if (shown.length > 0) out(listing(shown));
   else if (all.length > 0) err(`There are no identities for ${values.provider}.\n`);
-  else err("There are no identities. `trunkline identity add NAME` adds one.\n");
+  else err(NO_IDENTITIES);
   return 0;
 }
 

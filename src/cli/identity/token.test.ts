@@ -33,6 +33,12 @@ describe("trunkline identity token", () => {
     assert.equal(again.out, "No token was stored.\n");
   });
 
+  it("says that there are no identities to verify", async () => {
+    await using line = await SampleCommandLine.create();
+    const { code, err } = await line.run("identity", "token", "verify");
+    assert.deepEqual([code, /^There are no identities\./.test(err)], [0, true], err);
+  });
+
   it("refuses a variable that is not set or empty", async () => {
     await using line = await setUp();
     line.env.EMPTY = "";

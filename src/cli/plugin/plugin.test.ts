@@ -47,7 +47,10 @@ describe("trunkline plugin list, call, logs and restart", () => {
     const { code, err } = await line.run("plugin", "list");
     assert.equal(code, 1);
     const { data } = (await line.home.load()).config;
-    assert.ok(err.includes(`No bus runs on '${data}'. Run \`trunkline serve\` with plugins`), err);
+    assert.ok(
+      err.includes(`No bus runs with the data folder '${data}'. Run \`trunkline serve\` with`),
+      err,
+    );
   });
 
   it("find the bus that runs on the data folder, without being told where", async () => {

@@ -37,6 +37,13 @@ async function setUp(): Promise<SampleCommandLine> {
 }
 
 describe("trunkline session", () => {
+  it("attaches only to an address that a gateway can have, as chat does", async () => {
+    await using line = await setUp();
+    const { code, err } = await line.run("session", "attach", "aaaa1", "--url", "nowhere");
+    assert.equal(code, 2);
+    assert.match(err, /^trunkline: Cannot use 'nowhere' as a server: give a URL such as wss:/);
+  });
+
   it("lists all sessions, or those of a folder", async () => {
     await using line = await setUp();
     const listed = async (...args: string[]) => {
