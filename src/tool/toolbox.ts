@@ -3,7 +3,6 @@ import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { now } from "../base/event-loop.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
 import { Stopper } from "../base/stop.ts";
-import { sentences } from "../base/text/sentences.ts";
 import { visible } from "../base/text/visible.ts";
 import { heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
 import { argumentProblem } from "./schema/argument-problem.ts";
@@ -263,7 +262,7 @@ export class Toolbox {
     if (this.#sources?.arrival() !== undefined) return this.#await(passage);
     const missing = (this.#sources?.missing(profile) ?? []).map(({ why }) => why);
     const all = [`Unknown tool: ${short(passage.name)}`, ...missing, profile?.problem ?? ""];
-    const reason = sentences(all.filter(Boolean));
+    const reason = all.filter(Boolean).join(". ");
     this.#record(passage, "refused", reason);
     throw new TrunklineError("not-found", reason);
   }

@@ -76,7 +76,8 @@ test("a mistake is explained in one line, with what to do, and exits 2", async (
       "--dialect of 'trunkline acp' cannot be 'apc'. It is one of: auto, acp, juggler. Did you mean 'acp'?",
     "completion tcsh":
       "SHELL of 'trunkline completion' cannot be 'tcsh'. It is one of: bash, zsh, fish.",
-    "config show --config=": "'--config' is empty: name a file.",
+    "config show --config=":
+      "--config of 'trunkline config show' cannot be empty. Write --config FILE, or leave it out.",
     "session replay x --after q": "Cannot use 'q' for --after: give a whole number.",
     "plugin list --orchestrator-addr nonsense":
       "Cannot read the address 'nonsense'. Write it as HOST:PORT, quic://HOST:PORT or tls://HOST:PORT.",

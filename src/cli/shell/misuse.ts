@@ -8,10 +8,10 @@ export type Misuse = { readonly path: Path } & (
   /** `typed` is the whole word: `-port`, of which `given` is `-p`. */
   | { readonly kind: "unknown-option"; readonly given: string; readonly typed: string }
   | { readonly kind: "missing-value"; readonly name: string; readonly next?: string }
-  | { readonly kind: "empty-value"; readonly name: string }
   | { readonly kind: "unwanted-value"; readonly name: string; readonly given: string }
   | { readonly kind: "missing-argument"; readonly name: string }
-  | { readonly kind: "empty-argument"; readonly name: string }
+  /** An argument; an option's value that is empty is missing. */
+  | { readonly kind: "empty"; readonly name: string }
   | { readonly kind: "extra-argument"; readonly given: string }
   | {
       readonly kind: "not-a-choice";
@@ -37,13 +37,11 @@ function explain(misuse: Misuse): string {
       return unknownOption(path, misuse.given, misuse.typed);
     case "missing-value":
       return missingValue(path, misuse.name, misuse.next);
-    case "empty-value":
-      return `--${misuse.name} of ${command} cannot be empty. ${emptyHint(path, misuse.name)}`;
     case "unwanted-value":
       return `option '--${misuse.name}' of ${command} takes no value, but got '${misuse.given}'.`;
     case "missing-argument":
       return `${command} needs ${misuse.name}${choicesOf(path, misuse.name)}.`;
-    case "empty-argument":
+    case "empty":
       return `${misuse.name} of ${command} cannot be empty.`;
     case "extra-argument":
       return `${command} takes ${countArguments(path)}, but got '${misuse.given}'.`;
@@ -85,19 +83,15 @@ function unknownOption(path: Path, given: string, typed: string): string {
   return `${said} It belongs after ${oneOf(where)}.`;
 }
 
+/** `next` is what follows instead of the value: another option, or an empty word. */
 function missingValue(path: Path, name: string, next: string | undefined): string {
-  const said = `option '--${name}' of '${callOf(path)}' needs a value: ${withValue(path, name)}.`;
+  const whole = `--${name} ${optionsOf(last(path))[name]?.value ?? "VALUE"}`;
+  if (next === "") {
+    return `--${name} of '${callOf(path)}' cannot be empty. Write ${whole}, or leave it out.`;
+  }
+  const said = `option '--${name}' of '${callOf(path)}' needs a value: ${whole}.`;
   if (next === undefined) return said;
   return `${said} To give it '${next}', write --${name}=${next}.`;
-}
-
-function emptyHint(path: Path, name: string): string {
-  return `Write ${withValue(path, name)}, or leave it out.`;
-}
-
-/** An option as the help shows it: `--port PORT`. */
-function withValue(path: Path, name: string): string {
-  return `--${name} ${optionsOf(last(path))[name]?.value ?? "VALUE"}`;
 }
 
 function choicesOf(path: Path, name: string): string {

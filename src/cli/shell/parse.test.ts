@@ -264,9 +264,10 @@ test("parse() has no inherited names among the values", () => {
 
 test("parse() refuses empty values, except where they say something", () => {
   assert.deepEqual(misuses("serve --port="), {
-    kind: "empty-value",
+    kind: "missing-value",
     at: "trunkline serve",
     name: "port",
+    next: "",
   });
   assert.equal(parse(["serve", "--port", ""], PROGRAM).kind, "misuse");
   assert.equal(parse(["store", "item", "remove", ""], PROGRAM).kind, "misuse");

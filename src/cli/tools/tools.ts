@@ -8,7 +8,6 @@ import type { Profile } from "../../tool/profile/profile.ts";
 import type { Tool } from "../../tool/tool.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { sentences } from "../../base/text/sentences.ts";
 import { firstLine } from "../shell/layout.ts";
 import { paint } from "../shell/style.ts";
 import { quietHouse } from "../shell/open-house.ts";
@@ -177,8 +176,7 @@ function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError 
     near.length > 0
       ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
       : "`trunkline tools list` lists them.";
-  const missing = sentences(offer.missing().map(({ why }) => visibleLine(why)));
-  const why = missing === "" ? "" : ` ${missing}.`;
-  const says = `There is no tool '${visibleLine(name)}'. ${next}${why}`;
+  const missing = offer.missing().map(({ why }) => ` ${visibleLine(why)}.`);
+  const says = `There is no tool '${visibleLine(name)}'. ${next}${missing.join("")}`;
   return new TrunklineError("not-found", says);
 }

@@ -68,7 +68,11 @@ describe(
     });
 
     it("shows on a phone no separator before a branch that is not there, and the state as a small badge", async () => {
-      const detached = sampleSessions().map(({ branch: _, identity: __, ...row }) => row);
+      const detached = sampleSessions().map((row) => ({
+        ...row,
+        branch: undefined,
+        identity: undefined,
+      }));
       const rows = { "GET /api/sessions": () => ({ rows: detached }) } satisfies Answers;
       await using server = await SampleDashboard.start({ ...sampleAnswers(), ...rows });
       await using watched = await browser.open({ viewport: { width: 390, height: 844 } });

@@ -2,7 +2,6 @@ import { isUtf8 } from "node:buffer";
 import { dirname } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
-import { whyUnreadable } from "../../../base/file/why-unreadable.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 import type { ParsedFile } from "./parse-file.ts";
 import { pastedServers } from "./pasted-servers.ts";
@@ -126,7 +125,8 @@ export function readText(path: string): string | undefined {
   try {
     bytes = readRegularFile(path, { most: MAX_SIZE });
   } catch (error) {
-    throw unreadable(path, whyUnreadable(error), error);
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw unreadable(path, code === "EACCES" ? "permission denied" : message, error);
   }
   return bytes === undefined ? undefined : textOf(path, bytes);
 }

@@ -39,9 +39,12 @@ export async function trustProject(input: ConfigInput): Promise<Trusted> {
 export async function untrustProject(
   input: ConfigInput,
 ): Promise<{ readonly file: string; readonly wasTrusted: boolean }> {
-  const found = isFolder(input.cwd) ? findProjectFile(input.cwd) : undefined;
-  const file = found ?? join(resolve(input.cwd), PROJECT_FILE);
-  return { file, wasTrusted: (await storeOf(input)).untrust(file) };
+  const store = await storeOf(input);
+  const own = join(resolve(input.cwd), PROJECT_FILE);
+  // A folder that is gone has only the name that it had.
+  if (!isFolder(input.cwd)) return { file: own, wasTrusted: store.untrust(own, own) };
+  const file = findProjectFile(input.cwd) ?? own;
+  return { file, wasTrusted: store.untrust(file) };
 }
 
 async function storeOf(input: ConfigInput): Promise<TrustStore> {

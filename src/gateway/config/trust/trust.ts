@@ -11,7 +11,6 @@ import {
 import { basename, dirname, join } from "node:path";
 
 import { diskWords, TrunklineError } from "../../../base/errors.ts";
-import { isFolder } from "../../../base/file/path.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 
 const MAX_SIZE = 16 * 1024 * 1024;
@@ -41,8 +40,8 @@ export class TrustStore {
   }
 
   /** Returns whether it was trusted before, whatever its text was then. */
-  untrust(file: string): boolean {
-    const { [placeOf(file)]: known, ...others } = this.#read();
+  untrust(file: string, place = placeOf(file)): boolean {
+    const { [place]: known, ...others } = this.#read();
     if (known !== undefined) this.#write(others);
     return known !== undefined;
   }
@@ -98,9 +97,7 @@ export class TrustStore {
  * strange project to a file that is trusted elsewhere must not bring that trust along.
  */
 function placeOf(file: string): string {
-  const folder = dirname(file);
-  // A folder that is gone has only the name that it had.
-  return join(isFolder(folder) ? realpathSync(folder) : folder, basename(file));
+  return join(realpathSync(dirname(file)), basename(file));
 }
 
 function digestOf(text: string): string {
