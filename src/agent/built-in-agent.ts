@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Agent, AgentOpenOptions, AgentSession } from "../session/agent.ts";
+import { SessionError } from "../session/session-error.ts";
 import type { ActsAs } from "./command-environment.ts";
 import type { OpenCommandSandbox } from "./files/command-sandbox.ts";
 import { BuiltInSession } from "./built-in-session.ts";
@@ -67,6 +68,7 @@ export class BuiltInAgent implements Agent {
   }
 
   async open(options: AgentOpenOptions): Promise<AgentSession> {
+    if (options.imports !== undefined) throw noneToImport(options.imports.id);
     const { models } = this.#options;
     const isKnown = (await models.recall?.()) === true;
     if (!isKnown) await this.#firstLists();
@@ -83,4 +85,10 @@ export class BuiltInAgent implements Agent {
     await Promise.race([models.refresh(), late.catch(() => {})]);
     giveUp.abort();
   }
+}
+
+/** It stores nothing beside the sessions that are ours already. */
+function noneToImport(id: string): SessionError {
+  const why = "the built-in agent has no other sessions than those of `trunkline session list`";
+  return new SessionError("session-not-found", `Cannot load session '${id}': ${why}.`);
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -55,6 +55,12 @@ describe("Git", { timeout: 60_000 }, () => {
     await assert.rejects(
       sample.gitIn(join(sample.home, "none")).run(["status"]),
       failsWith("not-found", /no such folder/),
+    );
+    const file = join(sample.home, "file");
+    writeFileSync(file, "");
+    await assert.rejects(
+      sample.gitIn(file).run(["status"]),
+      failsWith("not-found", /it is not a folder/),
     );
     await assert.rejects(
       sample.gitIn(sample.home).run(["status"]),

@@ -121,8 +121,10 @@ export class Git {
   #unstarted(error: unknown): unknown {
     if (!(error instanceof TrunklineError) || error.code !== "unavailable") return error;
     // The system reports ENOENT for a missing folder as well as for a missing program.
-    if (!statSync(this.folder, { throwIfNoEntry: false })?.isDirectory()) {
-      const says = `Cannot run git in '${this.folder}': there is no such folder`;
+    const stats = statSync(this.folder, { throwIfNoEntry: false });
+    if (!stats?.isDirectory()) {
+      const why = stats === undefined ? "there is no such folder" : "it is not a folder";
+      const says = `Cannot run git in '${this.folder}': ${why}`;
       return new TrunklineError("not-found", says, { cause: error });
     }
     const isMissing = ((error.cause ?? {}) as NodeJS.ErrnoException).code === "ENOENT";

@@ -93,5 +93,6 @@ describe("hasUncommitted()", () => {
     assert.equal(await hasUncommitted(".", clone), false);
     await writeFile(join(clone, "a"), "changed");
     assert.equal(await hasUncommitted(".", clone), true);
+    assert.equal(await hasUncommitted(".git", clone), false, "there is no work tree");
   });
 });

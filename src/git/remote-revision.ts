@@ -6,6 +6,7 @@ import { GitConfig } from "./config/git-config.ts";
 import { Git } from "./git.ts";
 import { parseRemoteUrl } from "./remote-url.ts";
 import { remotesOf } from "./remotes.ts";
+import { openRepository } from "./repository.ts";
 
 /** A commit of a repository that others can fetch. */
 export interface RemoteRevision {
@@ -50,7 +51,11 @@ export async function resolveRemoteRevision(
 /** Whether a folder has changes that no commit has, so that nobody can fetch them. */
 export async function hasUncommitted(repository: string, cwd: string): Promise<boolean> {
   const folder = resolve(cwd, repository);
-  return existsSync(folder) && (await new Git(folder).text(["status", "--porcelain"])) !== "";
+  if (!existsSync(folder)) return false;
+  const git = new Git(folder);
+  // A bare repository has no files that could be changed.
+  const { worktree } = await openRepository(git);
+  return worktree !== undefined && (await git.text(["status", "--porcelain"])) !== "";
 }
 
 async function addressOf(git: Git): Promise<string> {

@@ -50,25 +50,10 @@ async function start(
   stdout: ProgramOutput,
   stderr: ProgramOutput,
 ): Promise<RunningProgram> {
-  // Loaded with the first program, so that a start without one is faster.
-  const { spawn } = process.getBuiltinModule("node:child_process");
-  const child = spawn(run.command, [...run.args], {
-    stdio: [
-      run.input === undefined ? "ignore" : "pipe",
-      "pipe",
-      "pipe",
-      ...(run.secret === undefined ? [] : ["pipe" as const]),
-    ],
-    detached: true,
-    env: { ...run.env, PATH: absolutePath(run.env.PATH) },
-    ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
-  });
+  const child = spawned(run);
   const { pid: group } = child;
   if (group === undefined) {
-    const error = await new Promise<Error>((resolve) => child.on("error", resolve));
-    throw new TrunklineError("unavailable", `Cannot start '${run.command}': ${error.message}`, {
-      cause: error,
-    });
+    throw unstarted(run, await new Promise<Error>((resolve) => child.on("error", resolve)));
   }
   child.stdout?.on("data", (chunk: Buffer) => stdout.add(chunk));
   child.stderr?.on("data", (chunk: Buffer) => stderr.add(chunk));
@@ -81,6 +66,33 @@ async function start(
     descriptor.end(run.secret);
   }
   return { group, code: ended(child) };
+}
+
+function spawned(run: ProgramRun): ChildProcess {
+  // Loaded with the first program, so that a start without one is faster.
+  const { spawn } = process.getBuiltinModule("node:child_process");
+  try {
+    return spawn(run.command, [...run.args], {
+      stdio: [
+        run.input === undefined ? "ignore" : "pipe",
+        "pipe",
+        "pipe",
+        ...(run.secret === undefined ? [] : ["pipe" as const]),
+      ],
+      detached: true,
+      env: { ...run.env, PATH: absolutePath(run.env.PATH) },
+      ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
+    });
+  } catch (error) {
+    // Node throws some reasons, such as a file in the place of the folder, and emits others.
+    throw unstarted(run, error as Error);
+  }
+}
+
+function unstarted({ command }: ProgramRun, cause: Error): TrunklineError {
+  return new TrunklineError("unavailable", `Cannot start '${command}': ${cause.message}`, {
+    cause,
+  });
 }
 
 /** Holds a program to its limits. */

@@ -79,7 +79,7 @@ describe("askManifest()", () => {
     await assert.rejects(askManifest(program("bad.mjs")), /: no such flag\. If .* with --id\.$/);
     await assert.rejects(
       askManifest(program("lone.mjs")),
-      /: Cannot find package 'no-such-package'/,
+      /: Cannot find package 'no-such-package'.*\. Run `npm install` in its folder first\.$/,
     );
     for (const name of ["odd.mjs", "null.mjs", "text.mjs", "tool.mjs"]) {
       await assert.rejects(askManifest(program(name)), /has no id\. If .* with --id\.$/, name);

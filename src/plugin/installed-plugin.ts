@@ -110,7 +110,8 @@ export async function askManifest({ command, args = [] }: PluginProgram): Promis
     const words = new LastWords();
     for (const line of stderr.trim().split("\n")) words.add(line);
     const why = words.line || message;
-    throw unusable(file, `it does not print its manifest: ${why}. ${GIVE_ID}`, error);
+    const next = stderr.includes("Cannot find package") ? INSTALL : GIVE_ID;
+    throw unusable(file, `it does not print its manifest: ${why}. ${next}`, error);
   }
   const manifest = readManifest(text);
   if (manifest !== undefined) return manifest;
@@ -155,6 +156,7 @@ export function declaredPermissions({
   };
 }
 
+const INSTALL = "Run `npm install` in its folder first";
 const GIVE_ID = "If it is a plugin of another kind, give its id with --id";
 
 function unusable(path: string, why: string, cause?: unknown): TrunklineError {

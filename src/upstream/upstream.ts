@@ -199,8 +199,12 @@ export class Upstream {
     }
   }
 
-  /** Why its tools are not known, in a sentence; undefined when they are. */
+  /** Why its tools are not known, in a sentence without its full stop; undefined when they are. */
   get missing(): string | undefined {
+    return this.#missing()?.replace(/\.$/, "");
+  }
+
+  #missing(): string | undefined {
     if (this.catalogue !== undefined) return undefined;
     const { state, since, stderrLog } = this.#life;
     switch (state) {

@@ -24,6 +24,9 @@ describe(
       await using gateway = await home.serve();
       await using watched = await browser.enter(gateway);
       const { page } = watched;
+      // Where `trunkline` is not in PATH, its name would not work.
+      const { program } = JSON.parse((await gateway.get("/api/me", gateway.owner)).body);
+      await page.getByText(`${program} setup claude-code`, { exact: true }).waitFor();
       using editor = await AcpSocket.connect(gateway.acp, gateway.owner);
       const sessionId = await begin(editor, folder);
       await page.keyboard.press("g");

@@ -12,7 +12,7 @@ describe("access to the dashboard's API", { timeout: 600_000 }, () => {
     using home = new GuardedHome(CONFIG);
     const own = await home.createToken("own", "--scope", "dashboard", "--scope", "sessions");
     const looks = await home.createToken("looks", "--scope", "dashboard");
-    await using gateway = await home.serve();
+    await using gateway = await home.serve("--set", "log.level=warn");
     using page = pageOf(gateway);
     using limited = new DashboardPage(gateway.ready.url, bearer(own));
     using reader = new DashboardPage(gateway.ready.url, bearer(looks));
@@ -41,6 +41,13 @@ describe("access to the dashboard's API", { timeout: 600_000 }, () => {
       (await limited.post(`/api/sessions/${ofOwner}/prompt`, { text: "x" })).status,
       404,
     );
+    const { program } = await page.get("/api/me");
+    assert.match(
+      program,
+      /trunkline(?:\.js)? --set=log\.level=warn$/,
+      "what a person can type here",
+    );
+    assert.equal((await limited.get("/api/me")).program, undefined);
     const { rows: all } = await page.get("/api/sessions");
     assert.equal(all.find(({ id }: Json) => id === ofToken).owner, "own");
     for (const path of [

@@ -66,7 +66,8 @@ export class ModelCommands {
     this.#check(variable);
     const key = typed.trim();
     if (key === "" || /\s/.test(key)) {
-      throw new TrunklineError("usage", `Cannot keep that as ${variable}: a key is one word.`);
+      const why = key === "" ? "it is empty" : "a key is one word";
+      throw new TrunklineError("usage", `Cannot keep that as ${variable}: ${why}.`);
     }
     const keychain = await this.#keychain(variable);
     await keychain.set(keyName(variable), key);

@@ -52,6 +52,6 @@ export function makeFolder(path: string, mode = 0o777): string | undefined {
   }
 }
 
-function isFolder(path: string): boolean {
+export function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

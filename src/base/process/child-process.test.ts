@@ -217,6 +217,13 @@ describe("OwnedChild", { timeout: 600_000 }, () => {
       message:
         "Cannot start 'no-such-program-here': no such program. Check the command, or install it.",
     });
+    const here = { command: "no-such-program-here", env, cwd: import.meta.dirname };
+    await assert.rejects(OwnedChild.start(here), /: no such program\. Check/);
+    for (const cwd of [import.meta.filename, `${import.meta.filename}-none`]) {
+      const message = `Cannot start 'ls': there is no folder '${cwd}' to start it in.`;
+      const inNone = OwnedChild.start({ command: "ls", env, cwd });
+      await assert.rejects(inNone, { code: "unavailable", message });
+    }
   });
 
   for (const signal of ["SIGKILL", "SIGTERM"] as const) {

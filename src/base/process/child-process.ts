@@ -3,6 +3,7 @@ import type { Readable, Writable } from "node:stream";
 
 import { background } from "../background.ts";
 import { TrunklineError } from "../errors.ts";
+import { isFolder } from "../file/path.ts";
 import { readLines } from "./lines.ts";
 import { ownerMark, ProcessTree } from "./process-tree.ts";
 import { killGroup, startWatchdog, watchGroup } from "./watchdog.ts";
@@ -98,12 +99,18 @@ export class OwnedChild implements AsyncDisposable {
     const { spawn } = process.getBuiltinModule("node:child_process");
     startWatchdog();
     const { mark, env: marked } = ownerMark();
-    const child = spawn(command, [...args], {
-      stdio: takes === undefined ? "pipe" : ["pipe", "pipe", "pipe", "ipc"],
-      detached: true,
-      env: { ...env, ...marked },
-      ...(cwd === undefined ? {} : { cwd }),
-    }) as ChildProcessWithoutNullStreams;
+    let child: ChildProcessWithoutNullStreams;
+    try {
+      child = spawn(command, [...args], {
+        stdio: takes === undefined ? "pipe" : ["pipe", "pipe", "pipe", "ipc"],
+        detached: true,
+        env: { ...env, ...marked },
+        ...(cwd === undefined ? {} : { cwd }),
+      }) as ChildProcessWithoutNullStreams;
+    } catch (error) {
+      // Node throws some reasons, such as a file in the place of the folder, and emits others.
+      throw unstarted(options, error as Error);
+    }
     const { pid } = child;
     if (takes !== undefined) {
       child.on("message", (said: HandedOut, handle) => {
@@ -115,10 +122,7 @@ export class OwnedChild implements AsyncDisposable {
       });
     }
     if (pid !== undefined) return new OwnedChild(child, new ProcessTree(pid, mark), pid, options);
-    const error = await new Promise<NodeJS.ErrnoException>((resolve) => child.on("error", resolve));
-    throw new TrunklineError("unavailable", `Cannot start '${command}': ${explain(error, cwd)}`, {
-      cause: error,
-    });
+    throw unstarted(options, await new Promise<Error>((resolve) => child.on("error", resolve)));
   }
 
   get isOver(): boolean {
@@ -175,11 +179,15 @@ export class OwnedChild implements AsyncDisposable {
   }
 }
 
+function unstarted({ command, cwd }: ChildOptions, cause: Error): TrunklineError {
+  const says = `Cannot start '${command}': ${explain(cause, cwd)}`;
+  return new TrunklineError("unavailable", says, { cause });
+}
+
 function explain(error: NodeJS.ErrnoException, cwd: string | undefined): string {
-  if (error.code === "ENOENT") {
-    const folder = cwd === undefined ? "" : `, or no folder '${cwd}'`;
-    return `no such program${folder}. Check the command, or install it.`;
-  }
+  // The system has the same code for a missing folder as for a missing program.
+  if (cwd !== undefined && !isFolder(cwd)) return `there is no folder '${cwd}' to start it in.`;
+  if (error.code === "ENOENT") return "no such program. Check the command, or install it.";
   if (error.code === "EACCES") return "it may not be executed";
   return error.message;
 }

@@ -1,5 +1,11 @@
 import { setValue } from "../../gateway/config/edit/set-value.ts";
-import { addEntry, type EntrySection, programOf, removeEntry } from "../config/edit-entry.ts";
+import {
+  addEntry,
+  type EntrySection,
+  noteMissingProgram,
+  programOf,
+  removeEntry,
+} from "../config/edit-entry.ts";
 import { readPairs } from "../config/read-pairs.ts";
 import { type Editing, inputOf, kindOf } from "../config/tell-edited.ts";
 import { BUILT_IN } from "../../gateway/config/config.ts";
@@ -32,6 +38,7 @@ export async function add(invocation: Invocation<AgentValues>): Promise<number> 
   };
   const next = `Test it with \`trunkline agent test ${/\s/.test(name) ? `'${name}'` : name}\`.`;
   const code = await addEntry(invocation, AGENTS, name, settings, next);
+  noteMissingProgram(invocation, command[0] ?? "");
   if (values.default === true) {
     // The name is written as JSON, so that one such as `1` stays a text.
     const chosen = JSON.stringify(name);

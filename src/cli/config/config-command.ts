@@ -33,7 +33,7 @@ export const config: Command = {
         "folder. A value that the configuration does not allow is refused, and nothing is written.",
       args: [
         { name: "KEY", describe: "Key with dots, such as server.port; brackets as for --set" },
-        { name: "VALUE", describe: "Value as JSON, or as plain text" },
+        { name: "VALUE", describe: "Value as JSON, or as plain text", mayBeEmpty: true },
       ],
       options: { project, json },
       examples: [

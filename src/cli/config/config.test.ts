@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { mkdir, rm, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
@@ -128,6 +129,15 @@ describe("trunkline config path with a broken file", () => {
       files: [{ kind: "user", path: home.userFile, isFound: true }],
       problems: [problem],
     });
+  });
+
+  it("does not say that a file is missing which cannot be reached", async () => {
+    await using home = await SampleHome.create();
+    await rm(dirname(home.userFile), { recursive: true, force: true });
+    await mkdir(dirname(dirname(home.userFile)), { recursive: true });
+    await symlink(dirname(home.userFile), dirname(home.userFile));
+    const { err } = await run(path, home, {});
+    assert.match(err, /^Cannot read configuration file '.*': .*\n$/);
   });
 });
 

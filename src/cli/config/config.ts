@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
@@ -139,8 +139,17 @@ async function locate(input: ConfigInput): Promise<Located> {
   } catch (error) {
     if (!(error instanceof TrunklineError) || error.code !== "config") throw error;
     const { path: file } = userFile(input);
-    const user: ConfigSource = { kind: "user", path: file, isFound: existsSync(file) };
+    const user: ConfigSource = { kind: "user", path: file, isFound: !isMissing(file) };
     return { files: [user], problems: error.message.split("\n") };
+  }
+}
+
+/** In a folder that may not be entered, nobody knows what is missing. */
+function isMissing(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
   }
 }
 

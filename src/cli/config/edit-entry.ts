@@ -27,7 +27,7 @@ export async function addEntry(
   value: Values,
   next?: string,
 ): Promise<number> {
-  if (name === "") throw new TrunklineError("usage", `Cannot add a ${what} without a name.`);
+  if (name === "") throw new TrunklineError("usage", `Cannot add the ${what}: it has no name.`);
   const edited = await editConfig(inputOf(invocation), kindOf(invocation), (now) => {
     const isThere = valueAt(now, [...path, name]) !== undefined;
     if (isThere && invocation.values.replace !== true) {
@@ -90,13 +90,19 @@ export function programOf(
   invocation: Invocation<Editing>,
   [command = "", ...args]: readonly string[],
 ): ProgramEntry {
-  const isRelative = /^\.\.?\//.test(command);
-  const written = isRelative ? pathFor(invocation, command) : command;
-  const path = isRelative ? resolve(invocation.cwd, command) : command;
-  if (findProgram(path, invocation.env.PATH ?? "") === undefined) {
-    invocation.err(`note: There is no program '${command}' here, or it cannot be run.\n`);
-  }
+  const written = isRelative(command) ? pathFor(invocation, command) : command;
   return { command: written, ...(args.length === 0 ? {} : { args }) };
+}
+
+/** Tells of a program that is not here, once its entry is written: it may be installed later. */
+export function noteMissingProgram({ cwd, env, err }: Invocation, command: string): void {
+  const path = isRelative(command) ? resolve(cwd, command) : command;
+  if (findProgram(path, env.PATH ?? "") !== undefined) return;
+  err(`note: There is no program '${command}' here, or it cannot be run.\n`);
+}
+
+function isRelative(command: string): boolean {
+  return /^\.\.?\//.test(command);
 }
 
 /** A path as the changed file has it: absolute in the user's, relative in one that others have too. */

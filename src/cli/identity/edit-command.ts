@@ -53,6 +53,11 @@ const facts: Options = {
   },
 };
 
+/** An empty value removes a setting. */
+const changes: Options = Object.fromEntries(
+  Object.entries(facts).map(([name, spec]) => [name, { ...spec, mayBeEmpty: true }]),
+);
+
 /** The commands that change which identities there are: their code is in `edit.ts` and `import.ts`. */
 export const edits: readonly Command[] = [
   {
@@ -81,7 +86,7 @@ export const edits: readonly Command[] = [
     description:
       "Changes only the settings that you name. An empty value, as in --host=, removes one.",
     args: [name],
-    options: { ...facts, json },
+    options: { ...changes, json },
     examples: [
       {
         run: "trunkline identity edit work --email ada@acme.example",

@@ -91,6 +91,16 @@ describe("trunkline identity status", () => {
     assert.match(after.out, /work, which is used here\./);
   });
 
+  it("names a bare repository too", async () => {
+    await using line = await setUp();
+    line.git("init", "--quiet", "--bare", "../mirror.git");
+    line.git("--git-dir=../mirror.git", "config", "user.email", "ada@acme.test");
+    const bare = await line.run("identity", "status", "--repo", "../mirror.git");
+    assert.match(bare.out, /Repository +\S*mirror\.git\n/);
+    const none = await line.run("identity", "status", "--repo", "/");
+    assert.match(none.out, /Repository +not in a repository\n/);
+  });
+
   it("shows token, key and guard, and names the command for each that is missing", async () => {
     const work = { ...IDENTITIES.work, sshKey: "~/id_work" };
     await using line = await SampleCommandLine.create({ identities: { work } });

@@ -9,6 +9,9 @@ import { openCommands, openIdentities } from "./open-identities.ts";
 import { columns, table } from "../shell/layout.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
+/** Said where a list of them is empty. */
+export const NO_IDENTITIES = "There are no identities. `trunkline identity add NAME` adds one.\n";
+
 type Printing = { readonly json?: boolean };
 type InRepository = Printing & { readonly repo?: string };
 
@@ -22,7 +25,7 @@ export async function list(
   if (values.json) out(toJson({ identities: shown.map(factsOf) }));
   else if (shown.length > 0) out(listing(shown));
   else if (all.length > 0) err(`There are no identities for ${values.provider}.\n`);
-  else err("There are no identities. `trunkline identity add NAME` adds one.\n");
+  else err(NO_IDENTITIES);
   return 0;
 }
 
@@ -113,10 +116,10 @@ function listing(identities: readonly Identity[]): string {
 }
 
 function statusLines(status: IdentityStatus, has: IdentityParts, width: number): string {
-  const { author, signing, sshCommand, switched, current, detected, worktree } = status;
+  const { author, signing, sshCommand, switched, current, detected, worktree, gitDir } = status;
   const name = author.name ?? "(no name)";
   const rows: (readonly [string, string])[] = [
-    ["Repository", worktree ?? "not in a repository"],
+    ["Repository", worktree ?? gitDir ?? "not in a repository"],
     ["Author", `${name} <${author.email ?? "no email"}>`],
     ["Identity", current ?? "no configured identity"],
     ["Switched to", switched === undefined ? "none" : `${switched.identity} (${switched.scope})`],

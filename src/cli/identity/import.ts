@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openIdentities } from "./open-identities.ts";
 import { toJson } from "./identity.ts";
@@ -53,8 +54,7 @@ function readText(file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === "ENOENT" ? "no such file" : message;
-    throw new TrunklineError("not-found", `Cannot read '${file}': ${why}`, { cause: error });
+    const says = `Cannot read '${file}': ${whyUnreadable(error)}`;
+    throw new TrunklineError("not-found", says, { cause: error });
   }
 }

@@ -33,6 +33,13 @@ describe("trunkline identity token", () => {
     assert.equal(again.out, "No token was stored.\n");
   });
 
+  it("says that there are no identities to verify", async () => {
+    await using line = await SampleCommandLine.create();
+    const { code, err } = await line.run("identity", "token", "verify");
+    assert.equal(code, 0);
+    assert.match(err, /^There are no identities\./);
+  });
+
   it("refuses a variable that is not set or empty", async () => {
     await using line = await setUp();
     line.env.EMPTY = "";

@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { readSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openCommands } from "./open-identities.ts";
-import { toJson } from "./identity.ts";
+import { NO_IDENTITIES, toJson } from "./identity.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
 type Printing = { readonly json?: boolean };
@@ -85,10 +85,11 @@ export async function clear(invocation: Invocation<Printing>): Promise<number> {
 
 /** `trunkline identity token verify [NAME]` */
 export async function verify(invocation: Invocation<Printing>): Promise<number> {
-  const { values, positionals, out } = invocation;
+  const { values, positionals, out, err } = invocation;
   await using commands = await openCommands(invocation);
   const names =
     positionals.length > 0 ? positionals : commands.identities.list.map(({ name }) => name);
+  if (names.length === 0) err(NO_IDENTITIES);
   const found = await Promise.all(
     names.map((name) => commands.tokenCommands.verify(commands.identities.find(name))),
   );

@@ -6,7 +6,7 @@ import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts"
 const work = { provider: "github", user: "ada", email: "ada@acme.test" };
 
 describe("trunkline identity validate", () => {
-  for (const timeout of ["0", "-1", "601", "soon", ""]) {
+  for (const timeout of ["0", "-1", "601", "soon", " "]) {
     it(`refuses to wait '${timeout}' seconds`, async () => {
       await using line = await SampleCommandLine.create({ identities: { work } });
       const { code, err } = await line.run("identity", "validate", `--timeout=${timeout}`);

@@ -3,7 +3,7 @@ import type { Invocation } from "../shell/command.ts";
 import { openCommands } from "./open-identities.ts";
 import { validationSummary } from "../../identity/validate/validate.ts";
 import { columns } from "../shell/layout.ts";
-import { toJson } from "./identity.ts";
+import { NO_IDENTITIES, toJson } from "./identity.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
 type Validating = {
@@ -26,7 +26,7 @@ export async function validate(invocation: Invocation<Validating>): Promise<numb
   await using commands = await openCommands(invocation);
   const names =
     positionals.length > 0 ? positionals : commands.identities.list.map(({ name }) => name);
-  if (names.length === 0) err("There are no identities. `trunkline identity add NAME` adds one.\n");
+  if (names.length === 0) err(NO_IDENTITIES);
   const found = await commands.validate(names, {
     testAuth: values.offline !== true,
     checkGPG: values.signing === true,

@@ -47,7 +47,10 @@ describe("trunkline plugin list, call, logs and restart", () => {
     const { code, err } = await line.run("plugin", "list");
     assert.equal(code, 1);
     const { data } = (await line.home.load()).config;
-    assert.ok(err.includes(`No bus runs on '${data}'. Run \`trunkline serve\` with plugins`), err);
+    assert.ok(
+      err.includes(`No bus runs with the data folder '${data}'. Run \`trunkline serve\` with`),
+      err,
+    );
     const anyPort = await line.run("plugin", "list", "--set", "bus.listen=localhost:0");
     assert.equal(anyPort.err, err);
   });
@@ -80,7 +83,7 @@ describe("trunkline plugin list, call, logs and restart", () => {
     await using line = await SampleCommandLine.create();
     const empty = await line.run("plugin", "list", "--certs-dir=");
     assert.equal(empty.code, 2);
-    assert.match(empty.err, /Cannot use an empty '--certs-dir'/);
+    assert.match(empty.err, /--certs-dir of 'trunkline plugin list' cannot be empty/);
     assert.equal((await line.run("plugin", "call", "greet", "--args", "[]")).code, 2);
   });
 });

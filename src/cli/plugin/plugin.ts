@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
 import { BusControl } from "../../gateway/bus/bus-control.ts";
 import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
 import type { Invocation, Values } from "../shell/command.ts";
@@ -100,8 +99,6 @@ export async function restart(invocation: Invocation<BusValues>): Promise<number
 async function open(invocation: Invocation<BusValues>): Promise<BusControl> {
   const { values, cwd } = invocation;
   const certsDir = values["certs-dir"];
-  if (certsDir === "")
-    throw new TrunklineError("usage", "Cannot use an empty '--certs-dir': name a folder.");
   return BusControl.connect(await quietHouse(invocation), {
     address: values["orchestrator-addr"],
     certsDir: certsDir === undefined ? undefined : resolve(cwd, certsDir),

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { addCommentIn } from "../../review/add-comment.ts";
 import type { Invocation } from "../shell/command.ts";
@@ -84,7 +85,7 @@ async function readSuggestion({ cwd }: Invocation<AddValues>, from: string): Pro
   try {
     return readFileSync(resolve(cwd, from), "utf8");
   } catch (error) {
-    const { message } = error as Error;
-    throw new TrunklineError("config", `Cannot read the suggestion: ${message}`, { cause: error });
+    const says = `Cannot read the suggestion '${from}': ${whyUnreadable(error)}`;
+    throw new TrunklineError("config", says, { cause: error });
   }
 }

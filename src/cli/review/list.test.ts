@@ -61,6 +61,19 @@ describe("trunkline review list", () => {
     assert.equal(out, `${all.first}:open a.txt:2 Look at a.txt\n`);
   });
 
+  it("takes the name of a file from the current folder, as add does", async () => {
+    await using line = await SampleCommandLine.create();
+    await line.home.write(join(line.home.project, "sub/b.txt"), "one\n");
+    await line.run("review", "add", "--file", "sub/b.txt", "-c", "Why?");
+    const folder = ["--repo", "sub"];
+    for (const name of ["b.txt", "./b.txt", "sub/b.txt", join(line.home.project, "sub/b.txt")]) {
+      const { out, err } = await line.run("review", "list", ...folder, "--file", name);
+      assert.match(out, /sub\/b\.txt +Why\?\n$/, `${name}: ${err}`);
+    }
+    const none = await line.run("review", "list", "--file", "c.txt");
+    assert.match(none.err, /^There are no threads on 'c\.txt'\. /);
+  });
+
   it("says how to open a thread if there is none", async () => {
     await using line = await SampleCommandLine.create();
     const { code, out, err } = await line.run("review", "list");

@@ -2,7 +2,7 @@ import { changedLines } from "../../review/anchor/changed-lines.ts";
 import { briefViews } from "../../review/brief-list.ts";
 import { ReviewCommands } from "../../review/review-commands.ts";
 import type { ThreadView } from "../../review/thread-view.ts";
-import { findRepository, placeOf } from "../../review/repository.ts";
+import { findRepository, pathIn, placeOf } from "../../review/repository.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
 import { Reviews } from "../../store/review/reviews.ts";
 import type { Invocation } from "../shell/command.ts";
@@ -55,9 +55,10 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   using commands = await ReviewCommands.open(data, folderOf(invocation));
   const gitDir = values.everywhere === true ? undefined : commands.here.gitDir;
   const states = values.state ?? (values.all === true ? undefined : UNRESOLVED);
+  const names = values.file === undefined ? undefined : namesOf(commands, values.file, gitDir);
   // A renamed file is found by its current name and by its name when the comment was made.
   const isWanted = ({ file, original }: Pick<ThreadView, "file" | "original">): boolean =>
-    values.file === undefined || [file, original?.file].includes(values.file);
+    names === undefined || names.has(file) || names.has(original?.file ?? file);
   if (values.json === true) {
     const threads = (await commands.list({ gitDir, states })).filter(isWanted);
     out(`${JSON.stringify({ threads }, null, 2)}\n`);
@@ -67,7 +68,8 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const views = await briefViews(commands, threads);
   const wanted = views.filter(isWanted);
   if (wanted.length === 0 && values.menu !== true) {
-    err("There are no threads. `trunkline review add --file FILE --line N` opens one.\n");
+    const where = values.file === undefined ? "" : ` on '${visibleLine(values.file)}'`;
+    err(`There are no threads${where}. \`trunkline review add --file FILE --line N\` opens one.\n`);
     return 0;
   }
   const table = threadTable(wanted);
@@ -103,6 +105,15 @@ export async function show(
   const thread = await commands.show(id);
   out(values.json === true ? `${JSON.stringify(thread, null, 2)}\n` : threadText(thread));
   return 0;
+}
+
+/** What a file that a person named may be called in threads; one that is gone is named from the root. */
+function namesOf(
+  { here, folder }: ReviewCommands,
+  file: string,
+  gitDir: string | undefined,
+): ReadonlySet<string> {
+  return new Set(gitDir === undefined ? [file] : [file, pathIn(here, folder, file)]);
 }
 
 const SIGNS = { added: "+", removed: "-", same: " " } as const;

@@ -1,4 +1,4 @@
-import { type Command, json, type Options } from "../shell/command.ts";
+import { type Command, json, type Options, type OptionSpec } from "../shell/command.ts";
 
 const repo: Options = {
   repo: {
@@ -34,6 +34,14 @@ const commit: Options = {
   },
 };
 
+/** Menus pass on the text that a person may have left empty. */
+const addition: OptionSpec = {
+  type: "string",
+  value: "TEXT",
+  short: "c",
+  describe: "Text to add",
+  mayBeEmpty: true,
+};
 const comment: Options = {
   comment: {
     type: "string",
@@ -179,7 +187,7 @@ export const review: Command = {
       summary: "Mark threads as resolved",
       args: [{ ...ID, variadic: true }],
       options: {
-        comment: { type: "string", value: "TEXT", short: "c", describe: "Text to add" },
+        comment: addition,
         ...repo,
         json,
       },
@@ -191,7 +199,7 @@ export const review: Command = {
       summary: "Reopen a thread",
       args: [ID],
       options: {
-        comment: { type: "string", value: "TEXT", short: "c", describe: "Text to add" },
+        comment: addition,
         ...repo,
         json,
       },

@@ -27,6 +27,17 @@ async function setUp(): Promise<SampleCommandLine> {
 }
 
 describe("trunkline review import", () => {
+  it("says in one line why a file cannot be imported", async () => {
+    await using line = await SampleCommandLine.create();
+    await line.home.write(join(line.home.project, "notes.txt"), "no\nJSON\n");
+    const folder = await line.run("review", "import", ".");
+    assert.equal(folder.err, "trunkline: Cannot read '.': it is a folder\n");
+    const none = await line.run("review", "import", "none.json");
+    assert.equal(none.err, "trunkline: Cannot read 'none.json': no such file\n");
+    const text = await line.run("review", "import", "notes.txt");
+    assert.match(text.err, /^trunkline: Cannot import the file: it is not JSON \(.*\)\.\n$/);
+  });
+
   it("opens a thread for each finding once, and lists refused findings", async () => {
     await using line = await setUp();
     const first = await line.run("review", "import", "lint.sarif");

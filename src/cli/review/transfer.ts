@@ -4,6 +4,7 @@ import { text as readAll } from "node:stream/consumers";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { followReviews, type Happening } from "../../review/inbox/follow-reviews.ts";
 import { exportReviews, importReviews } from "../../review/transfer/import-export.ts";
 import { referenceOfPage } from "../../review/transfer/remote-reference.ts";
@@ -90,7 +91,7 @@ async function read(cwd: string, file: string): Promise<string> {
   try {
     return readFileSync(resolve(cwd, file), "utf8");
   } catch (error) {
-    const { message } = error as Error;
-    throw new TrunklineError("config", `Cannot read '${file}': ${message}`, { cause: error });
+    const says = `Cannot read '${file}': ${whyUnreadable(error)}`;
+    throw new TrunklineError("config", says, { cause: error });
   }
 }

@@ -1,5 +1,6 @@
 import { NO_AUTH_WARNING, serveWelcome } from "./welcome.ts";
 import { typedCommand } from "../../base/process/self-command.ts";
+import { shellWord } from "../../base/text/shell-word.ts";
 import type { Invocation } from "../shell/command.ts";
 import { globalOptions } from "../shell/global-options.ts";
 import { configFlags, openLastingHouse } from "../shell/open-house.ts";
@@ -59,7 +60,10 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const { offer } = tools;
   await using fleet = await fleetOf(house, { isTyped: url !== undefined, offer });
   const { sharing } = fleet ?? {};
-  const sources = { tools, bus, input, fleet: fleet?.view };
+  const program = [typedCommand(invocation.env), ...globalOptions(invocation).map(shellWord)].join(
+    " ",
+  );
+  const sources = { tools, bus, input, fleet: fleet?.view, program };
   const server = await HttpServer.open(house, { offer, noAuth, sources, metrics, sharing });
   try {
     const id = crypto.randomUUID();
@@ -113,7 +117,7 @@ async function greet(server: HttpServer, invocation: Invocation<ServeValues>): P
   }
   // Output that is not a terminal may be a log file, which must not contain a login link.
   const login = isTerminal ? await server.loginLink() : undefined;
-  const command = { program: typedCommand(invocation.env), options: globalOptions(values) };
+  const command = { program: typedCommand(invocation.env), options: globalOptions(invocation) };
   const noAuth = values["no-auth"];
   out(serveWelcome({ ...addressesOf(server), tokenFile, login, color, noAuth, command }));
 }

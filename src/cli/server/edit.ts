@@ -2,6 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import {
   addEntry,
   type EntrySection,
+  noteMissingProgram,
   pathFor,
   programOf,
   removeEntry,
@@ -25,7 +26,9 @@ export async function add(invocation: Invocation<ServerValues>): Promise<number>
   const [name = "", ...rest] = invocation.positionals;
   const settings = await settingsOf(invocation, rest);
   const next = `Test it with \`trunkline server test ${/\s/.test(name) ? `'${name}'` : name}\`.`;
-  return addEntry(invocation, SERVERS, name, settings, next);
+  const code = await addEntry(invocation, SERVERS, name, settings, next);
+  if ("command" in settings) noteMissingProgram(invocation, rest[0] ?? "");
+  return code;
 }
 
 /** `trunkline server remove NAME` */

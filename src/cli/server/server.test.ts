@@ -67,6 +67,13 @@ describe("trunkline server add", () => {
     assert.equal((await line.run("server", "add", "a", "--", "./bin/s")).err, "");
     const { err } = await line.run("server", "add", "b", "--", "no-such-program");
     assert.match(err, /^note: There is no program 'no-such-program' here/);
+    const again = await line.run("server", "add", "b", "--", "no-such-program");
+    assert.match(
+      again.err,
+      /^trunkline: Cannot add server 'b': there is one/,
+      "what is wrong is first",
+    );
+    assert.doesNotMatch(again.err, /no program/);
     const path = join(line.home.project, "bin/s");
     assert.deepEqual((await configured(line)).a, { command: path });
     await line.run("server", "add", "c", "--project", "--", "./bin/s");

@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 import { background } from "../../base/background.ts";
 import { type Attached, attachTo } from "../../protocol/acp/attach.ts";
 import type { Invocation } from "../shell/command.ts";
+import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { findSession, openChannel } from "./open-channel.ts";
 import { askingWith } from "./permitting.ts";
@@ -18,6 +19,8 @@ interface AttachValues {
 /** `trunkline session attach ID`: a line is a prompt, or the answer to a permission request. */
 export async function attach(invocation: Invocation<AttachValues>): Promise<number> {
   const { values, positionals, env, cwd, out, err, color } = invocation;
+  const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
+  if (warning !== undefined) err(`${warning}\n`);
   const house = await quietHouse(invocation);
   const found = await findSession(house, positionals[0] ?? "", values.url !== undefined, cwd);
   const text = new SessionText(color);
@@ -25,7 +28,7 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   const lines = input[Symbol.asyncIterator]();
   const questions = new Questions(out);
   await using opened = new AsyncDisposableStack();
-  const channel = await openChannel(house, opened, values.url, env);
+  const channel = await openChannel(house, opened, url, env);
   await using session = await attachTo(
     channel,
     { ...found, observe: values.observe },

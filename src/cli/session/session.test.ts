@@ -37,6 +37,22 @@ async function setUp(): Promise<SampleCommandLine> {
 }
 
 describe("trunkline session", () => {
+  it("imports nothing from the built-in agent, whose sessions are here already", async () => {
+    await using line = await setUp();
+    const { code, err } = await line.run("session", "import", "x", "--agent", "trunkline");
+    assert.equal(code, 1);
+    assert.match(err, /^trunkline: Cannot load session 'x': the built-in agent has no other/);
+    const { sessions } = await line.json<{ sessions: object[] }>("session", "list");
+    assert.equal(sessions.length, 2, "nothing is left of it");
+  });
+
+  it("attaches only to an address that a gateway can have, as chat does", async () => {
+    await using line = await setUp();
+    const { code, err } = await line.run("session", "attach", "aaaa1", "--url", "nowhere");
+    assert.equal(code, 2);
+    assert.match(err, /^trunkline: Cannot use 'nowhere' as a server: give a URL such as wss:/);
+  });
+
   it("lists all sessions, or those of a folder", async () => {
     await using line = await setUp();
     const listed = async (...args: string[]) => {

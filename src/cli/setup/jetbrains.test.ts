@@ -88,7 +88,7 @@ describe("trunkline setup jetbrains", () => {
     assert.deepEqual([code, JSON.parse(out)], [0, { file: home.file, isChanged: false }]);
   });
 
-  for (const remote of ["https://example.com", "example.com/acp", ""]) {
+  for (const remote of ["https://example.com", "example.com/acp", " "]) {
     it(`refuses '${remote}' as the address of a server`, async () => {
       await using home = await setUp();
       const { code, err } = await home.line.run("setup", "jetbrains", `--remote=${remote}`);

@@ -25,6 +25,7 @@ export interface Argument {
   readonly describe: string;
   readonly choices?: readonly string[];
   readonly optional?: boolean;
+  readonly mayBeEmpty?: boolean;
   /** Takes all remaining arguments; only the last one can. */
   readonly variadic?: boolean;
 }
@@ -41,6 +42,11 @@ export interface OptionSpec {
   readonly value?: string;
   readonly describe: string;
   readonly choices?: readonly string[];
+  /**
+   * `--name ""` says something. Elsewhere it is a variable of a script that is not set, and would
+   * silently mean the current folder, or everything.
+   */
+  readonly mayBeEmpty?: boolean;
   /** What the command gets when the option is not given. */
   readonly default?: string | readonly string[];
   /** Its value is a command to run: `--mode mcp` is the same as `mcp`. */

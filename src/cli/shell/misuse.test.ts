@@ -22,12 +22,16 @@ const SAID: Readonly<Record<string, string>> = {
   "serve --port --json":
     "option '--port' of 'trunkline serve' needs a value: --port PORT. " +
     "To give it '--json', write --port=--json.",
+  "serve --port=":
+    "--port of 'trunkline serve' cannot be empty. Write --port PORT, or leave it out.",
   "serve --json=yes": "option '--json' of 'trunkline serve' takes no value, but got 'yes'.",
   "draw circle --style prety":
     "--style of 'trunkline draw' cannot be 'prety'. It is one of: plain, pretty. Did you mean 'pretty'?",
   "draw cube": "SHAPE of 'trunkline draw' cannot be 'cube'. It is one of: circle, square.",
   "--mode=x": "--mode of 'trunkline' cannot be 'x'. It is one of: serve, draw.",
   draw: "'trunkline draw' needs SHAPE: circle or square.",
+  "store item remove ": "DIR of 'trunkline store item remove' cannot be empty.",
+  "draw circle  a": "FILE of 'trunkline draw' cannot be empty.",
   "store item remove": "'trunkline store item remove' needs DIR.",
   "serve now": "'trunkline serve' takes no arguments, but got 'now'.",
   "store item remove a b": "'trunkline store item remove' takes one argument, but got 'b'.",

@@ -10,6 +10,8 @@ export type Misuse = { readonly path: Path } & (
   | { readonly kind: "missing-value"; readonly name: string; readonly next?: string }
   | { readonly kind: "unwanted-value"; readonly name: string; readonly given: string }
   | { readonly kind: "missing-argument"; readonly name: string }
+  /** An argument; an option's value that is empty is missing. */
+  | { readonly kind: "empty"; readonly name: string }
   | { readonly kind: "extra-argument"; readonly given: string }
   | {
       readonly kind: "not-a-choice";
@@ -39,6 +41,8 @@ function explain(misuse: Misuse): string {
       return `option '--${misuse.name}' of ${command} takes no value, but got '${misuse.given}'.`;
     case "missing-argument":
       return `${command} needs ${misuse.name}${choicesOf(path, misuse.name)}.`;
+    case "empty":
+      return `${misuse.name} of ${command} cannot be empty.`;
     case "extra-argument":
       return `${command} takes ${countArguments(path)}, but got '${misuse.given}'.`;
     case "not-a-choice": {
@@ -79,9 +83,13 @@ function unknownOption(path: Path, given: string, typed: string): string {
   return `${said} It belongs after ${oneOf(where)}.`;
 }
 
+/** `next` is what follows instead of the value: another option, or an empty word. */
 function missingValue(path: Path, name: string, next: string | undefined): string {
-  const value = optionsOf(last(path))[name]?.value ?? "VALUE";
-  const said = `option '--${name}' of '${callOf(path)}' needs a value: --${name} ${value}.`;
+  const whole = `--${name} ${optionsOf(last(path))[name]?.value ?? "VALUE"}`;
+  if (next === "") {
+    return `--${name} of '${callOf(path)}' cannot be empty. Write ${whole}, or leave it out.`;
+  }
+  const said = `option '--${name}' of '${callOf(path)}' needs a value: ${whole}.`;
   if (next === undefined) return said;
   return `${said} To give it '${next}', write --${name}=${next}.`;
 }

@@ -261,3 +261,20 @@ test("parse() has no inherited names among the values", () => {
   assert.equal(parsed.values["constructor"], undefined);
   assert.equal(parsed.values["toString"], undefined);
 });
+
+test("parse() refuses empty values, except where they say something", () => {
+  assert.deepEqual(misuses("serve --port="), {
+    kind: "missing-value",
+    at: "trunkline serve",
+    name: "port",
+    next: "",
+  });
+  assert.equal(parse(["serve", "--port", ""], PROGRAM).kind, "misuse");
+  assert.equal(parse(["store", "item", "remove", ""], PROGRAM).kind, "misuse");
+  assert.equal(parse(["draw", "circle", ""], PROGRAM).kind, "misuse");
+  assert.equal(parse(["draw", "circle", "a", ""], PROGRAM).kind, "run", "a later word of a list");
+  const note = { type: "string", value: "TEXT", describe: "A note", mayBeEmpty: true } as const;
+  const text = { name: "TEXT", describe: "A text", mayBeEmpty: true };
+  const lenient = { ...PROGRAM, commands: [{ ...SERVE, options: { note }, args: [text] }] };
+  assert.equal(parse(["serve", "--note=", ""], lenient).kind, "run");
+});

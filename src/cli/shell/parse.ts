@@ -106,7 +106,9 @@ function checkValue(path: Path, token: OptionToken, spec: OptionSpec): Misuse | 
   if (given === undefined) return { kind: "missing-value", path, name };
   // `--port --json` is a forgotten value far more often than a value that looks like an option;
   // no option begins with a digit, so `--line -12` is a number.
-  if (!token.inlineValue && /^-[^\d]/.test(given)) {
+  const isOption = !token.inlineValue && /^-[^\d]/.test(given);
+  // Where there are choices, an empty word is none of them, which is said below.
+  if (isOption || !(given || spec.mayBeEmpty || spec.choices)) {
     return { kind: "missing-value", path, name, next: given };
   }
   if (spec.choices?.includes(given) === false) {
@@ -120,9 +122,13 @@ function checkPositionals(path: Path, given: readonly string[]): Misuse | undefi
   for (const [i, word] of given.entries()) {
     const arg = args[i] ?? args.findLast(({ variadic }) => variadic);
     if (arg === undefined) return { kind: "extra-argument", path, given: word };
-    const { name: subject, choices } = arg;
+    const { name, choices } = arg;
     if (choices?.includes(word) === false) {
-      return { kind: "not-a-choice", path, subject, given: word, choices };
+      return { kind: "not-a-choice", path, subject: name, given: word, choices };
+    }
+    // Further words of a list, such as those of a command to run, may well be empty.
+    if (word === "" && i < args.length && !arg.mayBeEmpty) {
+      return { kind: "empty", path, name };
     }
   }
   const missing = args[given.length];

@@ -110,6 +110,18 @@ describe("trunkline tools call", () => {
     assert.match(far.err, /`trunkline tools list` lists them/);
   });
 
+  it("says in whole sentences which servers did not start, if the tool is unknown", async () => {
+    await using line = await SampleCommandLine.create();
+    const mcpServers = { dead: { command: "no-such-program" }, gone: { command: "nor-this" } };
+    await line.home.write(line.home.userFile, JSON.stringify({ mcpServers }));
+    const { code, err } = await line.run("tools", "call", "greet");
+    assert.equal(code, 1);
+    assert.match(
+      err,
+      /'dead' could not be started\. .* install it\. MCP server 'gone' .* install it\.\n$/,
+    );
+  });
+
   it("refuses arguments that the tool's schema does not allow", async () => {
     await using line = await setUp();
     const { code, err } = await line.run("tools", "call", "read_note");

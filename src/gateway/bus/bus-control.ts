@@ -112,5 +112,8 @@ function ownBus({ config }: House): RunningBus | undefined {
   const how =
     "Run `trunkline serve` with plugins in its configuration, or `trunkline orchestrator`; " +
     "--orchestrator-addr and --certs-dir name one elsewhere";
-  throw new TrunklineError("unavailable", `No bus runs on '${config.data}'. ${how}.`);
+  throw new TrunklineError(
+    "unavailable",
+    `No bus runs with the data folder '${config.data}'. ${how}.`,
+  );
 }

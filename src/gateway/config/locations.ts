@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import type { ConfigInput } from "./config.ts";
 
@@ -14,7 +13,6 @@ export interface UserFile {
 }
 
 export function userFile({ cwd, env, flags }: ConfigInput): UserFile {
-  if (flags.config === "") throw new TrunklineError("usage", "'--config' is empty: name a file.");
   if (flags.config !== undefined) {
     return { path: expandPath(flags.config, cwd, env), namedBy: "--config" };
   }

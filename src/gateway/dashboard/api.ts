@@ -101,6 +101,11 @@ export interface Me {
   readonly epoch: string;
   /** The pool of the fleet that the server belongs to, where the principal may see it. */
   readonly fleet?: string;
+  /**
+   * What a person types on the machine of the gateway instead of `trunkline`, which is not in its PATH
+   * or would use other files. Only those who may use everything are told.
+   */
+  readonly program?: string;
 }
 
 /** `GET /api/overview`: the start page. */

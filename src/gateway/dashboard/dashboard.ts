@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
-import { hasScope, type Principal } from "../../base/principal.ts";
+import { hasScope, mayUseAll, type Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { AcpConnection } from "../../protocol/acp/connection.ts";
 import type { AcpDoor } from "../../protocol/acp/door.ts";
@@ -61,6 +61,7 @@ export class Dashboard implements AsyncDisposable {
   readonly #streams = new Set<LiveStream>();
   readonly #log: Log;
   readonly #fleet: DashboardSources["fleet"];
+  readonly #program: DashboardSources["program"];
   readonly #ends: DisposableStack;
 
   private constructor(
@@ -98,6 +99,7 @@ export class Dashboard implements AsyncDisposable {
     const routes = [this.#sessions, runs, threads, parts].flatMap((part) => part.routes);
     this.#log = house.log;
     this.#fleet = options.sources?.fleet;
+    this.#program = options.sources?.program;
     this.#router = new Router([...this.#ownRoutes(), ...routes], house.log);
   }
 
@@ -148,6 +150,7 @@ export class Dashboard implements AsyncDisposable {
       version: VERSION,
       epoch: this.#live.epoch,
       ...(fleet === undefined ? {} : { fleet }),
+      ...(mayUseAll(principal) && this.#program !== undefined ? { program: this.#program } : {}),
     };
   }
 

@@ -11,4 +11,6 @@ export interface DashboardSources {
   readonly fleet?: Pick<FleetView, "state" | "counts" | "poolFor"> | undefined;
   /** How the configuration was found, to change it as `trunkline config set` does. */
   readonly input: ConfigInput;
+  /** What a person types to run Trunkline here, so that it uses the same files. */
+  readonly program?: string | undefined;
 }

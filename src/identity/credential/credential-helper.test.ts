@@ -95,7 +95,7 @@ describe("answerCredential()", () => {
     ["plain http", "protocol=http\nhost=github.com\npath=acme/app.git\n\n", /unencrypted/],
     ["no path", "protocol=https\nhost=github.com\n\n", /useHttpPath/],
     ["another user", asked("acme/app.git", "username=mallory\n"), /user 'mallory'/],
-    ["nothing", "", /unencrypted/],
+    ["nothing", "", /^git does not say by which protocol/],
   ];
   for (const [what, text, why] of CASES) {
     it(`tells git to quit when asked for ${what}`, async () => {

@@ -118,7 +118,9 @@ function isSafe({ protocol, host }: CredentialQuestion): boolean {
 }
 
 function unsafe({ protocol, host }: CredentialQuestion): string {
-  return `${protocol || "no protocol"}://${host} would send the token unencrypted. Use https`;
+  if (protocol === "")
+    return "git does not say by which protocol it would send the token. Use https";
+  return `${protocol}://${host} would send the token unencrypted. Use https`;
 }
 
 /** Settings that redirect a connection or turn off its checks. */

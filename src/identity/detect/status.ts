@@ -8,6 +8,8 @@ import type { GitContext } from "./git-context.ts";
 /** Which identity git uses in a folder, and which it should use. */
 export interface IdentityStatus {
   readonly worktree: string | undefined;
+  /** Also of a bare repository. */
+  readonly gitDir: string | undefined;
   /** The author of commits. Variables override files, as in git. */
   readonly author: { readonly name: string | undefined; readonly email: string | undefined };
   readonly signing: {
@@ -46,6 +48,7 @@ export async function identityStatus(
   const current = currentIdentity(identities, author, switched?.identity);
   return {
     worktree: repository?.worktree,
+    gitDir: repository?.gitDir,
     author,
     signing: {
       commits: config.isTrue("commit.gpgSign"),

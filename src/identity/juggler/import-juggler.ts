@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { visibleLine } from "../../base/text/visible.ts";
 import { maskText } from "../../base/text/mask.ts";
 import type { IdentitySettings } from "../identity.ts";
 import { type Draft, JUGGLER_FIELDS, type JugglerValues } from "./juggler-fields.ts";
@@ -166,7 +167,7 @@ function parse(text: string, file: string): JugglerValues {
   try {
     value = JSON.parse(text.replace(/^\ufeff/, ""));
   } catch (error) {
-    throw malformed(file, `it is not JSON (${(error as Error).message})`);
+    throw malformed(file, `it is not JSON (${visibleLine((error as Error).message)})`);
   }
   if (!isObject(value)) throw malformed(file, "it is not an object");
   if (!Object.hasOwn(value, "identities")) throw malformed(file, "it has no 'identities'");

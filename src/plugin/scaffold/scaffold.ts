@@ -18,7 +18,7 @@ export async function scaffoldPlugin(folder: string, name: string): Promise<stri
   const path = resolve(folder);
   if (!NAME.test(name)) {
     const form = "small letters, digits, '.', '_' and '-', such as 'tools.greet'";
-    throw new TrunklineError("usage", `Cannot call a plugin '${name}': use ${form}`);
+    throw new TrunklineError("usage", `Cannot name a plugin '${name}': use ${form}.`);
   }
   const found = await contentsOf(path);
   if (found.length > 0) {

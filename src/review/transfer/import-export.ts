@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { visibleLine } from "../../base/text/visible.ts";
 import { VERSION } from "../../base/version.ts";
 import type { ReviewCommands } from "../review-commands.ts";
 import { recognised } from "../moved.ts";
@@ -106,8 +107,8 @@ function parsed(text: string): object {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value;
   } catch (error) {
-    const { message } = error as Error;
-    throw new TrunklineError("config", `Cannot import the file: ${message}`, { cause: error });
+    const why = `it is not JSON (${visibleLine((error as Error).message)})`;
+    throw new TrunklineError("config", `Cannot import the file: ${why}.`, { cause: error });
   }
   throw new TrunklineError("config", "Cannot import the file: it is not a JSON object.");
 }

@@ -135,6 +135,7 @@ describe("verifyAudit()", () => {
       verifyAudit(folder.path, `${anchor}-none`),
       /Cannot read the anchor .*there is no such file/,
     );
+    await assert.rejects(verifyAudit(folder.path, elsewhere.path), /: it is not a file$/);
   });
 
   it("reports an anchor that cannot be written once, and waits for nobody to read it", async () => {

@@ -133,11 +133,10 @@ function entries(count: number): string {
 /** Seals that the anchor has and the audit has not. */
 async function missingFrom(seals: ReadonlySet<string>, anchor: string): Promise<AuditProblem[]> {
   const problems: AuditProblem[] = [];
-  if (!statSync(anchor, { throwIfNoEntry: false })?.isFile()) {
-    throw new TrunklineError(
-      "not-found",
-      `Cannot read the anchor '${anchor}': there is no such file`,
-    );
+  const stats = statSync(anchor, { throwIfNoEntry: false });
+  if (!stats?.isFile()) {
+    const why = stats === undefined ? "there is no such file" : "it is not a file";
+    throw new TrunklineError("not-found", `Cannot read the anchor '${anchor}': ${why}`);
   }
   for await (const { line, number } of linesOf(anchor)) {
     if (!line.startsWith(SEAL) || seals.has(line)) continue;

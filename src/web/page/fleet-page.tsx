@@ -130,7 +130,7 @@ export function FleetPage(): JSX.Element {
         keyOf={({ id }) => id}
         empty={
           <Empty title="No nodes">
-            <Command run={`trunkline worker --bus URL --pool ${fleet.pool}`} />
+            <Command run={`trunkline worker --bus URL --pool ${fleet.pool}`} isElsewhere />
           </Empty>
         }
       />

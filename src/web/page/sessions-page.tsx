@@ -88,7 +88,7 @@ function Where({ row }: { readonly row: SessionRow }): JSX.Element {
     <>
       <span class="main">{row.repository}</span>
       <span class="sub">
-        <span class="mono">{row.branch ?? ""}</span>
+        {row.branch === undefined ? null : <span class="mono">{row.branch}</span>}
         {row.identity === undefined ? "" : ` as ${row.identity}`}
       </span>
     </>

@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 import { RequestError } from "../client/request.ts";
+import { me } from "../client/state.ts";
 import { ago, clock } from "../text/format.ts";
 
 /** The last thing that could not be done, shown until it is dismissed. */
@@ -76,8 +77,13 @@ async function copy(text: string): Promise<void> {
   await navigator.clipboard.writeText(text);
 }
 
-/** A command to type, with a button to copy it. */
-export function Command({ run }: { readonly run: string }): JSX.Element {
+/** A command to type on the machine of the gateway, or elsewhere, with a button to copy it. */
+export function Command(props: {
+  readonly run: string;
+  readonly isElsewhere?: boolean;
+}): JSX.Element {
+  const { program = "trunkline" } = (props.isElsewhere ? undefined : me.value) ?? {};
+  const run = props.run.replace(/^trunkline(?= )/, () => program);
   return (
     <div class="command">
       <code>{run}</code>

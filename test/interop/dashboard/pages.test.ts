@@ -16,6 +16,7 @@ import { sampleAnswers } from "../../browser/sample/sample-answers.ts";
 import { type Answers, SampleDashboard } from "../../browser/sample/sample-dashboard.ts";
 import { PAGES } from "../../browser/sample/sample-pages.ts";
 import { EMPTY_OVERVIEW } from "../../browser/sample/sample-rows.ts";
+import { sampleSessions } from "../../browser/sample/sample-sessions.ts";
 
 /** `TRUNKLINE_SCREENSHOTS=docs/images npm run test:interop -- dashboard/pages` writes the pictures of the documents. */
 const SCREENSHOTS = process.env["TRUNKLINE_SCREENSHOTS"];
@@ -64,6 +65,27 @@ describe(
           await page.setViewportSize({ width: 1280, height: 800 });
         }
       }
+    });
+
+    it("shows on a phone no separator before a branch that is not there, and the state as a small badge", async () => {
+      const detached = sampleSessions().map((row) => ({
+        ...row,
+        branch: undefined,
+        identity: undefined,
+      }));
+      const rows = { "GET /api/sessions": () => ({ rows: detached }) } satisfies Answers;
+      await using server = await SampleDashboard.start({ ...sampleAnswers(), ...rows });
+      await using watched = await browser.open({ viewport: { width: 390, height: 844 } });
+      const { page } = watched;
+      await page.goto(`${server.url}/#/sessions`);
+      await page.locator("[data-label='Repository'] .sub").first().waitFor({ state: "attached" });
+      assert.equal(await page.locator("[data-label='Repository'] .sub:not(:empty)").count(), 0);
+      await page.getByRole("row").filter({ hasText: "idle" }).getByRole("link").first().click();
+      const badge = page.locator(".session-head .badge");
+      const actions = page.locator(".session-head .actions");
+      const width = async (part: typeof badge): Promise<number> =>
+        (await part.boundingBox())?.width ?? assert.fail("it is not there");
+      assert.ok((await width(badge)) < (await width(actions)), "it is as wide as its text");
     });
 
     it("leads somebody who has nothing configured, and shows at once when a step has worked", async () => {

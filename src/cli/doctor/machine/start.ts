@@ -56,13 +56,11 @@ export async function checkStart(invocation: Invocation, signal?: AbortSignal): 
   return [speed, { state: "fail", what, says, next }];
 }
 
-async function start(
-  { cwd, env, values }: Invocation,
-  signal: AbortSignal | undefined,
-): Promise<Run> {
+async function start(invocation: Invocation, signal: AbortSignal | undefined): Promise<Run> {
+  const { cwd, env } = invocation;
   const started = performance.now();
   const [command, ...args] = selfCommand();
-  const all = [...process.execArgv, ...args, "mcp", ...globalOptions(values)];
+  const all = [...process.execArgv, ...args, "mcp", ...globalOptions(invocation)];
   const child = spawn(command, all, { cwd, env });
   const kill = (): boolean => child.kill("SIGKILL");
   signal?.addEventListener("abort", kill);

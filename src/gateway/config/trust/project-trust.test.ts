@@ -30,6 +30,16 @@ describe("trustProject()", () => {
     await assert.rejects(trustProject(inputOf(home)), { code: "config" });
     await assert.rejects(stat(join(home.data, "trust.json")), { code: "ENOENT" });
   });
+
+  it("refuses a folder that does not exist, although there is a project around it", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.projectFile, PROJECT);
+    await home.write(join(home.project, ".git/HEAD"), "");
+    const missing = join(home.project, "mistyped");
+    const message = `Cannot trust: there is no folder '${missing}'.`;
+    await assert.rejects(trustProject(inputOf(home, missing)), { code: "not-found", message });
+    assert.equal((await untrustProject(inputOf(home))).wasTrusted, false);
+  });
 });
 
 describe("untrustProject()", () => {
@@ -48,6 +58,17 @@ describe("untrustProject()", () => {
     await home.write(home.projectFile, PROJECT);
     await trustProject(inputOf(home));
     await rm(home.projectFile);
+    assert.equal((await untrustProject(inputOf(home))).wasTrusted, true);
+  });
+
+  it("forgets the file of a folder that no longer exists, and no other", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.projectFile, PROJECT);
+    await home.write(join(home.project, ".git/HEAD"), "");
+    await trustProject(inputOf(home));
+    const missing = await untrustProject(inputOf(home, join(home.project, "mistyped")));
+    assert.equal(missing.wasTrusted, false);
+    await rm(home.project, { recursive: true });
     assert.equal((await untrustProject(inputOf(home))).wasTrusted, true);
   });
 });

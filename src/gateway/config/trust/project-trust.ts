@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
+import { isFolder } from "../../../base/file/path.ts";
 import type { ConfigInput } from "../config.ts";
 import { readText } from "../file/files.ts";
 import { parseFile } from "../file/parse-file.ts";
@@ -17,6 +18,11 @@ export interface Trusted {
 
 /** Trusts the project file that holds for a folder, as it is now. */
 export async function trustProject(input: ConfigInput): Promise<Trusted> {
+  // Otherwise a mistyped name would be taken for a folder of the project around it.
+  if (!isFolder(input.cwd)) {
+    const says = `Cannot trust: there is no folder '${resolve(input.cwd)}'.`;
+    throw new TrunklineError("not-found", says);
+  }
   const file = findProjectFile(input.cwd);
   const text = file === undefined ? undefined : readText(file);
   if (file === undefined || text === undefined) {
@@ -29,12 +35,16 @@ export async function trustProject(input: ConfigInput): Promise<Trusted> {
   return { file, keys: isValues(value) ? Object.keys(value) : [] };
 }
 
-/** Takes the trust back, also of a file that is gone. */
+/** Takes the trust back, also of a file that is gone, alone or with its folder. */
 export async function untrustProject(
   input: ConfigInput,
 ): Promise<{ readonly file: string; readonly wasTrusted: boolean }> {
-  const file = findProjectFile(input.cwd) ?? join(resolve(input.cwd), PROJECT_FILE);
-  return { file, wasTrusted: (await storeOf(input)).untrust(file) };
+  const store = await storeOf(input);
+  const own = join(resolve(input.cwd), PROJECT_FILE);
+  // A folder that is gone has only the name that it had.
+  if (!isFolder(input.cwd)) return { file: own, wasTrusted: store.untrust(own, own) };
+  const file = findProjectFile(input.cwd) ?? own;
+  return { file, wasTrusted: store.untrust(file) };
 }
 
 async function storeOf(input: ConfigInput): Promise<TrustStore> {

@@ -40,8 +40,8 @@ export class TrustStore {
   }
 
   /** Returns whether it was trusted before, whatever its text was then. */
-  untrust(file: string): boolean {
-    const { [placeOf(file)]: known, ...others } = this.#read();
+  untrust(file: string, place = placeOf(file)): boolean {
+    const { [place]: known, ...others } = this.#read();
     if (known !== undefined) this.#write(others);
     return known !== undefined;
   }

@@ -2,6 +2,7 @@ import { access, readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
+import { whyUnreadable } from "../../../base/file/why-unreadable.ts";
 import { type YamlValue, YamlReader } from "./yaml-reader.ts";
 
 /** One plugin as `plugins.yaml` has it. */
@@ -59,9 +60,8 @@ export async function readPluginsFile(
   options: PluginsFileOptions,
 ): Promise<PluginsFile> {
   const text = await readFile(path, "utf8").catch((error: unknown) => {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === "ENOENT" ? "no such file" : message;
-    throw new TrunklineError("config", `Cannot read '${path}': ${why}`, { cause: error });
+    const says = `Cannot read '${path}': ${whyUnreadable(error)}`;
+    throw new TrunklineError("config", says, { cause: error });
   });
   const file = await parsePluginsFile(path, text, options);
   const folder = dirname(resolve(path));

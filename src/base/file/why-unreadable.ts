@@ -1,0 +1,13 @@
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: "no such file",
+  ENOTDIR: "no such file",
+  EISDIR: "it is a folder",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+};
+
+/** Why a file that a person named cannot be read, without the name of the system call. */
+export function whyUnreadable(error: unknown): string {
+  const { code = "", message } = error as NodeJS.ErrnoException;
+  return WORDS[code] ?? message;
+}
