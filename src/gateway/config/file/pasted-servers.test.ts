@@ -37,6 +37,20 @@ describe("pastedServers()", () => {
     assert.deepEqual(warnings, []);
   });
 
+  it("takes numbers and booleans for the texts that they are passed on as", () => {
+    const { server, warnings } = pasted({
+      command: "x",
+      args: ["--port", 8080],
+      env: { DEBUG: true, LEVEL: 3, NONE: null },
+    });
+    assert.deepEqual(server, {
+      command: "x",
+      args: ["--port", "8080"],
+      env: { DEBUG: "true", LEVEL: "3", NONE: null },
+    });
+    assert.deepEqual(warnings, []);
+  });
+
   it("leaves an unknown key out, and says so", () => {
     const { server, warnings } = pasted({ command: "x", gallery: true });
     assert.deepEqual(server, { command: "x" });

@@ -21,6 +21,9 @@ const OTHER_TYPES: ReadonlyMap<unknown, string> = new Map([
   ["remote", "http"],
 ]);
 
+/** Keys whose values are texts, however they are written. */
+const TEXTS: ReadonlySet<string> = new Set(["env", "headers", "args"]);
+
 /**
  * MCP servers as people paste them from the documents of other programs: with the names of their keys,
  * and with keys that mean nothing here. Such a key is reported and left out, so that it does not stop
@@ -48,7 +51,19 @@ function pastedServer(
     else if (!SERVER_KEYS.has(own)) warn([...path, key], "is ignored: it is not a known key");
     else if (own !== key && Object.hasOwn(settings, own)) {
       warn([...path, key], `is ignored: '${own}' is there, too`);
-    } else known[own] = own === "type" ? (OTHER_TYPES.get(value) ?? value) : value;
+    } else if (own === "type") known[own] = OTHER_TYPES.get(value) ?? value;
+    else known[own] = TEXTS.has(own) ? withTexts(value) : value;
   }
   return known;
+}
+
+/** A list or a table in which numbers and booleans are texts: `"PORT": 8080` means `"8080"`. */
+function withTexts(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(asText);
+  if (!isValues(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, asText(each)]));
+}
+
+function asText(value: unknown): unknown {
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : value;
 }
