@@ -99,7 +99,7 @@ describe("loadConfig()", () => {
 
   it("leaves out an MCP server that is wrong, and says so, but keeps the others", async () => {
     await using home = await SampleHome.create();
-    const wrong = { b: { url: "ftp://x" }, c: 1, d: { command: "d", args: [1] }, e: {} };
+    const wrong = { b: { url: "ftp://x" }, c: 1, d: { command: "d", args: [null] }, e: {} };
     const mcpServers = { a: { command: "a" }, ...wrong, f: { command: "f" } };
     await home.write(home.userFile, JSON.stringify({ mcpServers, server: { port: 5 } }));
     const { config, warnings } = await home.load();
@@ -185,7 +185,7 @@ describe("loadConfig() refuses", () => {
       "1:33: 'mcpServers.a.url' must begin with http:// or https://",
     ],
     [
-      '{ "mcpServers": { "a": { "command": "x", "args": ["y", 1] } } }',
+      '{ "mcpServers": { "a": { "command": "x", "args": ["y", null] } } }',
       "1:56: 'mcpServers.a.args[1]' must be a string",
     ],
     [

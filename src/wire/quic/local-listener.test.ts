@@ -83,8 +83,10 @@ describe("an address of this machine without a scheme", { timeout: 60_000 }, () 
   it("cannot be served twice, nor beside another program at the TCP port", async () => {
     await using listener = await serving("127.0.0.1:0");
     await assert.rejects(serving(listener.address), { code: "config", message: /in use/ });
-    await using quic = await serving("quic://127.0.0.1:0");
+    const [quic, program] = await besides((socket) => socket.destroy());
+    await using _ = quic;
     const address = `127.0.0.1:${quic.port}`;
+    await program[Symbol.asyncDispose]();
     await assert.rejects(serving(address), { code: "config", message: /in use/ });
     // The half that could listen was closed again.
     await using other = await stranger(quic.port, (socket) => socket.destroy());
