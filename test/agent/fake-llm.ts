@@ -1,3 +1,4 @@
+import type { Server, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { Packages } from "../support/packages.ts";
@@ -42,12 +43,17 @@ interface Mock {
   start(): Promise<string>;
   stop(): Promise<void>;
   readonly url: string;
+  readonly serverInstance: { readonly server: Server };
 }
 
 /** A server that speaks as the providers do, and says what it was told to, one answer a request. */
 export class FakeLlm implements AsyncDisposable {
   readonly #mock: Mock;
   readonly #requests = new Set<Request>();
+  /** Answers that are being given. */
+  readonly #answers = new Set<ServerResponse>();
+  /** Milliseconds before each piece of one, at most. */
+  #latency = 0;
 
   private constructor(mock: Mock) {
     this.#mock = mock;
@@ -63,6 +69,10 @@ export class FakeLlm implements AsyncDisposable {
     const llm = new FakeLlm(mock);
     llm.play(script);
     await mock.start();
+    mock.serverInstance.server.on("request", (_, answer: ServerResponse) => {
+      llm.#answers.add(answer);
+      answer.on("finish", () => llm.#answers.delete(answer));
+    });
     return llm;
   }
 
@@ -76,6 +86,7 @@ export class FakeLlm implements AsyncDisposable {
     const seen = new Map<object, number>();
     for (const [index, step] of script.entries()) {
       const { truncateAfterChunks, chaos, latency, when, ...response } = step;
+      this.#latency = Math.max(this.#latency, latency ?? 0);
       const isTurn = (request: object): boolean => {
         if (!seen.has(request)) seen.set(request, seen.size);
         const at = seen.get(request) ?? 0;
@@ -126,7 +137,11 @@ export class FakeLlm implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // It goes on with an answer that nobody reads any more, until it finds that ended.
+    const isAnswering = this.#answers.size > 0;
+    for (const answer of this.#answers) answer.end();
     await this.#mock.stop();
+    if (isAnswering) await sleep(2 * this.#latency);
   }
 }
 

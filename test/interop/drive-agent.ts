@@ -290,9 +290,8 @@ export function drives(agent: OtherAgent): void {
       await editor.prompt(id, "greet me");
       const long = editor.prompt(id, "go on for long");
       await editor.update(({ content }) => content?.text?.includes("word"));
-      await kill(editor);
       const why = new RegExp(`Agent '${agent.name}' ended while it was working`);
-      await assert.rejects(long, { message: why });
+      await Promise.all([assert.rejects(long, { message: why }), kill(editor)]);
 
       const since = editor.messages.length;
       await editor.prompt(id, "what did I say");

@@ -9,8 +9,8 @@ import { newestProcess, processesWhere } from "./processes.ts";
 
 /** How long sockets may take to close and processes to die, on a machine that is busy. */
 const GRACE = Number(process.env["TRUNKLINE_TEST_GRACE"] ?? 10_000);
-/** What other people's programs keep in the temporary folder for their next start: npm's code. */
-const CACHES = ["node-compile-cache"];
+/** What other people's programs keep in the temporary folder for their next start: npm's code, opencode's. */
+const CACHES = ["node-compile-cache", "opencode"];
 /** Where Node keeps the sources without their types, for the next process (scripts/task.mjs). */
 const COMPILE_CACHE = process.env["NODE_COMPILE_CACHE"];
 /** Where the built program keeps its compiled code, over the homes that tests give it. */
