@@ -41,6 +41,12 @@ describe("findLiveWriter()", () => {
     assert.deepEqual((await other.find(["codex-acp"]))?.isSure, true);
   });
 
+  it("is not sure of one with a file whose name only begins as the session's id does", async () => {
+    using it = setUp();
+    it.add(7, ["codex"], { open: [`/home/a/rollout-${SESSION}5.jsonl`] });
+    assert.equal(await it.find(["codex-acp"]), undefined);
+  });
+
   it("suspects a program of the agent in the same folder, and prefers one that it is sure of", async () => {
     using it = setUp();
     it.add(100, ["claude"], { cwd: "/work" });

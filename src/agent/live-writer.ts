@@ -87,10 +87,12 @@ async function wordsOf(folder: string): Promise<string[]> {
 async function hasOpen(folder: string, session: string): Promise<boolean> {
   // A short id is part of many names.
   if (session.length < 8) return false;
+  // As a whole: goose's first session of a day is called `20261117_1`, and a log of its `20261117_194512.log`.
+  const whole = new RegExp(`(?<![A-Za-z0-9])${RegExp.escape(session)}(?![A-Za-z0-9])`);
   const fds = await readdir(join(folder, "fd")).catch(() => []);
   for (const fd of fds) {
     const target = await readlink(join(folder, "fd", fd)).catch(() => "");
-    if (basename(target).includes(session)) return true;
+    if (whole.test(basename(target))) return true;
   }
   return false;
 }
