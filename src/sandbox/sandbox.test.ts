@@ -40,9 +40,9 @@ class Rig implements AsyncDisposable {
   }
 
   /** Runs a shell command in the sandbox, and returns its output and exit code. */
-  async sh(line: string): Promise<{ code: number | null; out: string }> {
+  async sh(line: string, more = {}): Promise<{ code: number | null; out: string }> {
     const program = { command: "/bin/sh", args: ["-c", `exec 2>&1; ${line}`] };
-    const env = { PATH: "/usr/local/bin:/usr/bin:/bin" };
+    const env = { PATH: "/usr/local/bin:/usr/bin:/bin", ...more };
     const wrapped = this.sandbox.wrap({ ...program, env, cwd: this.workspace });
     const { command, args, cwd, egress } = wrapped;
     const stdio: ("ignore" | "pipe" | "inherit" | "ipc")[] = ["ignore", "pipe", "inherit"];
@@ -85,6 +85,19 @@ describe("Sandbox", { skip }, () => {
       out: `hi\n${rig.workspace}`,
     });
     assert.equal(readFileSync(join(rig.workspace, "file"), "utf8"), "hi\n");
+  });
+
+  it("names no folder of ours in place of HOME, unless that is configured", async (t) => {
+    const { XDG_CACHE_HOME: before } = process.env;
+    process.env.XDG_CACHE_HOME = "/home/ours/.cache";
+    t.after(() => {
+      if (before === undefined) delete process.env.XDG_CACHE_HOME;
+      else process.env.XDG_CACHE_HOME = before;
+    });
+    await using rig = await open();
+    const given = { XDG_CACHE_HOME: "/home/ours/.cache", XDG_CONFIG_HOME: "/etc/theirs" };
+    const { out } = await rig.sh('echo "${XDG_CACHE_HOME-none} $XDG_CONFIG_HOME"', given);
+    assert.equal(out, "none /etc/theirs");
   });
 
   it("shows none of the machine's own files", async () => {

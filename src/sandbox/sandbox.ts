@@ -132,7 +132,7 @@ export class Sandbox implements AsyncDisposable {
     await group?.[Symbol.asyncDispose]();
   }
 
-  /** How to start a program in the sandbox. Its environment is passed on unchanged. */
+  /** How to start a program in the sandbox. Its environment is passed on, but for our own folders. */
   wrap(program: Program): WrappedProgram {
     const { user, egress, parts, proxyVariables } = this.#options;
     const entry: Entry = {
@@ -156,7 +156,7 @@ export class Sandbox implements AsyncDisposable {
     return {
       command: "/bin/sh",
       args: ["-c", SCRIPT, "sh", folders.join(" "), filter, ...bwrap],
-      env: { ...program.env, HOME: this.home, TMPDIR: "/tmp" },
+      env: { ...withoutOurFolders(program.env), HOME: this.home, TMPDIR: "/tmp" },
       cwd: "/",
       egress,
     };
@@ -221,6 +221,18 @@ export class Sandbox implements AsyncDisposable {
       write: [...write, this.home, "/tmp", "/dev/null", "/dev/zero", "/dev/tty", "/dev/shm"],
     };
   }
+}
+
+/** Where programs keep their files instead of in HOME. */
+const IN_PLACE_OF_HOME = /^XDG_(?:(?:BIN|CACHE|CONFIG|DATA|STATE)_HOME|RUNTIME_DIR)$/;
+
+/** Without what names folders of ours, which are not in the sandbox. What was configured stays. */
+function withoutOurFolders(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(env).filter(
+      ([name, value]) => !(IN_PLACE_OF_HOME.test(name) && value === process.env[name]),
+    ),
+  );
 }
 
 function groupOf(name: string, user: SandboxOptions["user"]): string {
