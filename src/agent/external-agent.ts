@@ -1,9 +1,11 @@
 import { background } from "../base/background.ts";
-import { type Confine, OwnedChild } from "../base/process/child-process.ts";
+import { type ChildExit, type Confine, OwnedChild } from "../base/process/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LimitTable } from "../base/limit/limits.ts";
 import type { Log } from "../base/log.ts";
 import { usualVariables } from "../base/process/environment.ts";
+import { LastWords } from "../base/process/stderr-log.ts";
+import { maskText } from "../base/text/mask.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
 import type { Agent, AgentOpenOptions, ForeignPage, ForeignQuery } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";
@@ -143,7 +145,9 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   async #start(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
     const { name, command, args = [], env, limits, log, confine = asItIs } = this.#options;
     const tap = this.#options.tap?.(name);
+    const words = new LastWords();
     const said = (line: string): void => {
+      words.add(line);
       log.info("agent.said", { agent: name, line });
       tap?.line(line);
     };
@@ -166,8 +170,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       // Distinguishes a process that dies during `initialize` from one that does not answer.
       const connection = await Promise.race([
         AgentConnection.open(channel, { listener, limits }),
-        child.exit.then((exit) => {
-          throw new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit}).`);
+        child.exit.then(() => {
+          throw new TrunklineError("closed", "It ended at once");
         }),
       ]);
       background(
@@ -191,10 +195,23 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       );
       return { connection, capabilities, sessions, over };
     } catch (error) {
+      // Then all is read that it said.
       await started?.end();
-      throw error;
+      const isOver = error instanceof TrunklineError && error.code === "closed";
+      throw isOver && started !== undefined
+        ? endedAtOnce(name, await started.exit, words.line)
+        : error;
     }
   }
+}
+
+/** Characters of an agent's last words that are told with the reason of its end. */
+const LONGEST_WORDS = 200;
+
+function endedAtOnce(name: string, exit: ChildExit, words = ""): TrunklineError {
+  const last = maskText(words).slice(0, LONGEST_WORDS);
+  const why = last === "" ? ". Run its command by hand to see why" : `, after saying: ${last}`;
+  return new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit})${why}.`);
 }
 
 const asItIs: Confine = (options) => options;

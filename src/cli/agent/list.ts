@@ -80,11 +80,8 @@ function unknownAgent(name: string, names: readonly string[]): TrunklineError {
 /** A failure of another program is not a bug of ours. */
 function inWords(name: string): (error: unknown) => never {
   return (error) => {
-    const isOurs = error instanceof TrunklineError;
-    if (isOurs && error.code !== "closed") throw error;
-    const next = "Run its command by hand to see why";
-    const why = isOurs ? `it ended before it answered. ${next}` : (error as Error).message;
-    const says = `Agent '${name}' does not work: ${why}.`;
+    if (error instanceof TrunklineError) throw error;
+    const says = `Agent '${name}' does not work: ${(error as Error).message}.`;
     throw new TrunklineError("unavailable", says, { cause: error });
   };
 }
