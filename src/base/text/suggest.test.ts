@@ -37,6 +37,10 @@ test("suggest() finds words that begin with what was typed", () => {
   assert.deepEqual(suggest("co", COMMANDS), ["config", "completion"]);
 });
 
+test("suggest() prefers a name whose last word was typed", () => {
+  assert.deepEqual(suggest("servers", ["server", "mcpServers", "serve"]), ["mcpServers"]);
+});
+
 test("suggest() returns all words at the smallest distance, and no others", () => {
   assert.deepEqual(suggest("ccp", COMMANDS), ["mcp", "acp"]);
   assert.deepEqual(suggest("mcp", COMMANDS), ["mcp"]);

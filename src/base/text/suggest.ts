@@ -18,6 +18,9 @@ export function suggest(given: string, candidates: readonly string[]): string[] 
 function distanceTo(word: string, typed: string): number {
   // A beginning is as good as one slip: people shorten.
   if (typed.length >= 2 && word.startsWith(typed)) return Math.min(1, word.length - typed.length);
+  // Its last word alone is nearer than any slip: `servers`, as VS Code has it, for `mcpServers`.
+  const isLastWord = typed.length >= 4 && word.endsWith(typed[0]?.toUpperCase() + typed.slice(1));
+  if (isLastWord) return 0.5;
   // Each character of difference in length is a slip. A model may call a tool by a megabyte.
   const difference = Math.abs(word.length - typed.length);
   return difference > allowance(typed) ? difference : editDistance(typed, word);
