@@ -11,11 +11,11 @@ test("globalOptions() repeats the options so that they mean the same files in an
     set: ["log.level=debug", "x=./y"],
     port: "1",
   };
-  assert.deepEqual(globalOptions({ values, cwd: "/work", env }), [
-    "--config=/work/a.jsonc",
+  assert.deepEqual(globalOptions({ values, cwd: "/home/ada/app", env }), [
+    "--config=/home/ada/app/a.jsonc",
     "--data=/home/ada/state",
     "--set=log.level=debug",
     "--set=x=./y",
   ]);
-  assert.deepEqual(globalOptions({ values: {}, cwd: "/work", env }), []);
+  assert.deepEqual(globalOptions({ values: {}, cwd: "/home/ada/app", env }), []);
 });
