@@ -10,6 +10,7 @@ import { Program } from "./harness/program.ts";
 import { type Exchange, StdioLoad } from "./harness/stdio-load.ts";
 
 const HOP = "one hop";
+const HOP_TLS = "one hop, TLS";
 const HOP_QUIC = "one hop, QUIC";
 const HOPS = "three bare hops";
 const WAY = "whole way";
@@ -40,6 +41,7 @@ export const busWholeWay: Bench = {
         { name: HOP, ...hop("") },
         { name: HOPS, measure: () => measureCalls("bus", "", 1, calls, 2) },
         { name: WAY, ...way("") },
+        { name: HOP_TLS, ...hop("tls://") },
         { name: HOP_QUIC, ...hop("quic://") },
         { name: WAY_QUIC, ...way("quic://") },
       ],
@@ -47,12 +49,15 @@ export const busWholeWay: Bench = {
         { quantity: "p50", of: WAY, atMost: 1 },
         { quantity: "serial", of: WAY, against: HOP, atMost: 3 },
         { quantity: "cpu", of: WAY, against: HOP, atMost: 3 },
+        { quantity: "serial", of: WAY_QUIC, against: HOP_QUIC, atMost: 3 },
+        { quantity: "cpu", of: WAY_QUIC, against: HOP_QUIC, atMost: 3 },
+        { quantity: "serial", of: WAY, against: HOP_TLS },
+        { quantity: "cpu", of: WAY, against: HOP_TLS },
         // One pair of programs that call each other without a pause has both processors to itself, and
         // all that it needs in their caches. Programs that take turns do not.
         { quantity: "serial", of: HOPS, against: HOP },
         { quantity: "serial", of: WAY, against: HOPS },
         { quantity: "cpu", of: WAY, against: HOPS },
-        { quantity: "serial", of: WAY, against: HOP_QUIC },
         { quantity: "p50", of: WAY, against: WAY_QUIC },
       ],
     };

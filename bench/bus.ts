@@ -10,6 +10,7 @@ const HTTP2 = "HTTP/2";
 const GRPC = "grpc-js 1.14.7";
 const QUIC = "bus, QUIC";
 const TLS = "bus, TLS";
+const LOCAL = "bus, this machine";
 const STDIO = "plugin on stdio";
 
 const AT_ONCE = 32;
@@ -36,6 +37,7 @@ export const busBench: Bench = {
         ...(missing === undefined ? [{ name: GRPC, ...measure("grpc") }] : []),
         { name: QUIC, ...measure("bus", "quic://") },
         { name: TLS, ...measure("bus", "tls://") },
+        { name: LOCAL, ...measure("bus") },
         { name: STDIO, ...measure("stdio") },
       ],
       skipped: missing === undefined ? [] : [{ name: GRPC, reason: missing }],
@@ -45,7 +47,10 @@ export const busBench: Bench = {
         { quantity: "cpu", of: QUIC, against: GRPC },
         { quantity: "cpu", of: TLS, against: GRPC },
         { quantity: "p50", of: TLS, against: GRPC },
+        { quantity: "p50", of: LOCAL, against: TLS },
+        { quantity: "p50", of: LOCAL, against: STDIO },
         { quantity: "p50", of: QUIC, against: STDIO },
+        { quantity: "cpu", of: LOCAL, against: STDIO },
         { quantity: "cpu", of: QUIC, against: STDIO },
       ],
     };

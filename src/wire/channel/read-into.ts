@@ -19,13 +19,13 @@ export function readInto(readable: Readable, take: (bytes: Buffer) => void): voi
     Object.getOwnPropertySymbols(readable).find(({ description }) => description === name);
   const { _handle: handle } = readable as Readable & Internals;
   const [buffer, callback] = [symbol("kBuffer"), symbol("kBufferCb")];
-  // What was read before is in the buffer of the stream, and another listener is served from there.
-  const isFresh = readable.readableLength === 0 && readable.readableFlowing === null;
-  const canLend = buffer !== undefined && callback !== undefined && isFresh;
+  // Another listener is served from the buffer of the stream.
+  const canLend = buffer !== undefined && callback !== undefined && !readable.readableFlowing;
   if (typeof handle?.useUserBuffer !== "function" || !canLend) {
-    readable.on("data", take);
+    readable.on("data", take).resume();
     return;
   }
+  const before = readable.read() as Buffer | null;
   Object.assign(readable, {
     [buffer]: shared,
     [callback]: (length: number) => {
@@ -34,5 +34,6 @@ export function readInto(readable: Readable, take: (bytes: Buffer) => void): voi
     },
   });
   handle.useUserBuffer(shared);
+  if (before !== null) take(before);
   readable.resume();
 }

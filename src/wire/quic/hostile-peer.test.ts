@@ -21,7 +21,7 @@ import { connect } from "./transport.ts";
 
 const HELLO = Buffer.from("hello");
 
-for (const scheme of ["quic", "tls"] as const) {
+for (const scheme of ["quic", "tls", "local"] as const) {
   describe(`a hostile peer over ${scheme}`, () => {
     if (scheme === "quic") keepEngine();
     hostilePeers(scheme);
@@ -189,7 +189,7 @@ async function untilLetIn(pair: TestPair): Promise<Connection> {
 }
 
 async function sendGarbage(scheme: Scheme, port: number): Promise<void> {
-  if (scheme === "tls") {
+  if (scheme !== "quic") {
     const socket = connectTcp(port, "127.0.0.1");
     socket.on("error", () => {});
     socket.write(randomBytes(5_000));

@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import type { TLSSocket } from "node:tls";
 import type { Connection, ListenOptions, PeerCertificate } from "./connection.ts";
 import { background } from "../../base/background.ts";
 
@@ -11,6 +12,12 @@ export function readPeerCertificate(der: Buffer): PeerCertificate {
     fingerprint: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
     certificate,
   };
+}
+
+/** Who showed a certificate over TLS. */
+export function peerOf(socket: TLSSocket): PeerCertificate | undefined {
+  const certificate = socket.getPeerX509Certificate();
+  return certificate === undefined ? undefined : readPeerCertificate(certificate.raw);
 }
 
 /** `DNS:localhost, IP Address:127.0.0.1` → the names alone. */

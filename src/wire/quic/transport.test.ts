@@ -9,6 +9,7 @@ import {
   ask,
   keepEngine,
   type PairOptions,
+  prefixOf,
   type Scheme,
   testCredentials,
   TestPair,
@@ -18,7 +19,7 @@ import type { ConnectOptions, Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Trouble } from "./settings.ts";
 
-for (const scheme of ["quic", "tls"] as const) {
+for (const scheme of ["quic", "tls", "local"] as const) {
   describe(`a handshake over ${scheme}`, () => {
     if (scheme === "quic") keepEngine();
     handshakes(scheme);
@@ -50,7 +51,7 @@ function handshakes(scheme: Scheme): void {
       assert.deepEqual(await ask(connection, HELLO), HELLO);
     }
     const { client } = await testCredentials();
-    await using byName = await connect(`${scheme}://localhost:${pair.listener.port}`, {
+    await using byName = await connect(`${prefixOf(scheme)}localhost:${pair.listener.port}`, {
       credentials: client,
     });
     assert.deepEqual(await ask(byName, HELLO), HELLO);
@@ -59,15 +60,16 @@ function handshakes(scheme: Scheme): void {
   test("works over IPv6", async (context) => {
     const { server, client } = await testCredentials();
     const stream = (): void => {};
-    const listener = await listen(`${scheme}://[::1]:0`, { credentials: server, stream }).catch(
-      () => undefined,
-    );
+    const listener = await listen(`${prefixOf(scheme)}[::1]:0`, {
+      credentials: server,
+      stream,
+    }).catch(() => undefined);
     if (listener === undefined) return context.skip("this machine has no IPv6 loopback");
     await using connection = await connect(listener.address, { credentials: client });
     assert.match(connection.address, /^(?:quic|tls):\/\/\[::1\]:\d+$/);
     await connection.close();
     // Nothing listens at 127.0.0.1 then, and hosts files may have no other address.
-    const byName = `${scheme}://localhost:${listener.port}`;
+    const byName = `${prefixOf(scheme)}localhost:${listener.port}`;
     await using named = await connect(byName, { credentials: client });
     await named.close();
     await listener.close();
@@ -98,7 +100,7 @@ function handshakes(scheme: Scheme): void {
   });
 
   // Over TLS, Node's server hangs up without saying why.
-  const unsaid = (trouble: Trouble): Trouble => (scheme === "tls" ? "bad-certificate" : trouble);
+  const unsaid = (trouble: Trouble): Trouble => (scheme === "quic" ? trouble : "bad-certificate");
 
   test("refuses a client without a certificate, and reports it on both sides", async () => {
     covers("bus.quic.client-certificate");
@@ -142,11 +144,11 @@ function handshakes(scheme: Scheme): void {
     const { client } = await testCredentials();
     const port = await freePort();
     await assert.rejects(
-      connect(`${scheme}://127.0.0.1:${port}`, { credentials: client }),
+      connect(`${prefixOf(scheme)}127.0.0.1:${port}`, { credentials: client }),
       (error) => {
         assert.ok(error instanceof ConnectionError);
         assert.equal(error.trouble, "refused", error.message);
-        assert.match(error.message, new RegExp(`${scheme}://127\\.0\\.0\\.1:${port}`));
+        assert.match(error.message, new RegExp(`${prefixOf(scheme)}127\\.0\\.0\\.1:${port}`));
         return true;
       },
     );
@@ -179,7 +181,7 @@ function handshakes(scheme: Scheme): void {
     const unusable = { code: "config", trouble: "unusable" };
     await using pair = await TestPair.open({ scheme });
     for (const credentials of [broken, mixed]) {
-      const address = `${scheme}://127.0.0.1:0`;
+      const address = `${prefixOf(scheme)}127.0.0.1:0`;
       await assert.rejects(listen(address, { credentials, stream }), unusable);
       await assert.rejects(pair.connect({ credentials }), unusable);
       await assert.rejects(pair.listener.renew(credentials), unusable);

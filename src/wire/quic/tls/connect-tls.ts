@@ -1,29 +1,31 @@
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import { checkServerIdentity, connect, type ConnectionOptions, type TLSSocket } from "node:tls";
-import { type Address, formatAddress, resolveHost } from "../address.ts";
-import { type ConnectOptions, resolveConnectionLimits, tlsAlpn } from "../connection.ts";
+import { type Address, formatAddress, isLoopback, resolveHost } from "../address.ts";
+import { type ConnectOptions, localAlpn, resolveConnectionLimits, tlsAlpn } from "../connection.ts";
 import { ConnectionError, tlsTrouble, withCertificates } from "../connection-error.ts";
-import { TlsConnection } from "./tls-connection.ts";
+import { peerOf } from "../peer-certificate.ts";
+import { HAS_LOCAL_SOCKETS, takeOffer } from "./local-socket.ts";
+import { notLetIn, SocketConnection } from "./socket-connection.ts";
 
 /** Connects over TLS 1.3: on this machine, and through networks that let no UDP through. */
 export async function connectTls(
   address: Address,
   options: ConnectOptions,
-): Promise<TlsConnection> {
+): Promise<SocketConnection> {
   const { signal, held } = options;
   signal?.throwIfAborted();
   const limits = resolveConnectionLimits(options.limits);
   const text = formatAddress(address);
-  const carrier = await carrierTo(address, options);
-  const addresses = carrier === undefined ? await resolveHost(address.host) : [];
-  const way = carrier === undefined ? { lookup: lookupOf(addresses) } : { socket: carrier };
+  const reached = await socketTo(address, options);
+  const addresses = reached === undefined ? await resolveHost(address.host) : [];
+  const way = reached === undefined ? { lookup: lookupOf(addresses) } : { socket: reached };
   let socket: TLSSocket;
   try {
     signal?.throwIfAborted();
     const given = settings(address, options);
     socket = withCertificates(`connect to ${text}`, () => connect({ ...given, ...way }));
   } catch (error) {
-    carrier?.destroy();
+    reached?.destroy();
     throw error;
   }
   const late = setTimeout(() => {
@@ -38,8 +40,10 @@ export async function connectTls(
   };
   signal?.addEventListener("abort", giveUp, { once: true });
   try {
-    await secured(socket, text, tlsAlpn(options.alpn));
-    const connection = new TlsConnection(socket, { address: text, limits, held });
+    await secured(socket, text);
+    const peer = peerOf(socket);
+    const carrier = await carrierOf(socket, options, text);
+    const connection = new SocketConnection(carrier, { address: text, peer, limits, held });
     connection.start();
     await connection.ready;
     return connection;
@@ -55,7 +59,7 @@ export async function connectTls(
 }
 
 /** The connection to carry it, where the address is in another network. */
-async function carrierTo(address: Address, options: ConnectOptions): Promise<Socket | undefined> {
+async function socketTo(address: Address, options: ConnectOptions): Promise<Socket | undefined> {
   try {
     return await options.reach?.(address.port, options.signal);
   } catch (error) {
@@ -73,6 +77,7 @@ function isBadCertificate(error: unknown): boolean {
 function settings(address: Address, options: ConnectOptions): ConnectionOptions {
   const { credentials, alpn, serverName = address.host } = options;
   const { ca, cert, key } = credentials;
+  const mayBeLocal = HAS_LOCAL_SOCKETS && isLoopback(address.host) && options.reach === undefined;
   return {
     host: address.host,
     port: address.port,
@@ -83,7 +88,7 @@ function settings(address: Address, options: ConnectOptions): ConnectionOptions 
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
     minVersion: "TLSv1.3",
-    ALPNProtocols: [tlsAlpn(alpn)],
+    ALPNProtocols: mayBeLocal ? [localAlpn(alpn), tlsAlpn(alpn)] : [tlsAlpn(alpn)],
   };
 }
 
@@ -96,7 +101,25 @@ function lookupOf(addresses: readonly string[]): LookupFunction {
   };
 }
 
-async function secured(socket: TLSSocket, address: string, alpn: string): Promise<void> {
+/** What carries the connection from here on. */
+async function carrierOf(
+  socket: TLSSocket,
+  { alpn }: ConnectOptions,
+  address: string,
+): Promise<Socket> {
+  const what = `Cannot connect to ${address}`;
+  if (socket.alpnProtocol === tlsAlpn(alpn)) return socket;
+  if (socket.alpnProtocol !== localAlpn(alpn)) {
+    throw ConnectionError.of(what, { trouble: "wrong-alpn", detail: "no protocol in common" });
+  }
+  try {
+    return await takeOffer(socket);
+  } catch (error) {
+    throw error instanceof ConnectionError ? error : notLetIn(what, error as Error);
+  }
+}
+
+async function secured(socket: TLSSocket, address: string): Promise<void> {
   const handshake = Promise.withResolvers<void>();
   socket.once("secureConnect", handshake.resolve);
   socket.once("error", handshake.reject);
@@ -111,6 +134,4 @@ async function secured(socket: TLSSocket, address: string, alpn: string): Promis
     const { message } = first as Error;
     throw ConnectionError.of(what, { trouble: tlsTrouble(first as Error), detail: message });
   }
-  if (socket.alpnProtocol === alpn) return;
-  throw ConnectionError.of(what, { trouble: "wrong-alpn", detail: "no protocol in common" });
 }

@@ -1,18 +1,21 @@
 import type { AddressInfo, Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import { background } from "../../../base/background.ts";
-import { formatAddress } from "../address.ts";
+import { formatAddress, isLoopback } from "../address.ts";
 import {
   type ConnectionLimits,
   type Credentials,
   type Listener,
   type ListenOptions,
+  localAlpn,
+  type PeerCertificate,
   resolveConnectionLimits,
   tlsAlpn,
 } from "../connection.ts";
 import { ConnectionError, tlsTrouble, withCertificates } from "../connection-error.ts";
-import { PeerCount } from "../peer-certificate.ts";
-import { TlsConnection } from "./tls-connection.ts";
+import { PeerCount, peerOf } from "../peer-certificate.ts";
+import { LocalSocket } from "./local-socket.ts";
+import { SocketConnection } from "./socket-connection.ts";
 
 /** Takes connections over TLS 1.3. */
 export class TlsListener implements Listener {
@@ -20,15 +23,18 @@ export class TlsListener implements Listener {
   readonly #limits: ConnectionLimits;
   readonly #host: string;
   readonly #server: Server;
-  readonly #connections = new Set<TlsConnection>();
+  readonly #connections = new Set<SocketConnection>();
   /** Those that have not shown who they are yet, the oldest first. */
   readonly #arriving = new Map<string, Socket>();
+  /** Where clients on this machine go on. */
+  readonly #local: LocalSocket | undefined;
   readonly #peers: PeerCount;
   readonly #sweep: NodeJS.Timeout;
   #port = 0;
   #closing: Promise<void> | undefined;
 
-  private constructor(host: string, options: ListenOptions) {
+  private constructor(host: string, options: ListenOptions, local: LocalSocket | undefined) {
+    this.#local = local;
     this.#host = host;
     this.#options = options;
     this.#limits = resolveConnectionLimits(options.limits);
@@ -41,11 +47,11 @@ export class TlsListener implements Listener {
       requestCert: true,
       // Looked at below: a certificate that was shown must be good, even where none is required.
       rejectUnauthorized: false,
-      ALPNProtocols: [alpn],
+      ALPNProtocols: local === undefined ? [alpn] : [localAlpn(options.alpn), alpn],
       handshakeTimeout: this.#limits.handshakeTimeout,
     });
     this.#server.on("connection", (socket: Socket) => this.#arrived(socket));
-    this.#server.on("secureConnection", (socket) => this.#accept(socket, alpn));
+    this.#server.on("secureConnection", (socket) => this.#accept(socket));
     this.#server.on("tlsClientError", (error, socket) => {
       // After its timeout Node tells of it only, and leaves the connection open.
       socket.destroy();
@@ -57,20 +63,34 @@ export class TlsListener implements Listener {
 
   static async open(host: string, port: number, options: ListenOptions): Promise<TlsListener> {
     const where = formatAddress({ scheme: "tls", host, port });
-    const listener = withCertificates(`listen on ${where}`, () => new TlsListener(host, options));
+    const mayBeLocal = isLoopback(host) && options.local !== false;
+    const limits = resolveConnectionLimits(options.limits);
+    const local = mayBeLocal ? await LocalSocket.open(limits) : undefined;
+    try {
+      const listener = withCertificates(
+        `listen on ${where}`,
+        () => new TlsListener(host, options, local),
+      );
+      await listener.#listen(port, where);
+      return listener;
+    } catch (error) {
+      local?.close();
+      throw error;
+    }
+  }
+
+  async #listen(port: number, where: string): Promise<void> {
     const listening = Promise.withResolvers<void>();
-    const server = listener.#server;
-    server.once("error", listening.reject).listen(port, host, listening.resolve);
+    this.#server.once("error", listening.reject).listen(port, this.#host, listening.resolve);
     try {
       await listening.promise;
     } catch (error) {
-      clearInterval(listener.#sweep);
+      clearInterval(this.#sweep);
       const why = (error as Error).message;
       throw new ConnectionError("unusable", `Cannot listen on ${where}: ${why}.`);
     }
-    server.on("error", () => {});
-    listener.#port = (server.address() as AddressInfo).port;
-    return listener;
+    this.#server.on("error", () => {});
+    this.#port = (this.#server.address() as AddressInfo).port;
   }
 
   get port(): number {
@@ -105,6 +125,8 @@ export class TlsListener implements Listener {
     clearInterval(this.#sweep);
     const closed = Promise.withResolvers<void>();
     this.#server.close(() => closed.resolve());
+    this.#local?.close();
+    for (const socket of this.#arriving.values()) socket.destroy();
     await Promise.all([...this.#connections].map((connection) => connection.close()));
     await closed.promise;
   }
@@ -122,17 +144,36 @@ export class TlsListener implements Listener {
     oldest?.destroy();
   }
 
-  #accept(socket: TLSSocket, alpn: string): void {
-    this.#arriving.delete(endOf(socket));
+  #accept(socket: TLSSocket): void {
     socket.on("error", () => {});
-    const problem = this.#problemWith(socket, alpn);
+    const problem = this.#problemWith(socket);
     if (problem !== undefined) {
       socket.destroy();
       this.#options.refused?.(problem);
       return;
     }
-    const connection = new TlsConnection(socket, {
-      ...{ address: this.address, limits: this.#limits },
+    background(this.#choose(socket), "Letting a client in");
+  }
+
+  async #choose(socket: TLSSocket): Promise<void> {
+    const peer = peerOf(socket);
+    const end = endOf(socket);
+    const isOffered = socket.alpnProtocol === localAlpn(this.#options.alpn);
+    let carrier: Socket | undefined = socket;
+    try {
+      if (isOffered) carrier = await this.#local?.offer(socket);
+    } catch {
+      // It has hung up, or has not chosen in time.
+      return;
+    }
+    this.#arriving.delete(end);
+    if (carrier === undefined || this.#closing !== undefined) socket.destroy();
+    else this.#letIn(carrier, peer);
+  }
+
+  #letIn(socket: Socket, peer: PeerCertificate | undefined): void {
+    const connection = new SocketConnection(socket, {
+      ...{ address: this.address, peer, limits: this.#limits },
       accept: (stream, by) => this.#options.stream(stream, by),
       crowded: () => this.#boundUnsent(),
     });
@@ -154,9 +195,10 @@ export class TlsListener implements Listener {
     connection.start();
   }
 
-  #problemWith(socket: TLSSocket, alpn: string): ConnectionError | undefined {
+  #problemWith(socket: TLSSocket): ConnectionError | undefined {
     const what = `Cannot let a client in at ${this.address}`;
-    if (socket.alpnProtocol !== alpn) {
+    // Of those that were offered, one has been chosen, or none.
+    if (socket.alpnProtocol === false) {
       return ConnectionError.of(what, { trouble: "wrong-alpn", detail: "no protocol in common" });
     }
     const isShown = socket.getPeerX509Certificate() !== undefined;

@@ -1,10 +1,9 @@
-import type { TLSSocket } from "node:tls";
+import type { Socket } from "node:net";
 import { background } from "../../../base/background.ts";
 import type { Connection, ConnectionLimits, PeerCertificate } from "../connection.ts";
 import { ConnectionError, tlsTrouble } from "../connection-error.ts";
 import { COMMAND, EVENT, FIRST, LAST, LONGEST_PAYLOAD, readFrames } from "../control-frame.ts";
 import { FrameWriter } from "../frame-writer.ts";
-import { readPeerCertificate } from "../peer-certificate.ts";
 import type { Ending } from "../settings.ts";
 import { HeldBytes } from "../stream/held-bytes.ts";
 import { StreamTable } from "../stream/stream-table.ts";
@@ -15,12 +14,14 @@ import {
   type StreamOwner,
 } from "../stream/multiplexed-stream.ts";
 
-export interface TlsConnectionOptions {
+export interface SocketConnectionOptions {
   readonly address: string;
+  /** Who showed this certificate over TLS. */
+  readonly peer: PeerCertificate | undefined;
   readonly limits: ConnectionLimits;
   readonly held?: HeldBytes | undefined;
   /** The other side opened a stream. Only a listener's connections have it. */
-  readonly accept?: (stream: MultiplexedStream, connection: TlsConnection) => void;
+  readonly accept?: (stream: MultiplexedStream, connection: SocketConnection) => void;
   /** The other side has left much in our socket. Called with each further frame. */
   readonly crowded?: () => void;
 }
@@ -34,13 +35,14 @@ const MUCH_UNSENT = 1024 * 1024;
 /** Milliseconds for what was sent last to leave. */
 const CLOSING = 5_000;
 
-type Frame = Parameters<TlsConnection["send"]>;
+type Frame = Parameters<SocketConnection["send"]>;
 
 /**
- * A connection over TLS 1.3. Its streams share one socket, in the frames that the QUIC engine's pipe
- * has, too. Whoever dialled opens streams; the listener first says how many may be open at once.
+ * A connection over TLS 1.3, or over a local socket after that. Its streams share one socket, in the
+ * frames that the QUIC engine's pipe has, too. Whoever dialled opens streams; the listener first says
+ * how many may be open at once.
  */
-export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
+export class SocketConnection implements Connection, StreamOwner, FrameCarrier {
   readonly address: string;
   readonly held: HeldBytes;
   readonly peer: PeerCertificate | undefined;
@@ -50,10 +52,10 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
   readonly ready: Promise<void>;
   readonly #ready = Promise.withResolvers<void>();
   readonly #closed = Promise.withResolvers<ConnectionError>();
-  readonly #socket: TLSSocket;
+  readonly #socket: Socket;
   readonly #writer: FrameWriter;
-  readonly #accept: TlsConnectionOptions["accept"];
-  readonly #crowded: TlsConnectionOptions["crowded"];
+  readonly #accept: SocketConnectionOptions["accept"];
+  readonly #crowded: SocketConnectionOptions["crowded"];
   readonly #streams = new StreamTable();
   /** Frames of those that wait for one of them to end. */
   readonly #waiting = new Map<number, Frame[]>();
@@ -66,9 +68,10 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
   #isDraining = false;
   #over: ConnectionError | undefined;
 
-  constructor(socket: TLSSocket, options: TlsConnectionOptions) {
-    const { address, limits, held, accept, crowded } = options;
+  constructor(socket: Socket, options: SocketConnectionOptions) {
+    const { address, peer, limits, held, accept, crowded } = options;
     this.address = address;
+    this.peer = peer;
     this.held = held ?? new HeldBytes(limits.maxHeld);
     this.#socket = socket;
     this.#writer = new FrameWriter(socket);
@@ -78,8 +81,6 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
     this.#isReady = accept !== undefined;
     this.ready = this.#ready.promise;
     this.ready.catch(() => {});
-    const certificate = socket.getPeerX509Certificate();
-    this.peer = certificate === undefined ? undefined : readPeerCertificate(certificate.raw);
     socket.setNoDelay(true).setKeepAlive(true, limits.keepAlive);
     socket.on("error", (error) => this.#end(this.#troubleOf(error)));
     socket.on("close", () => this.#end(this.#troubleOf(undefined)));
@@ -285,14 +286,21 @@ export class TlsConnection implements Connection, StreamOwner, FrameCarrier {
   }
 
   #troubleOf(error: Error | undefined): ConnectionError {
-    if (!this.#isReady && (error === undefined || tlsTrouble(error) === "network")) {
-      const detail =
-        "the server hung up after the handshake: it does not accept our certificate, or we showed none";
-      return ConnectionError.of(this.#what, { trouble: "bad-certificate", detail });
-    }
+    if (!this.#isReady) return notLetIn(this.#what, error);
     if (error === undefined) {
       return ConnectionError.of(this.#what, { trouble: "closed", detail: "", byPeer: true });
     }
     return ConnectionError.of(this.#what, { trouble: tlsTrouble(error), detail: error.message });
   }
+}
+
+/** Why a connection ended before the other side has let us in. */
+export function notLetIn(what: string, error?: Error): ConnectionError {
+  const trouble = error === undefined ? "network" : tlsTrouble(error);
+  if (error !== undefined && trouble !== "network") {
+    return ConnectionError.of(what, { trouble, detail: error.message });
+  }
+  const detail =
+    "the server hung up after the handshake: it does not accept our certificate, or we showed none";
+  return ConnectionError.of(what, { trouble: "bad-certificate", detail });
 }
