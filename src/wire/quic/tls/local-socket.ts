@@ -88,8 +88,9 @@ export class LocalSocket {
     const [oldest] = this.#arriving;
     if (this.#arriving.size > this.#limits.maxConnections) oldest?.destroy();
     try {
-      const secret = await take(socket, SECRET);
-      const offer = this.#offers.get(secret.toString("hex"));
+      const key = (await take(socket, SECRET)).toString("hex");
+      const offer = this.#offers.get(key);
+      this.#offers.delete(key);
       if (offer === undefined) socket.destroy();
       else offer(socket);
     } catch {
@@ -108,13 +109,13 @@ export class LocalSocket {
 export async function takeOffer(tls: TLSSocket): Promise<Socket> {
   const offer = await take(tls, NAME + SECRET + PROOF);
   const proof = offer.subarray(NAME + SECRET);
-  const local = createConnection(pathOf(offer.subarray(0, NAME)));
+  const local = createConnection(pathOf(offer.subarray(0, NAME))).on("error", () => {});
   const giveUp = (): void => {
     local.destroy();
   };
   tls.once("close", giveUp);
   try {
-    local.on("error", () => {}).write(offer.subarray(NAME, NAME + SECRET));
+    local.write(offer.subarray(NAME, NAME + SECRET));
     const said = await take(local, PROOF);
     if (!timingSafeEqual(said, proof)) throw new Error("Somebody else answers at that name.");
     tls.off("close", giveUp).destroy();
