@@ -47,12 +47,14 @@ export const busWholeWay: Bench = {
       ],
       comparisons: [
         { quantity: "p50", of: WAY, atMost: 1 },
-        { quantity: "serial", of: WAY, against: HOP, atMost: 3 },
-        { quantity: "cpu", of: WAY, against: HOP, atMost: 3 },
+        // The targets are for hops as they are between machines. One on this machine is cheaper, so the
+        // whole way is more of them, though it is cheaper, too.
+        { quantity: "serial", of: WAY, against: HOP_TLS, atMost: 3 },
+        { quantity: "cpu", of: WAY, against: HOP_TLS, atMost: 3 },
         { quantity: "serial", of: WAY_QUIC, against: HOP_QUIC, atMost: 3 },
         { quantity: "cpu", of: WAY_QUIC, against: HOP_QUIC, atMost: 3 },
-        { quantity: "serial", of: WAY, against: HOP_TLS },
-        { quantity: "cpu", of: WAY, against: HOP_TLS },
+        { quantity: "serial", of: WAY, against: HOP },
+        { quantity: "cpu", of: WAY, against: HOP },
         // One pair of programs that call each other without a pause has both processors to itself, and
         // all that it needs in their caches. Programs that take turns do not.
         { quantity: "serial", of: HOPS, against: HOP },
