@@ -97,3 +97,18 @@ describe("a listener whose client waits and sends nothing more", () => {
     await client.until(() => (got += client.read(stream)) === WINDOW + rest);
   });
 });
+
+describe("a listener whose client reads no answer and still sends its request", () => {
+  test("gives back the room that the request takes", async () => {
+    await using pair = await listen(read);
+    using client = await BareQuicClient.connect(pair.listener.port);
+    const stream = client.open();
+    client.write(stream, BYTE);
+    client.stop(stream, 7);
+    await client.until(() => pair.failures.length === 1);
+    // More than the windows of the stream and of the connection.
+    let left = 2 * MiB;
+    const piece = Buffer.alloc(16 * 1024);
+    await client.until(() => (left -= client.write(stream, piece)) <= 0);
+  });
+});

@@ -248,6 +248,8 @@ export class NativeStream implements Waiting, Sender {
     const code = this.#errorCode(events);
     native.ERR_clear_error();
     this.#connection.engine.pipe.eventNumber(EVENT.reset, 0, this.id, code);
+    // A peer that only stopped reading may still send.
+    if ((events & WAIT.readFailed) === 0) this.#isReset = true;
     this.#connection.forget(this);
   }
 
