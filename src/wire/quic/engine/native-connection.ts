@@ -29,6 +29,11 @@ const FLUSH_TIME = 2_000;
 const DISCARD_TIME = 2_000;
 /** OpenSSL keeps something of each stream that broke off as long as its connection. */
 const MOST_BROKEN = 10_000;
+/**
+ * Streams that are accepted before the peer is told how many more it may open. OpenSSL changes that
+ * after every 25 of 100: a peer that waits for it is told in time.
+ */
+const WORTH_TELLING = 16;
 const BREAKS_OFF: Ending = { trouble: "limit", detail: "too many exchanges were aborted" };
 
 export interface NativeConnectionOptions {
@@ -60,6 +65,7 @@ export class NativeConnection implements Waiting {
   readonly #waiting: NativeStream[] = [];
   /** Streams whose remaining bytes are read and dropped, and until when. */
   readonly #discarded = new Map<DiscardedStream, number>();
+  #accepted = 0;
   #broken = 0;
   #state: "handshake" | "open" | "closing" | "over" = "handshake";
   #cutAt: number;
@@ -125,12 +131,20 @@ export class NativeConnection implements Waiting {
     if (waiting >= 0) this.#waiting.splice(waiting, 1);
     const isBroken = !stream.isComplete;
     stream.free();
-    if (isBroken && ++this.#broken > MOST_BROKEN) this.engine.doom(this, BREAKS_OFF);
-    // There is room for another, and OpenSSL may have it.
-    if (this.#incoming === this.#options.maxStreams - 1) {
-      this.#await();
-      this.engine.touch(this.endpoint);
+    if (isBroken) {
+      // To free it made OpenSSL owe the peer a RESET_STREAM, a STOP_SENDING, or both.
+      this.tell();
+      if (++this.#broken > MOST_BROKEN) this.engine.doom(this, BREAKS_OFF);
     }
+    this.#acceptMore();
+  }
+
+  /**
+   * Has OpenSSL send what it was given to send. By itself it only sends while it takes its turn: in
+   * the middle of one, or after, it would wait for the peer's next packet.
+   */
+  tell(): void {
+    this.engine.touch(this.endpoint);
   }
 
   /** Takes over a native stream whose peer still sends what nobody wants. */
@@ -147,7 +161,8 @@ export class NativeConnection implements Waiting {
   forgetDiscarded(stream: DiscardedStream): void {
     this.#discarded.delete(stream);
     stream.free();
-    this.#await();
+    this.tell();
+    this.#acceptMore();
   }
 
   /** Takes over a native stream that was read and written to its end. */
@@ -262,11 +277,20 @@ export class NativeConnection implements Waiting {
       const stream = new NativeStream(this, this.engine.nextId(), false);
       this.#streams.add(stream);
       this.engine.streams.set(stream.id, stream);
+      this.#accepted += 1;
+      if (this.#accepted % WORTH_TELLING === 0) this.tell();
       stream.attach(ssl);
       stream.ready(WAIT.readable);
       stream.announce();
     }
     this.#await();
+  }
+
+  /** A stream has gone. If it was one too many, there is room for one that OpenSSL may have. */
+  #acceptMore(): void {
+    if (this.#incoming !== this.#options.maxStreams - 1) return;
+    this.#await();
+    this.engine.touch(this.endpoint);
   }
 
   #openWaiting(): void {

@@ -67,7 +67,7 @@ export class NativeStream implements Waiting, Sender {
   attach(ssl: Pointer): void {
     this.#ssl = ssl;
     this.#connection.pollSet.add(this, 0);
-    this.#sendUnsent();
+    if (this.#sendUnsent()) this.#connection.tell();
     this.#settle();
   }
 
@@ -122,7 +122,8 @@ export class NativeStream implements Waiting, Sender {
 
   ready(events: number): void {
     if ((events & WAIT.readable) !== 0) this.#read();
-    if (this.slot >= 0 && (events & WAIT.writable) !== 0) this.#sendUnsent();
+    const mayWrite = this.slot >= 0 && (events & WAIT.writable) !== 0;
+    if (mayWrite && this.#sendUnsent()) this.#connection.tell();
     if (this.slot >= 0 && (events & FAILED) !== 0) this.#fail(events);
     else this.#settle();
   }
@@ -187,20 +188,27 @@ export class NativeStream implements Waiting, Sender {
     this.#connection.window.hold(bytes.length);
   }
 
-  #sendUnsent(): void {
+  /** Returns whether OpenSSL has taken some of it, which it sends with its next turn. */
+  #sendUnsent(): boolean {
     const { window } = this.#connection;
+    let hasTaken = false;
     for (let first = this.#unsent[0]; first !== undefined; first = this.#unsent[0]) {
       if (first.length > 0 && !window.hasRoom) break;
       const isLast = this.#isConcluded && this.#unsent.length === 1;
       const taken = this.#send(first, isLast);
-      if (taken < 0) return this.#fail(WAIT.writeFailed);
+      if (taken < 0) {
+        this.#fail(WAIT.writeFailed);
+        break;
+      }
       window.hold(-taken);
+      hasTaken ||= taken > 0 || first.length === 0;
       if (taken < first.length) {
         this.#unsent[0] = first.subarray(taken);
         break;
       }
       this.#unsent.shift();
     }
+    return hasTaken;
   }
 
   /** Returns how many bytes were taken, or -1 when none can be any more. */
@@ -240,6 +248,8 @@ export class NativeStream implements Waiting, Sender {
     const code = this.#errorCode(events);
     native.ERR_clear_error();
     this.#connection.engine.pipe.eventNumber(EVENT.reset, 0, this.id, code);
+    // A peer that only stopped reading may still send.
+    if ((events & WAIT.readFailed) === 0) this.#isReset = true;
     this.#connection.forget(this);
   }
 
