@@ -150,8 +150,9 @@ export class OwnedChild implements AsyncDisposable {
   }
 
   async #end(): Promise<void> {
-    // Once it is over, nobody can tell what it started that hides its mark.
-    if (!this.#isOver) await this.#tree.look();
+    // Once it is over, nobody can tell what it started that hides its mark, and the rest is looked for
+    // anyway.
+    if (!this.#isOver) await this.#tree.look(() => this.#isOver);
     await this.#stop();
     await this.gone;
   }

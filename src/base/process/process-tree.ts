@@ -5,6 +5,7 @@ import {
   type RunningProcess,
   wasGiven,
 } from "./process-table.ts";
+import { nextTurn } from "../event-loop.ts";
 import { processWide } from "../process-wide.ts";
 
 /** Whose child a process is, as a variable that it hands on to all it starts. */
@@ -48,16 +49,21 @@ export class ProcessTree {
     this.#mark = mark;
   }
 
-  /** Remembers who is in it, so that they are known when their parents are gone. */
-  async look(): Promise<void> {
+  /**
+   * Remembers who is in it, so that they are known when their parents are gone. Stops where there is no
+   * more use in that.
+   */
+  async look(isUseless = (): boolean => false): Promise<void> {
     const all: RunningProcess[] = [];
     const ours: RunningProcess[] = [];
-    // Loaded only here: that takes almost a millisecond, and most programs start no others.
-    const { setImmediate } = await import("node:timers/promises");
+    // Whoever waits for an answer of a process that has ended is told so first.
+    await nextTurn();
+    if (isUseless()) return;
     for (const part of processTable()) {
       all.push(...part);
       ours.push(...this.#oursIn(part));
-      await setImmediate();
+      await nextTurn();
+      if (isUseless()) break;
     }
     this.#remember(all, ours);
   }
