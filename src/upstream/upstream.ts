@@ -41,8 +41,8 @@ export interface UpstreamStatus {
 }
 
 export interface UpstreamOptions {
-  /** Where it is remembered what upstreams offer. */
-  readonly folder: string;
+  /** Where it is remembered what upstreams offer; nowhere where left out. */
+  readonly folder?: string | undefined;
   readonly log: Log;
   /** What it offers has changed. */
   readonly changed: (kind: CatalogueKind) => void;
@@ -79,7 +79,7 @@ export class Upstream {
   readonly #options: UpstreamOptions;
   readonly #limits: UpstreamLimits;
   readonly #log: Log;
-  readonly #file: CatalogueFile;
+  readonly #file: CatalogueFile | undefined;
   readonly #refresh: CatalogueRefresh;
   readonly #life: Lifecycle;
   readonly #watched = new Set<string>();
@@ -93,7 +93,7 @@ export class Upstream {
     this.#options = options;
     this.#limits = { ...DEFAULT_UPSTREAM_LIMITS, ...options.limits };
     this.#log = options.log.with({ upstream: name });
-    this.#file = new CatalogueFile(folder, name, settings);
+    this.#file = folder === undefined ? undefined : new CatalogueFile(folder, name, settings);
     this.#refresh = new CatalogueRefresh({
       gather: this.#limits.gather,
       changed: (kind) => this.#learned(kind),
@@ -160,7 +160,7 @@ export class Upstream {
 
   /** Reads what is known from the last time. */
   async recall(): Promise<void> {
-    const remembered = await this.#file.read();
+    const remembered = await this.#file?.read();
     if (remembered === undefined || this.catalogue !== undefined) return;
     this.#life.era = remembered.era;
     this.#refresh.catalogue = remembered.catalogue;
@@ -333,7 +333,7 @@ export class Upstream {
   async stop(): Promise<void> {
     this.#refresh.stop();
     await Promise.all([this.#life.stop(), this.#instances.stop()]);
-    await this.#file.written();
+    await this.#file?.written();
   }
 
   #events(): McpClientEvents {
@@ -376,7 +376,7 @@ export class Upstream {
     if (catalogue === undefined) return;
     this.#options.changed(kind);
     if (this.#options.owner !== undefined) return;
-    this.#file.write({ era: this.#life.era, catalogue }).catch((error: unknown) => {
+    this.#file?.write({ era: this.#life.era, catalogue }).catch((error: unknown) => {
       this.#log.warn("upstream.not-remembered", { error });
     });
   }

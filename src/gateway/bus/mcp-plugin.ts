@@ -1,7 +1,3 @@
-import { tmpdir } from "node:os";
-import { mkdtempDisposable } from "node:fs/promises";
-import { join } from "node:path";
-
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { VERSION } from "../../base/version.ts";
@@ -40,10 +36,8 @@ const SERVER = "server";
 export async function mcpPlugin(options: McpPluginOptions): Promise<PluginParts> {
   const { id, command, args, log } = options;
   await using opening = new AsyncDisposableStack();
-  const folder = await mkdtempDisposable(join(tmpdir(), "trunkline-mcp-plugin-"));
-  opening.defer(() => folder.remove());
   const offer = new Offer();
-  const upstreams = opening.use(new Upstreams({ offer, folder: folder.path, log }));
+  const upstreams = opening.use(new Upstreams({ offer, log }));
   const env = Object.fromEntries(
     Object.entries(options.env).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, value]],
