@@ -41,6 +41,26 @@ describe("mcpPlugin()", () => {
     }
   });
 
+  it("follows the server when its tools change", async () => {
+    await using home = await mkdtempDisposable(join(tmpdir(), "trunkline-wrapped-"));
+    const tools = join(home.path, "tools.json");
+    await writeFile(tools, JSON.stringify([{ name: "add_tool" }]));
+    const args = [SERVER, tools, join(home.path, "record")];
+    const options = { id: "mcp.hello", command: process.execPath, args, env: {}, log };
+    const parts = await mcpPlugin(options);
+    try {
+      const changed = new Promise<void>((resolve) => parts.onChange?.(resolve));
+      const context = { signal: new AbortController().signal, caller: "x" } as CallContext;
+      await parts.tools.get("add_tool")?.call?.({ name: "later" }, context);
+      await changed;
+      assert.deepEqual(parts.manifest.provides_tools, ["add_tool", "later"]);
+      const result = await parts.tools.get("later")?.call?.({ a: 1 }, context);
+      assert.deepEqual(result, { content: [{ type: "text", text: '{"a":1}' }] });
+    } finally {
+      await parts.shutdown?.();
+    }
+  });
+
   it("throws why a program is no MCP server, and leaves nothing of it", async () => {
     const args = ["--eval", "process.stderr.write('no server\\n'); process.exit(3)"];
     const options = { id: "mcp.none", command: process.execPath, args, env: {}, log };
