@@ -257,12 +257,13 @@ export class Upstream {
     call: (client: McpClient, around?: Around<ToolResult>) => Promise<ToolResult>,
     isHarmless: boolean,
   ): Promise<ToolResult> {
-    const work = (): Promise<ToolResult> => {
-      return this.#instances.for(context).callTool(name, call, isHarmless);
-    };
-    const done = work();
-    if (!this.#instances.isContended) return done;
-    return this.#instances.guard(done, isHarmless ? work : undefined);
+    const before = this.#instances.refusals;
+    const instance = this.#instances.for(context);
+    const done = instance.callTool(name, call, isHarmless);
+    if (instance !== this) return done;
+    const again = (): Promise<ToolResult> =>
+      this.#instances.for(context).callTool(name, call, isHarmless);
+    return this.#instances.guard(done, isHarmless ? again : undefined, before);
   }
 
   /** A client is gone. */
@@ -303,6 +304,12 @@ export class Upstream {
       name,
       before: beforeArguments(name),
       answered: () => this.#life.backoff.succeeded(),
+      guard: (work, { args, context }) => {
+        const again = (): Promise<ToolResult> =>
+          this.#instances.for(context).use((client) => client.callTool(name, args, context), true);
+        // Calls are passed on only while the instance is shared.
+        return this.#instances.guard(work, isHarmless ? again : undefined, 0);
+      },
       around: ({ args, context }) => {
         const call = (client: McpClient): Promise<ToolResult> =>
           client.callTool(name, args, context);
