@@ -42,7 +42,7 @@ export function lazyBus(
   // Once it is loaded, the bus follows the configuration by itself. Until then it is not waited for, so
   // that it begins with the newest.
   const stop = followConfig(reloading, log, (changed) => {
-    now = { ...config, bus: changed.bus };
+    now = { ...config, ...changed };
     isWanted = hasPlugins(changed);
     if (bus === undefined) begin();
   });

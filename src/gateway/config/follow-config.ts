@@ -51,7 +51,7 @@ function follower<C>(reloading: Reloading<C>, log: Log): Follow<C> {
   };
   return (apply) => {
     parts.add(apply);
-    stop ??= watchFiles(reloading.files, () => background(changed(), "Reading the configuration"));
+    stop ??= watchFiles(reloading.files, () => background(changed(), "Reading changes"));
     return () => {
       parts.delete(apply);
       if (parts.size > 0) return;
