@@ -2,7 +2,7 @@ import type { Stats } from "node:fs";
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
-import { diskWords, TrunklineError } from "../base/errors.ts";
+import { diskWords, fileWords, TrunklineError } from "../base/errors.ts";
 import { writeOver } from "../base/file/overwrite.ts";
 import { isGitOwned } from "../git/git-owned.ts";
 import { SessionError } from "../session/session-error.ts";
@@ -76,15 +76,15 @@ function unlessNew(error: unknown): void {
 
 function explain(error: unknown, path: string): unknown {
   if (error instanceof SessionError) return error;
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code } = error as NodeJS.ErrnoException;
   const options = { cause: error };
   if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") {
     return new SessionError("file-not-found", `There is no file '${path}'`, { path }, options);
   }
   if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ELOOP") {
-    return new SessionError("permission-denied", message, { path }, options);
+    return new SessionError("permission-denied", fileWords(error), { path }, options);
   }
-  const words = diskWords(error);
-  if (words === undefined) return error;
-  return new TrunklineError("unavailable", `Cannot use '${path}': ${words}`, options);
+  if (diskWords(error) === undefined) return error;
+  const says = `Cannot use '${path}': ${fileWords(error, path)}`;
+  return new TrunklineError("unavailable", says, options);
 }

@@ -50,37 +50,34 @@ export function originalError(error: unknown): unknown {
 }
 
 /** System errors whose cause is the disk or its permissions, not a bug of ours. */
-const DISK_ERRORS: ReadonlySet<unknown> = new Set([
-  "ENOSPC",
-  "EDQUOT",
-  "EFBIG",
-  "EIO",
-  "EROFS",
-  "EACCES",
-  "EPERM",
-  "EMFILE",
-  "ENFILE",
-]);
+const DISK_ERRORS = /^E(?:NOSPC|DQUOT|FBIG|IO|ROFS|ACCES|PERM|MFILE|NFILE)$/;
 
 /**
  * The message of a disk error, in words that a person can act on; undefined for any other error.
  * Callers show it to whoever asked. Other errors they hide, since those are bugs of ours.
  */
 export function diskWords(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined;
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (!DISK_ERRORS.has(code)) return undefined;
-  return isDiskFull(error) ? `${message}. Free some space on its disk, and try again.` : message;
+  const { code = "" } = (error ?? {}) as NodeJS.ErrnoException;
+  return DISK_ERRORS.test(code) ? fileWords(error) : undefined;
 }
 
-/** SQLite's code for a full disk. */
-const SQLITE_FULL = 13;
+/**
+ * Why something could not be done with a file, without the system's code and the name of its call. The
+ * file that it says is left out where it is the one that was `named` before, or made beside it.
+ */
+export function fileWords(error: unknown, named?: string): string {
+  const { path, message } = error as NodeJS.ErrnoException;
+  const words = /^E\w+: (.+?), [a-z]/.exec(message)?.[1] ?? message;
+  const at = !path || `${path}.`.startsWith(`${named}.`) ? "" : `: '${path}'`;
+  return words + at + (isDiskFull(error) ? ". Free some space on its disk, and try again." : "");
+}
 
 /** Whether an error, or what caused it, is that a disk has no space left. */
 export function isDiskFull(error: unknown): boolean {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const { code, errcode = 0 } = at as NodeJS.ErrnoException & { readonly errcode?: number };
-    if (code === "ENOSPC" || code === "EDQUOT" || (errcode & 0xff) === SQLITE_FULL) return true;
+    // SQLITE_FULL
+    if (code === "ENOSPC" || code === "EDQUOT" || (errcode & 0xff) === 13) return true;
   }
   return false;
 }

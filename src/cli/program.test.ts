@@ -149,7 +149,7 @@ test("run() does not treat an error of the operating system as a bug", async () 
   const refused = (): Promise<never> => writeFile("/dev/null/file", "") as Promise<never>;
   const { code, err } = await runSample("serve", refused);
   assert.equal(code, 1);
-  assert.match(err, /^trunkline: 'trunkline serve' failed: ENOTDIR: not a directory, open '.+'\n/);
+  assert.match(err, /^trunkline: 'trunkline serve' failed: not a directory: '.+'\n/);
 });
 
 test("run() masks secrets in error messages", async () => {

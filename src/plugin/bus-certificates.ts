@@ -2,6 +2,7 @@ import { background } from "../base/background.ts";
 import {
   type CertificateOptions,
   type Certificates,
+  type CertificatesOptions,
   openCertificates,
 } from "../protocol/bus/certificates/certificates.ts";
 import type { Credentials } from "../wire/quic/connection.ts";
@@ -22,9 +23,13 @@ export class BusCertificates {
   #trusted: string | undefined;
   #lastLook = -BETWEEN_LOOKS;
 
-  constructor(folder: string, warn: (message: string) => void) {
+  constructor(
+    folder: string,
+    warn: (message: string) => void,
+    options: Pick<CertificatesOptions, "makesAuthority"> = {},
+  ) {
     this.folder = folder;
-    this.#certificates = openCertificates(folder, { warn });
+    this.#certificates = openCertificates(folder, { ...options, warn });
   }
 
   async of(name: string, options: CertificateOptions = {}): Promise<Credentials> {

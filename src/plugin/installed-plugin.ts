@@ -3,7 +3,7 @@ import { accessSync, constants, readFileSync, realpathSync, statSync } from "nod
 import { dirname, extname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 
-import { TrunklineError } from "../base/errors.ts";
+import { fileWords, TrunklineError } from "../base/errors.ts";
 import { usualVariables } from "../base/process/environment.ts";
 import { LastWords } from "../base/process/stderr-log.ts";
 import { LOOKING_ONLY, type PluginPermissions } from "./plugin/permission-flags.ts";
@@ -58,12 +58,15 @@ interface Package {
 
 /** The program of a package: its `trunkline`, its only `bin`, or `plugin.ts`, as new ones have it. */
 function entryOf(folder: string): string {
+  const described = join(folder, "package.json");
   let manifest: Package;
   try {
-    manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Package;
+    manifest = JSON.parse(readFileSync(described, "utf8")) as Package;
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== "ENOENT") throw unusable(folder, `its package.json cannot be read: ${message}`);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT") {
+      throw unusable(folder, `its package.json cannot be read: ${fileWords(error, described)}`);
+    }
     manifest = {};
   }
   const { trunkline, bin } = manifest;

@@ -266,6 +266,7 @@ export class Orchestrator implements AsyncDisposable {
       log: this.#log,
       firstStarts: this.#firstStarts,
       tools: this.#tools,
+      registered: (id) => this.#find(id)?.registered(),
       deliverTo: (id) => {
         const plugin = this.#find(id);
         if (plugin === undefined) return undefined;

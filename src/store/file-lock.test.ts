@@ -91,7 +91,7 @@ describe("FileLock", { timeout: 30_000 }, () => {
       if (${isRoot}) process.setuid(65534);
       await FileLock.take(${JSON.stringify(`${folder.path}/lock`)}).catch((e) => console.log(e.message));`;
     const { stdout } = await run(process.execPath, ["--input-type=module", "-e", script]);
-    const why = `EACCES: permission denied, access '${folder.path}${isRoot ? "" : "/lock"}'`;
+    const why = `permission denied${isRoot ? `: '${folder.path}'` : ""}`;
     assert.equal(stdout, `Cannot lock '${folder.path}/lock': ${why}\n`);
   });
 });

@@ -30,7 +30,7 @@ describe("replaceFile()", () => {
         await assert.rejects(replaceFile(path, "new"), {
           code: "config",
           message:
-            /^Cannot write '.*file': ENOSPC.*\. Free some space on its disk, and try again\.$/,
+            /^Cannot write '.*file': no space left on device\. Free some space on its disk, and try again\.$/,
         });
       }
       assert.equal(await readFile(path, "utf8"), "old");

@@ -1,6 +1,6 @@
 import { open, rename, rm } from "node:fs/promises";
 
-import { diskWords, TrunklineError } from "../base/errors.ts";
+import { fileWords, TrunklineError } from "../base/errors.ts";
 
 /** Replaces a file atomically. Only its owner can read it. */
 export async function replaceFile(path: string, text: string): Promise<void> {
@@ -14,7 +14,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {});
-    const why = diskWords(error) ?? (error as Error).message;
+    const why = fileWords(error, path);
     throw new TrunklineError("config", `Cannot write '${path}': ${why}`, { cause: error });
   }
 }

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-import { diskWords, isDiskFull } from "../base/errors.ts";
+import { fileWords, isDiskFull } from "../base/errors.ts";
 
 // SQLite's primary result codes: the low byte of an error code (sqlite.org/rescode.html).
 const BUSY = 5;
@@ -38,12 +38,12 @@ export function sqliteWords(path: string, error: unknown): string {
     const cause = systemError(path);
     if (cause !== undefined) {
       (error as Error).cause ??= cause;
-      if (cause.code !== "ENOSPC") return diskWords(cause) ?? cause.message;
+      if (cause.code !== "ENOSPC") return fileWords(cause, path);
     }
   }
+  if (code === undefined) return fileWords(error, path);
   if (!isDiskFull(error)) return message;
-  const what = code === undefined ? message : "database or disk is full";
-  return `${what}. Free some space on its disk, and try again.`;
+  return "database or disk is full. Free some space on its disk, and try again.";
 }
 
 function primaryCode(error: unknown): number | undefined {

@@ -203,6 +203,35 @@ describe("a shared upstream that asks", { timeout: 20_000 }, () => {
     await server.left;
   });
 
+  it("says so also to a client that was alone when it called", async () => {
+    const begun = Promise.withResolvers<void>();
+    const open = Promise.withResolvers<void>();
+    const { "tools/call": answer, ...more } = asking();
+    const scripts = new Scripts({
+      a: {
+        ...more,
+        "tools/call": async (params, server) => {
+          if ((params.name as unknown) === "count") return SILENCE;
+          begun.resolve();
+          await open.promise;
+          return answer?.(params, server) ?? SILENCE;
+        },
+      },
+    });
+    await using house = await new HouseOfUpstreams(scripts).configure(A);
+    const [one, two] = [client("one"), client("two")];
+    const [asks, looks] = [call(house, "ask", one), call(house, "look", one)];
+    await begun.promise;
+    const never = call(house, "count", two).catch(() => {});
+    const server = await scripts.start("a");
+    await server.until((each) => each.asked("tools/call").length === 3);
+    open.resolve();
+    assert.match(await asks, /'a' asked a question while several clients were using it.*call the/);
+    assert.equal(await looks, "one");
+    two.abort.abort(new Error("enough"));
+    await never;
+  });
+
   it("asks nobody where two may be meant: repeats what is harmless, and says what to do", async () => {
     const scripts = new Scripts({ a: asking });
     await using house = await new HouseOfUpstreams(scripts).configure(A);

@@ -68,9 +68,9 @@ export class ClientInstances {
     return all.filter(({ upstream }) => upstream.status().state === "up").length;
   }
 
-  /** Whether a call on the main instance may see a question refused. */
-  get isContended(): boolean {
-    return this.#mode === "shared" && this.#clients.size > 1;
+  /** How many questions of the main instance were refused; none while it is shared. */
+  get refusals(): number {
+    return this.#refused;
   }
 
   /** Whether a client, which has called before, is the only one: then it has the main instance. */
@@ -115,20 +115,29 @@ export class ClientInstances {
   }
 
   /**
-   * The outcome of a call on the shared instance. Where a question was refused meanwhile, a call that
-   * failed is repeated on an instance of its own if that does no harm; otherwise the answer says why.
+   * The outcome of a call on the main instance, which may have become that of several clients while the
+   * call ran. Where a question was refused since there were `before`, a call that failed is repeated on
+   * an instance of its own if that does no harm; otherwise the answer says why.
    */
-  async guard(
+  guard(
     work: Promise<ToolResult>,
     again: (() => Promise<ToolResult>) | undefined,
+    before: number,
   ): Promise<ToolResult> {
-    const before = this.#refused;
-    const outcome = await Promise.allSettled([work]).then(([settled]) => settled);
-    const isFailed = outcome.status === "rejected" || outcome.value.isError === true;
-    if (before === this.#refused || !isFailed) return work;
-    if (again !== undefined) return again();
+    return work.then(
+      (result) => {
+        const isFine = before === this.#refused || result.isError !== true;
+        return isFine ? result : (again?.() ?? this.#unasked(result.content));
+      },
+      (error: unknown) => {
+        if (before === this.#refused) throw error;
+        return again?.() ?? this.#unasked([]);
+      },
+    );
+  }
+
+  #unasked(said: ToolResult["content"]): ToolResult {
     const { name } = this.#options.main;
-    const said = outcome.status === "rejected" ? [] : outcome.value.content;
     const words =
       `MCP server '${name}' asked a question while several clients were using it, and did not say ` +
       "which of them it meant, so nobody was asked. From now on each client has an instance of its " +

@@ -41,8 +41,8 @@ export interface UpstreamStatus {
 }
 
 export interface UpstreamOptions {
-  /** Where it is remembered what upstreams offer. */
-  readonly folder: string;
+  /** Where it is remembered what upstreams offer; nowhere where left out. */
+  readonly folder?: string | undefined;
   readonly log: Log;
   /** What it offers has changed. */
   readonly changed: (kind: CatalogueKind) => void;
@@ -79,7 +79,7 @@ export class Upstream {
   readonly #options: UpstreamOptions;
   readonly #limits: UpstreamLimits;
   readonly #log: Log;
-  readonly #file: CatalogueFile;
+  readonly #file: CatalogueFile | undefined;
   readonly #refresh: CatalogueRefresh;
   readonly #life: Lifecycle;
   readonly #watched = new Set<string>();
@@ -93,7 +93,7 @@ export class Upstream {
     this.#options = options;
     this.#limits = { ...DEFAULT_UPSTREAM_LIMITS, ...options.limits };
     this.#log = options.log.with({ upstream: name });
-    this.#file = new CatalogueFile(folder, name, settings);
+    this.#file = folder === undefined ? undefined : new CatalogueFile(folder, name, settings);
     this.#refresh = new CatalogueRefresh({
       gather: this.#limits.gather,
       changed: (kind) => this.#learned(kind),
@@ -160,7 +160,7 @@ export class Upstream {
 
   /** Reads what is known from the last time. */
   async recall(): Promise<void> {
-    const remembered = await this.#file.read();
+    const remembered = await this.#file?.read();
     if (remembered === undefined || this.catalogue !== undefined) return;
     this.#life.era = remembered.era;
     this.#refresh.catalogue = remembered.catalogue;
@@ -257,12 +257,13 @@ export class Upstream {
     call: (client: McpClient, around?: Around<ToolResult>) => Promise<ToolResult>,
     isHarmless: boolean,
   ): Promise<ToolResult> {
-    const work = (): Promise<ToolResult> => {
-      return this.#instances.for(context).callTool(name, call, isHarmless);
-    };
-    const done = work();
-    if (!this.#instances.isContended) return done;
-    return this.#instances.guard(done, isHarmless ? work : undefined);
+    const before = this.#instances.refusals;
+    const instance = this.#instances.for(context);
+    const done = instance.callTool(name, call, isHarmless);
+    if (instance !== this) return done;
+    const again = (): Promise<ToolResult> =>
+      this.#instances.for(context).callTool(name, call, isHarmless);
+    return this.#instances.guard(done, isHarmless ? again : undefined, before);
   }
 
   /** A client is gone. */
@@ -303,6 +304,12 @@ export class Upstream {
       name,
       before: beforeArguments(name),
       answered: () => this.#life.backoff.succeeded(),
+      guard: (work, { args, context }) => {
+        const again = (): Promise<ToolResult> =>
+          this.#instances.for(context).use((client) => client.callTool(name, args, context), true);
+        // Calls are passed on only while the instance is shared.
+        return this.#instances.guard(work, isHarmless ? again : undefined, 0);
+      },
       around: ({ args, context }) => {
         const call = (client: McpClient): Promise<ToolResult> =>
           client.callTool(name, args, context);
@@ -333,7 +340,7 @@ export class Upstream {
   async stop(): Promise<void> {
     this.#refresh.stop();
     await Promise.all([this.#life.stop(), this.#instances.stop()]);
-    await this.#file.written();
+    await this.#file?.written();
   }
 
   #events(): McpClientEvents {
@@ -376,7 +383,7 @@ export class Upstream {
     if (catalogue === undefined) return;
     this.#options.changed(kind);
     if (this.#options.owner !== undefined) return;
-    this.#file.write({ era: this.#life.era, catalogue }).catch((error: unknown) => {
+    this.#file?.write({ era: this.#life.era, catalogue }).catch((error: unknown) => {
       this.#log.warn("upstream.not-remembered", { error });
     });
   }

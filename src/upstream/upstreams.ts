@@ -32,8 +32,8 @@ export interface UpstreamOffer {
 
 export interface UpstreamsOptions {
   readonly offer: UpstreamOffer;
-  /** Where it is remembered what upstreams offer. */
-  readonly folder: string;
+  /** Where it is remembered what upstreams offer; nowhere where left out. */
+  readonly folder?: string;
   readonly log: Log;
   readonly open?: OpenLink;
   readonly limits?: Partial<UpstreamLimits>;

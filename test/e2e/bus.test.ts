@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
@@ -86,6 +86,17 @@ describe("a bus", { timeout: 600_000 }, () => {
       );
       assert.equal(await bridge.end(), 0);
       assert.deepEqual(bridge.program.lines, []);
+    });
+
+    it("makes no authority of its own in a folder that is not the orchestrator's", async () => {
+      const missing = join(home.path, "missing");
+      await using bridge = home.bridge(orchestrator.addr, "--certs-dir", missing);
+      const { error } = await bridge.call("echo");
+      assert.match(
+        error?.message ?? "",
+        /There is no authority in '.*missing': 'ca\.crt' is missing\. .*--certs-dir/,
+      );
+      assert.equal(existsSync(missing), false);
     });
 
     it("gives the answers that its document shows", async () => {

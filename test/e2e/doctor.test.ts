@@ -148,7 +148,7 @@ describe("trunkline doctor", { timeout: 600_000 }, () => {
     const found = report.findings.find(
       ({ what, state }) => what === "Data folder" && state === "fail",
     );
-    assert.match(found?.says ?? "", /cannot use .*EACCES/);
+    assert.match(found?.says ?? "", /cannot use .*permission denied/);
     assert.equal(found?.command, `sudo chown -R ${NOBODY} '${data}'`);
     const crashed = report.findings.filter(({ says }) => says.includes("could not be checked"));
     assert.deepEqual(crashed, []);

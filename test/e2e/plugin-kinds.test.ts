@@ -62,6 +62,25 @@ describe("an MCP server as a plugin, and a plugin as an MCP server", { timeout: 
     assert.deepEqual(home.recorded(), ["hello"]);
   });
 
+  it("offer what the server offers by now", async () => {
+    await using home = new BusHome();
+    const tools = join(home.path, "tools.json");
+    writeFileSync(tools, JSON.stringify([{ name: "add_tool" }]));
+    const wrapped = ["plugin", "wrap", "--id", "mcp.hello", "--", process.execPath, SERVER];
+    const given = ["--data", home.data, BUILT, "--id", "mcp.hello", "--", ...wrapped];
+    await using bridge = new Bridge(new Program(["plugin", "mcp", ...given, tools, home.record]));
+    await bridge.ask("initialize", {
+      protocolVersion: "2025-11-25",
+      capabilities: {},
+      clientInfo: { name: "test", version: "1" },
+    });
+    bridge.program.write({ jsonrpc: "2.0", method: "notifications/initialized" });
+    await bridge.call("add_tool", { name: "later" });
+    await bridge.program.until(({ lines }) => lines.some((l) => l.includes("tools/list_changed")));
+    const called = await bridge.call("later", { to: "Ada" });
+    assert.equal(called.result?.content?.[0]?.text, '{"to":"Ada"}');
+  });
+
   it("says why a server cannot be a plugin", async () => {
     await using home = new BusHome();
     const given = ["--data", home.data, "--", process.execPath, "--version"];

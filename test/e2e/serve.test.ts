@@ -157,7 +157,7 @@ describe("trunkline serve", { timeout: 600_000 }, () => {
       assert.equal(await program.exit, 1);
       assert.match(
         program.stderr,
-        /^trunkline: Cannot keep state in '\/dev\/null\/.+': ENOTDIR: .+\. Choose another with --data/,
+        /^trunkline: Cannot keep state in '\/dev\/null\/.+': not a directory.*\. Choose another with --data/,
       );
       assert.deepEqual(program.lines, []);
     }

@@ -1,6 +1,7 @@
 // An MCP server with the tools that the file TOOLS describes: `tools-server.mjs TOOLS RECORD`. Each
-// call is one line of the file RECORD, and is answered with its arguments.
-import { appendFileSync, readFileSync } from "node:fs";
+// call is one line of the file RECORD, and is answered with its arguments. A call of `add_tool` adds its
+// arguments to TOOLS.
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const [, , file, record] = process.argv;
@@ -9,7 +10,7 @@ const inputSchema = { type: "object" };
 const METHODS = {
   initialize: ({ protocolVersion }) => ({
     protocolVersion,
-    capabilities: { tools: {} },
+    capabilities: { tools: { listChanged: true } },
     serverInfo: { name: "tools", version: "1" },
   }),
   ping: () => ({}),
@@ -18,9 +19,16 @@ const METHODS = {
   }),
   "tools/call": ({ name, arguments: args = {} }) => {
     appendFileSync(record, `${name}\n`);
+    if (name === "add_tool") addTool(args);
     return { content: [{ type: "text", text: JSON.stringify(args) }] };
   },
 };
+
+function addTool(tool) {
+  writeFileSync(file, JSON.stringify([...JSON.parse(readFileSync(file, "utf8")), tool]));
+  const method = "notifications/tools/list_changed";
+  process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", method })}\n`);
+}
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params = {} } = JSON.parse(line);

@@ -1,7 +1,7 @@
 import { chmod, lstat, mkdir, readFile, rm, rmdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
-import { diskWords, TrunklineError } from "../../base/errors.ts";
+import { diskWords, fileWords, TrunklineError } from "../../base/errors.ts";
 import { writeOver } from "../../base/file/overwrite.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
@@ -160,11 +160,9 @@ async function putOnDisk(target: WorkspacePath, content: Buffer): Promise<void> 
   try {
     await writeOver(target.real, content);
   } catch (error) {
-    const words = diskWords(error);
-    if (words === undefined) throw error;
-    throw new TrunklineError("unavailable", `Cannot write '${target.name}': ${words}`, {
-      cause: error,
-    });
+    if (diskWords(error) === undefined) throw error;
+    const says = `Cannot write '${target.name}': ${fileWords(error, target.real)}`;
+    throw new TrunklineError("unavailable", says, { cause: error });
   }
 }
 
@@ -211,6 +209,6 @@ function tooLarge(target: WorkspacePath, size: number): RpcError {
 }
 
 function unreadable(target: WorkspacePath, error: unknown): RpcError {
-  const says = `'${target.name}' cannot be read: ${(error as Error).message}`;
+  const says = `'${target.name}' cannot be read: ${fileWords(error, target.real)}`;
   return RpcError.of(ACP.permissionDenied, says, { path: target.path });
 }

@@ -1,3 +1,5 @@
+import { fileWords } from "../errors.ts";
+
 const WORDS: Readonly<Record<string, string>> = {
   ENOENT: "no such file",
   ENOTDIR: "no such file",
@@ -8,6 +10,6 @@ const WORDS: Readonly<Record<string, string>> = {
 
 /** Why a file that a person named cannot be read, without the name of the system call. */
 export function whyUnreadable(error: unknown): string {
-  const { code = "", message } = error as NodeJS.ErrnoException;
-  return WORDS[code] ?? message;
+  const { code = "", path } = error as NodeJS.ErrnoException;
+  return WORDS[code] ?? fileWords(error, path);
 }

@@ -1,3 +1,4 @@
+import { fileWords } from "../../base/errors.ts";
 import { confirm } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import type { Finding, Fix } from "./finding.ts";
@@ -48,7 +49,7 @@ async function apply(fix: Fix): Promise<Pick<Fixed, "outcome" | "why">> {
     await fix.apply();
     return { outcome: "done" };
   } catch (error) {
-    return { outcome: "failed", why: (error as Error).message };
+    return { outcome: "failed", why: fileWords(error) };
   }
 }
 

@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
 import { busPlan, openBus } from "../../gateway/bus/bus.ts";
+import { openCertificates } from "../../protocol/bus/certificates/certificates.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
@@ -35,9 +36,12 @@ describe("trunkline plugin list, call, logs and restart", () => {
   for (const args of [["list"], ["call", "greet"], ["logs", "x"], ["restart", "x"]]) {
     it(`says that no bus is running: ${args.join(" ")}`, async () => {
       await using line = await SampleCommandLine.create();
+      const { config } = await line.home.load();
+      // One that ran before.
+      await openCertificates(busPlan(config).certsDir).trusted();
       const { code, out, err } = await line.run("plugin", ...args, ...NOBODY);
       assert.deepEqual([code, out], [1, ""]);
-      assert.match(err, /127\.0\.0\.1:1/);
+      assert.match(err, /127\.0\.0\.1:1.*Run `trunkline orchestrator`/);
       assert.doesNotMatch(err, /bug in Trunkline/);
     });
   }
@@ -77,6 +81,23 @@ describe("trunkline plugin list, call, logs and restart", () => {
     assert.match(out, /^PLUGIN +STATE +TOOLS +CALLS +WAITING +TIMEOUT +RESTARTS +HOSTS +HEALTH\n/);
     assert.match(out, /^limited +\w+ +0 +0 of 3 +0 of 5 +2 s +\d/m);
     assert.match(out, /^other +\w+ +0 +0 of 128 +0 of 2048 +600 s +\d/m);
+  });
+
+  it("make no authority of their own in a folder that is not that of a bus", async () => {
+    await using line = await SampleCommandLine.create();
+    const missing = ["--certs-dir", "missing"];
+    for (const args of [
+      ["plugin", "list", "--orchestrator-addr", "tls://localhost:1", ...missing],
+      ["plugin", "test", "--addr", "tls://localhost:1", ...missing],
+    ]) {
+      const { code, err } = await line.run(...args);
+      assert.equal(code, 1);
+      assert.match(
+        err,
+        /There is no authority in '.*missing': 'ca\.crt' is missing\. .* name its folder with --certs-dir/,
+      );
+    }
+    assert.equal(existsSync(join(line.home.project, "missing")), false);
   });
 
   it("refuse an empty certificate folder, and arguments that are not an object", async () => {

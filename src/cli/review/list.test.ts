@@ -98,4 +98,33 @@ describe("trunkline review lines", () => {
     const { out } = await line.run("review", "lines", "a.txt");
     assert.equal(out, "1:  one\n-2:- two\n2:+     TWO\n3:  three\n");
   });
+
+  it("says that there is no such file", async () => {
+    await using all = await setUp();
+    const { line } = all;
+    await line.home.write(join(line.home.project, "folder/c.txt"), "new\n");
+    const cases: [args: string[], says: RegExp][] = [
+      [["missing.txt"], /Cannot list the lines of 'missing\.txt': there is no such file/],
+      [["folder"], /Cannot list the lines of 'folder': it is a folder/],
+      [["folder/c.txt", "--commit", "HEAD"], /'folder\/c\.txt': the commit has no such file/],
+    ];
+    for (const [args, says] of cases) {
+      const { code, out, err } = await line.run("review", "lines", ...args);
+      assert.deepEqual([code, out], [1, ""]);
+      assert.match(err, says);
+    }
+    line.git("clone", "--quiet", "--bare", ".", "../bare.git");
+    const bare = await line.run("review", "lines", "a.txt", "--repo", "../bare.git");
+    assert.match(bare.err, /Cannot list the lines of 'a\.txt': the repository is bare/);
+  });
+
+  it("lists nothing of an empty file, and the lines of one that was removed", async () => {
+    await using all = await setUp();
+    const { line } = all;
+    await line.home.write(join(line.home.project, "empty.txt"), "");
+    assert.deepEqual((await line.run("review", "lines", "empty.txt")).out, "");
+    line.git("rm", "--quiet", "a.txt");
+    const { out } = await line.run("review", "lines", "a.txt");
+    assert.equal(out, "-1:- one\n-2:- two\n-3:- three\n");
+  });
 });

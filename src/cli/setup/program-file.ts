@@ -1,7 +1,7 @@
 import { accessSync, constants, lstatSync, realpathSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { prepare, replace } from "../../identity/switch/file-change.ts";
@@ -60,7 +60,7 @@ function textOf(file: string, path: string): string | undefined {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     return bytes === undefined ? undefined : decoder.decode(bytes);
   } catch (error) {
-    const why = error instanceof TypeError ? "it is not UTF-8" : (error as Error).message;
+    const why = error instanceof TypeError ? "it is not UTF-8" : fileWords(error, file);
     throw new TrunklineError("config", `Cannot read '${path}': ${why}`, { cause: error });
   }
 }
@@ -85,7 +85,7 @@ export async function writeProgramFile(file: ProgramFile, writing: Writing): Pro
   try {
     makeFolder(dirname(real), 0o700);
   } catch (error) {
-    throw refusal(path, `its folder cannot be made (${(error as Error).message})`);
+    throw refusal(path, `its folder cannot be made (${fileWords(error)})`);
   }
   if (backup === "take") await takeBackup(file);
   const change = {

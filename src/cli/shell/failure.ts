@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 
-import { diskWords, TrunklineError, originalError } from "../../base/errors.ts";
+import { fileWords, TrunklineError, originalError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { callOf, type Path } from "./command.ts";
 
@@ -31,11 +31,10 @@ export function renderFailure(failure: unknown, path: Path, verbose: boolean): F
     if (error.code !== "usage") return { text: said, exitCode: 1 };
     return { text: `${said}Run \`${callOf(path)} --help\` to see how it is used.\n`, exitCode: 2 };
   }
-  const said = maskText(
-    diskWords(error) ?? (error instanceof Error ? error.message : String(error)),
-  );
-  const { code = "" } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  const why = REFUSALS.includes(code) ? "" : " because of a bug in Trunkline";
+  const { code = "", message } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  const isRefusal = REFUSALS.includes(code);
+  const said = maskText(isRefusal ? fileWords(error) : (message ?? String(error)));
+  const why = isRefusal ? "" : " because of a bug in Trunkline";
   const text = `trunkline: '${callOf(path)}' failed${why}: ${said}\n`;
   const more = verbose
     ? maskText(inspect(failure))

@@ -36,9 +36,8 @@ export class BusControl implements AsyncDisposable {
     const { certsDir = found?.certsDir ?? plan.certsDir } = options;
     // An invalid address is wrong usage, whether or not an orchestrator runs.
     parseAddress(address);
-    const certificates = new BusCertificates(certsDir, (message) => {
-      house.log.warn("bus.certificates", { message });
-    });
+    const warn = (message: string): void => house.log.warn("bus.certificates", { message });
+    const certificates = new BusCertificates(certsDir, warn, { makesAuthority: false });
     const transport = await busTransport();
     const name = `The bus at ${address}`;
     const client = new BusClient({
@@ -52,8 +51,12 @@ export class BusControl implements AsyncDisposable {
       await client.connect();
     } catch (error) {
       await client[Symbol.asyncDispose]();
+      const { message } = error as Error;
+      if (error instanceof TrunklineError && error.code === "config") {
+        throw new TrunklineError("config", `${name} cannot be reached. ${message}`);
+      }
       const how = "Run `trunkline orchestrator`, or give --orchestrator-addr and --certs-dir.";
-      throw new TrunklineError("unavailable", `${(error as Error).message} ${how}`);
+      throw new TrunklineError("unavailable", `${message} ${how}`);
     }
     return new BusControl(client, name);
   }

@@ -121,8 +121,8 @@ export async function reconfigure(
   if (changed.length > 0) {
     log.warn("config.needs-restart", { settings: changed.map((key) => `bus.${key}`) });
   }
-  // The next change waits for the end of what this one removes: many in a row would start plugins
-  // faster than they can come up.
+  // The next change of the plugins waits for the end of what this one removes: many in a row would
+  // start plugins faster than they can come up.
   await orchestrator.configure(plan.plugins);
 }
 

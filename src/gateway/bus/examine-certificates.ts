@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { fileWords } from "../../base/errors.ts";
 import {
   checkPair,
   parseCertificates,
@@ -68,8 +69,8 @@ async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return undefined;
-    throw new Unusable(`'${path}' cannot be read: ${message}`, { cause: error });
+    throw new Unusable(`'${path}' cannot be read: ${fileWords(error, path)}`, { cause: error });
   }
 }

@@ -21,7 +21,8 @@ export function lazyBus(
   let bus: Promise<ConfiguredBus> | undefined;
   let isWanted = hasPlugins(config);
   let isTried = false;
-  const open = async (now: Pick<Config, "bus" | "data"> = config): Promise<void> => {
+  let now: Pick<Config, "bus" | "data"> = config;
+  const open = async (): Promise<void> => {
     try {
       bus ??= import("./configured-bus.ts").then(
         ({ ConfiguredBus: Bus }) =>
@@ -36,11 +37,14 @@ export function lazyBus(
     isTried = true;
   };
   const known = (): Promise<void> | undefined => (isWanted ? open() : undefined);
-  const timer = setTimeout(() => background(known(), "Opening the bus"), SOON).unref();
-  // Once it is loaded, the bus follows the configuration by itself.
-  const stop = followConfig(reloading, log, async (changed) => {
+  const begin = (): void => background(known(), "Opening the bus");
+  const timer = setTimeout(begin, SOON).unref();
+  // Once it is loaded, the bus follows the configuration by itself. Until then it is not waited for, so
+  // that it begins with the newest.
+  const stop = followConfig(reloading, log, (changed) => {
+    now = { ...config, ...changed };
     isWanted = hasPlugins(changed);
-    if (bus === undefined && isWanted) await open({ ...config, bus: changed.bus });
+    if (bus === undefined) begin();
   });
   // A call of a tool that nobody knows waits for them once: a bus that cannot be opened has none.
   offer.waitFor({ known, arrival: () => (isTried ? undefined : known()) });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempDisposable, readFile, writeFile } from "node:fs/promises";
+import { mkdir, mkdtempDisposable, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -18,6 +18,11 @@ describe("mcpPlugin()", () => {
     const annotations = { idempotentHint: true };
     await writeFile(tools, JSON.stringify([{ name: "hello" }, { name: "again", annotations }]));
     const args = [SERVER, tools, record];
+    // Whoever kills it leaves nothing: it has nothing on disk.
+    const temporary = join(home.path, "temporary");
+    await mkdir(temporary);
+    const before = tmpdir();
+    process.env.TMPDIR = temporary;
     const options = { id: "mcp.hello", command: process.execPath, args, env: {}, log };
     const parts = await mcpPlugin(options);
     try {
@@ -29,6 +34,28 @@ describe("mcpPlugin()", () => {
       assert.deepEqual(result, { content: [{ type: "text", text: '{"a":1}' }] });
       assert.equal(await readFile(record, "utf8"), "hello\n");
       assert.deepEqual(await parts.health?.(), { status: "healthy", message: "" });
+      assert.deepEqual(await readdir(temporary), []);
+    } finally {
+      await parts.shutdown?.();
+      process.env.TMPDIR = before;
+    }
+  });
+
+  it("follows the server when its tools change", async () => {
+    await using home = await mkdtempDisposable(join(tmpdir(), "trunkline-wrapped-"));
+    const tools = join(home.path, "tools.json");
+    await writeFile(tools, JSON.stringify([{ name: "add_tool" }]));
+    const args = [SERVER, tools, join(home.path, "record")];
+    const options = { id: "mcp.hello", command: process.execPath, args, env: {}, log };
+    const parts = await mcpPlugin(options);
+    try {
+      const changed = new Promise<void>((resolve) => parts.onChange?.(resolve));
+      const context = { signal: new AbortController().signal, caller: "x" } as CallContext;
+      await parts.tools.get("add_tool")?.call?.({ name: "later" }, context);
+      await changed;
+      assert.deepEqual(parts.manifest.provides_tools, ["add_tool", "later"]);
+      const result = await parts.tools.get("later")?.call?.({ a: 1 }, context);
+      assert.deepEqual(result, { content: [{ type: "text", text: '{"a":1}' }] });
     } finally {
       await parts.shutdown?.();
     }

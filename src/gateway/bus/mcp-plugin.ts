@@ -1,7 +1,3 @@
-import { tmpdir } from "node:os";
-import { mkdtempDisposable } from "node:fs/promises";
-import { join } from "node:path";
-
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { VERSION } from "../../base/version.ts";
@@ -16,6 +12,7 @@ import {
 } from "../../plugin/sdk/parts.ts";
 import { Stopper } from "../../base/stop.ts";
 import { Offer } from "../../tool/offer/offer.ts";
+import { Announcement } from "../../tool/offer/registry.ts";
 import type { Prompt } from "../../tool/prompt.ts";
 import type { Arguments } from "../../tool/tool.ts";
 import { Upstreams } from "../../upstream/upstreams.ts";
@@ -40,10 +37,8 @@ const SERVER = "server";
 export async function mcpPlugin(options: McpPluginOptions): Promise<PluginParts> {
   const { id, command, args, log } = options;
   await using opening = new AsyncDisposableStack();
-  const folder = await mkdtempDisposable(join(tmpdir(), "trunkline-mcp-plugin-"));
-  opening.defer(() => folder.remove());
   const offer = new Offer();
-  const upstreams = opening.use(new Upstreams({ offer, folder: folder.path, log }));
+  const upstreams = opening.use(new Upstreams({ offer, log }));
   const env = Object.fromEntries(
     Object.entries(options.env).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, value]],
@@ -58,29 +53,19 @@ export async function mcpPlugin(options: McpPluginOptions): Promise<PluginParts>
     throw new TrunklineError("unavailable", `Cannot use '${command}' as an MCP server: ${why}`);
   }
   await upstreams.known();
-  const tools = offer.tools.list().map(({ definition }) => definition);
-  const prompts = offer.prompts.list();
+  const parts = new ServerParts(offer, log);
+  opening.defer(parts.follow());
   const open = opening.move();
-  const call = (name: string) => (given: Arguments, context: CallContext) =>
-    offer.tools.call(name, given, contextOf(name, context, log));
   return {
-    manifest: {
-      ...manifestOf({ id, version: VERSION, description: `The MCP server '${command}'` }),
-      provides_tools: tools.map(({ name }) => name),
-      provides_prompts: prompts.map(({ definition }) => definition.name),
+    get manifest() {
+      return {
+        ...manifestOf({ id, version: VERSION, description: `The MCP server '${command}'` }),
+        provides_tools: [...parts.tools.keys()],
+        provides_prompts: [...parts.prompts.keys()],
+      };
     },
-    tools: new Map(
-      tools.map((definition): [string, ToolPart] => [
-        definition.name,
-        { definition, call: call(definition.name), stream: undefined },
-      ]),
-    ),
-    prompts: new Map(
-      prompts.map((prompt) => [
-        prompt.definition.name,
-        { definition: prompt.definition, get: promptGetter(prompt, log) },
-      ]),
-    ),
+    ...{ tools: parts.tools, prompts: parts.prompts },
+    onChange: (listener) => parts.changes.on(listener),
     events: new Map(),
     storage: new Map(),
     health: (): Health => {
@@ -89,6 +74,49 @@ export async function mcpPlugin(options: McpPluginOptions): Promise<PluginParts>
     },
     shutdown: () => open.disposeAsync(),
   };
+}
+
+/** The tools and prompts of the server as parts of a plugin: those that it has now. */
+class ServerParts {
+  readonly tools = new Map<string, ToolPart>();
+  readonly prompts = new Map<string, PromptPart>();
+  readonly changes = new Announcement();
+  readonly #offer: Offer;
+  readonly #log: Log;
+
+  constructor(offer: Offer, log: Log) {
+    this.#offer = offer;
+    this.#log = log;
+    this.#read();
+  }
+
+  /** Returns how to stop it. */
+  follow(): () => void {
+    const changed = (): void => {
+      this.#read();
+      this.changes.make();
+    };
+    const ends = [this.#offer.tools.onChange(changed), this.#offer.prompts.onChange(changed)];
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
+  #read(): void {
+    const { tools, prompts } = this.#offer;
+    this.tools.clear();
+    for (const { definition } of tools.list()) {
+      const { name } = definition;
+      const call = (given: Arguments, context: CallContext) =>
+        tools.call(name, given, contextOf(name, context, this.#log));
+      this.tools.set(name, { definition, call, stream: undefined });
+    }
+    this.prompts.clear();
+    for (const prompt of prompts.list()) {
+      const { definition } = prompt;
+      this.prompts.set(definition.name, { definition, get: promptGetter(prompt, this.#log) });
+    }
+  }
 }
 
 /** The context of a call from the bus; the server cannot ask whoever is behind it. */

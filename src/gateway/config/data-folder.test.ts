@@ -33,7 +33,7 @@ describe("openData()", () => {
   it("refuses a folder that can be read but not written", { skip: isRoot }, async () => {
     await using root = await mkdtempDisposable(join(tmpdir(), "trunkline-data-"));
     chmodSync(root.path, 0o500);
-    assert.throws(() => openData(root.path), /EACCES/);
+    assert.throws(() => openData(root.path), /permission denied/);
     chmodSync(root.path, 0o700);
   });
 });

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
 
 /**
@@ -25,9 +25,8 @@ export function openData(folder: string): void {
     makeFolder(folder, 0o700);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    const { message } = error as Error;
     const next = "Choose another with --data, TRUNKLINE_DATA or `data`";
-    const says = `Cannot keep state in '${folder}': ${message}. ${next}.`;
+    const says = `Cannot keep state in '${folder}': ${fileWords(error, folder)}. ${next}.`;
     throw new TrunklineError("config", says, { cause: error });
   }
 }

@@ -13,6 +13,7 @@ import { followConfig } from "./follow-config.ts";
 class Rig implements AsyncDisposable {
   readonly reloading;
   readonly log: Log;
+  readonly events: string[] = [];
   loads = 0;
   #heard = Promise.withResolvers<string>();
   readonly #file: string;
@@ -23,7 +24,9 @@ class Rig implements AsyncDisposable {
     this.#folder = folder;
     this.#file = join(folder.path, "config");
     this.log = new Log("info", (line) => {
-      this.#heard.resolve((JSON.parse(line) as { event: string }).event);
+      const { event } = JSON.parse(line) as { event: string };
+      this.events.push(event);
+      this.#heard.resolve(event);
     });
     this.reloading = { files: [this.#file], load: () => this.#load() };
   }
@@ -79,24 +82,48 @@ describe("followConfig()", { timeout: 20_000 }, () => {
     stopOther();
   });
 
-  it("reads all changes that come while one is applied at once", async () => {
+  it("applies the last of the changes that come while one is applied", async () => {
     await using rig = await Rig.open();
     const [begun, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const stop = followConfig(rig.reloading, rig.log, async () => {
+    const applied: number[] = [];
+    const stop = followConfig(rig.reloading, rig.log, async (config) => {
+      applied.push(config);
       begun.resolve();
       await open.promise;
     });
-    const first = rig.change();
+    const told = rig.change();
     await begun.promise;
     for (let times = 0; times < 4; times++) {
       rig.write();
       await sleep(200);
     }
     open.resolve();
-    await first;
+    assert.equal(await told, "config.reloaded");
     await sleep(400);
-    assert.equal(rig.loads, 2);
+    assert.deepEqual(applied, [1, rig.loads]);
+    assert.deepEqual(rig.events, ["config.reloaded"]);
     stop();
+  });
+
+  it("keeps no part waiting for another", async () => {
+    await using rig = await Rig.open();
+    const open = Promise.withResolvers<void>();
+    const applied: number[] = [];
+    const changed = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const stops = [
+      followConfig(rig.reloading, rig.log, () => open.promise),
+      followConfig(rig.reloading, rig.log, (config) => {
+        applied.push(config);
+        changed[applied.length - 1]?.resolve();
+      }),
+    ];
+    for (const { promise } of changed) {
+      rig.write();
+      await promise;
+    }
+    assert.deepEqual([applied, rig.events], [[1, 2], []]);
+    open.resolve();
+    for (const stop of stops) stop();
   });
 
   it("does not report a change as applied if a part failed, and lets the others apply it", async () => {

@@ -1,6 +1,8 @@
+import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import { processWide } from "../../base/process-wide.ts";
 import type { Config } from "./config.ts";
+import type { ConfigChanges } from "./config-changes.ts";
 import { watchFiles } from "./watch-files.ts";
 
 /** The parts of a configuration that are applied while the program runs. */
@@ -13,14 +15,14 @@ export interface Reloading<C = LiveConfig> {
   load(): Promise<C>;
 }
 
-type Apply<C> = (config: C) => void | Promise<void>;
+export type Apply<C> = (config: C) => void | Promise<void>;
 
 const followers = processWide("followers", () => new WeakMap<object, object>());
 
 /**
  * Has a part of the program apply each change of the configuration. The files are watched and read
- * once for all parts, and a change is only said to be applied when all of them have. Returns how to
- * stop it.
+ * once for all parts. No part waits for another: one may have to end what was removed. A change is
+ * only said to be applied when all of them have. Returns how to stop it.
  */
 export function followConfig<C>(
   reloading: Reloading<C> | undefined,
@@ -28,54 +30,33 @@ export function followConfig<C>(
   apply: Apply<C>,
 ): () => void {
   if (reloading === undefined) return () => {};
-  const known = followers.get(reloading) as ConfigFollower<C> | undefined;
-  const follower = known ?? new ConfigFollower(reloading, log);
-  followers.set(reloading, follower);
-  return follower.follow(apply);
+  const known = followers.get(reloading) as Follow<C> | undefined;
+  const follow = known ?? follower(reloading, log);
+  followers.set(reloading, follow);
+  return follow(apply);
 }
 
-class ConfigFollower<C> {
-  readonly #reloading: Reloading<C>;
-  readonly #log: Log;
-  readonly #parts = new Set<Apply<C>>();
-  #stop: (() => void) | undefined;
-  /** Reloads run one after the other. */
-  #applying: Promise<void> = Promise.resolve();
-  /** A reload that has not begun yet, and so will read all changes up to then. */
-  #isNext = false;
+type Follow<C> = (apply: Apply<C>) => () => void;
 
-  constructor(reloading: Reloading<C>, log: Log) {
-    this.#reloading = reloading;
-    this.#log = log;
-  }
-
-  follow(apply: Apply<C>): () => void {
-    this.#parts.add(apply);
-    this.#stop ??= watchFiles(this.#reloading.files, () => {
-      if (this.#isNext) return;
-      this.#isNext = true;
-      this.#applying = this.#applying.then(() => this.#reload());
-    });
+function follower<C>(reloading: Reloading<C>, log: Log): Follow<C> {
+  const parts = new Set<Apply<C>>();
+  let stop: (() => void) | undefined;
+  let changes: Promise<ConfigChanges<C>> | undefined;
+  // Most programs see no change: the code is loaded with the first.
+  const changed = async (): Promise<void> => {
+    changes ??= import("./config-changes.ts").then(
+      (loaded) => new loaded.ConfigChanges(reloading, log, parts),
+    );
+    (await changes).read();
+  };
+  return (apply) => {
+    parts.add(apply);
+    stop ??= watchFiles(reloading.files, () => background(changed(), "Reading changes"));
     return () => {
-      this.#parts.delete(apply);
-      if (this.#parts.size > 0) return;
-      this.#stop?.();
-      this.#stop = undefined;
+      parts.delete(apply);
+      if (parts.size > 0) return;
+      stop?.();
+      stop = undefined;
     };
-  }
-
-  async #reload(): Promise<void> {
-    this.#isNext = false;
-    try {
-      const config = await this.#reloading.load();
-      const applied = [...this.#parts].map(async (apply) => apply(config));
-      for (const outcome of await Promise.allSettled(applied)) {
-        if (outcome.status === "rejected") throw outcome.reason;
-      }
-      this.#log.info("config.reloaded");
-    } catch (error) {
-      // A file that is being edited may be wrong for a moment: the last valid configuration stays.
-      this.#log.warn("config.not-reloaded", { error });
-    }
-  }
+  };
 }

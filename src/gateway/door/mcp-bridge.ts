@@ -37,6 +37,7 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
   const certificates = new BusCertificates(
     options.certsDir ?? config.bus.certsDir ?? join(config.data, "certs"),
     (message) => log.warn("bus.certificates", { message }),
+    { makesAuthority: false },
   );
   const transport = await busTransport();
   await using bus = new RemoteBus({

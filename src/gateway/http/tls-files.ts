@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import type { Config } from "../config/config.ts";
 
 /** The certificate and the key of `serve.tls`. Throws "config" if they cannot be used. */
@@ -22,6 +22,6 @@ export function readTls(tls: NonNullable<Config["serve"]["tls"]>): { cert: Buffe
 }
 
 function wrongTls(what: string, error: unknown): TrunklineError {
-  const { message } = error as Error;
-  return new TrunklineError("config", `${what}: ${message}`, { cause: error });
+  const { path } = error as NodeJS.ErrnoException;
+  return new TrunklineError("config", `${what}: ${fileWords(error, path)}`, { cause: error });
 }

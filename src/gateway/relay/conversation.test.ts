@@ -75,5 +75,8 @@ describe("Conversation", () => {
     conversation.fromClient(text({ id: 3, result: { roots: [] } }));
     assert.deepEqual([...conversation.questions], ["7"]);
     assert.equal(conversation.nextQuestion, 8);
+    conversation.toClient(text({ method: "notifications/cancelled", params: { requestId: 7 } }));
+    assert.deepEqual([...conversation.questions], []);
+    assert.equal(conversation.nextQuestion, 8);
   });
 });

@@ -85,6 +85,8 @@ export class Conversation {
     if (idText === undefined) {
       const subscription = acknowledgedBy(text);
       if (subscription !== undefined) this.acknowledged.add(subscription);
+      // It is not answered any more.
+      else if (text.startsWith(WITHDRAWN)) this.questions.delete(cancelledBy(text));
     } else if (method === undefined) this.answered(idText, text);
     else {
       this.questions.add(idText);
@@ -144,6 +146,8 @@ export class Conversation {
 }
 
 const CANCEL = "notifications/cancelled";
+/** How our own peer begins the cancellation of a request. */
+const WITHDRAWN = `{"jsonrpc":"2.0","method":"${CANCEL}"`;
 /** An id that is written as its answer will write it. */
 const PLAIN_ID = /^(?:\d+|"[^\\]*")$/;
 

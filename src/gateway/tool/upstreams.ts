@@ -108,12 +108,13 @@ class HouseOffer implements OpenedOffer {
     if (Object.keys(this.#table).length > 0) {
       await (beforeRemembered === undefined ? this.#opened() : this.#recall(beforeRemembered));
     }
+    const { log } = this.#house;
     this.#ends.push(
-      followConfig(reloading, this.#house.log, async (config) => {
+      followConfig(reloading, log, (config) => {
         this.offer.tools.policy = new Policy(toolPolicy(config));
-        await this.#applyProfiles(config);
-        await this.#configure(enabledServers(config.mcpServers));
+        return this.#applyProfiles(config);
       }),
+      followConfig(reloading, log, ({ mcpServers }) => this.#configure(enabledServers(mcpServers))),
     );
   }
 

@@ -3,7 +3,7 @@ import { rename, rm, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { diskWords, TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
 
 /** A change of one file. */
@@ -91,13 +91,13 @@ async function followLinks(path: string): Promise<string> {
 
 function unreadable(path: string, error: unknown): Error {
   if (error instanceof TrunklineError) return error;
-  const { message } = error as Error;
-  return new TrunklineError("unavailable", `Cannot read '${path}': ${message}`, { cause: error });
+  const says = `Cannot read '${path}': ${fileWords(error, path)}`;
+  return new TrunklineError("unavailable", says, { cause: error });
 }
 
 function unwritable(path: string, error: unknown): Error {
   if (error instanceof TrunklineError) return error;
-  const why = diskWords(error) ?? (error as Error).message;
+  const why = fileWords(error, path);
   return new TrunklineError("unavailable", `Cannot change '${path}': ${why}`, { cause: error });
 }
 

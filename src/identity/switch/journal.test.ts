@@ -21,7 +21,7 @@ describe("Journal", () => {
     disk.decide = ({ operation }) => (operation === "writeFile" ? "torn" : undefined);
     await assert.rejects(journal.end("one", "done"), {
       code: "unavailable",
-      message: /^Cannot write '.*journal\.jsonl': ENOSPC.*Free some space on its disk/,
+      message: /^Cannot write '.*journal\.jsonl': no space left.*Free some space on its disk/,
     });
     disk.decide = () => undefined;
     assert.equal(await journal.hasPending(), true);

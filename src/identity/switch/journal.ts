@@ -1,7 +1,7 @@
 import { chmod, mkdir, open, readFile, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-import { diskWords, TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import type { FileChange } from "./file-change.ts";
 import { journalPath } from "./journal-path.ts";
@@ -86,8 +86,7 @@ export class Journal {
     try {
       await mkdir(this.folder, { recursive: true, mode: 0o700 });
     } catch (error) {
-      const { message } = error as Error;
-      const says = `Cannot make the folder '${this.folder}': ${message}`;
+      const says = `Cannot make the folder '${this.folder}': ${fileWords(error, this.folder)}`;
       throw new TrunklineError("unavailable", says, { cause: error });
     }
     // Loaded only for a change.
@@ -175,7 +174,7 @@ export class Journal {
       await file.writeFile(`${JSON.stringify(line)}\n`);
       if (mustSync) await file.datasync();
     } catch (error) {
-      const why = diskWords(error) ?? (error as Error).message;
+      const why = fileWords(error, this.path);
       throw new TrunklineError("unavailable", `Cannot write '${this.path}': ${why}`, {
         cause: error,
       });

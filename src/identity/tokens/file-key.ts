@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { copyFile, link, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 
 /** What the token file is encrypted with: a given passphrase, or a generated one in a file. */
 export type KeyKind = "passphrase" | "generated";
@@ -73,9 +73,10 @@ async function makeWords(file: string): Promise<string> {
     await placeOnce(temporary, file);
     return words;
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const { code } = error as NodeJS.ErrnoException;
     if (code === "EEXIST") return (await readPrivate(file)).trim();
-    throw new TrunklineError("config", `Cannot write '${file}': ${message}`, { cause: error });
+    const says = `Cannot write '${file}': ${fileWords(error, file)}`;
+    throw new TrunklineError("config", says, { cause: error });
   } finally {
     await rm(temporary, { force: true });
   }
@@ -107,9 +108,10 @@ export async function readPrivate(file: string): Promise<string> {
     return await readFile(file, "utf8");
   } catch (error) {
     if (error instanceof TrunklineError) throw error;
-    const { code, message } = error as NodeJS.ErrnoException;
+    const { code } = error as NodeJS.ErrnoException;
     const isMissing = code === "ENOENT" || code === "ENOTDIR";
-    const says = isMissing ? `There is no file '${file}'` : `Cannot read '${file}': ${message}`;
+    const why = isMissing ? "" : fileWords(error, file);
+    const says = isMissing ? `There is no file '${file}'` : `Cannot read '${file}': ${why}`;
     throw new TrunklineError(isMissing ? "not-found" : "unavailable", says, { cause: error });
   }
 }

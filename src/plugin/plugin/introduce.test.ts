@@ -6,7 +6,7 @@ import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
 import { Stopper } from "../../base/stop.ts";
-import { introduce } from "./introduce.ts";
+import { askForOffer, introduce } from "./introduce.ts";
 import type { PluginSettings } from "./settings.ts";
 
 const SETTINGS: PluginSettings = {
@@ -27,7 +27,8 @@ const tool = (name: string, size = 10) => ({
 
 async function introduced(handlers: BusHandlers) {
   await using client = memoryClient({ ...READY, ...handlers });
-  return await introduce(client, SETTINGS, 10_000, new Stopper());
+  await introduce(client, SETTINGS, 10_000, new Stopper());
+  return await askForOffer(client, SETTINGS.id, 10_000, new Stopper());
 }
 
 function offering(tools: ReturnType<typeof tool>[]): BusHandlers {

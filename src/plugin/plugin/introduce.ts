@@ -11,22 +11,32 @@ const LONG_ANSWER = 4 * 1024 * 1024;
 /** So much of a plugin's own words is told on. */
 export const LONGEST_REASON = 1_000;
 
-/** Gets to know a plugin that has just been started. Throws why it is of no use, or is not wanted. */
+/** Makes a plugin ready that has just been started. Throws why it is of no use, or is not wanted. */
 export async function introduce(
   client: Pick<BusClient, "ask">,
   { id, config }: PluginSettings,
   timeout: number,
   stop: Stop,
-): Promise<PluginOffer> {
+): Promise<void> {
   const it = `Plugin '${id}'`;
   const asking = { timeout, stop, most: SHORT_ANSWER };
-  const listing = { timeout, stop, most: LONG_ANSWER };
   const registered = await client.ask({ case: "register", value: { id } }, asking);
   const { accepted, rejectReason } = answerOf(it, registered, "register");
   if (!accepted) throw refusal("It refused to be registered", rejectReason);
   const booted = await client.ask({ case: "boot", value: { config } }, asking);
   const { ready, error } = answerOf(it, booted, "boot");
   if (!ready) throw refusal("It could not boot", error);
+}
+
+/** Asks a plugin what it offers. */
+export async function askForOffer(
+  client: Pick<BusClient, "ask">,
+  id: string,
+  timeout: number,
+  stop: Stop,
+): Promise<PluginOffer> {
+  const it = `Plugin '${id}'`;
+  const listing = { timeout, stop, most: LONG_ANSWER };
   const tools = await client.ask({ case: "listTools", value: {} }, listing);
   const prompts = await client.ask({ case: "listPrompts", value: {} }, listing);
   return boundedOffer(

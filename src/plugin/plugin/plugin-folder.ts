@@ -1,7 +1,7 @@
 import { rmSync, statSync } from "node:fs";
 import { rename, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { diskWords, TrunklineError } from "../../base/errors.ts";
+import { diskWords, fileWords, TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
 import { PLUGIN_UNIT } from "../../protocol/bus/certificates/certificates.ts";
 import type { Credentials } from "../../wire/quic/connection.ts";
@@ -94,9 +94,9 @@ export class PluginFolder implements AsyncDisposable {
       await utimes(temporary, then, then);
       await rename(temporary, path);
     } catch (error) {
-      const words = diskWords(error);
-      if (words === undefined) throw error;
-      throw new TrunklineError("unavailable", `Cannot write '${path}': ${words}`, { cause: error });
+      if (diskWords(error) === undefined) throw error;
+      const says = `Cannot write '${path}': ${fileWords(error, path)}`;
+      throw new TrunklineError("unavailable", says, { cause: error });
     }
   }
 }

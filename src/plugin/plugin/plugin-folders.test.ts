@@ -39,7 +39,8 @@ describe("PluginFolders", () => {
     disk.decide = ({ operation }) => (operation === "writeFile" ? "torn" : undefined);
     await assert.rejects(folders.make("tools.a"), {
       code: "unavailable",
-      message: /^Cannot write '.*\.key': ENOSPC.*Free some space on its disk, and try again\.$/,
+      message:
+        /^Cannot write '.*\.key': no space left.*Free some space on its disk, and try again\.$/,
     });
     disk.decide = () => undefined;
     const { path } = await folders.make("tools.a");

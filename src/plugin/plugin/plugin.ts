@@ -10,6 +10,7 @@ import type { Connection } from "../../wire/quic/connection.ts";
 import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
 import { HealthCheck } from "./health-check.ts";
 import { introduce, type PluginOffer } from "./introduce.ts";
+import { KnownOffer } from "./known-offer.ts";
 import type { PluginFolder } from "./plugin-folder.ts";
 import { PluginLink } from "./plugin-link.ts";
 import {
@@ -111,6 +112,7 @@ export class Plugin {
   readonly #stderrLog: StderrLog;
   readonly #backoff: Backoff;
   readonly #stopping = new AbortController();
+  readonly #offer: KnownOffer;
   #state: PluginState = "idle";
   #since = new Date();
   #starts = 0;
@@ -119,7 +121,6 @@ export class Plugin {
   #running: Running | undefined;
   #timer: NodeJS.Timeout | undefined;
   #lastError: string | undefined;
-  #offer: PluginOffer | undefined;
 
   constructor(settings: PluginSettings, options: PluginOptions) {
     this.key = `${settings.id} ${crypto.randomUUID()}`;
@@ -129,7 +130,12 @@ export class Plugin {
     this.#log = options.log.with({ plugin: settings.id });
     this.#stderrLog = new StderrLog(this.#log, "plugin");
     this.#backoff = new Backoff(this.#limits);
-    this.#offer = options.offer;
+    this.#offer = new KnownOffer(options.offer, {
+      ...{ id: settings.id, log: this.#log, timeout: this.#limits.handshake },
+      stop: new SignalStop(this.#stopping.signal),
+      link: () => this.#running?.link,
+      changed: options.changed,
+    });
   }
 
   get id(): string {
@@ -147,7 +153,7 @@ export class Plugin {
 
   /** What it offered when it was last up; undefined when it never was. */
   get offer(): PluginOffer | undefined {
-    return this.#offer;
+    return this.#offer.current;
   }
 
   /** What it last said on stderr. */
@@ -171,8 +177,8 @@ export class Plugin {
       state: this.#state,
       since: this.#since.toISOString(),
       ...(running === undefined ? {} : { address: running.address, pid: running.child.pid }),
-      tools: this.#offer?.tools.length ?? 0,
-      prompts: this.#offer?.prompts.length ?? 0,
+      tools: this.offer?.tools.length ?? 0,
+      prompts: this.offer?.prompts.length ?? 0,
       ...(running?.health.last === undefined ? {} : { health: running.health.last }),
       ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
       ...(running?.isLimited === true ? { hosts: this.settings.permissions?.hosts ?? [] } : {}),
@@ -194,6 +200,11 @@ export class Plugin {
       this.#starting = undefined;
     });
     return this.#starting;
+  }
+
+  /** It has registered, maybe because it offers something else than before. */
+  registered(): void {
+    this.#offer.outdated();
   }
 
   /** Ends the process and starts a new one, whatever it failed of before. */
@@ -256,17 +267,12 @@ export class Plugin {
     if (reach !== undefined) link.connect().catch(() => {});
     try {
       const { handshake } = this.#limits;
-      const stop = new SignalStop(signal);
-      this.#offer = await introduce(link.control, this.settings, handshake, stop);
+      await introduce(link.control, this.settings, handshake, new SignalStop(signal));
+      await this.#offer.ask(link);
       signal.throwIfAborted();
     } catch (error) {
       await Promise.all([link[Symbol.asyncDispose](), child.end()]);
       throw error;
-    }
-    const { leftOut } = this.#offer;
-    if (leftOut.length > 0) {
-      const names = leftOut.slice(0, 10);
-      this.#log.warn("plugin.offers-too-much", { leftOut: leftOut.length, names });
     }
     this.#isUp({ child, folder, link, address, isLimited: reach !== undefined });
   }
@@ -309,8 +315,9 @@ export class Plugin {
     this.#running = running;
     this.#become("up");
     this.#backoff.succeeded();
-    this.#log.info("plugin.up", { address, pid: child.pid, tools: this.#offer?.tools.length });
+    this.#log.info("plugin.up", { address, pid: child.pid, tools: this.offer?.tools.length });
     this.#options.changed();
+    this.#offer.isUp();
     background(
       child.exit.then(async (exit) => {
         if (this.#running !== running) return;

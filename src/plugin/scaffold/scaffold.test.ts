@@ -65,7 +65,10 @@ describe("scaffoldPlugin()", () => {
     await using home = await temporary();
     const file = join(home.path, "file");
     await writeFile(file, "");
-    await assert.rejects(scaffoldPlugin(file, "greeter"), { code: "config", message: /ENOTDIR/ });
+    await assert.rejects(scaffoldPlugin(file, "greeter"), {
+      code: "config",
+      message: /not a directory/,
+    });
   });
 
   it("leaves nothing behind if the disk is full, so that the next attempt works", async () => {
@@ -92,7 +95,9 @@ describe("scaffoldPlugin()", () => {
       if (operation === "open" && path.endsWith("plugin.ts")) writeFileSync(path, "mine");
       return undefined;
     };
-    await assert.rejects(scaffoldPlugin(home.path, "greeter"), { message: /EEXIST/ });
+    await assert.rejects(scaffoldPlugin(home.path, "greeter"), {
+      message: /file already exists: '/,
+    });
     assert.deepEqual(await readdir(home.path), ["plugin.ts"]);
   });
 

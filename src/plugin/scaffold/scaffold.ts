@@ -1,7 +1,7 @@
 import { access, open, readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 
-import { diskWords, TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { isInside, makeFolder } from "../../base/file/path.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { VERSION } from "../../base/version.ts";
@@ -104,6 +104,6 @@ It needs Node 26.1 or later. README.md says more.
 }
 
 function cannotMake(path: string, cause: unknown): TrunklineError {
-  const why = diskWords(cause) ?? (cause as Error).message;
+  const why = fileWords(cause, path);
   return new TrunklineError("config", `Cannot make a plugin in '${path}': ${why}`, { cause });
 }

@@ -37,6 +37,8 @@ export interface PluginParts extends Pick<PluginDefinition, "boot" | "shutdown" 
   readonly prompts: ReadonlyMap<string, PromptPart>;
   readonly events: ReadonlyMap<string, EventSpec>;
   readonly storage: ReadonlyMap<string, StorageProvider>;
+  /** Calls back when its tools or prompts, and hence its manifest, have changed. Most never do. */
+  readonly onChange?: (listener: () => void) => void;
 }
 
 /** Certificates carry it, with a suffix of ours. */

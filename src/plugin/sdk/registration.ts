@@ -12,7 +12,8 @@ import type { Deliver } from "./serve/serve-events.ts";
 
 export interface RegistrationOptions {
   readonly client: BusClient;
-  readonly manifest: Manifest;
+  /** Asked for each time: what a plugin offers may change. */
+  readonly manifest: () => Manifest;
   readonly events: ReadonlyMap<string, EventSpec>;
   readonly deliver: Deliver;
   readonly log: Log;
@@ -45,6 +46,11 @@ export class Registration {
       // Whoever calls something now is told the same.
       () => {},
     );
+  }
+
+  /** The manifest is another. Without a connection, it is told with the next one. */
+  changed(): void {
+    if (this.#options.client.isUp) this.connected();
   }
 
   /** There is a new connection. What was said on the one before it is said again. */
@@ -80,7 +86,7 @@ export class Registration {
 
   async #register(stop: Stopper): Promise<void> {
     const { client, manifest, events, log } = this.#options;
-    const { permissions: _, ...known } = manifest;
+    const { permissions: _, ...known } = manifest();
     const value = fromJson(PluginManifestSchema, known as object as JsonObject);
     const asking = { stop, timeout: TIMEOUT };
     const answer = await client
@@ -108,7 +114,7 @@ export class Registration {
    */
   async #subscribe(topic: string, { filters = {} }: EventSpec, stop: Stopper): Promise<void> {
     const { client, manifest, deliver, log } = this.#options;
-    const value = { subscriptionId: `${manifest.id}:${topic}`, topic, filters: { ...filters } };
+    const value = { subscriptionId: `${manifest().id}:${topic}`, topic, filters: { ...filters } };
     let isConfirmed = false;
     for await (const answer of client.askForMany({ case: "subscribe", value }, { stop })) {
       checkAnswer(ORCHESTRATOR, answer);

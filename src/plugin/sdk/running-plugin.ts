@@ -59,12 +59,13 @@ export class RunningPlugin implements AsyncDisposable {
     });
     this.#registration = new Registration({
       client: this.#client,
-      manifest: parts.manifest,
+      manifest: () => parts.manifest,
       events: parts.events,
       deliver: this.#service.deliver,
       log,
     });
     this.#ending.defer(() => this.#registration.end());
+    parts.onChange?.(() => this.#registration.changed());
   }
 
   static async start(options: RunningPluginOptions): Promise<RunningPlugin> {

@@ -77,7 +77,7 @@ class Chain implements AsyncDisposable {
       log: new Log("error", () => {}),
       firstStarts: new FirstStarts({ plugins: () => [], manifestOf: () => undefined, patience: 0 }),
       tools: { ownerOf: () => "sample", ownerOfPrompt: () => "sample" },
-      deliverTo: () => undefined,
+      ...{ registered: () => {}, deliverTo: () => undefined },
     };
   }
 

@@ -27,6 +27,8 @@ export interface Bus {
   readonly firstStarts: FirstStarts;
   /** Which plugin brings what. */
   readonly tools: Pick<PluginTools, "ownerOf" | "ownerOfPrompt">;
+  /** A plugin has registered, maybe because it offers something else now. */
+  readonly registered: (id: string) => void;
   /** Sends an event to a plugin of ours; undefined when there is none of that id. */
   readonly deliverTo: (id: string) => ((event: EventRequest) => Promise<void>) | undefined;
 }
@@ -45,6 +47,7 @@ export function serveBus(bus: Bus): BusHandlers {
   return {
     register: (manifest, { connection }) => {
       const why = bus.guests.register(connection, manifest);
+      if (why === undefined) bus.registered(manifest.id);
       const value = { accepted: why === undefined, rejectReason: why ?? "" };
       return { case: "register", value };
     },

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { Lanes } from "../../rpc/lanes.ts";
 import { formatMarkdown, parseMarkdown } from "./markdown-file.ts";
 import { MarkdownFolder, OWN, SIDECAR } from "./markdown-folder.ts";
@@ -124,11 +124,10 @@ export class MarkdownStorage implements Storage {
       return await work();
     } catch (error) {
       // Only the system's failures have a code.
-      const { code, message } = error as NodeJS.ErrnoException;
+      const { code } = error as NodeJS.ErrnoException;
       if (code === undefined || error instanceof TrunklineError) throw error;
-      throw new TrunklineError("unavailable", `Cannot ${verb} '${path}': ${message}`, {
-        cause: error,
-      });
+      const says = `Cannot ${verb} '${path}': ${fileWords(error)}`;
+      throw new TrunklineError("unavailable", says, { cause: error });
     }
   }
 }

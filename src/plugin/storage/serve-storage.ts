@@ -1,6 +1,6 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { toStruct } from "../../protocol/bus/shape/json-struct.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
 import type { Storage } from "./storage.ts";
@@ -72,9 +72,9 @@ export function serveStorage({ storageFor, report }: StorageService): BusHandler
 
 /** A failure of the system, such as a full disk, is told to the caller, who can do something about it. */
 function explained(error: unknown, kind: string): unknown {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code } = error as NodeJS.ErrnoException;
   if (code === undefined || error instanceof TrunklineError) return error;
-  const says = `Cannot open the storage '${kind}': ${message}`;
+  const says = `Cannot open the storage '${kind}': ${fileWords(error)}`;
   return new TrunklineError("unavailable", says, { cause: error });
 }
 

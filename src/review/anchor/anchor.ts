@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import type { Anchor, Side } from "../../store/review/review-thread.ts";
 import { blobId, isBinary, linesOf, textOf } from "./file-lines.ts";
@@ -124,9 +124,10 @@ export function written({ root }: { readonly root: string }, path: string): Uint
   try {
     return regularOrLink(file);
   } catch (error) {
-    const { code = "", message } = error as NodeJS.ErrnoException;
+    const { code = "" } = error as NodeJS.ErrnoException;
     if (["ENOENT", "ENOTDIR"].includes(code)) return undefined;
-    throw new TrunklineError("unavailable", `Cannot read '${file}': ${message}`, { cause: error });
+    const says = `Cannot read '${file}': ${fileWords(error, file)}`;
+    throw new TrunklineError("unavailable", says, { cause: error });
   }
 }
 

@@ -1,5 +1,9 @@
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
 import { Git } from "../../git/git.ts";
-import { commitId } from "./commit-file.ts";
+import { commitId, isInCommit } from "./commit-file.ts";
 import { written } from "./anchor.ts";
 import { isBinary, linesOf, textOf } from "./file-lines.ts";
 import type { FoundRepository } from "../repository.ts";
@@ -19,31 +23,61 @@ const SHOW = ["show", "--format=", "-m", "--first-parent"];
 
 /**
  * The lines around the changes since the last commit, or around those of a commit; all lines of the work
- * tree if there are none.
+ * tree if there are none. Throws if there is no such file.
  */
 export async function changedLines(
   repository: FoundRepository,
   path: string,
   commit?: string,
 ): Promise<ChangedLine[]> {
-  const git = new Git(repository.root);
-  const form = ["--no-color", "--no-renames", "-U3"];
-  const args =
+  const lines =
     commit === undefined
-      ? ["diff", ...form, "HEAD", "--", path]
-      : [...SHOW, ...form, await commitId(repository.root, commit), "--", path];
-  const { code, stdout } = await git.run(args, { accepts: [0, 128] });
-  const lines = code === 0 ? parseDiff(stdout.toString("utf8")) : [];
-  if (commit !== undefined) return lines.slice(0, MOST_LINES);
-  return (lines.length > 0 ? lines : wholeFile(repository, path)).slice(0, MOST_LINES);
+      ? await writtenLines(repository, path)
+      : await committedLines(repository, path, await commitId(repository.root, commit));
+  return lines.slice(0, MOST_LINES);
 }
 
-function wholeFile(repository: FoundRepository, path: string): ChangedLine[] {
+async function writtenLines(repository: FoundRepository, path: string): Promise<ChangedLine[]> {
+  const { root, isBare } = repository;
+  if (isBare) throw notListed(path, "the repository is bare, with no files. Add --commit");
+  // Its diff would mix the lines of several files.
+  if (lstatSync(join(root, path), { throwIfNoEntry: false })?.isDirectory() === true) {
+    throw notListed(path, "it is a folder. Name a file in it");
+  }
+  const diff = await diffOf(root, ["diff"], ["HEAD", "--", path]);
+  const lines = parseDiff(diff);
+  if (lines.length > 0) return lines;
   const content = written(repository, path);
+  if (content === undefined && diff === "") {
+    throw notListed(path, "there is no such file. Check the path");
+  }
   if (content === undefined || isBinary(content)) return [];
   return linesOf(textOf(content)).map((text, index) => {
     return { line: index + 1, side: "new", change: "same", text };
   });
+}
+
+async function committedLines(
+  { root }: FoundRepository,
+  path: string,
+  commit: string,
+): Promise<ChangedLine[]> {
+  const diff = await diffOf(root, SHOW, [commit, "--", path]);
+  if (diff === "" && !(await isInCommit(root, commit, path))) {
+    throw notListed(path, "the commit has no such file. Check the path and --commit");
+  }
+  return parseDiff(diff);
+}
+
+/** Empty if there is no commit yet. */
+async function diffOf(root: string, command: string[], what: string[]): Promise<string> {
+  const args = [...command, "--no-color", "--no-renames", "-U3", ...what];
+  const { code, stdout } = await new Git(root).run(args, { accepts: [0, 128] });
+  return code === 0 ? stdout.toString("utf8") : "";
+}
+
+function notListed(path: string, why: string): TrunklineError {
+  return new TrunklineError("not-found", `Cannot list the lines of '${path}': ${why}.`);
 }
 
 function parseDiff(diff: string): ChangedLine[] {

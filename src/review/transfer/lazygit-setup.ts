@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { typedCommand } from "../../base/process/self-command.ts";
@@ -49,7 +49,7 @@ function textOf(file: string): string | undefined {
   try {
     return readRegularFile(file, { most: MAX_SIZE })?.toString("utf8");
   } catch (error) {
-    const says = `Cannot read '${file}': ${(error as Error).message}`;
+    const says = `Cannot read '${file}': ${fileWords(error, file)}`;
     throw new TrunklineError("config", says, { cause: error });
   }
 }

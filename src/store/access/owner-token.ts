@@ -2,7 +2,7 @@ import { lstatSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { hashToken, newToken } from "./access-token.ts";
 import { replaceFile, withLock } from "../replace-file.ts";
 
@@ -114,10 +114,9 @@ function readToken(path: string): string | undefined {
     const token = readFileSync(path, "utf8").trimEnd();
     return TOKEN.test(token) ? token : undefined;
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return undefined;
-    throw new TrunklineError("unavailable", `Cannot read the owner's token: ${message}`, {
-      cause: error,
-    });
+    const says = `Cannot read the owner's token: ${fileWords(error)}`;
+    throw new TrunklineError("unavailable", says, { cause: error });
   }
 }

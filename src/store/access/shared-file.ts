@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
 import { replaceFile, withLock } from "../replace-file.ts";
 
@@ -54,10 +54,8 @@ export class SharedFile<T> {
     try {
       makeFolder(dirname(this.path), 0o700);
     } catch (error) {
-      const { message } = error as Error;
-      throw new TrunklineError("unavailable", `Cannot write '${this.path}': ${message}`, {
-        cause: error,
-      });
+      const says = `Cannot write '${this.path}': ${fileWords(error, this.path)}`;
+      throw new TrunklineError("unavailable", says, { cause: error });
     }
     return withLock(`${this.path}.lock`, async () => {
       const { value, result } = change(this.read());

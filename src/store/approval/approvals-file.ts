@@ -2,7 +2,7 @@ import { type FSWatcher, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
 import { type Approval, isApproval, keyOf } from "./approval.ts";
 import { approvalsPath } from "../store-files.ts";
@@ -51,10 +51,8 @@ export class ApprovalsFile {
     try {
       makeFolder(this.#folder, 0o700);
     } catch (error) {
-      const { message } = error as Error;
-      throw new TrunklineError("config", `Cannot write '${this.path}': ${message}`, {
-        cause: error,
-      });
+      const says = `Cannot write '${this.path}': ${fileWords(error, this.path)}`;
+      throw new TrunklineError("config", says, { cause: error });
     }
     return withLock(`${this.path}.lock`, async () => {
       const all = await this.read();

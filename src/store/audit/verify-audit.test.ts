@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
@@ -116,6 +116,21 @@ describe("verifyAudit()", () => {
       { unsealed, older, damaged, sealed },
       { unsealed: 20, older: 1, damaged: 1, sealed: 0 },
     );
+  });
+
+  it("takes no longer for one long line than for many short ones", async () => {
+    const cost = async (lines: number, length: number): Promise<number> => {
+      await using folder = await SampleFolder.create();
+      const file = join(folder.path, AUDIT_FILE);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, `{"text":"${"x".repeat(length)}"}\n`.repeat(lines));
+      const before = process.cpuUsage();
+      assert.equal((await verifyAudit(folder.path)).older, lines);
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    const [short, long] = [await cost(2_500, 10_000), await cost(1, 25_000_000)];
+    assert.ok(long < 10 * short, `${long} µs, and ${short} µs for short ones`);
   });
 
   it("finds with an anchor what was removed together with its seals", async () => {

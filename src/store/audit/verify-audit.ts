@@ -154,16 +154,20 @@ function newWriter(id: string): Writer {
 /** The lines of a file, as it is written: only a line feed ends one. */
 async function* linesOf(path: string): AsyncGenerator<{ line: string; number: number }> {
   let number = 0;
-  let rest = "";
+  /** Put together once, when the line ends: it may be as long as the file. */
+  const begun: string[] = [];
   for await (const chunk of createReadStream(path, { encoding: "utf8" })) {
-    const lines = (rest + String(chunk)).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
+    const [first = "", ...others] = String(chunk).split("\n");
+    begun.push(first);
+    for (const next of others) {
+      const line = begun.splice(0).join("");
       number++;
       if (line !== "") yield { line, number };
+      begun.push(next);
     }
   }
-  if (rest !== "") yield { line: rest, number: number + 1 };
+  const line = begun.join("");
+  if (line !== "") yield { line, number: number + 1 };
 }
 
 function parse(line: string): Readonly<Record<string, unknown>> | undefined {

@@ -59,6 +59,10 @@ describe("loadDocument()", () => {
       loadDocument({ openapi, headers: {} }),
       /there is no file '\/no\/such\/file'/,
     );
+    await assert.rejects(
+      loadDocument({ openapi: "/", headers: {} }),
+      /cannot be read: '\/': it is a folder/,
+    );
   });
 
   it("lets a document of the web send calls to its own origin only", async () => {

@@ -1,4 +1,5 @@
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import { whyUnreadable } from "../../base/file/why-unreadable.ts";
 import { shownAddress } from "../http/http-redirect.ts";
 import { isObject, type Json, listOf, OpenApiDocument, refused } from "./document.ts";
 import { httpCall } from "./http-call.ts";
@@ -74,7 +75,12 @@ function baseOf({ value }: OpenApiDocument, from: URL | undefined): string {
 }
 
 function readFile(path: string): string {
-  const bytes = readRegularFile(path, { most: LARGEST });
+  let bytes: Buffer | undefined;
+  try {
+    bytes = readRegularFile(path, { most: LARGEST });
+  } catch (error) {
+    throw refused(`cannot be read: '${path}': ${whyUnreadable(error)}`);
+  }
   if (bytes === undefined) throw refused(`is missing: there is no file '${path}'`);
   return bytes.toString("utf8");
 }

@@ -36,7 +36,7 @@ describe("checkTls()", () => {
   it("fails for a missing file, and names its setting", () => {
     const found = check({ cert });
     assert.equal(found.state, "fail");
-    assert.match(found.says, /key\.pem', named by `serve\.tls\.keyFile`: ENOENT/);
+    assert.match(found.says, /key\.pem', named by `serve\.tls\.keyFile`: no such file/);
     assert.match(found.next, /`serve\.tls\.keyFile`/);
   });
 

@@ -11,6 +11,7 @@ import {
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+import { fileWords } from "../../../base/errors.ts";
 import { shellQuote } from "../../../base/text/shell-word.ts";
 import { byCommand, byFix, type Finding, type Fix } from "../finding.ts";
 
@@ -116,9 +117,9 @@ async function checkParent(folder: string): Promise<Finding> {
       await access(parent, constants.W_OK | constants.X_OK);
       return { state: "ok", what, says: `${folder} will be created when it is needed` };
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
+      const { code } = error as NodeJS.ErrnoException;
       if (code !== "ENOENT" || parent === dirname(parent)) {
-        return fail(`cannot create ${folder}: ${message}`);
+        return fail(`cannot create ${folder}: ${fileWords(error, folder)}`);
       }
       parent = dirname(parent);
     }

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { chmod, open } from "node:fs/promises";
 import { join } from "node:path";
 
+import { fileWords } from "../../../base/errors.ts";
 import { AccessTokens } from "../../../store/access/access-tokens.ts";
 import { ApprovalsFile } from "../../../store/approval/approvals-file.ts";
 import { AUDIT_FILE } from "../../../store/audit/audit-names.ts";
@@ -155,7 +156,7 @@ function closedFindings(path: string): Finding[] {
   } catch (error) {
     const own = process.getuid?.() ?? uid;
     const theirs = byCommand(`sudo chown ${own} ${shellQuote(path)}`);
-    const says = `cannot use ${path}: ${(error as Error).message}`;
+    const says = `cannot use ${path}: ${fileWords(error, path)}`;
     return [fail(says, uid === own ? mine : theirs)];
   }
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 
+import { fileWords } from "../../../base/errors.ts";
 import { isLoopback } from "../../../base/private-address.ts";
 import { TOKEN_PREFIX } from "../../../store/access/access-token.ts";
 import type { Places } from "../places.ts";
@@ -44,7 +45,7 @@ export function collectServers(
     try {
       entries = entriesOf(target, file);
     } catch (error) {
-      problems.push(`Cannot read '${file}': ${(error as Error).message}`);
+      problems.push(`Cannot read '${file}': ${fileWords(error, file)}`);
       continue;
     }
     for (const [name, entry] of entries) {

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-import { diskWords, TrunklineError } from "../../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../../base/errors.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 
 const MAX_SIZE = 16 * 1024 * 1024;
@@ -51,10 +51,11 @@ export class TrustStore {
     try {
       text = readRegularFile(this.path, { most: MAX_SIZE })?.toString("utf8");
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (code !== "EACCES" && code !== "EPERM") throw this.#broken(message, error);
+      const { code } = error as NodeJS.ErrnoException;
+      const why = fileWords(error, this.path);
+      if (code !== "EACCES" && code !== "EPERM") throw this.#broken(why, error);
       const next = "Choose a data folder of your own with --data or TRUNKLINE_DATA.";
-      const says = `Cannot read '${this.path}': ${message}. ${next}`;
+      const says = `Cannot read '${this.path}': ${why}. ${next}`;
       throw new TrunklineError("config", says, { cause: error });
     }
     if (text === undefined) return {};
@@ -81,7 +82,7 @@ export class TrustStore {
       renameSync(temporary, this.path);
     } catch (error) {
       rmSync(temporary, { force: true });
-      const why = diskWords(error) ?? (error as Error).message;
+      const why = fileWords(error, this.path);
       throw new TrunklineError("config", `Cannot write '${this.path}': ${why}`, { cause: error });
     }
   }

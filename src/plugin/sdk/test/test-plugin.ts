@@ -108,7 +108,9 @@ class Harness implements PluginHarness {
     this.#service = new PluginService({ parts, client: this.#there, log, ended: () => {} });
     const { manifest, events } = parts;
     const { deliver } = this.#service;
-    const registration = new Registration({ client: this.#there, manifest, events, deliver, log });
+    const registration = new Registration({
+      ...{ client: this.#there, manifest: () => manifest, events, deliver, log },
+    });
     this.#back = new BusClient({
       name: this.#name,
       dial: async () => new MemoryConnection((...given) => this.#service.serve(...given)),

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { describe, it } from "node:test";
 
@@ -42,6 +43,20 @@ describe("certificates of an authority", () => {
     await assert.rejects(sample.open({ now: () => tooLate }).credentialsFor("a"), {
       message: /ca\.crt' expired on .* and cannot be renewed: '.*ca\.key' is not there/,
     });
+  });
+
+  it("are made for who only connects once somebody else has made the authority", async () => {
+    await using sample = await SampleCertificates.create();
+    const client = sample.open({ makesAuthority: false });
+    await assert.rejects(client.credentialsFor("a"), {
+      name: "TrunklineError",
+      code: "config",
+      message:
+        /There is no authority in '.*certs': 'ca\.crt' is missing\. The orchestrator makes it.*--certs-dir/,
+    });
+    assert.equal(existsSync(sample.path), false);
+    const { caPem } = await sample.open().credentialsFor("b");
+    assert.equal((await client.credentialsFor("a")).caPem, caPem);
   });
 
   it("are valid under the old and the new authority when it is renewed", async () => {

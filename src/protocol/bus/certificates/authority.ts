@@ -30,10 +30,15 @@ export class Authority {
     this.#pair = pair;
   }
 
-  static async load(files: CertificateFiles, renewal: Renewal): Promise<Authority> {
+  static async load(
+    files: CertificateFiles,
+    renewal: Renewal,
+    isMade: boolean,
+  ): Promise<Authority> {
     const pair = files.pair("ca");
     return settled(files, pair, async ({ certificate: pem, key: keyPem, age }) => {
       if (pem === undefined) {
+        if (keyPem === undefined && !isMade) throw noAuthority(files.folder);
         const { issueAuthority, newKey } = await import("./issue.ts");
         // Either is made at a time: what another program made meanwhile stands.
         if (keyPem === undefined) await files.create(pair.key, newKey("ed25519"));
@@ -87,4 +92,12 @@ export class Authority {
     await files.replace(path, made + others.map(String).join(""));
     return true;
   }
+}
+
+/** With an authority of our own we could not connect: the other side trusts another. */
+function noAuthority(folder: string): TrunklineError {
+  const why = `There is no authority in '${folder}': 'ca.crt' is missing`;
+  const next =
+    "The orchestrator makes it when it starts: start it, or name its folder with --certs-dir";
+  return new TrunklineError("config", `${why}. ${next}.`);
 }

@@ -48,7 +48,7 @@ describe("CertificateFiles", () => {
     await writeFile(sample.path, "a file");
     await assert.rejects(sample.open().credentialsFor("a"), {
       code: "config",
-      message: /^Cannot read '.*ca\.(?:crt|key)': ENOTDIR/,
+      message: /^Cannot read '.*ca\.(?:crt|key)': not a directory/,
     });
   });
 });

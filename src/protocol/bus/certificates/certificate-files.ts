@@ -1,7 +1,7 @@
 import { chmod, link, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-import { TrunklineError } from "../../../base/errors.ts";
+import { fileWords, TrunklineError } from "../../../base/errors.ts";
 import { makeFolder } from "../../../base/file/path.ts";
 
 /** Where hard links do not exist. */
@@ -107,7 +107,7 @@ export class CertificateFiles {
       await chmod(key, 0o600);
       this.#warn(`${was}; it is now yours alone. Delete it if somebody may have copied it.`);
     } catch (error) {
-      this.#warn(`${was}, and this cannot be changed: ${(error as Error).message}`);
+      this.#warn(`${was}, and this cannot be changed: ${fileWords(error, key)}`);
     }
   }
 }
@@ -142,6 +142,6 @@ async function writtenAt(path: string): Promise<number> {
 }
 
 function cannot(verb: string, path: string, cause: unknown): TrunklineError {
-  const { message } = cause as Error;
-  return new TrunklineError("config", `Cannot ${verb} '${path}': ${message}`, { cause });
+  const says = `Cannot ${verb} '${path}': ${fileWords(cause, path)}`;
+  return new TrunklineError("config", says, { cause });
 }

@@ -24,6 +24,11 @@ export interface CertificatesOptions {
   readonly warn?: (message: string) => void;
   /** Of the keys that are made. Those that are there are used, whatever they are. */
   readonly keyType?: KeyType;
+  /**
+   * Whether an authority is made where there is none; false for who only connects to a program that has
+   * one.
+   */
+  readonly makesAuthority?: boolean;
   readonly now?: () => number;
 }
 
@@ -61,16 +66,19 @@ export class Certificates {
   readonly #files: CertificateFiles;
   readonly #renewal: Renewal;
   readonly #keyType: KeyType;
+  readonly #makesAuthority: boolean;
 
-  constructor(folder: string, { warn = () => {}, keyType, now }: CertificatesOptions) {
+  constructor(folder: string, options: CertificatesOptions) {
+    const { warn = () => {}, keyType, now, makesAuthority = true } = options;
     this.#files = new CertificateFiles(folder, warn);
     this.#renewal = new Renewal(now ?? Date.now, warn);
     this.#keyType = keyType ?? "ed25519";
+    this.#makesAuthority = makesAuthority;
   }
 
   /** The certificates that are trusted, the one that signs first. */
   async trusted(): Promise<string> {
-    return (await Authority.load(this.#files, this.#renewal)).pem;
+    return (await this.#authority()).pem;
   }
 
   /** The certificate of a program, good for its name, for this machine and for `hosts`. */
@@ -83,7 +91,7 @@ export class Certificates {
       throw new TrunklineError("usage", `No certificate can be called '${name}': ${problem}`);
     }
     checkHosts(hosts);
-    const authority = await Authority.load(this.#files, this.#renewal);
+    const authority = await this.#authority();
     const pair = this.#files.pair(name);
     let isRenewed = false;
     return settled(this.#files, pair, async ({ certificate: certPem, key: keyPem }) => {
@@ -126,6 +134,10 @@ export class Certificates {
       const expires = certificate.validToDate;
       return { certPem, keyPem, caPem: authority.pem, expires, renewAt: new Date(renewAt) };
     });
+  }
+
+  #authority(): Promise<Authority> {
+    return Authority.load(this.#files, this.#renewal, this.#makesAuthority);
   }
 
   /** Why a certificate should be renewed, if it should. */

@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from "../json-object.ts";
 import { passedOn } from "../meta.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import type { Pending } from "../../../rpc/pending-requests.ts";
+import { TextResult } from "../../../tool/text-result.ts";
 import type { PassedCall, ToolResult } from "../../../tool/tool.ts";
 import type { Around, ClientRequests } from "./requests.ts";
 
@@ -19,6 +20,8 @@ export interface AroundPassed {
   /** The request after its id, up to the arguments. */
   readonly before: string;
   answered(): void;
+  /** The outcome of a call that failed, or whose answer is not one text. */
+  guard(work: Promise<ToolResult>, passed: PassedCall): Promise<ToolResult>;
   /** For a call that goes on in full. */
   around(passed: PassedCall): Around<ToolResult>;
 }
@@ -87,15 +90,20 @@ export class PassedRequest implements Pending, StopListener {
   answered(result: string, isError: boolean): void {
     if (this.token !== undefined) this.#requests.end(this.token);
     this.#around.answered();
-    this.passed.answered(result, isError);
+    if (isError) this.#becomes(Promise.resolve(new TextResult(result, isError)));
+    else this.passed.answered(result, isError);
   }
 
   resolve(result: unknown): void {
-    this.passed.becomes(this.#goOn((work) => work.result(result)));
+    this.#becomes(this.#goOn((work) => work.result(result)));
   }
 
   reject(error: Error): void {
-    this.passed.becomes(this.#goOn((work) => work.error(error)));
+    this.#becomes(this.#goOn((work) => work.error(error)));
+  }
+
+  #becomes(work: Promise<ToolResult>): void {
+    this.passed.becomes(this.#around.guard(work, this.passed));
   }
 
   async #goOn(

@@ -1,104 +1,23 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, it, mock } from "node:test";
 
-import { Log } from "../../../base/log.ts";
-import { AuditLog } from "../../../store/audit/audit-log.ts";
-import { AUDIT_FILE } from "../../../store/audit/audit-names.ts";
 import { sampleTool } from "../../../../test/samples/sample-context.ts";
 import { textResult } from "../../../tool/tool.ts";
-import { Offer } from "../../../tool/offer/offer.ts";
 import { Policy, type PolicyRule } from "../../../tool/policy.ts";
-import { Upstreams } from "../../../upstream/upstreams.ts";
-import {
-  type Json,
-  RawClient,
-  type RawClientOptions,
-} from "../../../../test/upstream/raw-client.ts";
+import { answering, HouseWithLanes, isPassed } from "../../../../test/upstream/house-with-lanes.ts";
+import { type Json, RawClient } from "../../../../test/upstream/raw-client.ts";
 import {
   ECHO,
   LEGACY,
   MODERN,
   Refusal,
-  type Script,
-  Scripts,
-  type ScriptedServer,
   SILENCE,
 } from "../../../../test/upstream/scripted-server.ts";
 import { META } from "../meta.ts";
-import { McpDoor } from "./door.ts";
-
-const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 20_000, gather: 5 };
-
-/** A server behind a door, and a client of it that has called it once, so that its tool has a lane. */
-class House implements AsyncDisposable {
-  readonly folder = mkdtempSync(join(tmpdir(), "trunkline-lanes-"));
-  readonly audit = new AuditLog(this.folder);
-  readonly offer = new Offer({ audit: this.audit });
-  readonly door = new McpDoor({ offer: this.offer });
-  readonly scripts: Scripts;
-  readonly upstreams: Upstreams;
-
-  constructor(script: Script) {
-    this.scripts = new Scripts({ a: script });
-    this.upstreams = new Upstreams({
-      offer: this.offer,
-      folder: this.folder,
-      log: new Log("error", () => {}),
-      open: this.scripts.open,
-      limits: QUICK,
-    });
-  }
-
-  /** A client with a lane. The first call is not passed on as text, and neither are those until then. */
-  async client(options: Omit<RawClientOptions, "revision"> = {}): Promise<RawClient> {
-    await this.upstreams.configure({ a: { command: "a" } });
-    await this.upstreams.known();
-    const client = await RawClient.connect(this.door, { revision: "2025-11-25", ...options });
-    const server = await this.scripts.start("a");
-    do await client.callTool("echo", { text: "first" });
-    while (!isPassed(server));
-    return client;
-  }
-
-  get server(): ScriptedServer {
-    const server = this.scripts.of("a").at(-1);
-    if (server === undefined) throw new Error("No server was started");
-    return server;
-  }
-
-  /** The records of calls, in order. */
-  get records(): Json[] {
-    this.audit.flush();
-    const lines = readFileSync(join(this.folder, AUDIT_FILE), "utf8").trim().split("\n");
-    return lines.map((line) => JSON.parse(line) as Json).filter((line) => !("seal" in line));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.upstreams[Symbol.asyncDispose]();
-    this.audit[Symbol.dispose]();
-    rmSync(this.folder, { recursive: true });
-  }
-}
-
-/** Whether the last call came as text: such a call has no progress token unless its caller sent one. */
-function isPassed(server: ScriptedServer): boolean {
-  const last = server.asked("tools/call").at(-1);
-  return last !== undefined && last["params"]._meta?.progressToken === undefined;
-}
-
-/** LEGACY with another answer to calls whose text is not "first". */
-function answering(call: Script[string], more: Script = {}): Script {
-  const handle: Script[string] = (params, server) =>
-    params["arguments"]?.text === "first" ? { content: [] } : call(params, server);
-  return { ...LEGACY, "tools/call": handle, ...more };
-}
 
 describe("a call that is passed on as text", () => {
   it("is answered and recorded as one that is parsed", async () => {
-    await using house = new House(LEGACY);
+    await using house = new HouseWithLanes(LEGACY);
     await using client = await house.client();
     const parsed = await client.callTool(
       "echo",
@@ -118,8 +37,33 @@ describe("a call that is passed on as text", () => {
     assert.equal(typeof house.records.at(-1)?.["milliseconds"], "number");
   });
 
+  it("fails with words where the server asked while another client was using it", async () => {
+    const open = Promise.withResolvers<void>();
+    await using house = new HouseWithLanes(
+      answering(async ({ arguments: { text } }, server) => {
+        if (text === "other") return SILENCE;
+        await open.promise;
+        const { error } = await server.request("elicitation/create", { message: "Who?" });
+        return { content: [{ type: "text", text: String(error?.message) }], isError: true };
+      }),
+    );
+    await using client = await house.client({ capabilities: { elicitation: {} } });
+    const asks = client.callTool("echo", { text: "asks" });
+    await house.server.until((server) => server.asked("tools/call").length > 1);
+    assert.equal(isPassed(house.server), true);
+    await using another = await RawClient.connect(house.door, { revision: "2025-11-25" });
+    another.callTool("echo", { text: "other" }).catch(() => {});
+    const isOther = (asked: Json): boolean => asked["params"].arguments.text === "other";
+    await house.server.until((server) => server.asked("tools/call").some(isOther));
+    open.resolve();
+    const { content, isError } = (await asks)["result"];
+    assert.equal(isError, true);
+    assert.match(content[0].text, /^MCP server 'a' asked a question while several clients/);
+    assert.equal(house.records.at(-1)?.["outcome"], "error");
+  });
+
   it("takes along what its caller sent beside the arguments", async () => {
-    await using house = new House(LEGACY);
+    await using house = new HouseWithLanes(LEGACY);
     await using client = await house.client();
     const _meta = { "vendor/call": "7" };
     const answer = await client.callTool("echo", { text: "hi" }, { _meta });
@@ -130,7 +74,7 @@ describe("a call that is passed on as text", () => {
 
   it("has its progress passed on under the token of its caller", async () => {
     const tokens: unknown[] = [];
-    await using house = new House(
+    await using house = new HouseWithLanes(
       answering(({ _meta }, server) => {
         tokens.push(_meta.progressToken);
         server.notify("notifications/progress", { ..._meta, progress: 1, message: "half" });
@@ -163,7 +107,7 @@ describe("a call that is passed on as text", () => {
   });
 
   it("has its secrets masked in the record", async () => {
-    await using house = new House(LEGACY);
+    await using house = new HouseWithLanes(LEGACY);
     await using client = await house.client();
     await client.callTool("echo", { text: "t", password: "hunter2" });
     assert.equal(isPassed(house.server), true);
@@ -196,7 +140,7 @@ describe("a call that is passed on as text", () => {
     ],
   ] as const) {
     it(`may be answered with ${what}`, async () => {
-      await using house = new House(script);
+      await using house = new HouseWithLanes(script);
       await using client = await house.client();
       const { jsonrpc: _, id: __, ...answer } = await client.callTool("echo", { text: "odd" });
       assert.equal(isPassed(house.server), true);
@@ -206,7 +150,7 @@ describe("a call that is passed on as text", () => {
   }
 
   it("can be cancelled", async () => {
-    await using house = new House(answering(() => SILENCE));
+    await using house = new HouseWithLanes(answering(() => SILENCE));
     await using client = await house.client();
     const id = client.send("tools/call", { name: "echo", arguments: { text: "slow" } });
     await house.server.until(isPassed);
@@ -222,7 +166,7 @@ describe("a call that is passed on as text", () => {
   });
 
   it("fails in words where its server dies", async () => {
-    await using house = new House(
+    await using house = new HouseWithLanes(
       answering((_, server) => {
         server.die();
         return SILENCE;
@@ -238,7 +182,7 @@ describe("a call that is passed on as text", () => {
   it("is repeated where its server dies and that does no harm", async () => {
     let deaths = 0;
     const tool = { ...ECHO, annotations: { readOnlyHint: true } };
-    await using house = new House(
+    await using house = new HouseWithLanes(
       answering(
         (_, server) => {
           if (deaths++ > 0) return { content: [{ type: "text", text: "again" }] };
@@ -256,7 +200,7 @@ describe("a call that is passed on as text", () => {
 
   it("may have its client asked, and hears what its server says", async () => {
     const question = { message: "Sure?", requestedSchema: { type: "object", properties: {} } };
-    await using house = new House(
+    await using house = new HouseWithLanes(
       answering(async (_, server) => {
         server.notify("notifications/message", { level: "warning", data: "hm" });
         const { result } = await server.request("elicitation/create", question);
@@ -275,7 +219,7 @@ describe("a call that is passed on as text", () => {
   });
 
   it("is refused as ever when its id is in use", async () => {
-    await using house = new House(answering(() => SILENCE));
+    await using house = new HouseWithLanes(answering(() => SILENCE));
     await using client = await house.client();
     const id = client.send("tools/call", { name: "echo", arguments: { text: "slow" } });
     await house.server.until(isPassed);
@@ -285,7 +229,7 @@ describe("a call that is passed on as text", () => {
   });
 
   it("is refused when the number of a call in flight is used for a tool that is here", async () => {
-    await using house = new House(LEGACY);
+    await using house = new HouseWithLanes(LEGACY);
     house.offer.tools.add(sampleTool("here", () => textResult("yes")));
     house.offer.tools.add(sampleTool("slow", () => new Promise<never>(() => {})));
     await using client = await RawClient.connect(house.door, { revision: "2025-11-25" });
@@ -304,8 +248,11 @@ describe("a call that is passed on as text", () => {
 
 describe("a call is parsed", () => {
   /** What comes of a call after a change, and whether it came to the server as text. */
-  async function after(change: (house: House) => void, args: Json = { text: "x" }): Promise<Json> {
-    await using house = new House(LEGACY);
+  async function after(
+    change: (house: HouseWithLanes) => void,
+    args: Json = { text: "x" },
+  ): Promise<Json> {
+    await using house = new HouseWithLanes(LEGACY);
     await using client = await house.client();
     const before = house.server.asked("tools/call").length;
     change(house);
@@ -313,7 +260,7 @@ describe("a call is parsed", () => {
     const calls = house.server.asked("tools/call").length - before;
     return { calls, isPassed: isPassed(house.server), answer };
   }
-  const policy = (rule: Partial<PolicyRule>) => (house: House) => {
+  const policy = (rule: Partial<PolicyRule>) => (house: HouseWithLanes) => {
     const rules: PolicyRule[] = [{ tool: "echo", decision: "deny", ...rule }];
     house.offer.tools.policy = new Policy({ default: "allow", rules });
   };
@@ -342,7 +289,7 @@ describe("a call is parsed", () => {
   it("where its arguments do not fit the schema", async () => {
     const properties = { text: { type: "string" } };
     const tool = { ...ECHO, inputSchema: { type: "object", properties } };
-    await using house = new House({ ...LEGACY, "tools/list": () => ({ tools: [tool] }) });
+    await using house = new HouseWithLanes({ ...LEGACY, "tools/list": () => ({ tools: [tool] }) });
     await using client = await house.client();
     const answer = await client.callTool("echo", { text: 7 });
     assert.match(answer["result"].content[0].text, /'text' must be string/);
@@ -351,7 +298,7 @@ describe("a call is parsed", () => {
   });
 
   it("where client and server speak different revisions", async () => {
-    await using house = new House(MODERN);
+    await using house = new HouseWithLanes(MODERN);
     await house.upstreams.configure({ a: { command: "a" } });
     await house.upstreams.known();
     await using client = await RawClient.connect(house.door, { revision: "2025-11-25" });
@@ -360,7 +307,7 @@ describe("a call is parsed", () => {
   });
 
   it("where its client introduces itself anew, under whose new name it is recorded", async () => {
-    await using house = new House(LEGACY);
+    await using house = new HouseWithLanes(LEGACY);
     house.offer.tools.add(sampleTool("here", () => textResult("yes")));
     await using client = await RawClient.connect(house.door, { revision: "2025-11-25", name: "0" });
     for (let round = 1; round <= 3; round++) {
@@ -377,7 +324,7 @@ describe("a call is parsed", () => {
   });
 
   it("where another client uses the server, too", async () => {
-    await using house = new House(LEGACY);
+    await using house = new HouseWithLanes(LEGACY);
     await using client = await house.client();
     await using other = await RawClient.connect(house.door, { revision: "2025-11-25" });
     await other.callTool("echo", { text: "mine" });
