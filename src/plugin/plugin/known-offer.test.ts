@@ -56,6 +56,17 @@ describe("KnownOffer", () => {
     await until(() => all.plugin.changes === 1);
   });
 
+  it("changes now and then for a plugin that registers all the time", async () => {
+    await using all = setUp(() => {
+      all.offer.outdated();
+      return "a";
+    });
+    all.offer.outdated();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    all.plugin.link = undefined;
+    assert.ok(all.plugin.changes >= 1 && all.plugin.changes <= 3, `${all.plugin.changes} changes`);
+  });
+
   it("is not that of a process which has been replaced meanwhile", async () => {
     const answer = Promise.withResolvers<string>();
     const asked = Promise.withResolvers<void>();

@@ -1,8 +1,13 @@
+import { setTimeout as delay } from "node:timers/promises";
+
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import type { Stop } from "../../base/stop.ts";
 import { askForOffer, type PluginOffer } from "./introduce.ts";
 import type { PluginLink } from "./plugin-link.ts";
+
+/** Milliseconds between two changes: a plugin that changes all the time keeps no client busy. */
+const BETWEEN = 200;
 
 export interface KnownOfferOptions {
   readonly id: string;
@@ -59,6 +64,7 @@ export class KnownOffer {
         if (!isSame()) break;
         this.current = offer;
         this.#options.changed();
+        await delay(BETWEEN, undefined, { ref: false });
       }
     } catch (error) {
       if (isSame()) this.#options.log.warn("plugin.not-listed", { error });
