@@ -50,14 +50,14 @@ export function originalError(error: unknown): unknown {
 }
 
 /** System errors whose cause is the disk or its permissions, not a bug of ours. */
-const DISK_ERRORS = /^E(?:NOSPC|DQUOT|FBIG|IO|ROFS|ACCES|PERM|MFILE|NFILE)$/;
+const DISK_ERRORS = /^E(?:NOSPC|DQUOT|FBIG|IO|ROFS|ACCES|PERM|[MN]FILE)$/;
 
 /**
  * The message of a disk error, in words that a person can act on; undefined for any other error.
  * Callers show it to whoever asked. Other errors they hide, since those are bugs of ours.
  */
 export function diskWords(error: unknown): string | undefined {
-  const { code = "" } = (error ?? {}) as NodeJS.ErrnoException;
+  const code = (error as NodeJS.ErrnoException | undefined)?.code ?? "";
   return DISK_ERRORS.test(code) ? fileWords(error) : undefined;
 }
 
