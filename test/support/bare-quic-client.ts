@@ -22,12 +22,8 @@ const EXPLICIT = 2n;
 const STREAM_NO_BLOCK = 2n;
 const CONCLUDE = 1n;
 const STATE_RESET_REMOTE = 5;
-const { SSL_pending, ossl_quic_stream_map_stop_sending_recv_part: stopSending } = dlopen(null, {
+const { SSL_pending } = dlopen(null, {
   SSL_pending: { arguments: ["pointer"], return: "i32" },
-  ossl_quic_stream_map_stop_sending_recv_part: {
-    arguments: ["pointer", "pointer", "u64"],
-    return: "i32",
-  },
 }).functions;
 const bin = pinnedBuffer(64 * 1024);
 const binAddress = addressOf(bin);
@@ -141,15 +137,6 @@ export class BareQuicClient implements Disposable {
   reset(stream: Pointer, code: number): void {
     argument.writeBigUInt64LE(BigInt(code));
     native.SSL_stream_reset(stream, argumentAddress, 8n);
-  }
-
-  /** STOP_SENDING. What is sent on the stream is not affected. */
-  stop(stream: Pointer, code: number): void {
-    if (internals === undefined) throw new Error("OpenSSL stops only streams that are freed");
-    const channel = internals.ossl_quic_conn_get_channel(this.#ssl);
-    const map = internals.ossl_quic_channel_get_qsm(channel);
-    const id = native.SSL_get_stream_id(stream);
-    stopSending(map, internals.ossl_quic_stream_map_get_by_id(map, id), BigInt(code));
   }
 
   /** Whether the server has sent RESET_STREAM. */

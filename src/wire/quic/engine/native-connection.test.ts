@@ -2,13 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import { BareQuicClient } from "../../../../test/support/bare-quic-client.ts";
-import {
-  type Handle,
-  keepEngine,
-  LIMIT,
-  MiB,
-  TestPair,
-} from "../../../../test/support/quic-pair.ts";
+import { type Handle, keepEngine, LIMIT, TestPair } from "../../../../test/support/quic-pair.ts";
 
 const BYTE = Buffer.of(0);
 /** OpenSSL's first window of a stream, as the client has it. */
@@ -95,20 +89,5 @@ describe("a listener whose client waits and sends nothing more", () => {
     let got = client.read(stream);
     assert.equal(got, WINDOW);
     await client.until(() => (got += client.read(stream)) === WINDOW + rest);
-  });
-});
-
-describe("a listener whose client reads no answer and still sends its request", () => {
-  test("gives back the room that the request takes", async () => {
-    await using pair = await listen(read);
-    using client = await BareQuicClient.connect(pair.listener.port);
-    const stream = client.open();
-    client.write(stream, BYTE);
-    client.stop(stream, 7);
-    await client.until(() => pair.failures.length === 1);
-    // More than the windows of the stream and of the connection.
-    let left = 2 * MiB;
-    const piece = Buffer.alloc(16 * 1024);
-    await client.until(() => (left -= client.write(stream, piece)) <= 0);
   });
 });
