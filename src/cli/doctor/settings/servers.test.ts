@@ -38,8 +38,8 @@ describe("checkServers()", () => {
   });
 
   it("warns about a server that takes long, with what it said last, and waits for no more", async () => {
-    const gated = join(SUPPORT, "gated-server.mjs");
-    const slow = { command: process.execPath, args: [gated, "/nowhere/gate"] };
+    // A shell says it at once; a Node may take as long to start on a busy machine.
+    const slow = { command: "sh", args: ["-c", "echo fetching >&2; exec sleep 60"] };
     const [found] = await check({ slow }, 2_000);
     assert.equal(found?.state, "warn");
     assert.match(found?.says ?? "", /still starting after 1\.5 s; its last output: fetching/);
