@@ -259,7 +259,7 @@ describe("tools of other servers", () => {
     assert.deepEqual(turn.ends, ["completed", "failed"]);
     assert.deepEqual(
       turn.asked.map(({ subject }) => subject),
-      ["call dig"],
+      [{ action: "call", tool: "dig" }],
     );
     assert.match(llm.seen(1), /I see a cave\./);
     assert.match(llm.seen(1), /Rock!/);

@@ -95,7 +95,6 @@ export class ExternalServices {
   }
 
   async #mayConnect(host: string): Promise<boolean> {
-    const subject = `connect to ${host}`;
     const always = `Always allow in ${this.#options.cwd}: connections of commands to ${host}`;
     const outcome = await this.#turn?.requestPermission({
       toolCall: { toolCallId: crypto.randomUUID(), title: `Connect to ${host}`, kind: "fetch" },
@@ -104,7 +103,7 @@ export class ExternalServices {
         { optionId: "always", name: always, kind: "allow_always" },
         { optionId: "reject", name: "Reject", kind: "reject_once" },
       ],
-      subject,
+      subject: { action: "connect", host },
     });
     return outcome?.outcome === "selected" && outcome.kind.startsWith("allow");
   }

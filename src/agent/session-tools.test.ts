@@ -32,7 +32,12 @@ describe("the MCP servers of a session", () => {
     const { toolCall, options, subject } = turn.asked[0] ?? {};
     assert.equal(toolCall?.title, "Call 'echo_read' of the session's server 'echo'");
     assert.match(JSON.stringify(toolCall?.content), /message.*hello/);
-    assert.equal(subject, "call session server echo/echo_read");
+    assert.deepEqual(subject, {
+      action: "call",
+      tool: "echo_read",
+      server: "echo",
+      isBrought: true,
+    });
     const always = options?.find(({ kind }) => kind === "allow_always");
     assert.equal(
       always?.name,
@@ -120,7 +125,7 @@ describe("the toolbox", () => {
     await using rig = new AgentRig({ llm, offer: async () => offer });
     const { turn } = await rig.turnOf(await rig.open(), "dig, fill, call");
     assert.match(llm.seen(1), /tool: .*dig was called/);
-    assert.equal(turn.asked[0]?.subject, "call ground/dig");
+    assert.deepEqual(turn.asked[0]?.subject, { action: "call", tool: "dig", server: "ground" });
     const hidden = ["dig", "fill", "search_tools"].filter((name) => llm.tools.includes(name));
     assert.deepEqual(hidden, []);
     // A call of that name would be one of any tool, with the permission for this one.

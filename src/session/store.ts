@@ -82,6 +82,7 @@ export interface HeldSession {
 
 /** Stores the answers that people gave with "always". */
 export interface RuleStore {
+  /** `subject` is the key of a subject. */
   find(
     workspace: string,
     subject: string,

@@ -36,7 +36,11 @@ describe("visibleRequest()", () => {
   });
 
   it("adds no members", () => {
-    const request = { toolCall: { toolCallId: "t" }, options: OPTIONS, subject: "run" };
+    const request = {
+      toolCall: { toolCallId: "t" },
+      options: OPTIONS,
+      subject: { action: "edit" },
+    } as const;
     assert.deepEqual(visibleRequest(request), request);
   });
 });

@@ -106,7 +106,7 @@ export const REQUEST: PermissionRequest = {
     { optionId: "always", kind: "allow_always", name: "Always allow" },
     { optionId: "reject", kind: "reject_once", name: "Reject" },
   ],
-  subject: "run npm install",
+  subject: { action: "run", command: "npm install", folder: ".", sandbox: "in" },
 };
 
 /** The answer that chooses an option of it. */

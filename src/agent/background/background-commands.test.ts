@@ -71,7 +71,12 @@ describe("a command in the background", () => {
       { content: "Fine." },
     ]);
     const { turn } = await at.turn();
-    assert.equal(turn.asked[0]?.subject, `run ${SERVER}`);
+    assert.deepEqual(turn.asked[0]?.subject, {
+      action: "run",
+      command: SERVER,
+      folder: ".",
+      sandbox: "in",
+    });
     const pid = await pidIn(at.rig);
     assert.ok(isAlive(pid));
     await at.turn();
@@ -202,7 +207,7 @@ describe("a command in the background of a sandbox", () => {
       },
     });
     assert.equal(during, true);
-    assert.equal(turn.asked.at(-1)?.subject, "connect to x.example");
+    assert.deepEqual(turn.asked.at(-1)?.subject, { action: "connect", host: "x.example" });
     assert.equal(await wordIn(at.rig), "inside");
     assert.match(at.llm.seen(1), /The sandbox refused a connection: 'x\.example'/);
     await assert.rejects(asks[0]?.("y.example") ?? Promise.resolve(), /no turn is running/);

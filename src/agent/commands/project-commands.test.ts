@@ -11,7 +11,12 @@ describe("/test and /format", () => {
     const scripts = { test: "echo tested; exit 3", format: "echo formatted > out.txt" };
     await using rig = new AgentRig({ files: { "package.json": JSON.stringify({ scripts }) } });
     const { turn } = await rig.turn("/test");
-    assert.equal(turn.asked[0]?.subject, "run npm test");
+    assert.deepEqual(turn.asked[0]?.subject, {
+      action: "run",
+      command: "npm test",
+      folder: ".",
+      sandbox: "in",
+    });
     assert.match(turn.text, /tested/);
     assert.match(turn.text, /exit code 3/);
     assert.deepEqual(turn.ends, ["failed"]);

@@ -3,6 +3,7 @@ import type { Principal } from "../../base/principal.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { TraceCarrier } from "../../base/trace.ts";
 import type { TurnClient } from "../../session/agent.ts";
+import type { PermissionSubject } from "../../session/permission/subject.ts";
 import type { Arguments, JsonSchema } from "../../tool/tool.ts";
 import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";
@@ -55,8 +56,8 @@ export interface ToolAnswer {
 export interface Consent {
   readonly title?: string;
   /** What an "always" answer is remembered for. Without it, "always" is not offered. */
-  readonly subject?: string;
-  /** The subject in words for people; by default the subject. */
+  readonly subject?: PermissionSubject;
+  /** The subject in words for people. */
   readonly covers?: string;
   /** All that is about to be done; by default the arguments. */
   readonly content?: readonly ShownContent[];

@@ -5,7 +5,6 @@ import type { ToolAnswer, ToolWork } from "./agent-tool.ts";
 import { changeLocation, shownDiff, wholeDiff } from "./shown-diff.ts";
 
 /** Subject of an "always" answer for changes of files. */
-const EDIT_SUBJECT = "edit files";
 
 /**
  * Whether a file is only worked on. Editors and tools run what files such as `.vscode/tasks.json` or
@@ -36,7 +35,7 @@ export async function changeFile(
   }
   const locations = [changeLocation(target.path, old, text)];
   await work.allow({
-    subject: EDIT_SUBJECT,
+    subject: { action: "edit" },
     covers: "every change of a file",
     title: `${old === undefined ? "Create" : "Edit"} ${target.name}`,
     content: [wholeDiff(target.path, old, text)],

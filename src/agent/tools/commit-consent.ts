@@ -29,7 +29,7 @@ export async function allowCommit(
   const commands = found.programs.map(({ name, command }) => `- ${name}: ${command}`);
   const text = [message, "", files, ...(runs === "" ? [] : ["", `It ${runs}:`, ...commands])];
   await work.allow({
-    subject: runs === "" ? "git commit" : `git commit that ${runs} (${found.digest.slice(0, 16)})`,
+    subject: { action: "commit", programs: runs === "" ? "" : found.digest },
     covers: runs === "" ? EVERY_COMMIT : `${EVERY_COMMIT}, as long as it ${runs}`,
     title: runs === "" ? title : `${title} (${runs})`,
     content: [textContent(fenced(text.join("\n")))],

@@ -21,7 +21,7 @@ export class HostQuestions {
   async #isAllowed(host: string): Promise<boolean> {
     try {
       await this.#allow({
-        subject: `connect to ${host}`,
+        subject: { action: "connect", host },
         covers: `connections of commands to ${host}`,
         title: `Connect to ${host}`,
         content: [textContent(`The command wants to connect to \`${host}\`.`)],

@@ -29,7 +29,12 @@ describe("run_command", () => {
     const command = "rm -rf build";
     const { turn } = await call([{ name: "run_command", arguments: { command } }]);
     assert.equal(turn.asked[0]?.toolCall.title, command);
-    assert.equal(turn.asked[0]?.subject, `run ${command}`);
+    assert.deepEqual(turn.asked[0]?.subject, {
+      action: "run",
+      command,
+      folder: ".",
+      sandbox: "in",
+    });
   });
 });
 
@@ -103,6 +108,6 @@ describe("run_command in a sandbox", () => {
     );
     ended.resolve();
     assert.match(answers[0] ?? "", /^finished\n/);
-    assert.equal(turn.asked[1]?.subject, "connect to x.example");
+    assert.deepEqual(turn.asked[1]?.subject, { action: "connect", host: "x.example" });
   });
 });

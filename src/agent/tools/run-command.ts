@@ -63,7 +63,7 @@ export const runCommand: AgentTool = {
     }
     const target = await work.files.workspace.find(cwd);
     const consent = consentToRun(command, target.name);
-    await work.allow(isOutside ? toLeave(consent, command) : consent);
+    await work.allow(isOutside ? toLeave(consent, command, target.name) : consent);
     if (isLasting === true) return startInBackground(work, command, target.path, isOutside);
     const ran = await runShown(work, command, target.path, timeout, isOutside);
     const { output, end, isOk } = ran;
@@ -75,7 +75,7 @@ export const runCommand: AgentTool = {
 export function consentToRun(line: string, folder = "."): Consent {
   const where = folder === "." ? "" : ` in ${folder}`;
   return {
-    subject: `run ${line}${where}`,
+    subject: { action: "run", command: line, folder, sandbox: "in" },
     covers: `exactly this command${where}`,
     title: line,
     content: [textContent(`${where === "" ? "" : `In ${folder}:\n\n`}${fenced(line)}`)],
@@ -83,11 +83,11 @@ export function consentToRun(line: string, folder = "."): Consent {
 }
 
 /** The same for one that is to run outside of the sandbox, which nobody has allowed with that. */
-function toLeave({ subject, covers, content = [] }: Consent, line: string): Consent {
+function toLeave({ covers, content = [] }: Consent, line: string, folder: string): Consent {
   const warning =
     "Outside of the sandbox: it can read and change all that you can, and reach the network.";
   return {
-    subject: `outside of the sandbox, ${subject}`,
+    subject: { action: "run", command: line, folder, sandbox: "left" },
     covers: `${covers}, outside of the sandbox`,
     title: `Outside of the sandbox: ${line}`,
     content: [textContent(warning), ...content],

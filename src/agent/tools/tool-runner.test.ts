@@ -71,7 +71,12 @@ describe("a person who is to allow a tool call", () => {
     });
     assert.deepEqual(
       turn.asked.map(({ subject }) => subject),
-      ["run true", "run true in sub", "edit files", "git commit"],
+      [
+        { action: "run", command: "true", folder: ".", sandbox: "in" },
+        { action: "run", command: "true", folder: "sub", sandbox: "in" },
+        { action: "edit" },
+        { action: "commit", programs: "" },
+      ],
     );
     assert.match(JSON.stringify(turn.asked[1]?.toolCall.content), /In sub:/);
     assert.match(JSON.stringify(turn.asked[3]?.toolCall.content), /m\\n\\nWhat is staged/);

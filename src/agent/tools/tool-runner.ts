@@ -9,6 +9,7 @@ import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Turn } from "../../session/agent.ts";
 import type { PermissionOption } from "../../session/permission/permission.ts";
+import { subjectWords } from "../../session/permission/subject.ts";
 import type { BackgroundCommands } from "../background/background-commands.ts";
 import type { ActsAs } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
@@ -64,8 +65,9 @@ export interface ToolCall {
 type Shown = Readonly<Record<string, unknown>> & { readonly content?: readonly ShownContent[] };
 
 /** The options of a permission request. The label of "always" says what it allows, and in which folder. */
-function optionsFor({ subject, covers = subject }: Consent, folder: string): PermissionOption[] {
-  const always = `Always allow in ${visibleLine(folder)}: ${visibleLine(covers ?? "")}`;
+function optionsFor({ subject, covers }: Consent, folder: string): PermissionOption[] {
+  const words = covers ?? (subject === undefined ? "" : subjectWords(subject));
+  const always = `Always allow in ${visibleLine(folder)}: ${visibleLine(words)}`;
   return [
     { optionId: "allow", name: "Allow", kind: "allow_once" },
     ...(subject === undefined

@@ -84,7 +84,7 @@ function adapt(
   const isHarmless = annotations.readOnlyHint === true;
   const of = owner === undefined ? "" : ` of ${isBrought ? "the session's server " : ""}'${owner}'`;
   // The name at its server, since the name here may change.
-  const there = source === undefined ? called : `${source.server}/${source.name}`;
+  const there = { tool: source?.name ?? called, ...(source && { server: source.server }) };
   return {
     name,
     description: description.slice(0, 4_000),
@@ -103,7 +103,7 @@ function adapt(
         (isHarmless && (await toolbox.isTrusted(tool, args, context)));
       if (!isFree) {
         await work.allow({
-          subject: `call ${isBrought ? "session server " : ""}${there}`,
+          subject: { action: "call", ...there, ...(isBrought ? { isBrought } : {}) },
           covers: `every call of '${called}'${of}, whatever its arguments`,
           title: `Call '${called}'${of}${title === undefined ? "" : ` (${title})`}`,
         });

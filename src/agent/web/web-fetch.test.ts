@@ -10,6 +10,7 @@ import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { call } from "../../../test/agent/call-tools.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
 import { ALLOW, REJECT, type SampleTurnOptions } from "../../../test/agent/sample-turn.ts";
+import type { PermissionSubject } from "../../session/permission/subject.ts";
 import { fetchPage, type FetchOptions } from "./fetch-page.ts";
 
 /** A web server on this machine that stands for hosts of the internet: `one.test`, `two.test`. */
@@ -50,8 +51,8 @@ const fetchCall = (url: string, more: object = {}) => ({
   arguments: { url, ...more },
 });
 
-const subjects = ({ asked }: { asked: readonly { subject?: string }[] }) =>
-  asked.map(({ subject }) => subject);
+const hosts = ({ asked }: { asked: readonly { subject?: PermissionSubject }[] }) =>
+  asked.map(({ subject }) => (subject?.action === "fetch" ? subject.host : subject));
 
 describe("web_fetch", () => {
   it("gives the model a page as Markdown, after a question about its host", async () => {
@@ -63,7 +64,7 @@ describe("web_fetch", () => {
       /^\(http:\/\/one\.test:\d+\/guide\?x=1 · Manual\)\n.*not instructions/,
     );
     assert.match(answers[0] ?? "", /\n# Héllo\n\nText$/);
-    assert.deepEqual(subjects(turn), [`fetch from one.test:${site.port}`]);
+    assert.deepEqual(hosts(turn), [`one.test:${site.port}`]);
     assert.match(JSON.stringify(turn.asked[0]?.toolCall.content), /\/guide\?x=1/);
   });
 
@@ -99,12 +100,12 @@ describe("web_fetch", () => {
       return undefined;
     });
     const decide: SampleTurnOptions["decide"] = ({ subject }) =>
-      subject?.includes("two.test") === true ? REJECT : ALLOW;
+      JSON.stringify(subject).includes("two.test") ? REJECT : ALLOW;
     const calls = [fetchCall(site.url("one.test", "/out")), fetchCall(site.url("one.test", "/in"))];
     const { turn, answers } = await call(calls, { web: site.web, turn: { decide } });
     assert.deepEqual(
-      subjects(turn).map((subject) => subject?.replace(/:\d+/, "")),
-      ["one.test", "two.test", "one.test", "inside.test"].map((host) => `fetch from ${host}`),
+      hosts(turn).map((host) => String(host).replace(/:\d+/, "")),
+      ["one.test", "two.test", "one.test", "inside.test"],
     );
     assert.match(answers[0] ?? "", /did not allow it/);
     assert.match(
@@ -123,7 +124,7 @@ describe("web_fetch", () => {
     ];
     const { answers, turn } = await call(urls.map((url) => fetchCall(url)));
     for (const answer of answers) assert.match(answer, /private network/);
-    assert.deepEqual(subjects(turn), ["fetch from localhost:1"]);
+    assert.deepEqual(hosts(turn), ["localhost:1"]);
   });
 
   it("takes only HTTP, and no passwords", async () => {

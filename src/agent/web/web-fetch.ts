@@ -45,7 +45,7 @@ export function webFetch(rules: WebRules): AgentTool {
         allow: async (target) => {
           if (allowHosts.some((pattern) => hostFits(pattern, target.hostname))) return;
           await work.allow({
-            subject: `fetch from ${target.host}`,
+            subject: { action: "fetch", host: target.host },
             covers: `every page of ${target.host}`,
             title: `Fetch ${target.href}`,
             content: [textContent(`The agent wants to get:\n\n${fenced(target.href)}`)],

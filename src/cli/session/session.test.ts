@@ -151,7 +151,7 @@ describe("trunkline session permissions", () => {
       const rules = new SessionRules(log.database);
       await rules.add({
         workspace,
-        subject: "write",
+        subject: '{"action":"edit"}',
         decision: "allow",
         by: "zed",
         session: "aaaa1",
@@ -159,7 +159,7 @@ describe("trunkline session permissions", () => {
       });
     }
     const { out } = await line.run("session", "permissions");
-    assert.equal(out, `   1  allow   write  in ${workspace} (zed)\n`);
+    assert.equal(out, `   1  allow   edit files  in ${workspace} (zed)\n`);
     assert.equal((await line.run("session", "permissions", "--folder", "/other")).out, "");
     const revoked = await line.run("session", "permissions", "--revoke", "1");
     assert.equal(revoked.out, "Revoked permission 1. Agents will ask again.\n");

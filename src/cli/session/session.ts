@@ -5,6 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { LazyRuns } from "../../gateway/runs/lazy-runs.ts";
 import { SessionCommands, type SessionEntry } from "../../gateway/session/session-commands.ts";
 import { SessionWorktrees } from "../../gateway/session/session-worktrees.ts";
+import { subjectOf, subjectWords } from "../../session/permission/subject.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { quietHouse } from "../shell/open-house.ts";
@@ -175,11 +176,13 @@ export async function permissions(
     return 0;
   }
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
-  const rules = await commands.rules.list(folder);
+  const rules = (await commands.rules.list(folder)).map((rule) => {
+    return { ...rule, subject: subjectOf(rule.subject) };
+  });
   if (values.json === true) out(`${JSON.stringify({ permissions: rules }, null, 2)}\n`);
   else if (rules.length === 0) err("There are no lasting permissions.\n");
   for (const { id, decision, subject, workspace, by } of values.json === true ? [] : rules) {
-    const said = `${decision.padEnd(6)}  ${visibleLine(subject)}`;
+    const said = `${decision.padEnd(6)}  ${visibleLine(subjectWords(subject))}`;
     out(`${String(id).padStart(4)}  ${said}  in ${visibleLine(workspace)} (${visibleLine(by)})\n`);
   }
   return 0;

@@ -4,6 +4,7 @@ import { Journal } from "../../agent/files/journal.ts";
 import type { Amounts } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { SessionEvent } from "../../session/event.ts";
+import { subjectOf } from "../../session/permission/subject.ts";
 import { workplaceOf } from "../../session/workplace.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
 import { type SessionRecord, SessionLog } from "../../store/session/session-log.ts";
@@ -80,7 +81,8 @@ export class SessionCommands implements AsyncDisposable {
   async revoke(id: number): Promise<boolean> {
     const rule = (await this.rules.list()).find((one) => one.id === id);
     if (rule === undefined || !(await this.rules.revoke(id))) return false;
-    const { workspace, subject, decision } = rule;
+    const { workspace, decision } = rule;
+    const subject = subjectOf(rule.subject);
     using audit = new AuditLog(this.#data);
     const time = new Date().toISOString();
     audit.record({ time, event: "permission-revoked", rule: id, workspace, subject, decision });

@@ -94,7 +94,7 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
       script: async (turn) => {
         const outcome = await turn.requestPermission({
           toolCall: { toolCallId: "1", title: "Run npm install" },
-          subject: "run npm install",
+          subject: { action: "fetch", host: "x.example" },
           options: [
             { optionId: "always", name: "Always", kind: "allow_always" },
             { optionId: "no", name: "No", kind: "reject_once" },

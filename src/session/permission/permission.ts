@@ -1,12 +1,14 @@
+import type { PermissionSubject } from "./subject.ts";
+
 /** The parameters of `session/request_permission` without the session id. */
 export interface PermissionRequest {
   readonly toolCall: Readonly<Record<string, unknown>> & { readonly toolCallId: string };
   readonly options: readonly PermissionOption[];
   /**
-   * What an "always" answer is remembered for in this workspace, such as `run npm install`. Without a
-   * subject the answer is not remembered, since it would not be clear what was allowed.
+   * What an "always" answer is remembered for in this workspace. Without a subject the answer is not
+   * remembered, since it would not be clear what was allowed.
    */
-  readonly subject?: string;
+  readonly subject?: PermissionSubject;
   /**
    * The setting by which the person who prompts has accepted this beforehand, such as `mode auto-accept`.
    * Nobody is asked, if that person's answer would count.

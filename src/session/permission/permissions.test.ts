@@ -5,6 +5,7 @@ import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk, choose, REQUEST } from "../../../test/support/scripted-agent.ts";
 import type { Turn } from "../agent.ts";
 import type { PermissionOutcome } from "./permission.ts";
+import { subjectKey } from "./subject.ts";
 
 const OPTIONS = [
   { optionId: "yes", name: "Yes", kind: "allow_once" },
@@ -123,7 +124,7 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
     client.answer = () => choose("reject");
     await client.prompt(sessionId, "two");
     const [rule] = await house.rules.list("/tmp");
-    assert.equal(rule?.subject, "run npm install");
+    assert.equal(rule?.subject, subjectKey(REQUEST.subject ?? { action: "edit" }));
     const elsewhere = await client.ask("session/new", { cwd: "/", mcpServers: [] });
     await client.prompt(String(elsewhere.sessionId), "three");
     assert.equal(await house.rules.revoke(rule?.id ?? 0), true);

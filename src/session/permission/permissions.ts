@@ -12,6 +12,7 @@ import type { Audience } from "../client/audience.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { NoticedPermission } from "../notice.ts";
 import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./permission.ts";
+import { subjectKey } from "./subject.ts";
 import { SessionError } from "../session-error.ts";
 import type { SessionNotes } from "../session-notes.ts";
 import type { RuleStore } from "../store.ts";
@@ -206,7 +207,7 @@ export class PermissionRequests {
   ): Promise<Answered | undefined> {
     const { rules, workspace } = this.#options;
     if (request.subject === undefined) return undefined;
-    const rule = await rules?.find(workspace, request.subject, principal);
+    const rule = await rules?.find(workspace, subjectKey(request.subject), principal);
     if (rule === undefined) return undefined;
     const outcome = outcomeOf(request, rule.decision === "allow" ? ALLOW : REJECT);
     return outcome && { outcome, by: `rule ${rule.id}` };
@@ -231,7 +232,7 @@ export class PermissionRequests {
     if (outcome.outcome !== "selected") return;
     if (!outcome.kind.endsWith("_always")) return;
     const decision = outcome.kind === "allow_always" ? "allow" : "reject";
-    await rules?.add({ workspace, subject, decision, session, by, principal });
+    await rules?.add({ workspace, subject: subjectKey(subject), decision, session, by, principal });
   }
 
   #audit({ subject, toolCall }: PermissionRequest, { outcome, by }: Answered): void {
@@ -254,8 +255,9 @@ export class PermissionRequests {
 
 /** Whether two requests ask for the same thing. */
 function isSame(one: PermissionRequest, other: PermissionRequest): boolean {
-  if (one.subject !== undefined || other.subject !== undefined)
-    return one.subject === other.subject;
+  if (one.subject !== undefined && other.subject !== undefined)
+    return subjectKey(one.subject) === subjectKey(other.subject);
+  if (one.subject !== other.subject) return false;
   const [{ title, kind, rawInput }, asked] = [one.toolCall, other.toolCall];
   return (
     title === asked.title &&

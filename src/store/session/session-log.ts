@@ -16,7 +16,7 @@ import {
   readPages,
 } from "./session-pages.ts";
 import { REPLICAS } from "./session-replicas.ts";
-import { RULES, RULES_OF_PRINCIPALS } from "./session-rules.ts";
+import { RULES, RULES_OF_PRINCIPALS, RULES_OF_SUBJECTS } from "./session-rules.ts";
 import { USAGE } from "./session-usage.ts";
 
 /** What is stored of a session beside its events. */
@@ -78,6 +78,7 @@ export const SESSION_MIGRATIONS = [
   RULES_OF_PRINCIPALS,
   USAGE,
   REPLICAS,
+  RULES_OF_SUBJECTS,
 ];
 
 /** Milliseconds until a failed release of a session is retried. */

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Database } from "../database.ts";
 import { SessionLog } from "./session-log.ts";
-import { RULES, RULES_OF_PRINCIPALS, SessionRules } from "./session-rules.ts";
+import { RULES, RULES_OF_PRINCIPALS, RULES_OF_SUBJECTS, SessionRules } from "./session-rules.ts";
 
 describe("SessionRules", () => {
   it("returns the latest decision of each principal for each subject in each workspace, until it is revoked", async () => {
@@ -53,5 +53,7 @@ describe("SessionRules", () => {
       ["run ls", "token ann"],
       ["run rm", ""],
     ]);
+    using newer = await Database.open(path, [before, RULES_OF_PRINCIPALS, RULES_OF_SUBJECTS]);
+    assert.deepEqual(await new SessionRules(newer).list(), [], "joined texts are not in force");
   });
 });

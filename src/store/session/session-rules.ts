@@ -4,6 +4,7 @@ import type { Database } from "../database.ts";
 export interface PermissionRule {
   readonly id: number;
   readonly workspace: string;
+  /** The key of the subject: JSON with its parts in the order of their names. */
   readonly subject: string;
   readonly decision: "allow" | "reject";
   readonly created: number;
@@ -39,6 +40,14 @@ export const RULES_OF_PRINCIPALS = `
    DROP INDEX permission_rule_in_force;
 
    CREATE UNIQUE INDEX permission_rule_in_force ON permission_rule (principal, workspace, subject)
+   WHERE revoked IS NULL;`;
+
+/**
+ * Migration: a subject was a joined text, which could read like that of another command. Such rules are
+ * revoked, so that agents ask once more.
+ */
+export const RULES_OF_SUBJECTS = `
+   UPDATE permission_rule SET revoked = CAST(strftime('%s', 'now') AS INTEGER) * 1000
    WHERE revoked IS NULL;`;
 
 const COLUMNS = "id, workspace, subject, decision, created, session, said_by AS by, principal";
