@@ -1,9 +1,9 @@
-import type { Stats } from "node:fs";
-import { mkdir, readFile, stat } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 import { diskWords, fileWords, TrunklineError } from "../base/errors.ts";
 import { writeOver } from "../base/file/overwrite.ts";
+import { readRegularFile, UnfitFileError } from "../base/file/read-regular-file.ts";
 import { isGitOwned } from "../git/git-owned.ts";
 import { SessionError } from "../session/session-error.ts";
 import { FOR_GIT, followPath, isInside } from "./files/workspace.ts";
@@ -37,12 +37,9 @@ export class ExternalFiles {
 
   async read(path: string, { line, limit }: { line?: number; limit?: number }): Promise<string> {
     try {
-      const { size } = await checkKind(path);
-      if (size > LARGEST_FILE) {
-        const why = `'${path}' has ${size} bytes, over the limit of ${LARGEST_FILE}`;
-        throw new SessionError("file-too-large", why, { path });
-      }
-      const text = await readFile(path, "utf8");
+      const bytes = readRegularFile(path, { most: LARGEST_FILE, inside: this.#folders });
+      if (bytes === undefined) throw noFile(path);
+      const text = bytes.toString("utf8");
       if (line === undefined && limit === undefined) return text;
       const from = Math.max(0, (line ?? 1) - 1);
       const lines = text.split(/(?<=\n)/);
@@ -55,32 +52,26 @@ export class ExternalFiles {
   async write(path: string, content: string): Promise<void> {
     try {
       await mkdir(dirname(path), { recursive: true });
-      await checkKind(path).catch(unlessNew);
-      await writeOver(path, content);
+      await writeOver(path, content, this.#folders);
     } catch (error) {
       throw explain(error, path);
     }
   }
 }
 
-/** Opening a pipe or a device may block forever, so only files and folders are allowed. */
-async function checkKind(path: string): Promise<Stats> {
-  const status = await stat(path);
-  if (status.isFile() || status.isDirectory()) return status;
-  throw new SessionError("permission-denied", `'${path}' is not a regular file`, { path });
-}
-
-function unlessNew(error: unknown): void {
-  if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+function noFile(path: string, options?: ErrorOptions): SessionError {
+  return new SessionError("file-not-found", `There is no file '${path}'`, { path }, options);
 }
 
 function explain(error: unknown, path: string): unknown {
   if (error instanceof SessionError) return error;
   const { code } = error as NodeJS.ErrnoException;
   const options = { cause: error };
-  if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") {
-    return new SessionError("file-not-found", `There is no file '${path}'`, { path }, options);
+  if (error instanceof UnfitFileError) {
+    const problem = error.size === undefined ? "permission-denied" : "file-too-large";
+    return new SessionError(problem, `Cannot use '${path}': ${error.message}`, { path }, options);
   }
+  if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") return noFile(path, options);
   if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ELOOP") {
     return new SessionError("permission-denied", fileWords(error), { path }, options);
   }

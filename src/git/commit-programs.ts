@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { access, constants, readFile, stat } from "node:fs/promises";
+import { access, constants, stat } from "node:fs/promises";
 import { join } from "node:path";
 
+import { readRegularFile, UnfitFileError } from "../base/file/read-regular-file.ts";
 import type { ConfigEntry } from "./config/config-list.ts";
 import { discover } from "./discover.ts";
 import type { Git } from "./git.ts";
@@ -71,12 +72,13 @@ function foldersOf(repository: Repository, config: GitConfig, env: NodeJS.Proces
 async function contentOf(file: string): Promise<Buffer | string | undefined> {
   try {
     await access(file, constants.X_OK);
-    const status = await stat(file);
-    // Reading a pipe may never end, and git cannot run one.
-    if (!status.isFile()) return undefined;
-    const { size, mtimeMs } = status;
-    return size > LARGEST_HOOK ? `${size} ${mtimeMs}` : await readFile(file);
-  } catch {
+    return readRegularFile(file, { most: LARGEST_HOOK });
+  } catch (error) {
+    if (error instanceof UnfitFileError && error.size !== undefined) {
+      const { size, mtimeMs } = await stat(file);
+      return `${size} ${mtimeMs}`;
+    }
+    // A pipe, say, which git cannot run.
     return undefined;
   }
 }

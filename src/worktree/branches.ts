@@ -1,8 +1,11 @@
-import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
+import { readRegularFile } from "../base/file/read-regular-file.ts";
 import type { Git } from "../git/git.ts";
+
+/** Bytes. The file holds only a name. */
+const LONGEST_NAME = 64 * 1024;
 
 export const HEADS = "refs/heads/";
 
@@ -76,8 +79,8 @@ export async function isBeingRebased(git: Git, branch: string): Promise<boolean>
   for (const folder of [common, ...linked.map((name) => join(common, "worktrees", name))]) {
     for (const kind of ["rebase-merge", "rebase-apply"]) {
       const file = join(folder, kind, "head-name");
-      if (!existsSync(file)) continue;
-      if ((await readFile(file, "utf8")).trim() === `${HEADS}${branch}`) return true;
+      const name = readRegularFile(file, { most: LONGEST_NAME });
+      if (name?.toString("utf8").trim() === `${HEADS}${branch}`) return true;
     }
   }
   return false;

@@ -1,4 +1,4 @@
-import { constants, existsSync } from "node:fs";
+import { constants, existsSync, lstatSync } from "node:fs";
 import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
@@ -20,7 +20,10 @@ export async function carryFiles(
   tree: string,
   patterns: readonly string[],
 ): Promise<void> {
-  const include = readRegularFile(join(from.folder, INCLUDE), { most: LONGEST });
+  const include = readRegularFile(join(from.folder, INCLUDE), {
+    most: LONGEST,
+    inside: [from.folder],
+  });
   const all = [...patterns, ...(include === undefined ? [] : [include.toString("utf8")])];
   if (all.every((pattern) => pattern.trim() === "")) return;
   const found = await ignoredFiles(from, `${tree}.carry`, all);
@@ -34,6 +37,11 @@ export async function carryFiles(
       verbatimSymlinks: true,
       preserveTimestamps: true,
       mode: constants.COPYFILE_FICLONE,
+      // Pipes, sockets and devices cannot be copied.
+      filter: (path) => {
+        const stats = lstatSync(path);
+        return stats.isFile() || stats.isDirectory() || stats.isSymbolicLink();
+      },
     });
   }
 }

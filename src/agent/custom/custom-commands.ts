@@ -27,7 +27,7 @@ export async function findCommands(
       const name = file.name.slice(0, -".md".length).replaceAll("/", ":").toLowerCase();
       // A file cannot replace a command of the agent.
       if (!NAME.test(name) || taken.has(name) || commands.has(name)) continue;
-      const text = await readCustom(file.path, root);
+      const text = readCustom(file.path, root);
       if (text === undefined || commands.size >= MOST_COMMANDS) continue;
       commands.set(name, { name, file, ...(await describe(text, root)) });
     }
@@ -58,7 +58,7 @@ export async function commandPrompt(
   { file }: CustomCommand,
   input: string,
 ): Promise<string | undefined> {
-  const text = await readCustom(file.path, file.root);
+  const text = readCustom(file.path, file.root);
   return text === undefined ? undefined : withArguments((await splitMarkdown(text)).body, input);
 }
 

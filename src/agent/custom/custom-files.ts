@@ -1,7 +1,7 @@
-import { constants } from "node:fs";
-import { open, readdir, realpath, stat } from "node:fs/promises";
+import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 
+import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { isInside } from "../files/workspace.ts";
 
 /** A folder that may have `commands` and `skills`. */
@@ -67,17 +67,12 @@ export async function findFiles(
 }
 
 /** The text of a file; undefined if it is not a readable text of a moderate size inside its boundary. */
-export async function readCustom(path: string, root: CustomRoot): Promise<string | undefined> {
-  const real = await allowed(path, root);
-  if (real === undefined) return undefined;
+export function readCustom(path: string, { boundary }: CustomRoot): string | undefined {
   try {
-    // O_NONBLOCK: opening a pipe would wait for its writer.
-    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    await using file = await open(real, flags);
-    const status = await file.stat();
-    if (!status.isFile() || status.size > LARGEST) return undefined;
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.readFile());
-    return text.includes("\0") ? undefined : text;
+    const inside = boundary === undefined ? {} : { inside: [boundary] };
+    const bytes = readRegularFile(path, { most: LARGEST, ...inside });
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return bytes === undefined || text.includes("\0") ? undefined : text;
   } catch {
     return undefined;
   }

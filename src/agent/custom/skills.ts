@@ -27,7 +27,7 @@ export async function findSkills(roots: readonly CustomRoot[]): Promise<Skill[]>
   for (const root of roots) {
     const accepts = (name: string): boolean => name.endsWith(`/${FILE}`);
     for (const file of await findFiles(root, "skills", { depth: 6, most: MOST_SKILLS, accepts })) {
-      const text = await readCustom(file.path, root);
+      const text = readCustom(file.path, root);
       if (text === undefined || skills.size >= MOST_SKILLS) continue;
       const { fields } = await splitMarkdown(text);
       const name = file.name.split("/").at(-2) ?? "";
@@ -83,7 +83,7 @@ async function fileOf({ name, file: { path, root } }: Skill, wanted: string): Pr
   const folder = dirname(path);
   const target = join(folder, wanted);
   // The user's skills may be links to anywhere, but a model may not leave a skill's folder by `..`.
-  const text = isInside(target, [folder]) ? await readCustom(target, root) : undefined;
+  const text = isInside(target, [folder]) ? readCustom(target, root) : undefined;
   if (text === undefined) {
     const says = `The skill '${name}' has no text file '${wanted.slice(0, 200)}' that can be read`;
     throw new TrunklineError("not-found", says);

@@ -1,6 +1,10 @@
-import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
+import {
+  type RegularFile,
+  regularFile,
+  UnfitFileError,
+} from "../../base/file/read-regular-file.ts";
 import { Git } from "../../git/git.ts";
 import { isFiltered } from "../../git/config/filter-settings.ts";
 import type { TurnFiles } from "./turn-files.ts";
@@ -9,12 +13,7 @@ import type { TurnFiles } from "./turn-files.ts";
 interface Snapshot {
   readonly root: string;
   readonly head: string;
-  readonly dirty: ReadonlyMap<string, FileState | undefined>;
-}
-
-interface FileState {
-  readonly content: Buffer;
-  readonly mode: number;
+  readonly dirty: ReadonlyMap<string, RegularFile | undefined>;
 }
 
 const MOST_FILES = 2_000;
@@ -44,9 +43,7 @@ async function record(files: TurnFiles, before: Snapshot): Promise<void> {
     const old = before.dirty.has(name)
       ? before.dirty.get(name)
       : await committed(before.root, before.head, name);
-    const now = after.dirty.has(name)
-      ? after.dirty.get(name)
-      : await stateOf(join(before.root, name)).catch(() => undefined);
+    const now = after.dirty.has(name) ? after.dirty.get(name) : ifReadable(before.root, name);
     if (isSame(old, now)) continue;
     const target = await files.workspace
       .findToWrite(join(before.root, name))
@@ -59,15 +56,23 @@ async function record(files: TurnFiles, before: Snapshot): Promise<void> {
   }
 }
 
-function isSame(one: FileState | undefined, other: FileState | undefined): boolean {
+function isSame(one: RegularFile | undefined, other: RegularFile | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   // Git stores only the executable bit of a mode.
   return one.content.equals(other.content) && ((one.mode ^ other.mode) & 0o100) === 0;
 }
 
-async function stateOf(path: string): Promise<FileState> {
-  const { mode } = await stat(path);
-  return { content: await readFile(path), mode };
+/** Undefined where there is no file; throws where it is none that can be kept. */
+function stateOf(root: string, name: string): RegularFile | undefined {
+  return regularFile(join(root, name), { most: MOST_BYTES, followsLinks: false, inside: [root] });
+}
+
+function ifReadable(root: string, name: string): RegularFile | undefined {
+  try {
+    return stateOf(root, name);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Undefined outside a repository, or if more has changed than can be kept. */
@@ -83,20 +88,27 @@ async function snapshot(files: TurnFiles): Promise<Snapshot | undefined> {
     .filter((record) => record !== "")
     .map((record) => record.slice(3));
   if (names.length > MOST_FILES) return undefined;
-  const dirty = new Map<string, FileState | undefined>();
+  const dirty = new Map<string, RegularFile | undefined>();
   let size = 0;
   for (const name of names) {
-    const path = join(root, name);
-    const status = await stat(path).catch(() => undefined);
-    if (status !== undefined && !status.isFile()) continue;
-    if ((size += status?.size ?? 0) > MOST_BYTES) return undefined;
-    const { mode } = status ?? {};
-    dirty.set(name, mode === undefined ? undefined : { content: await readFile(path), mode });
+    let found: RegularFile | undefined;
+    try {
+      found = stateOf(root, name);
+    } catch (error) {
+      if (error instanceof UnfitFileError && error.size === undefined) continue;
+      return undefined;
+    }
+    if ((size += found?.content.length ?? 0) > MOST_BYTES) return undefined;
+    dirty.set(name, found);
   }
   return { root, head, dirty };
 }
 
-async function committed(root: string, head: string, name: string): Promise<FileState | undefined> {
+async function committed(
+  root: string,
+  head: string,
+  name: string,
+): Promise<RegularFile | undefined> {
   const args = ["cat-file", "--filters", `${head}:${name}`];
   const { code, stdout } = await new Git(root).run(args, { accepts: [0, 128] });
   if (code !== 0) return undefined;

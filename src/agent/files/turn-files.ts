@@ -1,8 +1,10 @@
-import { chmod, lstat, mkdir, readFile, rm, rmdir, stat } from "node:fs/promises";
+import { chmod, lstat, mkdir, rm, rmdir } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import { diskWords, fileWords, TrunklineError } from "../../base/errors.ts";
 import { writeOver } from "../../base/file/overwrite.ts";
+import { isFolder } from "../../base/file/path.ts";
+import { readRegularFile, UnfitFileError } from "../../base/file/read-regular-file.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { TurnClient } from "../../session/agent.ts";
@@ -48,7 +50,7 @@ export class TurnFiles {
 
   /** The text on disk, without asking the editor for unsaved changes. */
   async readFromDisk(target: WorkspacePath): Promise<string | undefined> {
-    const bytes = await bytesOf(target);
+    const bytes = this.#bytesOf(target);
     return bytes === undefined ? undefined : textOf(bytes, target);
   }
 
@@ -67,7 +69,7 @@ export class TurnFiles {
     await this.journal.before(target.path, before, status?.mode);
     const made = await this.#put(target, content, text);
     // An editor may format the file when it saves it.
-    await this.journal.after(target.path, [content, await bytesOf(target)], made);
+    await this.journal.after(target.path, [content, this.#bytesOf(target)], made);
   }
 
   /** Whether a file is as a turn left it, in the editor and on disk. */
@@ -75,7 +77,7 @@ export class TurnFiles {
     const target = await this.workspace.findToWrite(path);
     const buffered = await this.#fromEditor(target);
     const forms = [
-      await bytesOf(target),
+      this.#bytesOf(target),
       ...(buffered === undefined ? [] : [Buffer.from(buffered)]),
     ];
     return forms.every((form) => after.includes(digestOf(form)));
@@ -114,7 +116,7 @@ export class TurnFiles {
     // A deleted file is created here, with its mode: the editor would lose the executable bit.
     if (!isThere || write === undefined) {
       await mkdir(dirname(target.real), { recursive: true });
-      await putOnDisk(target, content);
+      await this.#putOnDisk(target, content);
     }
     if (mode !== undefined) await chmod(target.real, mode & 0o777);
     if (text !== undefined) await write?.(target.path, text);
@@ -124,9 +126,33 @@ export class TurnFiles {
   async #put(target: WorkspacePath, content: Buffer, text: string): Promise<string | undefined> {
     const made = await mkdir(dirname(target.real), { recursive: true });
     const { fs } = this.#client();
-    if (fs?.writeTextFile === undefined) await putOnDisk(target, content);
+    if (fs?.writeTextFile === undefined) await this.#putOnDisk(target, content);
     else await fs.writeTextFile(target.path, text);
     return made;
+  }
+
+  async #putOnDisk(target: WorkspacePath, content: Buffer): Promise<void> {
+    try {
+      await writeOver(target.real, content, this.workspace.roots);
+    } catch (error) {
+      if (error instanceof UnfitFileError) throw unreadable(target, error);
+      if (diskWords(error) === undefined) throw error;
+      const says = `Cannot write '${target.name}': ${fileWords(error, target.real)}`;
+      throw new TrunklineError("unavailable", says, { cause: error });
+    }
+  }
+
+  #bytesOf(target: WorkspacePath): Buffer | undefined {
+    if (isFolder(target.real)) {
+      const says = `'${target.name}' is a folder; list_files shows what is in it`;
+      throw RpcError.of(ACP.fileNotFound, says, { path: target.path });
+    }
+    try {
+      return readRegularFile(target.real, { most: LARGEST_FILE, inside: this.workspace.roots });
+    } catch (error) {
+      const { size } = error instanceof UnfitFileError ? error : {};
+      throw size === undefined ? unreadable(target, error) : tooLarge(target, size);
+    }
   }
 
   async #remove(target: WorkspacePath, made: string | undefined): Promise<void> {
@@ -153,38 +179,6 @@ async function isMissing(path: string): Promise<boolean> {
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ENOENT";
-  }
-}
-
-async function putOnDisk(target: WorkspacePath, content: Buffer): Promise<void> {
-  try {
-    await writeOver(target.real, content);
-  } catch (error) {
-    if (diskWords(error) === undefined) throw error;
-    const says = `Cannot write '${target.name}': ${fileWords(error, target.real)}`;
-    throw new TrunklineError("unavailable", says, { cause: error });
-  }
-}
-
-async function bytesOf(target: WorkspacePath): Promise<Buffer | undefined> {
-  let status;
-  try {
-    status = await stat(target.real);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw unreadable(target, error);
-  }
-  if (status.isDirectory()) {
-    const says = `'${target.name}' is a folder; list_files shows what is in it`;
-    throw RpcError.of(ACP.fileNotFound, says, { path: target.path });
-  }
-  // Reading from a pipe or a device may block forever.
-  if (!status.isFile()) throw unreadable(target, new Error("it is not a regular file"));
-  if (status.size > LARGEST_FILE) throw tooLarge(target, status.size);
-  try {
-    return await readFile(target.real);
-  } catch (error) {
-    throw unreadable(target, error);
   }
 }
 

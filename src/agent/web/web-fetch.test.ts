@@ -52,7 +52,7 @@ const fetchCall = (url: string, more: object = {}) => ({
 });
 
 const hosts = ({ asked }: { asked: readonly { subject?: PermissionSubject }[] }) =>
-  asked.map(({ subject }) => (subject?.action === "fetch" ? subject.host : subject));
+  asked.map(({ subject }) => (subject?.action === "fetch" ? subject.host : "another subject"));
 
 describe("web_fetch", () => {
   it("gives the model a page as Markdown, after a question about its host", async () => {
@@ -104,7 +104,7 @@ describe("web_fetch", () => {
     const calls = [fetchCall(site.url("one.test", "/out")), fetchCall(site.url("one.test", "/in"))];
     const { turn, answers } = await call(calls, { web: site.web, turn: { decide } });
     assert.deepEqual(
-      hosts(turn).map((host) => String(host).replace(/:\d+/, "")),
+      hosts(turn).map((host) => host.replace(/:\d+/, "")),
       ["one.test", "two.test", "one.test", "inside.test"],
     );
     assert.match(answers[0] ?? "", /did not allow it/);

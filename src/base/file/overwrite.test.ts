@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import {
   chmod,
   link,
+  mkdir,
   mkdtempDisposable,
   open,
   readdir,
@@ -27,7 +29,7 @@ describe("writeOver()", () => {
     await using folder = await temporary();
     const path = join(folder.path, "file");
     for (const text of [OLD, LONG, SHORT, "", LONG]) {
-      await writeOver(path, text);
+      await writeOver(path, text, [folder.path]);
       assert.equal(await readFile(path, "utf8"), text);
     }
   });
@@ -38,7 +40,7 @@ describe("writeOver()", () => {
     await writeFile(path, OLD);
     await chmod(path, 0o751);
     await link(path, join(folder.path, "other"));
-    await writeOver(path, SHORT);
+    await writeOver(path, SHORT, [folder.path]);
     assert.equal(await readFile(join(folder.path, "other"), "utf8"), SHORT);
     assert.equal((await stat(path)).mode & 0o777, 0o751);
   });
@@ -48,10 +50,23 @@ describe("writeOver()", () => {
     await writeFile(join(folder.path, "file"), OLD);
     for (const target of ["file", "none"]) {
       await symlink(target, join(folder.path, `to-${target}`));
-      await assert.rejects(writeOver(join(folder.path, `to-${target}`), SHORT), { code: "ELOOP" });
+      const path = join(folder.path, `to-${target}`);
+      await assert.rejects(writeOver(path, SHORT, [folder.path]), { code: "ELOOP" });
     }
     assert.equal(await readFile(join(folder.path, "file"), "utf8"), OLD);
     assert.deepEqual(await readdir(folder.path), ["file", "to-file", "to-none"]);
+  });
+
+  it("writes nothing through a folder that a link leads out of the project, nor to a pipe", async () => {
+    await using folder = await temporary();
+    const [project, outside] = [join(folder.path, "project"), join(folder.path, "outside")];
+    await Promise.all([mkdir(project), mkdir(outside)]);
+    await symlink(outside, join(project, "sub"));
+    await writeFile(join(outside, "file"), OLD);
+    await assert.rejects(writeOver(join(project, "sub/file"), SHORT, [project]), /leads out/);
+    assert.equal(await readFile(join(outside, "file"), "utf8"), OLD);
+    execFileSync("mkfifo", [join(project, "pipe")]);
+    await assert.rejects(writeOver(join(project, "pipe"), SHORT, [project]), /not a regular file/);
   });
 
   it("leaves the old text, and no new file, where the disk is full", async () => {
@@ -60,8 +75,10 @@ describe("writeOver()", () => {
     await writeFile(path, OLD);
     using disk = new DiskFaults(folder.path);
     disk.decide = ({ operation }) => (operation === "write" ? "ENOSPC" : undefined);
-    await assert.rejects(writeOver(path, LONG), { code: "ENOSPC" });
-    await assert.rejects(writeOver(join(folder.path, "new"), LONG), { code: "ENOSPC" });
+    await assert.rejects(writeOver(path, LONG, [folder.path]), { code: "ENOSPC" });
+    await assert.rejects(writeOver(join(folder.path, "new"), LONG, [folder.path]), {
+      code: "ENOSPC",
+    });
     assert.equal(await readFile(path, "utf8"), OLD);
     assert.deepEqual(await readdir(folder.path), ["file"]);
   });

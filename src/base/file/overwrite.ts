@@ -1,12 +1,24 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
 
+import { leadsInside, outside, UnfitFileError } from "./read-regular-file.ts";
+
 /**
  * Writes a file that belongs to somebody else, all of it or nothing where the disk is full. It stays the
- * same file, with its links, owner and mode. A link at the end of the path is not followed.
+ * same file, with its links, owner and mode. A link at the end of the path is not followed, nor one that
+ * leads out of the folders `inside`.
  */
-export async function writeOver(path: string, content: string | Buffer): Promise<void> {
+export async function writeOver(
+  path: string,
+  content: string | Buffer,
+  inside: readonly string[],
+): Promise<void> {
   const { isNew, file } = await openOver(path);
+  const stats = await file.stat();
+  if (!stats.isFile() || !leadsInside(path, stats, inside)) {
+    await file.close();
+    throw stats.isFile() ? outside() : noFile();
+  }
   try {
     await using _ = file;
     await overwrite(file, content);
@@ -41,11 +53,21 @@ async function writeAt(file: FileHandle, bytes: Buffer, position: number): Promi
 }
 
 async function openOver(path: string): Promise<{ isNew: boolean; file: FileHandle }> {
-  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
   try {
     return { isNew: true, file: await open(path, O_WRONLY | O_CREAT | O_EXCL, 0o666) };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    return { isNew: false, file: await open(path, O_WRONLY | O_NOFOLLOW) };
   }
+  try {
+    return { isNew: false, file: await open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK) };
+  } catch (error) {
+    // A pipe that nobody reads, or a socket.
+    if ((error as NodeJS.ErrnoException).code === "ENXIO") throw noFile();
+    throw error;
+  }
+}
+
+function noFile(): UnfitFileError {
+  return new UnfitFileError("it is not a regular file");
 }

@@ -1,26 +1,61 @@
-import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+
+import { isInside, realPath } from "./path.ts";
 
 export interface ReadRegularFileOptions {
   /** Bytes beyond which it is not read. */
   readonly most: number;
   /** False where a link in its place is as good as no file: whoever can place it chooses where to. */
   readonly followsLinks?: boolean;
+  /**
+   * The folders of the project that the file belongs to. It is not read if a link on its path leads out
+   * of all of them. Leave it out only for files that nobody else can write.
+   */
+  readonly inside?: readonly string[];
+}
+
+export interface RegularFile {
+  readonly content: Buffer;
+  readonly mode: number;
 }
 
 /** Why something that is there is not read. */
 export class UnfitFileError extends Error {
   override readonly name = "UnfitFileError";
+  /** Its size, if it is too large. */
+  readonly size: number | undefined;
+
+  constructor(message: string, size?: number) {
+    super(message);
+    this.size = size;
+  }
+}
+
+/** The content of a file, read as by `regularFile`. */
+export function readRegularFile(path: string, options: ReadRegularFileOptions): Buffer | undefined {
+  return regularFile(path, options)?.content;
 }
 
 /**
  * Reads a file that somebody else may have put there; undefined where there is none. It need not be
  * what its name says: opening a pipe would wait for somebody to write to it, reading a device may
- * never end, and a large file takes all memory. Those are refused.
+ * never end, a large file takes all memory, and a link may lead to any file that we may read. Those are
+ * refused with an `UnfitFileError`.
  */
-export function readRegularFile(
+export function regularFile(
   path: string,
-  { most, followsLinks = true }: ReadRegularFileOptions,
-): Buffer | undefined {
+  { most, followsLinks = true, inside }: ReadRegularFileOptions,
+): RegularFile | undefined {
   // Mostly there is none, and finding that out by an exception costs milliseconds at every start.
   if (followsLinks && statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
   const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants;
@@ -36,14 +71,40 @@ export function readRegularFile(
     throw error;
   }
   try {
-    return readOpened(file, most);
+    const stats = fstatSync(file);
+    if (inside !== undefined && !leadsInside(path, stats, inside)) {
+      throw outside();
+    }
+    return { content: readOpened(file, stats, most), mode: stats.mode };
   } finally {
     closeSync(file);
   }
 }
 
-function readOpened(file: number, most: number): Buffer {
-  const stats = fstatSync(file);
+export function outside(): UnfitFileError {
+  return new UnfitFileError("a link on its path leads out of the project");
+}
+
+/**
+ * Whether an open file is in one of the folders. Programs may replace a folder by a link at any moment, so
+ * what was opened is compared with what is found where the path leads now.
+ */
+export function leadsInside(path: string, opened: Stats, folders: readonly string[]): boolean {
+  let real: string;
+  try {
+    real = realpathSync.native(path);
+  } catch {
+    return false;
+  }
+  const found = lstatSync(real, { throwIfNoEntry: false });
+  return (
+    folders.some((folder) => isInside(real, realPath(folder))) &&
+    found?.ino === opened.ino &&
+    found.dev === opened.dev
+  );
+}
+
+function readOpened(file: number, stats: Stats, most: number): Buffer {
   if (stats.isDirectory()) throw new UnfitFileError("it is a folder");
   if (!stats.isFile()) throw new UnfitFileError("it is not a regular file");
   if (stats.size > most) throw tooLarge(stats.size, most);
@@ -65,5 +126,5 @@ function readOpened(file: number, most: number): Buffer {
 }
 
 function tooLarge(size: number, most: number): UnfitFileError {
-  return new UnfitFileError(`its ${size} bytes are over the limit of ${most}`);
+  return new UnfitFileError(`its ${size} bytes are over the limit of ${most}`, size);
 }

@@ -1,3 +1,5 @@
+import { dirname } from "node:path";
+
 import { TrunklineError } from "../../base/errors.ts";
 import {
   type Config,
@@ -39,7 +41,8 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   const data = await dataFolder([...layers, environment, flags], env);
 
   const projectPath = input.ignoreProject ? undefined : findProjectFile(cwd);
-  const projectText = projectPath === undefined ? undefined : readText(projectPath);
+  const projectText =
+    projectPath === undefined ? undefined : readText(projectPath, dirname(projectPath));
   if (projectPath !== undefined && projectText !== undefined) {
     const { projectLayer } = await import("./trust/project-layer.ts");
     const file = await parsed(projectPath, projectText);

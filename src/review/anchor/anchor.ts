@@ -122,7 +122,7 @@ export function written({ root }: { readonly root: string }, path: string): Uint
   // Not by `join`, which looks at every character: a list may read hundreds.
   const file = `${root}/${path}`;
   try {
-    return regularOrLink(file);
+    return regularOrLink(root, file);
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
     if (["ENOENT", "ENOTDIR"].includes(code)) return undefined;
@@ -132,9 +132,9 @@ export function written({ root }: { readonly root: string }, path: string): Uint
 }
 
 /** Asks what it is only if it is no regular file, because a list may read hundreds. */
-function regularOrLink(file: string): Uint8Array | undefined {
+function regularOrLink(root: string, file: string): Uint8Array | undefined {
   try {
-    return readRegularFile(file, { most: LARGEST_FILE, followsLinks: false });
+    return readRegularFile(file, { most: LARGEST_FILE, followsLinks: false, inside: [root] });
   } catch (error) {
     const stat = lstatSync(file);
     if (stat.isSymbolicLink()) return Buffer.from(readlinkSync(file));

@@ -119,11 +119,17 @@ function edit(value: unknown, key: string, change: (value: unknown) => unknown):
 /** Larger than any configuration: such a file was named by mistake. */
 const MAX_SIZE = 1024 * 1024;
 
-/** The text of a configuration file, or undefined if there is no such file. */
-export function readText(path: string): string | undefined {
+/**
+ * The text of a configuration file, or undefined if there is no such file. One of a project must be in the
+ * folder `inside`.
+ */
+export function readText(path: string, inside?: string): string | undefined {
   let bytes: Buffer | undefined;
   try {
-    bytes = readRegularFile(path, { most: MAX_SIZE });
+    bytes = readRegularFile(path, {
+      most: MAX_SIZE,
+      ...(inside === undefined ? {} : { inside: [inside] }),
+    });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw unreadable(path, code === "EACCES" ? "permission denied" : message, error);

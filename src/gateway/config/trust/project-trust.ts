@@ -1,4 +1,4 @@
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
 import { isFolder } from "../../../base/file/path.ts";
@@ -24,7 +24,7 @@ export async function trustProject(input: ConfigInput): Promise<Trusted> {
     throw new TrunklineError("not-found", says);
   }
   const file = findProjectFile(input.cwd);
-  const text = file === undefined ? undefined : readText(file);
+  const text = file === undefined ? undefined : readText(file, dirname(file));
   if (file === undefined || text === undefined) {
     const where = `in '${resolve(input.cwd)}' or above it in the same repository`;
     throw new TrunklineError("not-found", `Cannot trust: there is no ${PROJECT_FILE} ${where}`);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdir, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -56,5 +57,48 @@ describe("the changed files of a session outside of a repository", () => {
     const { against, says } = await changedFiles(folder.path, session("/"));
     assert.equal(against, "none");
     assert.match(says ?? "", /not in a git repository/);
+  });
+});
+
+describe("the changed files of a session in a hostile repository", () => {
+  it("show where a link leads, but nothing of what is there, and wait for no pipe", async () => {
+    await using folder = await SampleFolder.create();
+    const cwd = join(folder.path, "work");
+    await mkdir(join(cwd, "sub"), { recursive: true });
+    execFileSync("git", ["init", "-q", cwd]);
+    const secret = join(folder.path, "secret");
+    await writeFile(secret, "the secret text\n");
+    await symlink(secret, join(cwd, "link"));
+    await symlink("/proc/self/environ", join(cwd, "environment"));
+    await symlink(folder.path, join(cwd, "folder"));
+    for (let count = 0; count < 6; count++) {
+      execFileSync("mkfifo", [join(cwd, `pipe${count}`), join(cwd, "sub", `pipe${count}`)]);
+    }
+    await writeFile(join(cwd, "sub/mine.txt"), "mine\n");
+    const { files } = await changedFiles(folder.path, session(cwd));
+    const names = files.map(({ path }) => path);
+    assert.deepEqual(names, ["environment", "folder", "link", "sub/mine.txt"]);
+    for (const path of names) {
+      const { diff } = await diffOfFile(folder.path, session(cwd), path);
+      assert.doesNotMatch(diff, /the secret text|PATH=/);
+    }
+    const { diff } = await diffOfFile(folder.path, session(cwd), "link");
+    assert.match(diff, new RegExp(`^\\+${secret}$`, "m"));
+    // Asked for by its name, though it is not in the list.
+    await assert.rejects(diffOfFile(folder.path, session(cwd), "folder/secret"), /has not changed/);
+  });
+
+  it("are those of its own folder, not of the whole repository", async () => {
+    await using folder = await SampleFolder.create();
+    const cwd = join(folder.path, "work/sub");
+    await mkdir(cwd, { recursive: true });
+    execFileSync("git", ["init", "-q", join(folder.path, "work")]);
+    await writeFile(join(folder.path, "work/other.txt"), "not of the session\n");
+    await writeFile(join(cwd, "mine.txt"), "mine\n");
+    const { files } = await changedFiles(folder.path, session(cwd));
+    assert.deepEqual(
+      files.map(({ path }) => path),
+      ["sub/mine.txt"],
+    );
   });
 });

@@ -1,8 +1,11 @@
-import { readFile, stat } from "node:fs/promises";
+import { lstatSync, readlinkSync } from "node:fs";
 import { isAbsolute, join, relative, sep } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 import { Journal } from "../../../agent/files/journal.ts";
 import { TrunklineError } from "../../../base/errors.ts";
+import { realPath } from "../../../base/file/path.ts";
+import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { unifiedDiff } from "../../../base/text/unified-diff.ts";
 import { Git } from "../../../git/git.ts";
@@ -30,7 +33,9 @@ export async function changedFiles(data: string, session: ReadSession): Promise<
   if (repository !== undefined && !repository.isBare) {
     const git = new Git(repository.root);
     const base = await baseOf(git, session.created);
-    const files = [...(await tracked(git, base)), ...(await untracked(git))];
+    const own = relative(repository.root, realPath(session.cwd));
+    const below = own === "" ? [] : [`:(literal)${own}`];
+    const files = [...(await tracked(git, base, below)), ...(await untracked(git, below))];
     const says =
       files.length > MOST_FILES ? `Only the first ${MOST_FILES} of ${files.length}.` : undefined;
     return {
@@ -45,7 +50,7 @@ export async function changedFiles(data: string, session: ReadSession): Promise<
     const says = "The folder is not in a git repository, and the agent has recorded no changes.";
     return { against: "none", files: [], says };
   }
-  const files = await Promise.all(recorded.map((each) => recordedFile(session.cwd, each)));
+  const files = recorded.map((each) => recordedFile(session.cwd, each));
   return { against: "journal", files: files.filter((file) => file !== undefined) };
 }
 
@@ -65,7 +70,7 @@ export async function diffOfFile(
   if (against === "git") return shown(path, await gitDiff(session, file));
   const recorded = await recordedIn(data, session.id);
   const known = recorded.find((each) => shownPath(session.cwd, each.path) === path);
-  const now = await textAt(known?.path ?? "");
+  const now = textAt(session.cwd, known?.path ?? "");
   return shown(path, unifiedDiff(path, known?.before?.toString("utf8"), now));
 }
 
@@ -91,8 +96,9 @@ async function baseOf(git: Git, time: number): Promise<string> {
 /** Git's empty tree, for a repository without a commit. */
 const EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-async function tracked(git: Git, base: string): Promise<ChangedFile[]> {
-  const { stdout } = await git.run(["diff", "--numstat", "-z", "--no-renames", base, "--"]);
+async function tracked(git: Git, base: string, below: readonly string[]): Promise<ChangedFile[]> {
+  const args = ["diff", "--numstat", "-z", "--no-renames", base, "--", ...below];
+  const { stdout } = await git.run(args);
   const lines = stdout.toString("utf8").split("\0").filter(Boolean);
   const changes = await statuses(git, base);
   return lines.map((line) => {
@@ -119,12 +125,15 @@ async function statuses(git: Git, base: string): Promise<Map<string, ChangedFile
   return found;
 }
 
-async function untracked(git: Git): Promise<ChangedFile[]> {
-  const { stdout } = await git.run(["ls-files", "--others", "--exclude-standard", "-z"]);
+async function untracked(git: Git, below: readonly string[]): Promise<ChangedFile[]> {
+  const args = ["ls-files", "--others", "--exclude-standard", "-z", "--", ...below];
+  const { stdout } = await git.run(args);
   const paths = stdout.toString("utf8").split("\0").filter(Boolean);
   const files: ChangedFile[] = [];
   for (const path of paths.slice(0, MOST_FILES)) {
-    const text = await textAt(join(git.folder, path));
+    const text = textAt(git.folder, join(git.folder, path));
+    // Thousands of them may be large.
+    await nextTurn();
     const isBinary = text === undefined || text.includes("\0");
     const added = isBinary ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
     files.push({ path, change: "added", added, removed: 0, ...(isBinary ? { isBinary } : {}) });
@@ -145,7 +154,7 @@ async function gitDiff(session: ReadSession, { path, change }: ChangedFile): Pro
     `:(literal)${path}`,
   ]);
   if (diff !== "" || change !== "added") return diff;
-  return unifiedDiff(path, undefined, await textAt(join(root, path)));
+  return unifiedDiff(path, undefined, textAt(root, join(root, path)));
 }
 
 /** What files were before the first turn that changed them. */
@@ -157,11 +166,8 @@ async function recordedIn(data: string, id: string): Promise<Before[]> {
   return [...first.values()];
 }
 
-async function recordedFile(
-  cwd: string,
-  { path, before }: Before,
-): Promise<ChangedFile | undefined> {
-  const now = await textAt(path);
+function recordedFile(cwd: string, { path, before }: Before): ChangedFile | undefined {
+  const now = textAt(cwd, path);
   const old = before?.toString("utf8");
   if (now === old) return undefined;
   const diff = unifiedDiff(path, old, now).split("\n").slice(4);
@@ -176,11 +182,11 @@ function shownPath(cwd: string, path: string): string {
   return way.startsWith("..") || isAbsolute(way) ? path : way.split(sep).join("/");
 }
 
-/** The text of a file; undefined where there is none that can be shown. */
-async function textAt(path: string): Promise<string | undefined> {
+/** The text of a file, for a link where it leads, as git has it; undefined where none can be shown. */
+function textAt(root: string, path: string): string | undefined {
   try {
-    const { size } = await stat(path);
-    return size > LARGEST_DIFF ? undefined : await readFile(path, "utf8");
+    if (lstatSync(path).isSymbolicLink()) return readlinkSync(path);
+    return readRegularFile(path, { most: LARGEST_DIFF, inside: [root] })?.toString("utf8");
   } catch {
     return undefined;
   }
