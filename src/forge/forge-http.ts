@@ -101,7 +101,8 @@ export class ForgeHttp {
     if (next === undefined) return undefined;
     const url = URL.parse(next, from);
     const { origin, pathname } = new URL(this.#options.api);
-    if (url?.origin === origin && url.pathname.startsWith(pathname)) return url;
+    const below = pathname.endsWith("/") ? pathname : `${pathname}/`;
+    if (url?.origin === origin && url.pathname.startsWith(below)) return url;
     const says = `${from.host} names a next page at another address, which is not asked.`;
     throw new TrunklineError("untrusted", says);
   }
