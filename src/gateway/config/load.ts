@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { holdSecrets } from "../../base/text/mask.ts";
 import {
   type Config,
   type ConfigInput,
@@ -56,6 +57,8 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   };
   const values = await checkedValues(layers, input.isStrict === true ? undefined : leaveOut);
   const config = mergeValues(defaultConfig(data) as unknown as Values, values) as unknown as Config;
+  holdSecrets(env);
+  holdSecrets(config);
   return {
     config,
     warnings,

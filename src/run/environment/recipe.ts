@@ -1,5 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { hostText } from "../../base/address.ts";
+import { holdSecret } from "../../base/text/held-secrets.ts";
 import { glob } from "../../base/text/glob.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { readDevcontainer } from "./devcontainer.ts";
@@ -138,6 +139,7 @@ export async function secretsFor(
       const next = `Set it as an environment variable of the server, or store it with \`trunkline models key set ${name}\``;
       throw new TrunklineError("config", `Cannot find the secret '${name}' for set-up. ${next}.`);
     }
+    holdSecret(value);
     found[name] = value;
   }
   return found;
